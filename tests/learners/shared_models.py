@@ -9,7 +9,8 @@ import numpy as np
 from river import ensemble, linear_model, neighbors, preprocessing
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import SGDClassifier
-from sklearn.naive_bayes import GaussianNB
+
+from tests.learners.own_estimators import Scored
 
 Row = dict[Any, float]
 
@@ -30,6 +31,13 @@ class Weights:
 
 class Hidden(Weights):
     """The same, but nobody can say what it was made with."""
+
+    def __init__(self, source: Row) -> None:
+        self.weights = source
+
+
+class Default(Weights):
+    """Its weights stand in a default, under another name."""
 
     def __init__(self, source: Row = {}) -> None:  # noqa: B006, the fault that is tested
         self.weights = source
@@ -195,13 +203,8 @@ def graph() -> Any:
     return preprocessing.StandardScaler() | neighbors.KNNClassifier(n_neighbors=3, engine=engine)
 
 
-class Backwards(GaussianNB):
-    """Its scores are those of the first class."""
+class Backwards(Scored):
+    """Its scores have the first class where the second belongs."""
 
     def decision_function(self, X: Any) -> Any:
-        return self.predict_proba(X)[:, 0]
-
-
-class InTwoColumns(GaussianNB):
-    def decision_function(self, X: Any) -> Any:
-        return self.predict_log_proba(X)
+        return super().decision_function(X)[:, ::-1]

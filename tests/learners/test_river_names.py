@@ -131,4 +131,4 @@ def test_an_imputer_of_rivers_gets_what_is_missing(tmp_path: Path) -> None:
     from tests.learners.river_models import imputed
 
     assert dict(found["imputed"]["metrics"])["mistakes"] == mistakes_of_river(imputed(), rows)
-    assert "missing" in found["two_columns"]["reason"]
+    assert "NaN in column 'x1'" in found["two_columns"]["reason"]

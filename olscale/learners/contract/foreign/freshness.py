@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from inspect import Parameter, signature
 from types import FrameType
 from typing import Any
@@ -64,7 +64,8 @@ def copy_of(model: Any) -> Any:
     Raises
     ------
     TypeError
-        If it is of neither library, and its arguments are not attributes of the same names.
+        If it is of neither library, and its arguments are not attributes of the same names, with
+        the values that they have where they are left out.
     Exception
         Whatever its own class raises.
     """
@@ -74,15 +75,25 @@ def copy_of(model: Any) -> Any:
         from sklearn.base import clone
 
         return clone(model)
+    return type(model)(**_arguments_of(model))
+
+
+def _arguments_of(model: Any) -> dict[str, Any]:
+    """Return copies of the arguments of a plain object, as far as nothing can have been learned in them."""
     arguments = {}
     for argument in signature(type(model)).parameters.values():
         if argument.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):
             continue
-        if hasattr(model, argument.name):
-            arguments[argument.name] = copy.deepcopy(getattr(model, argument.name))
-        elif argument.default is Parameter.empty:
-            raise TypeError(f"its argument {argument.name} is no attribute of it")
-    return type(model)(**arguments)
+        if not hasattr(model, argument.name):
+            if argument.default is Parameter.empty:
+                raise TypeError(f"its argument {argument.name} is no attribute of it")
+            continue
+        value = getattr(model, argument.name)
+        is_default = not any(differences(value, argument.default))
+        if not is_default or (isinstance(value, Sized) and not isinstance(value, str) and len(value)):
+            raise TypeError(f"it may have learned its {argument.name}")
+        arguments[argument.name] = copy.deepcopy(value)
+    return arguments
 
 
 _CURE = "expected an untrained model for each run: name a class, or a function that builds all of it anew in each call"

@@ -25,8 +25,24 @@ def gives_probabilities(model: Any) -> bool:
 def probabilities_of(model: Any, rows: Any, count: int, classes: int, labels: Labels = CODES) -> NDArray[np.float64]:
     """Return the probabilities of `count` rows, shape (rows, classes), each row of sum 1.
 
-    Columns are those of the model's ``classes_``, as in scikit-learn; a class that is not there has 0. Where the model has
-    none (a class it never met, 0 / 0 in naive Bayes) all classes are alike.
+    Where the model has none (a class it never met, 0 / 0 in naive Bayes) all classes are alike.
+
+    Raises
+    ------
+    ValueError
+        As `given_probabilities`.
+    """
+    given = given_probabilities(model, rows, count, classes, labels)
+    total = given.sum(axis=1, keepdims=True)
+    known = are_known(given)[:, np.newaxis]
+    return np.where(known, given / np.where(known, total, 1.0), 1.0 / classes)
+
+
+def given_probabilities(model: Any, rows: Any, count: int, classes: int, labels: Labels) -> NDArray[np.float64]:
+    """Return the probabilities of `count` rows as the model gives them, shape (rows, classes).
+
+    Columns are those of the model's ``classes_``, as in scikit-learn; a class that is not there has
+    0. `labels` are what a model of River's calls the classes.
 
     Raises
     ------
@@ -34,18 +50,21 @@ def probabilities_of(model: Any, rows: Any, count: int, classes: int, labels: La
         If there is not one for each class, or they are no probabilities.
     """
     if hasattr(model, "learn_one"):
-        found = _by_key(model.predict_proba_one(rows), classes, labels)
+        given = _by_key(model.predict_proba_one(rows), classes, labels)
     else:
-        found = _by_class(plain_answer(model.predict_proba(rows), "predict_proba"), model, count, classes)
-    low = found[np.isfinite(found).all(axis=1)].min(initial=0.0)
+        given = _by_class(plain_answer(model.predict_proba(rows), "predict_proba"), model, count, classes)
+    low = given[np.isfinite(given).all(axis=1)].min(initial=0.0)
     if low < -_ROUNDING:
         raise ValueError(
             f"{_METHOD[hasattr(model, 'learn_one')]} gave {low:g}, expected probabilities: no scores or logarithms"
         )
-    found = np.maximum(found, 0.0)
-    total = found.sum(axis=1, keepdims=True)
-    known = (found >= 0.0).all(axis=1, keepdims=True) & (total > 0.0) & np.isfinite(total)
-    return np.where(known, found / np.where(known, total, 1.0), 1.0 / classes)
+    return np.maximum(given, 0.0)
+
+
+def are_known(given: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return for each row whether a model knows of any class how likely it is."""
+    total = given.sum(axis=1)
+    return np.asarray((given >= 0.0).all(axis=1) & (total > 0.0) & np.isfinite(total))
 
 
 def _by_key(answer: Any, classes: int, labels: Labels) -> NDArray[np.float64]:

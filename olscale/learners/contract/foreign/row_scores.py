@@ -7,7 +7,12 @@ from numpy.typing import NDArray
 
 from olscale.learners.contract.foreign.labels import CODES, Labels
 from olscale.learners.contract.foreign.plain_answers import plain_answer
-from olscale.learners.contract.foreign.probabilities import codes_of_columns, gives_probabilities, probabilities_of
+from olscale.learners.contract.foreign.probabilities import (
+    are_known,
+    codes_of_columns,
+    given_probabilities,
+    gives_probabilities,
+)
 
 
 class RowScores:
@@ -69,7 +74,8 @@ class RowScores:
 
     def _asked(self, model: Any, rows: Any, count: int, labels: Labels) -> NDArray[np.float64]:
         if self.method != "decision_function":
-            return probabilities_of(model, rows, count, 2, labels)[:, 1:]
+            given = given_probabilities(model, rows, count, 2, labels)
+            return np.where(are_known(given)[:, np.newaxis], given[:, 1:], 0.5)
         answer = plain_answer(model.decision_function(rows), "decision_function").astype(np.float64)
         if answer.shape == (count, 2):
             answer = answer[:, 1] - answer[:, 0]
