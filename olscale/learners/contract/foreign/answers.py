@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, entries_of
-from olscale.learners.contract.foreign.labels import CODES, Labels
+from olscale.learners.contract.foreign.labels import CODES, ClassLabels
 from olscale.learners.contract.foreign.plain_answers import plain_answer
 
 WEIGHTS = frozenset({"coef_", "intercept_", "coefs_", "intercepts_", "dual_coef_"})
@@ -21,7 +21,7 @@ _NUMBERS_A_ROW = 1024
 _DEEPEST = 6
 
 
-def class_codes(predictions: Any, rows: int, classes: int, labels: Labels = CODES) -> NDArray[np.int64]:
+def class_codes(predictions: Any, rows: int, classes: int, labels: ClassLabels = CODES) -> NDArray[np.int64]:
     """Return predictions as class codes, shape (rows,); `labels` are what the model was taught.
 
     Raises
@@ -85,7 +85,7 @@ def _shown(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _no_code(value: Any, classes: int, labels: Labels) -> str:
+def _no_code(value: Any, classes: int, labels: ClassLabels) -> str:
     return f"predicted {_shown(value)!r}, expected a class it was taught: they are {labels.text(classes)}"
 
 

@@ -1,15 +1,15 @@
-"""Labels of a dataset as a model is taught them, and the class codes of what it predicts."""
+"""ClassLabels of a dataset as a model is taught them, and the class codes of what it predicts."""
 
 from collections.abc import Sequence
 from typing import Any
 
 
-class Labels:
+class ClassLabels:
     """The labels of the class codes 0, 1, ...; without any they are these numbers.
 
     Examples
     --------
-    >>> labels = Labels(["ham", "spam"])
+    >>> labels = ClassLabels(["ham", "spam"])
     >>> labels.of(1), labels.code("ham"), labels.code("eggs")
     ('spam', 0, 'eggs')
     """
@@ -41,5 +41,5 @@ class Labels:
         return f"the numbers 0 to {classes - 1}" if self.are_codes else ", ".join(map(repr, self._labels))
 
 
-CODES = Labels()
-"""Labels that are the class codes."""
+CODES = ClassLabels()
+"""ClassLabels that are the class codes."""

@@ -28,7 +28,7 @@ from olscale.learners.contract.foreign.answers import (
     without_infinity,
 )
 from olscale.learners.contract.foreign.kind import fills_in_missing, last_step, takes_targets, task_of
-from olscale.learners.contract.foreign.labels import Labels
+from olscale.learners.contract.foreign.labels import ClassLabels
 from olscale.learners.contract.foreign.probabilities import gives_probabilities, probabilities_of
 from olscale.learners.contract.foreign.recipe import make_model
 from olscale.learners.contract.foreign.row_scores import RowScores
@@ -63,7 +63,7 @@ class ForeignLearner(Learner, EstimatesCost, GivesProbabilities, LearnsTargets, 
         self.task = task_of(name, self._estimator)  # type: ignore[misc]
         self._river = hasattr(self._estimator, "learn_one")
         self.checks_rows = self._river and fills_in_missing(self._estimator)  # type: ignore[misc]
-        self._features, self._labels = NAMELESS, Labels()
+        self._features, self._labels = NAMELESS, ClassLabels()
         self._ranks = False
         self._row_scores = RowScores(self._estimator)
         if seeds:
@@ -95,7 +95,7 @@ class ForeignLearner(Learner, EstimatesCost, GivesProbabilities, LearnsTargets, 
         # Those that tell two classes apart take false and true, as River's own loops give them.
         is_binary = not getattr(self._estimator, "_multiclass", True) and len(labels) == 2
         if self.task == "classification":
-            self._labels = Labels((False, True) if is_binary else labels)
+            self._labels = ClassLabels((False, True) if is_binary else labels)
         if features.names or not self._labels.are_codes:
             self._mark_changed()
 

@@ -24,14 +24,14 @@ _CONTAINERS = (dict, list, set, deque, bytearray)
 _WITHOUT_STATE = (enum.Enum, logging.Logger, *_FUNCTIONS)
 
 
-class Part(NamedTuple):
+class ModelPart(NamedTuple):
     """An object within a model, and the way to it: ``.steps['scale'].counts``, empty for the model itself."""
 
     way: str
     value: Any
 
 
-def parts_of(model: Any, into_functions: bool = False) -> Iterator[Part]:
+def parts_of(model: Any, into_functions: bool = False) -> Iterator[ModelPart]:
     """Yield a model and the objects within it, each once, those nearer to it first.
 
     Parameters
@@ -46,7 +46,7 @@ def parts_of(model: Any, into_functions: bool = False) -> Iterator[Part]:
     ['', "['rates']"]
     """
     seen: set[int] = set()
-    waiting = deque([Part("", model)])
+    waiting = deque([ModelPart("", model)])
     while waiting and len(seen) < _MOST:
         part = waiting.popleft()
         if isinstance(part.value, _ATOMS) or id(part.value) in seen:
@@ -56,19 +56,19 @@ def parts_of(model: Any, into_functions: bool = False) -> Iterator[Part]:
         waiting.extend(_inner(part, into_functions))
 
 
-def _inner(part: Part, into_functions: bool) -> Iterator[Part]:
+def _inner(part: ModelPart, into_functions: bool) -> Iterator[ModelPart]:
     way, value = part
     if isinstance(value, (*GENERATORS, np.ndarray)):
         return
     if isinstance(value, _FUNCTIONS):
         if into_functions:
-            yield from (Part(f"{way}.<{name}>", held) for name, held in _held_by(value))
+            yield from (ModelPart(f"{way}.<{name}>", held) for name, held in _held_by(value))
         return
     if isinstance(value, Mapping):
-        yield from (Part(f"{way}[{key!r}]", inner) for key, inner in list(value.items()))
+        yield from (ModelPart(f"{way}[{key!r}]", inner) for key, inner in list(value.items()))
     elif isinstance(value, list | tuple | deque):
-        yield from (Part(f"{way}[{i}]", inner) for i, inner in enumerate(list(value)))
-    yield from (Part(f"{way}.{name}", inner) for name, inner in attributes_of(value).items())
+        yield from (ModelPart(f"{way}[{i}]", inner) for i, inner in enumerate(list(value)))
+    yield from (ModelPart(f"{way}.{name}", inner) for name, inner in attributes_of(value).items())
 
 
 def attributes_of(value: Any) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def _held_by(function: Any) -> Iterator[tuple[str, Any]]:
                 continue
 
 
-def shared_parts(one: Any, other: Any) -> list[Part]:
+def shared_parts(one: Any, other: Any) -> list[ModelPart]:
     """Return the parts of a model that can change and that another model has too: the same objects, not equal ones."""
     others = {id(part.value) for part in parts_of(other)}
     return [part for part in parts_of(one) if id(part.value) in others and _can_change(part.value)]
@@ -149,7 +149,7 @@ def differences(one: Any, other: Any, way: str = "") -> Iterator[str]:
             if not _equal(one, other):
                 yield way
         else:
-            parts, others = (dict(_inner(Part(way, value), False)) for value in (one, other))
+            parts, others = (dict(_inner(ModelPart(way, value), False)) for value in (one, other))
             yield from sorted(parts.keys() ^ others.keys())
             waiting.extend((name, parts[name], others[name]) for name in parts if name in others)
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.learners.contract.foreign.labels import CODES, Labels
+from olscale.learners.contract.foreign.labels import CODES, ClassLabels
 from olscale.learners.contract.foreign.plain_answers import plain_answer
 
 _ROUNDING = 1e-9
@@ -22,7 +22,9 @@ def gives_probabilities(model: Any) -> bool:
     return method is not None and not method.__module__.startswith("river.base")
 
 
-def probabilities_of(model: Any, rows: Any, count: int, classes: int, labels: Labels = CODES) -> NDArray[np.float64]:
+def probabilities_of(
+    model: Any, rows: Any, count: int, classes: int, labels: ClassLabels = CODES
+) -> NDArray[np.float64]:
     """Return the probabilities of `count` rows, shape (rows, classes), each row of sum 1.
 
     Where the model has none (a class it never met, 0 / 0 in naive Bayes) all classes are alike.
@@ -38,7 +40,7 @@ def probabilities_of(model: Any, rows: Any, count: int, classes: int, labels: La
     return np.where(known, given / np.where(known, total, 1.0), 1.0 / classes)
 
 
-def given_probabilities(model: Any, rows: Any, count: int, classes: int, labels: Labels) -> NDArray[np.float64]:
+def given_probabilities(model: Any, rows: Any, count: int, classes: int, labels: ClassLabels) -> NDArray[np.float64]:
     """Return the probabilities of `count` rows as the model gives them, shape (rows, classes).
 
     Columns are those of the model's ``classes_``, as in scikit-learn; a class that is not there has
@@ -67,7 +69,7 @@ def are_known(given: NDArray[np.float64]) -> NDArray[np.bool_]:
     return np.asarray((given >= 0.0).all(axis=1) & (total > 0.0) & np.isfinite(total))
 
 
-def _by_key(answer: Any, classes: int, labels: Labels) -> NDArray[np.float64]:
+def _by_key(answer: Any, classes: int, labels: ClassLabels) -> NDArray[np.float64]:
     known = {labels.code(key): value for key, value in answer.items()}
     odd = [key for key in known if key not in range(classes)]
     if odd:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.learners.contract.foreign.labels import CODES, Labels
+from olscale.learners.contract.foreign.labels import CODES, ClassLabels
 from olscale.learners.contract.foreign.plain_answers import plain_answer
 from olscale.learners.contract.foreign.probabilities import (
     are_known,
@@ -47,7 +47,7 @@ class RowScores:
         rows: Any,
         sound: NDArray[np.bool_],
         scores: NDArray[np.float64],
-        labels: Labels = CODES,
+        labels: ClassLabels = CODES,
     ) -> NDArray[np.float64]:
         """Return a score of each of the `rows`, shape (rows, 1): the higher, the more of the second class.
 
@@ -72,7 +72,7 @@ class RowScores:
         ranked[sound] = scores[sound]
         return ranked
 
-    def _asked(self, model: Any, rows: Any, count: int, labels: Labels) -> NDArray[np.float64]:
+    def _asked(self, model: Any, rows: Any, count: int, labels: ClassLabels) -> NDArray[np.float64]:
         if self.method != "decision_function":
             given = given_probabilities(model, rows, count, 2, labels)
             return np.where(are_known(given)[:, np.newaxis], given[:, 1:], 0.5)
