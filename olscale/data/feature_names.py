@@ -1,7 +1,8 @@
 """Names of the features of a stream, and its rows as dictionaries of named values.
 
-A library that addresses features by name is given a row as its own users have it: columns of numbers by their names, and a
-text column as the word that the cell holds, not as the features ``COLUMN=VALUE`` that the dataset keeps of it.
+A library that addresses features by name is given a row as its own users have it: columns of
+numbers by their names, and a text column as the word that the cell holds, not as the features
+``COLUMN=VALUE`` that the dataset keeps of it.
 """
 
 from __future__ import annotations
@@ -28,10 +29,11 @@ class FeatureNames:
     Parameters
     ----------
     names : tuple of str
-        The name of each feature, each once; empty where they have none and are known by their numbers.
+        The name of each feature, each once; empty where they have none and are known by their
+        numbers.
     blank : mapping of str to float or None
-        What a row has where nothing is stored, in the order of the manifest: 0 of a column of numbers, None of a text
-        column. Sparse rows of other sources have nothing there.
+        What a row has where nothing is stored, in the order of the manifest: 0 of a column of
+        numbers, None of a text column. Sparse rows of other sources have nothing there.
     words : mapping of int to (str, str)
         Features that stand for a word of a text column: their numbers -> column and word.
 
@@ -75,7 +77,8 @@ NAMELESS = FeatureNames()
 def feature_names(manifest: Manifest, steps: Sequence[Transform]) -> FeatureNames:
     """Return the names of the features of a dataset after the transforms `steps`, which need not be fitted.
 
-    A text column is a word as long as the transforms leave values as they are; scaled, its features are numbers.
+    A text column is a word as long as the transforms leave values as they are; scaled, its features
+    are numbers.
     """
     if manifest.feature_names is None:
         return NAMELESS

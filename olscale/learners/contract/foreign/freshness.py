@@ -1,7 +1,7 @@
 """Whether a model is new: no other model has a part of it, and it has learned nothing yet.
 
-Each run begins with a new model. What can be cloned is cloned, so that none learns what another was taught; what is shared
-all the same, and what has learned before, is refused.
+Each run begins with a new model. What can be cloned is cloned, so that none learns what another was
+taught; what is shared all the same, and what has learned before, is refused.
 """
 
 from __future__ import annotations

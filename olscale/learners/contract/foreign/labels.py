@@ -1,4 +1,4 @@
-"""ClassLabels of a dataset as a model is taught them, and the class codes of what it predicts."""
+"""Labels of a dataset as a model is taught them, and the class codes of what it predicts."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -42,4 +42,4 @@ class ClassLabels:
 
 
 CODES = ClassLabels()
-"""ClassLabels that are the class codes."""
+"""Labels that are the class codes."""

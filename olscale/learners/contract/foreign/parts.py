@@ -38,7 +38,8 @@ def parts_of(model: Any, into_functions: bool = False) -> Iterator[ModelPart]:
     ----------
     model : object
     into_functions : bool
-        Whether to look at what functions hold: variables of the function around them, bound arguments, their object.
+        Whether to look at what functions hold: variables of the function around them, bound
+        arguments, their object.
 
     Examples
     --------

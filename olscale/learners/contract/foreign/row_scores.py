@@ -51,8 +51,8 @@ class RowScores:
     ) -> NDArray[np.float64]:
         """Return a score of each of the `rows`, shape (rows, 1): the higher, the more of the second class.
 
-        Rows that are not `sound`, as all are before the first row is learned, rank between both classes; where the model has
-        scores in name only, they rank as `scores` says.
+        Rows that are not `sound`, as all are before the first row is learned, rank between both
+        classes; where the model has scores in name only, they rank as `scores` says.
         """
         between = 0.5 if self.method.startswith("predict_proba") else 0.0
         ranked: NDArray[np.float64] = np.full((len(scores), 1), between)

@@ -28,7 +28,8 @@ def set_open_seeds(model: Any, other: Any, entropy: Sequence[int]) -> int:
     Parameters
     ----------
     model, other : object
-        Two new models, made in the same way: random numbers whose states differ in them are seeded by the clock.
+        Two new models, made in the same way: random numbers whose states differ in them are seeded
+        by the clock.
     entropy : sequence of int
         What the seeds are drawn from, in the order of the parts.
     """
