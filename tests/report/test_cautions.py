@@ -5,11 +5,14 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 
 from olscale.analysis import summarise
+from olscale.analysis.curves import SegmentErrors
 from olscale.measures import NOT_REPRODUCIBLE, RANKED_BY_CLASS
 from olscale.report import as_csv, as_json, latex, plain, tables
+from olscale.report.along import SEGMENTS, along_tables
 from olscale.report.comparison import compared
 from olscale.report.comparison_tables import comparison_json, comparison_tables
 from olscale.report.html import table_html
@@ -94,6 +97,16 @@ def test_a_single_figure_beside_one_of_classes_is_not_the_best(make_record: Run)
     [one] = compared(store, summaries, "auc")
     for table in (*tables(summaries, "auc"), comparison_tables(one)[0]):
         assert not any("*" in sign for line in signs(table).values() for sign in line)
+
+
+def test_tables_along_the_stream_mark_figures(store: Store) -> None:
+    lines = [
+        SegmentErrors(s, ("Mon", "Tue"), np.array([[0.1, 0.2]]))
+        for s in summarise(store)
+        if s.metric == "cumulative_error"
+    ]
+    [table] = along_tables(lines, SEGMENTS)
+    assert signs(table) == {"pa1": ["", ""], "mine:Classes": ["", ""], "mine:Chance": ["?", "?"]}
 
 
 def test_cautions_are_no_figures(store: Store) -> None:
