@@ -37,6 +37,8 @@ class Measure:
         What it can be asked for by ``measures``; empty where it comes by itself or by another option.
     default : tuple of str
         Tasks for which every run has it at the end of the stream and on the test split.
+    ranks_rows : bool
+        Whether it says how the scores rank rows: of a model that only says which class it is a measure of classes.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Measure:
     unit: Literal["", "percent", "count", "score"] = ""
     tasks: tuple[Task, ...] = ()
     default: tuple[Task, ...] = ()
+    ranks_rows: bool = False
 
 
 _CLASSES: tuple[Task, ...] = ("classification",)
@@ -71,8 +74,8 @@ MEASURES = {
         Measure("kappa_t", "kappa-temporal", unit="score", tasks=LABELS, default=_CLASSES),
         Measure("cost", "cost a row", "lower", "", LABELS),
         Measure("confusion", "confusion", "", "count", LABELS),
-        Measure("auc", "AUC", unit="score", tasks=LABELS, default=_NOVELTIES),
-        Measure("roc", "ROC", "higher", "percent", LABELS),
+        Measure("auc", "AUC", unit="score", tasks=LABELS, default=_NOVELTIES, ranks_rows=True),
+        Measure("roc", "ROC", "higher", "percent", LABELS, ranks_rows=True),
         Measure("log_loss", "log loss", "lower", "", _CLASSES),
         Measure("true_positive_rate", "true positive rate", "higher", "percent", _NOVELTIES, _NOVELTIES),
         Measure("false_positive_rate", "false positive rate", "lower", "percent", _NOVELTIES, _NOVELTIES),
@@ -100,6 +103,15 @@ MEASURES = {
 
 ALONG_THE_STREAM = ("kappa_m", "kappa_t", "rmae", "rrmse", "model_bytes", "latency")
 """Measured along the stream, or, on the test split too, beside a dull learner that has gone through it."""
+
+RANKED_BY_CLASS = "ranked_by_class"
+"""Metric that a run has whose learner only says which class, where a measure is of how scores rank rows."""
+
+NOT_REPRODUCIBLE = "not_reproducible"
+"""Metric that a run has whose learner gives other scores each time."""
+
+CAUTIONS = {NOT_REPRODUCIBLE: "not reproducible", RANKED_BY_CLASS: "of classes"}
+"""What tables say of figures of runs that have such a metric, which is no figure itself."""
 
 HEADLINES = (
     *("test_error", "cumulative_error", "window_error", "fading_error", "holdout_error", "drift_alarms"),
@@ -131,6 +143,17 @@ def measure_of(metric: str) -> Measure:
         return MEASURES[base_name(whole)]
     error = base.endswith("_error")
     return Measure(base, base.replace("_", " "), "lower" if error else "", "percent" if error else "")
+
+
+def ranking_measures(names: Iterable[str]) -> list[str]:
+    """Return those of some measures that say how scores rank rows.
+
+    Examples
+    --------
+    >>> ranking_measures(["auc", "kappa"])
+    ['auc']
+    """
+    return [name for name in names if measure_of(name).ranks_rows]
 
 
 def base_name(metric: str) -> str:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from olscale.analysis.aggregate import Aggregate, aggregate
 from olscale.analysis.names import UNNAMED, Name, Names
+from olscale.measures import CAUTIONS, RANKED_BY_CLASS, measure_of
 from olscale.results import Store, canonical_json
 from olscale.results.plans import TUNING, read_plans
 from olscale.results.selections import Selection, read_selections
@@ -72,6 +73,8 @@ class Summary:
         The version of the learner that was computed last, where the store has several; else empty.
     replicates : int
         Equal for summaries over the same permutations, folds and projections.
+    warned : tuple of str
+        Those of `olscale.measures.CAUTIONS` that one of the runs has.
     """
 
     dataset: str
@@ -92,6 +95,17 @@ class Summary:
     learner_names: tuple[Name, ...] = (UNNAMED,)
     last_version: str = ""
     replicates: int = 0
+    warned: tuple[str, ...] = ()
+
+    @property
+    def cautions(self) -> list[str]:
+        """What tables say of the figure, in words."""
+        return [CAUTIONS[caution] for caution in self.cautions_of(self.metric)]
+
+    def cautions_of(self, metric: str) -> list[str]:
+        """Return those of the cautions that concern a metric of these runs."""
+        ranks_rows = measure_of(metric).ranks_rows
+        return [caution for caution in self.warned if ranks_rows or caution != RANKED_BY_CLASS]
 
     @property
     def dataset_label(self) -> str:
@@ -152,7 +166,12 @@ def summarise(
     store.damaged = (*damaged, *store.damaged)
     names = Names(plan for plan in plans if plan.experiment in experiments or not experiments)
     metrics: dict[int, list[tuple[str, float, float, int, int]]] = defaultdict(list)
+    warned: dict[int, tuple[str, ...]] = defaultdict(tuple)
     for metric, moments in sorted(made.moments.items()):
+        if metric in CAUTIONS:  # no figure, but what must be said of figures
+            for group in moments.groups.tolist():
+                warned[group] = (*warned[group], metric)
+            continue
         for group, *values in zip(*(array.tolist() for array in moments), strict=True):
             metrics[group].append((metric, *values))
     last = _last_versions(store, {(key[3], key[4]) for key in made.keys}, on_damage)
@@ -172,7 +191,7 @@ def summarise(
         names_of = (datasets[group], learners[group], last.get(learner, ""))
         setting = (dataset, fingerprint, transforms, learner, version, params(given), protocols(protocol))
         found += [
-            Summary(*setting, metric, mean, std, n, failures, tuned, is_tuning, *names_of, replicates)
+            Summary(*setting, metric, mean, std, n, failures, tuned, is_tuning, *names_of, replicates, warned[group])
             for metric, mean, std, n, replicates in metrics.get(group) or [("outcome", math.nan, math.nan, 0, 0)]
         ]
     return found

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import Rows, stack_rows, take_rows
 from olscale.data.chunk import Chunk
 from olscale.data.dataset import Dataset, open_dataset
+from olscale.data.feature_names import FeatureNames, feature_names
 from olscale.data.shuffle.subset import ordered_rows
 from olscale.data.splits import Part
 from olscale.data.transforms.drop import column_of
@@ -88,6 +89,11 @@ class Stream:
 
     def __len__(self) -> int:
         return -(-self.rows // self.dataset.manifest.chunk_rows)
+
+    @property
+    def feature_names(self) -> FeatureNames:
+        """The names of all features after the transforms."""
+        return feature_names(self.dataset.manifest, (*self.pipeline.steps, *self.pipeline.streaming))
 
     def first_row(self, i: int) -> int:
         """Return the number of the first row of chunk number `i`."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from math import isfinite
 from time import perf_counter
 from types import MappingProxyType
@@ -85,6 +86,7 @@ class GroupPass:
         self._stream, self._test = streams.train, streams.test
         self._transforms = StreamTransforms(self._stream.pipeline, group.runs)
         shape = stream_shape(self._stream.dataset, key, self._stream.rows * key.passes)
+        shape = replace(shape, features=self._stream.feature_names)
         self._classes_of_stream = shape.classes
         self.states = self._begin(shape, self._stream.columns)
         self._learning: Sequence[RunState | FusedRuns] | None = None
@@ -303,5 +305,5 @@ def stream_shape(dataset: Dataset, key: StreamKey, rows: int) -> StreamShape:
     """Return what is known before the first row of the stream `key`, of `rows` rows of `dataset`, all passes together."""
     whole = key.shuffle is None and key.part is None and key.passes == 1
     segments = dataset.segments("train") if whole else ()
-    classes = len(dataset.classes or ())
-    return StreamShape(rows, classes, tuple(segments), key.scoring, dataset.task, dataset.targets)
+    labels = tuple(dataset.classes or ())
+    return StreamShape(rows, len(labels), tuple(segments), key.scoring, dataset.task, dataset.targets, labels=labels)

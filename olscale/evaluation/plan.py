@@ -9,9 +9,10 @@ from typing import Any
 
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.facts import dataset_facts
+from olscale.data.feature_names import feature_names
 from olscale.data.shuffle.in_memory import most_bytes
 from olscale.data.stream import delay_position
-from olscale.data.transforms.pipeline import size_after
+from olscale.data.transforms.pipeline import make_transform, size_after
 from olscale.data.transforms.revision import transforms_version
 from olscale.errors import ExperimentError
 from olscale.evaluation.dataset_fit import check_classes, check_learner, check_targets
@@ -27,8 +28,11 @@ from olscale.evaluation.search import Search
 from olscale.evaluation.streams import stream_keys
 from olscale.learners.contract.cost import check_row_numbers, cost_of
 from olscale.learners.contract.learner import Learner
+from olscale.learners.contract.named_rows import TakesNames
+from olscale.learners.contract.ranked_rows import expect_ranking
 from olscale.learners.contract.start_size import check_start_size
 from olscale.learners.registry import ask, make_learner
+from olscale.measures import ranking_measures
 from olscale.results.plans import TUNING, LeftOut, PlannedDataset
 from olscale.results.selections import Selection
 from olscale.storage.open import absolute_path
@@ -95,7 +99,7 @@ class PlannedExperiment:
                 params: Mapping[str, Any] = settings
                 if spec.tune:
                     params = chosen[source.search(experiment, spec, settings).id]
-                learners.append((spec.name, source.learner(spec, params)))
+                learners.append((spec.name, source.learner(spec, params, experiment)))
                 roster.enter(source.planned, spec, learners[-1][1])
             plan.add(source, source.spec.protocol or experiment.protocol, experiment.seed, learners)
         return replace(plan.plan(experiment.name, roster), left_out=self._left_out)
@@ -109,7 +113,7 @@ class PlannedExperiment:
                 if spec.tune:
                     _check_tunable(source, source.spec.protocol or experiment.protocol)
                     search = source.search(experiment, spec, settings)
-                    points = [(spec.name, source.learner(spec, point)) for point in search.points]
+                    points = [(spec.name, source.learner(spec, point, experiment)) for point in search.points]
                     for _, point in points:
                         roster.enter(source.planned, spec, point)
                     runs = plan.add(source, experiment.tuning.protocol(source.dataset.task), experiment.seed, points)
@@ -151,9 +155,9 @@ class _Input:
             if spec.meets(self.dataset.name) and experiment.transforms_of(self.spec, spec) == self.transforms:
                 yield from ((spec, settings) for settings in spec.settings())
 
-    def learner(self, spec: LearnerSpec, params: Mapping[str, Any]) -> Learner:
+    def learner(self, spec: LearnerSpec, params: Mapping[str, Any], experiment: Experiment) -> Learner:
         """Return a learner that this dataset fits."""
-        learner = make_learner(spec.name, dict(params))
+        learner = self._told(make_learner(spec.name, dict(params)), spec, experiment)
         check_learner(spec.name, learner.task, self.dataset)
         check_targets(spec.name, learner, self.dataset)
         columns, _ = size_after(self.transforms, self.dataset.columns, self.dataset.columns)
@@ -163,9 +167,21 @@ class _Input:
         ask(spec.name, "begin", lambda: check_start_size(learner, columns, classes))
         return learner
 
+    def _told(self, learner: Learner, spec: LearnerSpec, experiment: Experiment) -> Learner:
+        """Return a learner that knows what its version depends on: names of features and classes, and what is measured."""
+        if isinstance(learner, TakesNames):
+            steps = [make_transform(text) for text in self.transforms]
+            learner.expect_names(feature_names(self.dataset.manifest, steps), self.dataset.classes or ())
+        measures = list((self.spec.protocol or experiment.protocol).measures)
+        if spec.tune and experiment.tuning.metric:
+            measures.append(experiment.tuning.metric)
+        if ranking_measures(measures) and len(self.dataset.classes or ()) == 2:
+            expect_ranking(learner)
+        return learner
+
     def search(self, experiment: Experiment, spec: LearnerSpec, settings: dict[str, Any]) -> Search:
         """Return the search for the parameters that `spec` leaves open."""
-        points = [make_learner(spec.name, settings | point) for point in spec.points()]
+        points = [self._told(make_learner(spec.name, settings | point), spec, experiment) for point in spec.points()]
         return Search(
             dataset={"name": self.dataset.name, "fingerprint": self.dataset.fingerprint},
             transforms=self.transforms,

@@ -1,6 +1,7 @@
 """The learner of a run: what it raises, takes or lacks ends this run, and nothing else."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from time import perf_counter
 from typing import TypeVar
 
@@ -18,8 +19,11 @@ from olscale.learners.contract.fused_settings import grid_key
 from olscale.learners.contract.learner import Learner
 from olscale.learners.contract.look_ahead import LooksAhead, looks_ahead
 from olscale.learners.contract.many_targets import expect_targets
+from olscale.learners.contract.named_rows import expect_names
+from olscale.learners.contract.ranked_rows import expect_ranking
 from olscale.learners.contract.usable_rows import usable_rows
 from olscale.learners.registry import is_ours, make_learner
+from olscale.measures import ranking_measures
 from olscale.system.interrupts import let_interrupt_out, text_of
 
 T = TypeVar("T")
@@ -77,12 +81,11 @@ class RunLearner:
         shuffle = run.stream.shuffle
         entropy = () if shuffle is None else (shuffle.seed, shuffle.index)
         self.random = None if is_ours(run.learner) else GlobalRandom(entropy)
-        learner = self._guarded(make or (lambda: make_learner(run.learner, run.params)))
+        self._make = partial(_begun, make or partial(make_learner, run.learner, run.params), columns, shape, entropy)
+        self._entropy = entropy
+        learner = self._guarded(self._make)
         if learner is not None:  # else the run has failed, and nobody asks for its learner any more
             self.learner = learner
-        if shape.targets:
-            self._guarded(lambda: expect_targets(self.learner, len(shape.targets)))
-        self._guarded(lambda: self.learner.begin(columns, shape.classes, entropy))
 
     @property
     def looks_ahead(self) -> bool:
@@ -141,3 +144,15 @@ class RunLearner:
             except BaseException as error:
                 let_interrupt_out(error)
                 raise ValueError(f"{self.run.learner} cannot be {what}: {text_of(error)}") from None
+
+
+def _begun(make: Callable[[], Learner], columns: int, shape: StreamShape, entropy: Sequence[int]) -> Learner:
+    """Return a new learner that knows what is known of its stream before the first row."""
+    learner = make()
+    expect_names(learner, shape.features, shape.labels)
+    if ranking_measures(shape.scoring.measures):
+        expect_ranking(learner)
+    if shape.targets:
+        expect_targets(learner, len(shape.targets))
+    learner.begin(columns, shape.classes, entropy)
+    return learner

@@ -22,14 +22,16 @@ from olscale.evaluation.label_delay import Schedule, Scored
 from olscale.evaluation.metrics import METRICS, Metric, StreamShape
 from olscale.evaluation.metrics.each_target import make_metric
 from olscale.evaluation.model_watch import ModelWatch
+from olscale.evaluation.rehearsal import Rehearsal, needs_rehearsal, shared_reason
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_learner import RunLearner
 from olscale.evaluation.run_record import environment, metric_results
 from olscale.learners.contract.compilation import compile_loops
 from olscale.learners.contract.learner import FloatArray, Learner, predictions_of, score_columns
 from olscale.learners.contract.probabilities import show_probabilities
+from olscale.learners.contract.ranked_rows import ranking_columns, ranks_by_class
 from olscale.learners.contract.usable_rows import diverged_at, score_usable
-from olscale.measures import headline_of
+from olscale.measures import NOT_REPRODUCIBLE, RANKED_BY_CLASS, headline_of
 from olscale.results.record import Record
 
 
@@ -91,10 +93,15 @@ class RunState(RunLearner):
         self._seconds, self._tested, self._again = 0.0, 0, 0
         self._ready = False
         outputs = len(shape.targets) or score_columns(shape.classes)
-        self._shown = 0  # columns of probabilities after those of the scores
+        self._ranking = self._guarded(lambda: ranking_columns(self.learner)) or 0  # columns after those of the scores
+        self._shown = 0  # columns of probabilities, the last
         if "log_loss" in run.stream.scoring.measures:
             self._shown = self._guarded(lambda: show_probabilities(self.learner, shape.classes)) or 0
-        self._outputs = (outputs + self._shown, shape.classes + self._shown)
+        more = self._ranking + self._shown
+        self._outputs = (outputs + more, shape.classes + more)
+        self._rehearsal: Rehearsal | None = None
+        if self.outcome == "ok" and needs_rehearsal(self.learner):
+            self._rehearsal = Rehearsal(self._make, self._entropy)
 
     def step(self, chunk: Chunk) -> None:
         """Predict, then learn, each row of the stream's next chunk; or do so when the protocol says."""
@@ -109,6 +116,7 @@ class RunState(RunLearner):
             for piece in pieces:
                 self.step(piece)
             return
+        self._rehearse(chunk)
         if self.outcome != "ok":
             return
         due = self.watch.is_due(chunk, self.position)
@@ -126,16 +134,37 @@ class RunState(RunLearner):
             times = begin - start, seconds
             self._guarded(lambda: self.watch.look(self.position, self.learner, times), counts=False)
 
+    def _rehearse(self, chunk: Chunk | None) -> None:
+        """Have new models learn the first rows of the stream, of which `chunk` is next; None at its end."""
+        rehearsal = self._rehearsal
+        if rehearsal is None:
+            return
+        if chunk is None:
+            self._guarded(rehearsal.hold, counts=False)
+        else:
+            rows = self.seen_by_learner(chunk)
+            self._guarded(lambda: rehearsal.see(rows.X, rows.y), counts=False)
+        if rehearsal.shared:
+            self.fail("learner_error", shared_reason(rehearsal.shared), raised=False)
+
     def seen_by_learner(self, chunk: Chunk) -> Chunk:
         """Return `chunk` as the learner may see it: a novelty detector gets no labels."""
         return replace(chunk, y=np.zeros_like(chunk.y)) if self._task == "novelty" else chunk
 
     def _predictions(self, scores: FloatArray) -> NDArray[Any]:
-        return predictions_of(scores[:, : scores.shape[1] - self._shown], self._task)
+        return predictions_of(scores[:, : self._own_columns(scores)], self._task)
 
     def _read_by(self, metric: Metric, scores: FloatArray) -> FloatArray:
-        outputs = scores.shape[1] - self._shown
-        return scores[:, outputs:] if metric.reads_probabilities else scores[:, :outputs]
+        outputs = self._own_columns(scores)
+        if metric.reads_probabilities:
+            return scores[:, outputs + self._ranking :]
+        if metric.ranks_rows and self._ranking:
+            return scores[:, outputs : outputs + self._ranking]
+        return scores[:, :outputs]
+
+    def _own_columns(self, scores: FloatArray) -> int:
+        """Return in how many columns the scores stand that predictions are made of."""
+        return int(scores.shape[1]) - self._ranking - self._shown
 
     def release(self) -> None:
         """Bring the learner up to date: nothing is behind in a run that goes alone."""
@@ -242,6 +271,7 @@ class RunState(RunLearner):
 
     def record(self, timings: Mapping[str, float] | None = None) -> Record:
         """Return the result."""
+        self._rehearse(None)
         if self.run.stream.scoring.delay_column:  # a plan cannot know how many labels arrive
             self._guarded(lambda: check_seen(self.learner))
         measures = self._guarded(lambda: {str(name): float(value) for name, value in self.learner.measures().items()})
@@ -250,10 +280,21 @@ class RunState(RunLearner):
         own |= {name: seconds for metric in self._metrics for name, seconds in metric.timings().items()}
         if any(metric.overflows() for metric in self._metrics):
             self.fail("diverged", "the squared errors overflow; scale the targets, or the features", raised=False)
+        counted: dict[str, Any] = {}
         # Of a failed run nothing but the reason: how far it came before depends on how the stream was cut into chunks.
-        counted = metric_results(self._metrics, measures) if measures is not None and self.outcome == "ok" else {}
+        if measures is not None and self.outcome == "ok":
+            counted = metric_results(self._metrics, measures | self._cautions())
         times, end = own | dict(timings or {}), (self.outcome, self.reason)
         return Record(self.run.definition(), self.run.id, *end, **counted, timings=times, environment=environment())
+
+    def _cautions(self) -> dict[str, float]:
+        """Return what tables must say of the figures, as metrics that only runs have of which it is true."""
+        cautions = {}
+        if any(metric.ranks_rows for metric in self._metrics) and ranks_by_class(self.learner):
+            cautions[RANKED_BY_CLASS] = 1.0
+        if self._rehearsal is not None and self._rehearsal.differs:
+            cautions[NOT_REPRODUCIBLE] = 1.0
+        return cautions
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return all of the run as plain arrays; of one that has failed, how it failed."""

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable
 
 from olscale.errors import ExecutionError, OlscaleError
 from olscale.evaluation.run import Run
+from olscale.learners.contract.foreign.adapter import own_version
 from olscale.learners.contract.version import check_unedited, learner_version, source_note
 from olscale.learners.registry import is_ours, learner_class, learner_path
 
@@ -42,7 +43,7 @@ def check_learners(runs: Iterable[Run]) -> None:
     ------
     ExecutionError
     """
-    planned = {run.learner: str(run.version) for run in runs if not is_ours(run.learner)}
+    planned = {run.learner: own_version(str(run.version)) for run in runs if not is_ours(run.learner)}
     for name, version in learner_versions(planned).items():
         if version != planned[name]:
             here = version[1:] if version.startswith("!") else f"version {version} here"

@@ -13,6 +13,7 @@ from olscale.analysis.curves import CONFUSIONS, CURVES, ROCS, Curve, SegmentErro
 from olscale.analysis.summary import Summary
 from olscale.errors import UnknownNameError
 from olscale.measures import figure_of
+from olscale.report.cautions import caution_marks
 from olscale.report.choice import labelled, streams
 from olscale.report.labels import column_of, transforms_note
 from olscale.report.listing import guarded
@@ -129,7 +130,9 @@ def along_tables(lines: Sequence[Line], name: str) -> list[Table]:
         for line in labels.values():
             mean, std = _moments(line)
             several = len(line.errors) > 1
-            marks = (runs_mark(len(line.errors)),) if len(line.errors) < max(runs) else ()
+            marks = caution_marks([line.summary], name)
+            if len(line.errors) < max(runs):
+                marks = (*marks, runs_mark(len(line.errors)))
             figures = [
                 Entry(form(mean[i]), form(std[i]) if several else "", marks=marks) if i >= 0 else absent
                 for i in _at(line, places)

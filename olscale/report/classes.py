@@ -6,6 +6,7 @@ import numpy as np
 
 from olscale.analysis.curves import SegmentErrors
 from olscale.measures import figure_of
+from olscale.report.cautions import caution_marks
 from olscale.report.tables import Entry, Table
 
 _MOST = 60
@@ -40,10 +41,12 @@ def class_table(
     errors = {label: _errors(matrix, size) for label, matrix in counts.items()}
     best = np.nanmin(np.array([errors[label] for label in shown])[:, kept], axis=0)
     entries = []
-    for label in shown:
+    for label, one in shown.items():
+        marks = caution_marks([one.summary], "error")
         cells = [figure_of("error", float(errors[label][i])) for i in kept]
         least = [cell == figure_of("error", float(low)) for cell, low in zip(cells, best, strict=True)]
-        entries.append(tuple(Entry(cell, best=mark) for cell, mark in zip(cells, least, strict=True)))
+        line = [Entry(cell, best=is_least, marks=marks) for cell, is_least in zip(cells, least, strict=True)]
+        entries.append(tuple(line))
     when = (
         "in the test split that the final model predicts wrongly" if tested else "predicted wrongly before the update"
     )

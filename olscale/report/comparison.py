@@ -15,6 +15,7 @@ from olscale.analysis.summary import Summary, natural
 from olscale.errors import ReportError, UnknownNameError
 from olscale.measures import HEADLINES, measure_of, metric_words
 from olscale.report.candidates import Candidates, find_candidates
+from olscale.report.cautions import caution_notes
 from olscale.report.left_out import Omission, few, left_out, left_out_notes, unmeasured_datasets
 from olscale.report.notes import count_notes, partial_notes
 from olscale.report.wording import protocol_text
@@ -86,6 +87,14 @@ class Compared:
     def settings(self, learner: str, dataset: str) -> list[Summary]:
         """Return the settings behind a figure: one for each way of meeting the data set."""
         return [self.runs[learner, blocks[0]] for blocks in self.ways(dataset).values()]
+
+    def behind(self, learner: str) -> list[Summary]:
+        """Return the settings behind all figures of a learner."""
+        return [s for dataset in self.outcome.datasets for s in self.settings(learner, dataset)]
+
+    def cautions(self, metric: str, learners: Iterable[str]) -> list[str]:
+        """Return what must be said of a metric wherever two of these learners share a figure."""
+        return caution_notes({name: self.behind(name) for name in learners}, metric)
 
     def by_replicate(
         self, by_setting: Mapping[tuple[Any, ...], Mapping[str, T]], learner: str, blocks: Iterable[RunBlock]

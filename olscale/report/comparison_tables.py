@@ -12,6 +12,7 @@ from olscale.analysis.rank_tests import ALPHA
 from olscale.analysis.replicates import Within
 from olscale.analysis.status import ExperimentProgress
 from olscale.measures import figure_of, measure_of, metric_words
+from olscale.report.cautions import caution_marks, is_of_classes
 from olscale.report.comparison import Compared
 from olscale.report.tables import Entry, Table
 from olscale.report.wording import metric_text, protocol_text
@@ -31,33 +32,61 @@ def rank_table(one: Compared) -> Table:
         columns.insert(1, f"by {metric_words(one.beside.metric)}")
     rows = [i for i, name in enumerate(outcome.learners) if name in one.shown]
     alike = set(outcome.alike()) - {_against(outcome)} if outcome.tested else set()
-    entries = [_rank_entries(one, i, alike) for i in rows]
+    best = _best_learners(one)
+    entries = [_rank_entries(one, i, alike, best) for i in rows]
     title = f"Ranks by {metric_text(one.metric)}, {protocol_text(one.protocol)}"
     notes = [*_shown_note(one), *one.notes, *verdicts(one)]
     names = tuple(outcome.learners[i] for i in rows)
     return Table(title, tuple(columns), names, tuple(entries), tuple(notes), one.advice)
 
 
-def _rank_entries(one: Compared, i: int, alike: Collection[str]) -> tuple[Entry, ...]:
+def _best_learners(one: Compared) -> list[set[int]]:
+    """Return the learners to be marked, by mean rank and then per data set.
+
+    Figures of classes are left out; beside such figures a single other one is not marked.
+    """
+    outcome = one.outcome
+    settings = [[one.behind(name) for name in outcome.learners]]
+    for dataset in outcome.datasets:
+        settings.append([one.settings(name, dataset) for name in outcome.learners])
+    best = []
+    for ranks, of_learners in zip([outcome.mean_ranks, *outcome.ranks], settings, strict=True):
+        able = [i for i, behind in enumerate(of_learners) if not is_of_classes(behind, one.metric)]
+        least = ranks[able].min() if len(able) > 1 else math.nan
+        best.append({i for i in able if ranks[i] == least})
+    return best
+
+
+def _rank_entries(one: Compared, i: int, alike: Collection[str], best: Sequence[set[int]]) -> tuple[Entry, ...]:
     """Return the line of a learner: its mean rank, that by another metric if there is one, its figures."""
     outcome = one.outcome
     name = outcome.learners[i]
-    first = bool(outcome.mean_ranks[i] == outcome.mean_ranks[0])
-    line = [Entry(f"{outcome.mean_ranks[i]:.2f}", best=first, alike=name in alike)]
+    marks = caution_marks(one.behind(name), one.metric)
+    mean_rank = f"{outcome.mean_ranks[i]:.2f}"
+    line = [Entry(mean_rank, best=i in best[0], alike=name in alike, marks=marks)]
     if one.beside is not None:
-        ranks = _mean_ranks(one.beside.outcome)
-        line.append(Entry(f"{ranks[name]:.2f}") if name in ranks else Entry(note="-"))
+        line.append(_rank_beside(one.beside, name))
     for j, dataset in enumerate(outcome.datasets):
         place = float(outcome.ranks[j, i])
+        settings = one.settings(name, dataset)
         line.append(
             Entry(
                 figure_of(one.metric, float(outcome.values[j, i])),
-                best=place == float(outcome.ranks[j].min()),
-                partial=any(s.failures for s in one.settings(name, dataset)),
+                best=i in best[j + 1],
+                partial=any(s.failures for s in settings),
                 shade=1 + round((SHADES - 1) * (place - 1) / (len(outcome.learners) - 1)),
+                marks=caution_marks(settings, one.metric),
             )
         )
     return tuple(line)
+
+
+def _rank_beside(other: Compared, name: str) -> Entry:
+    """Return the mean rank of a learner by the headline that learners are not compared by."""
+    ranks = _mean_ranks(other.outcome)
+    if name not in ranks:
+        return Entry(note="-")
+    return Entry(f"{ranks[name]:.2f}", marks=caution_marks(other.behind(name), other.metric))
 
 
 def _mean_ranks(outcome: Comparison) -> dict[str, float]:
@@ -102,7 +131,11 @@ def verdicts(one: Compared) -> list[str]:
                 f"With {n} data sets the least p of {pairs} tests is {p_text(min(1.0, least))}: none can be significant."
             )
     if len(outcome.alike()) > 1:
-        than = f"from {outcome.baseline}" if outcome.baseline else "from the best"
+        than = "from the best"
+        if outcome.baseline:
+            than = f"from {outcome.baseline}"
+        elif is_of_classes(one.behind(outcome.learners[0]), one.metric):
+            than = f"from {outcome.learners[0]}, which has the best mean rank"
         notes.append(f"~ does not differ significantly {than}; that is no proof that they are equal.")
     if outcome.baseline is None:
         groups = "; ".join(", ".join(clique) for clique in outcome.cliques)
@@ -147,14 +180,16 @@ def pair_table(pairs: Sequence[Pair], metric: str, title: str, notes: Sequence[s
 def comparison_tables(one: Compared, within: Sequence[Within] = ()) -> list[Table]:
     """Return all tables of a comparison."""
     made = [rank_table(one)]
+    cautions = one.cautions(one.metric, one.outcome.learners)
     if one.outcome.pairs:
         pairs, said = shown_pairs(one.outcome.pairs, _against(one.outcome))
-        made.append(pair_table(pairs, one.metric, f"Pairs by {metric_text(one.metric)}", said, one.rope))
+        title = f"Pairs by {metric_text(one.metric)}"
+        made.append(pair_table(pairs, one.metric, title, [*said, *cautions], one.rope))
     for each in within:
         title = f"Pairs on {each.dataset}, over {each.over}"
         notes = [each.note] if each.note.startswith("Not") else [f"p: {each.test}, corrected by Holm.", each.note]
         pairs, said = shown_pairs(each.pairs, _against(one.outcome))
-        made.append(pair_table(pairs, one.metric, title, [*notes, *said]))
+        made.append(pair_table(pairs, one.metric, title, [*notes, *said, *cautions]))
     return made
 
 
@@ -218,6 +253,11 @@ def _object(one: Compared, within: Sequence[Within]) -> dict[str, Any]:
         "left_out": [asdict(left) for left in one.left_out],
         "beside": _beside(one.beside),
         "notes": [*one.notes, *verdicts(one)],
+        "cautions": {
+            name: sorted({text for s in one.behind(name) for text in s.cautions})
+            for name in o.learners
+            if any(s.cautions for s in one.behind(name))
+        },
     }
 
 

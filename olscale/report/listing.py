@@ -27,6 +27,7 @@ FIELDS = (
     "version",
     "label",
     "dataset_label",
+    "cautions",
 )
 
 
@@ -36,7 +37,9 @@ def as_json(summaries: Iterable[Summary]) -> str:
     Fields: ``dataset``, ``transforms`` (list), ``learner``, ``params`` (object), ``protocol`` (object, without the
     permutation's index), ``metric``, ``mean``, ``std``, ``n``, ``failures`` (object: outcome to count), ``tuned``
     (object: grid and protocol by which the parameters were chosen, or null), ``fingerprint``, ``version``, ``label`` and
-    ``dataset_label`` (what tables call learner and dataset). A mean or deviation that is not finite is ``null``.
+    ``dataset_label`` (what tables call learner and dataset), ``cautions`` (list: ``not reproducible`` where two models
+    of the learner gave other scores of the same rows, ``of classes`` where a measure that ranks rows is of a model
+    without scores). A mean or deviation that is not finite is ``null``.
     """
     lines = [json.dumps(_fields(summary), allow_nan=False) for summary in summaries]
     return "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"
@@ -54,6 +57,7 @@ def as_csv(summaries: Iterable[Summary]) -> str:
     for summary in summaries:
         values = _fields(summary)
         values["transforms"] = ",".join(summary.transforms)
+        values["cautions"] = ",".join(summary.cautions)
         for name in ("params", "protocol", "failures", "tuned"):
             values[name] = canonical_json(values[name])
         writer.writerow(guarded(values.values()))

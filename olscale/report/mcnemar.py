@@ -67,6 +67,8 @@ def rows_compared(one: Compared, store: Store, on_damage: OnDamage = "raise") ->
                 elif name == "wrong_rows":
                     passes = one.protocol.get("passes", 1)
                     note = _WARNING + (_OF_PASSES.format(passes) if passes > 1 else "")
+                if pairs:
+                    note = " ".join([note, *one.cautions("error", outcome.learners)])
                 best = outcome.baseline or outcome.learners[0]
                 yield RowsCompared(dataset_text(one, dataset, way), way.transforms, rows, pairs, best, note)
 

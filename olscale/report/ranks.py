@@ -64,9 +64,11 @@ def _tested(one: Compared, outcome: Comparison, gallery: Gallery) -> list[Part]:
     differences = {name: outcome.values[:, i] - outcome.values[:, 0] for i, name in enumerate(outcome.learners) if i}
     minus = f"Differences to {best}, which has the best mean rank, by {how}: a point a data set, the bar their mean."
     options = {"baseline": best, "metric": one.metric, "datasets": outcome.datasets}
+    pairs_title = f"Pairs by {metric_text(one.metric)}"
+    cautions = one.cautions(one.metric, outcome.learners)
     return [
         gallery.add(f"ranks-{one.metric}", caption, rank_figure, {"": outcome}),
-        table_html(pair_table(outcome.pairs, one.metric, f"Pairs by {metric_text(one.metric)}", (), one.rope)),
+        table_html(pair_table(outcome.pairs, one.metric, pairs_title, cautions, one.rope)),
         gallery.add(f"differences-{one.metric}", minus, difference_figure, differences, **options),
     ]
 

@@ -13,6 +13,7 @@ from typing import Any
 from olscale.analysis.summary import Summary, natural
 from olscale.errors import UnknownNameError
 from olscale.measures import HEADLINES, deviation_of, distance_from_best, figure_of, measure_of
+from olscale.report.cautions import caution_marks, is_of_classes
 from olscale.report.labels import Column, Row, column_labels, column_of, row_labels, rows_of, transforms_note
 from olscale.report.marks import Mark, footnotes, runs_mark, usual_replicates
 from olscale.report.notes import count_notes, own_setting_notes, partial_notes, tuned_notes, version_notes
@@ -191,7 +192,7 @@ def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: lis
         entries[i][j] = _entry(metrics.get(metric), next(iter(metrics.values())), metric)
     for j in range(len(columns)):
         cells_of_column = [line[j] for line in grid]
-        others = _mark_runs(cells_of_column, entries, j)
+        others = _mark_runs(cells_of_column, entries, j) | _of_classes(metric, cells_of_column)
         _mark_best(metric, cells_of_column, others, entries, j)
 
     labels_of = column_labels(columns)
@@ -223,6 +224,7 @@ def _entry(summary: Summary | None, group: Summary, metric: str) -> Entry:
         mean=mean,
         std=deviation_of(metric, summary.std, mean) if summary.n > 1 else "",
         partial=bool(summary.failures),
+        marks=caution_marks([summary], metric),
     )
 
 
@@ -237,8 +239,13 @@ def _mark_runs(column: list[Summary | None], entries: list[list[Entry]], j: int)
     return others
 
 
+def _of_classes(metric: str, column: list[Summary | None]) -> set[int]:
+    """Return the rows of a column whose figures rank rows by predicted classes alone."""
+    return {i for i, summary in enumerate(column) if summary is not None and is_of_classes([summary], metric)}
+
+
 def _mark_best(metric: str, column: list[Summary | None], others: set[int], entries: list[list[Entry]], j: int) -> None:
-    """Mark the best of the figures of a column, but for those of other runs; of one figure beside such ones none is."""
+    """Mark the best of the figures of a column, but for `others`; of one figure beside such ones none is."""
     if len(column) < 2 or not measure_of(metric).better:
         return
     means = {

@@ -17,8 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.data.feature_names import FeatureNames
 from olscale.errors import ParameterError
 from olscale.learners.contract.learner import codes_of, predictions_of
+from olscale.learners.contract.named_rows import expect_names
+from olscale.learners.contract.ranked_rows import expect_ranking
 from olscale.learners.registry import make_learner
 from olscale.testing.check_list import Check, name_check
 from olscale.testing.small_streams import assert_apart, assert_known, rows_and_novelties, rows_on_a_line
@@ -59,8 +62,14 @@ def foreign_checks(name: str, params: Mapping[str, Any] | None = None) -> list[C
             check_a_stream_that_begins_with_one_class_is_fine,
             check_a_separable_stream_is_learned,
             check_the_class_that_is_predicted_is_the_likely_one,
+            check_scores_rank_rows_as_classes_do,
+            check_features_and_classes_may_have_names,
         ),
-        "regression": (check_predictions_are_numbers, check_a_smooth_target_is_learned),
+        "regression": (
+            check_predictions_are_numbers,
+            check_a_smooth_target_is_learned,
+            check_features_and_classes_may_have_names,
+        ),
         "novelty": (check_predictions_are_numbers, check_rows_far_from_all_others_score_lower),
     }
     of_streams = (
@@ -187,6 +196,38 @@ def check_the_class_that_is_predicted_is_the_likely_one(make: _Make, classes: in
         f"of {100 - 100 * same:.0f} % of the rows it predicts another class than the one that it holds to be likeliest: are "
         "the columns of predict_proba those of classes_?"
     )
+
+
+def check_scores_rank_rows_as_classes_do(make: _Make, classes: int) -> None:
+    """Of two classes, rows that are predicted to be of the second have the higher scores, where the model has scores."""
+    learner = make()
+    expect_ranking(learner)
+    learner.begin(COLUMNS, classes)
+    if not learner.ranking_columns:
+        return
+    X, y = stream(classes, rows=2 * ROWS)
+    learner.learn(X, y)
+    own, ranking = learner.scores(X).T
+    high, low = ranking[own > 0.0], ranking[own < 0.0]
+    share = float(np.mean(high[:, np.newaxis] > low)) if len(high) and len(low) else 1.0
+    assert share > 0.9, (
+        f"of {100 - 100 * share:.0f} % of the pairs of a row of each class the first class has the higher score: is "
+        "decision_function that of the second of classes_?"
+    )
+
+
+def check_features_and_classes_may_have_names(make: _Make, classes: int) -> None:
+    """A model that learns from dictionaries takes names of features, and words for classes, as datasets have them."""
+    learner = make()
+    words = [f"class {code}" for code in range(classes)]
+    expect_names(learner, FeatureNames(tuple(f"column {number}" for number in range(COLUMNS))), words)
+    learner.begin(COLUMNS, classes)
+    X, y = stream(classes)
+    try:
+        scores = learner.learn(X, y)
+    except Exception as error:
+        raise AssertionError(f"with names and words it raises {type(error).__name__}: {error}") from None
+    assert np.isfinite(scores).all(), f"with names and words {_NOT_FINITE}"
 
 
 def check_a_smooth_target_is_learned(make: _Make, classes: int) -> None:

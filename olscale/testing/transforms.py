@@ -35,6 +35,7 @@ def transform_checks(make: Make) -> list[Check]:
         check_any_cut_into_chunks_fits_the_same_bits,
         check_rows_are_transformed_one_by_one_as_together,
         check_the_width_is_that_of_the_rows,
+        check_features_have_a_name_each,
         check_rows_are_left_as_they_were,
         check_no_rows_give_no_rows,
         check_usable_rows_stay_usable,
@@ -111,6 +112,17 @@ def check_the_width_is_that_of_the_rows(make: Make) -> None:
         assert result.shape == (ROWS, width), f"rows have shape {result.shape}, expected {(ROWS, width)}"
     values = _values(result)
     assert values.dtype == np.float64, f"rows are {values.dtype}, expected float64"
+
+
+def check_features_have_a_name_each(make: Make) -> None:
+    """There is one name a feature, known before fitting; features that stay where they are keep theirs."""
+    step, before = make(), [f"column {number}" for number in range(COLUMNS)]
+    names = step.feature_names(before)
+    width = step.width(COLUMNS)
+    assert len(names) == width, f"{len(names)} names for {width} features"
+    assert len(set(names)) == width, f"two features of one name in {names}"
+    if step.keeps_values:
+        assert names[:COLUMNS] == before, f"features that keep their values are called {names[:COLUMNS]}"
 
 
 def check_rows_are_left_as_they_were(make: Make) -> None:

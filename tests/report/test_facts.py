@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,10 @@ import pytest
 
 from olscale.analysis import summarise
 from olscale.analysis.curves import SegmentErrors
+from olscale.analysis.summary import Summary
 from olscale.data.dataset import open_dataset
 from olscale.data.facts import dataset_facts
+from olscale.measures import NOT_REPRODUCIBLE
 from olscale.report.classes import class_table
 from olscale.report.facts import facts_section
 from olscale.report.papers.base import FigureSource
@@ -25,14 +28,18 @@ from olscale.results.rows import timing_bytes
 def test_errors_by_class_are_shares_of_the_rows_of_the_class() -> None:
     cells = ("0 as 0", "0 as 1", "1 as 1", "2 as 0", "2 as 2")
     counts = np.array([[8.0, 2.0, 5.0, 3.0, 1.0], [6.0, 4.0, 5.0, 3.0, 1.0]])  # of two replicates
-    right = SegmentErrors(None, ("0 as 0", "1 as 1", "2 as 2"), np.array([[10.0, 5.0, 4.0]]))  # type: ignore[arg-type]
+    summary = Summary("d", "f", (), "pa", "1", {}, {"order": "time"}, "cumulative_error", 0.3, 0.0, 2)
+    by_chance = replace(summary, learner="lol", warned=(NOT_REPRODUCIBLE,))
+    right = SegmentErrors(by_chance, ("0 as 0", "1 as 1", "2 as 2"), np.array([[10.0, 5.0, 4.0]]))
 
-    table = class_table("d", {"pa": SegmentErrors(None, cells, counts), "lol": right}, ["a", "b", "c"])  # type: ignore[arg-type]
+    shown = {"pa": SegmentErrors(summary, cells, counts), "lol": right}
+    table = class_table("d", shown, ["a", "b", "c"])
 
     assert table.columns == ("a", "b", "c")
     assert [[entry.mean for entry in line] for line in table.entries] == [["30.00", "0.00", "75.00"], ["0.00"] * 3]
     assert [entry.best for entry in table.entries[0]] == [False, True, False]
     assert "pa: most often a as b (3.0 rows), c as a (3.0 rows)." in table.notes
+    assert ["".join(mark.sign for mark in line[0].marks) for line in table.entries] == ["", "?"]
 
 
 def test_what_was_run_is_told(tmp_path: Path, make_record: Callable[..., Any]) -> None:

@@ -1,7 +1,7 @@
 """What a transform is."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,6 +30,11 @@ class Transform(ABC):
         Whether it learns from rows as they come: a `StreamingTransform` that does.
     keeps_missing : bool
         Whether a missing value (NaN) makes no other value missing: neither in its row nor in its feature.
+    keeps_values : bool
+        Whether each feature stays in its place with the value it has; a missing one may be filled in, and features may be
+        added behind them.
+    mixes_features : bool
+        Whether each new feature is made of many, so that none keeps its name.
     is_random : bool
         Whether it is drawn at random.
     projection : int
@@ -41,6 +46,8 @@ class Transform(ABC):
     fits_sparse: ClassVar[bool] = False
     streams: bool = False
     keeps_missing: ClassVar[bool] = False
+    keeps_values: ClassVar[bool] = False
+    mixes_features: ClassVar[bool] = False
     is_random: ClassVar[bool] = False
     projection: int = 0
 
@@ -50,6 +57,13 @@ class Transform(ABC):
     def width(self, columns: int) -> int:
         """Return the number of features after the transform."""
         return columns
+
+    def feature_names(self, names: Sequence[str]) -> list[str]:
+        """Return the names of the features after the transform, of those with such names before it."""
+        width = self.width(len(names))
+        if self.mixes_features or width < len(names):
+            return [f"{self.name}{number}" for number in range(width)]
+        return [*names, *(f"{self.name}{number}" for number in range(width - len(names)))]
 
     def size_after(self, columns: int, values: float) -> tuple[int, float]:
         """Return the number of features, and of stored values of a row, that the transform makes of so many."""

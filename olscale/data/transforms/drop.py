@@ -1,5 +1,7 @@
 """Leaving out a column: one that says something about a row but is not known when it is predicted."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,6 +20,7 @@ class Drop(Transform):
 
     name = "drop"
     keeps_missing = True
+    keeps_values = True
     takes_sparse = True
 
     def __init__(self, column: int) -> None:
@@ -25,6 +28,9 @@ class Drop(Transform):
 
     def width(self, columns: int) -> int:
         return columns - 1
+
+    def feature_names(self, names: Sequence[str]) -> list[str]:
+        return [name for i, name in enumerate(names) if i != self.column]
 
     def apply(self, X: Rows, columns: int) -> Rows:
         del columns

@@ -21,6 +21,7 @@ class KernelFeatures(Transform):
     takes_sparse = True
     fits_sparse = True
     is_random = True
+    mixes_features = True
     least_features: ClassVar[int] = 1
 
     features: int

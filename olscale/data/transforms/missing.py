@@ -1,5 +1,6 @@
 """Missing values: filled in, or told by a feature of their own."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -100,6 +101,7 @@ class Impute(StreamingTransform):
 
     name = "impute"
     keeps_missing = True
+    keeps_values = True
 
     def __init__(self, strategy: str = "mean") -> None:
         if strategy not in ("mean", "median", "zero"):
@@ -150,7 +152,11 @@ class MissingIndicator(Transform):
 
     name = "missing-indicator"
     keeps_missing = True
+    keeps_values = True
     takes_sparse = True
+
+    def feature_names(self, names: Sequence[str]) -> list[str]:
+        return [*names, *(f"{name} is missing" for name in names)]
 
     def width(self, columns: int) -> int:
         return 2 * columns

@@ -24,6 +24,7 @@ class PrincipalFeatures(Transform):
     """Base of both: ``z = U'(x - mu)`` for the first directions U and the mean mu of rows, dense; others are 0."""
 
     takes_sparse = True
+    mixes_features = True
 
     components: int
 

@@ -58,6 +58,7 @@ class RandomProjection(Transform):
     name = "project"
     takes_sparse = True
     is_random = True
+    mixes_features = True
 
     def __init__(self, features: int, kind: str = "gaussian", seed: int = 0) -> None:
         for parameter, value, least in (("features", features, 1), ("seed", seed, 0)):

@@ -3,7 +3,7 @@
 Fitting sums row after row, so it gives the same bits however the split is cut into chunks.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -222,7 +222,11 @@ class Bias(Transform):
 
     name = "bias"
     keeps_missing = True
+    keeps_values = True
     takes_sparse = True
+
+    def feature_names(self, names: Sequence[str]) -> list[str]:
+        return [*names, "bias"]
 
     def width(self, columns: int) -> int:
         return columns + 1

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.data.feature_names import NAMELESS, FeatureNames
 from olscale.evaluation.protocol import PLAIN, Scoring
 from olscale.results.record import Series
 from olscale.task import Task
@@ -32,6 +33,10 @@ class StreamShape:
         What is predicted.
     targets : tuple of str
         Names of the targets of a row, where there are several; else empty.
+    features : FeatureNames
+        Names of the features, as the learner gets them.
+    labels : tuple
+        Labels of the class codes 0, 1, ...
     """
 
     rows: int
@@ -40,6 +45,8 @@ class StreamShape:
     scoring: Scoring = PLAIN
     task: Task = "classification"
     targets: tuple[str, ...] = ()
+    features: FeatureNames = NAMELESS
+    labels: tuple[int | float | str, ...] = ()
 
     def points(self) -> NDArray[np.int64]:
         """Return at most `CURVE_POINTS` evenly spaced numbers of rows, the last of them all rows, for a curve.
@@ -71,6 +78,8 @@ class Metric(ABC):
     reads_probabilities : bool
         Whether it gets the probabilities of the classes in place of the scores, shape (rows, classes); (rows, 0) where the
         learner gives none.
+    ranks_rows : bool
+        Whether it reads of the scores how they rank rows: it gets those that the learner has for that, where it has others.
     watches : bool
         Whether it is to `look` at the model; such a run shares no pass and is cut into no class shards.
     tasks : tuple of str
@@ -82,6 +91,7 @@ class Metric(ABC):
     measure: ClassVar[str] = ""
     reads_scores: ClassVar[bool] = False
     reads_probabilities: ClassVar[bool] = False
+    ranks_rows: ClassVar[bool] = False
     watches: ClassVar[bool] = False
     tasks: ClassVar[tuple[Task, ...]] = ("classification", "novelty")
     sums: dict[str, NDArray[Any]]

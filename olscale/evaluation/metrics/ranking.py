@@ -30,7 +30,8 @@ class Ranking(EveryRow):
     {'test_auc': 0.875}
     """
 
-    name, width, reads_scores = "auc", 2, True
+    name, width = "auc", 2
+    reads_scores = ranks_rows = True
     tasks: ClassVar[tuple[Task, ...]] = ("novelty", "classification")
 
     @classmethod

@@ -29,7 +29,9 @@ class Roc(EveryRow):
     [Series(name='test_roc', rows=array([0, 1, 2]), values=array([0.5, 1. , 1. ]))]
     """
 
-    name, width, reads_scores, tasks = "roc", 2, True, ("novelty", "classification")
+    name, width = "roc", 2
+    reads_scores = ranks_rows = True
+    tasks = ("novelty", "classification")
 
     @classmethod
     def meets(cls, shape: StreamShape) -> bool:

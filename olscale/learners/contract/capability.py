@@ -8,6 +8,8 @@
 | `MergesSums` | `merged_sums` | has a final model of sums that workers add up apart |
 | `EstimatesCost` | `cost` | says what a row and the state cost, before a run begins |
 | `GivesProbabilities` | `probabilities` | says how likely each class is |
+| `RanksRows` | `ranked_rows` | has scores to rank rows by beside those it predicts with |
+| `TakesNames` | `named_rows` | addresses features by name |
 | `LearnsTargets` | `many_targets` | learns several targets of a row in one pass |
 | `CompilesLoops` | `compilation` | has its compiled loops ready before a clock starts |
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, entries_of
+from olscale.learners.contract.foreign.labels import CODES, ClassLabels
 from olscale.learners.contract.foreign.plain_answers import plain_answer
 
 WEIGHTS = frozenset({"coef_", "intercept_", "coefs_", "intercepts_", "dual_coef_"})
@@ -20,8 +21,8 @@ _NUMBERS_A_ROW = 1024
 _DEEPEST = 6
 
 
-def class_codes(predictions: Any, rows: int, classes: int) -> NDArray[np.int64]:
-    """Return predictions as class codes, shape (rows,).
+def class_codes(predictions: Any, rows: int, classes: int, labels: ClassLabels = CODES) -> NDArray[np.int64]:
+    """Return predictions as class codes, shape (rows,); `labels` are what the model was taught.
 
     Raises
     ------
@@ -30,10 +31,10 @@ def class_codes(predictions: Any, rows: int, classes: int) -> NDArray[np.int64]:
     """
     codes = _one_a_row(predictions, rows)
     if codes.dtype.kind not in "biuf":
-        raise ValueError(_no_code(_first_odd(codes), classes))
+        raise ValueError(_no_code(_first_odd(codes), classes, labels))
     good = (codes >= 0) & (codes < classes) & (codes == np.floor(codes))  # NaN is none of these
     if not good.all():
-        raise ValueError(_no_code(codes[int(np.argmin(good))], classes))
+        raise ValueError(_no_code(codes[int(np.argmin(good))], classes, labels))
     return codes.astype(np.int64)
 
 
@@ -84,8 +85,8 @@ def _shown(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _no_code(value: Any, classes: int) -> str:
-    return f"predicted {_shown(value)!r}, expected a class it was taught: they are the numbers 0 to {classes - 1}"
+def _no_code(value: Any, classes: int, labels: ClassLabels) -> str:
+    return f"predicted {_shown(value)!r}, expected a class it was taught: they are {labels.text(classes)}"
 
 
 class Soundness:
@@ -96,17 +97,16 @@ class Soundness:
         words = ("predict_proba_one",) if hasattr(model, "learn_one") else ("decision_function", "predict_proba")
         self._scores = next((word for word in words if hasattr(model, word)), "")
 
-    def of(self, model: Any, rows: Any, X: Rows) -> NDArray[np.bool_]:
-        """Return for each row of `X`, given to the model as `rows`, whether row and model are sound."""
-        whole = finite_rows(X)
-        if not whole.any():
-            return whole
-        finite = self._finite(model, rows, len(whole))
+    def of(self, model: Any, rows: Any, usable: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return for each of the `rows`, as the model takes them, whether row and model are sound; `usable` are the rows."""
+        if not usable.any():
+            return usable
+        finite = self._finite(model, rows, len(usable))
         if finite is None:
-            return whole & (not self._watch.look(model))
+            return usable & (not self._watch.look(model))
         if not finite.all() and self._scores == "predict_proba" and _is_sound_naive_bayes(model):
-            return whole
-        return whole & finite
+            return usable
+        return usable & finite
 
     def _finite(self, model: Any, rows: Any, count: int) -> NDArray[np.bool_] | None:
         """Return whether the scores of each row are finite; None from a model that gives none."""
@@ -128,6 +128,13 @@ def finite_rows(X: Rows) -> NDArray[np.bool_]:
     if not isinstance(X, CSR):
         return np.asarray(np.isfinite(X).all(axis=1))
     return np.array([np.isfinite(values).all() for _, values in entries_of(X)])
+
+
+def without_infinity(X: Rows) -> NDArray[np.bool_]:
+    """Return which rows hold no infinity, shape (rows,); they may lack values."""
+    if not isinstance(X, CSR):
+        return np.asarray(~np.isinf(X).any(axis=1))
+    return np.array([not np.isinf(values).any() for _, values in entries_of(X)])
 
 
 def _is_sound_naive_bayes(model: Any) -> bool:

@@ -51,6 +51,17 @@ def takes_targets(model: Any) -> bool:
     return False
 
 
+def fills_in_missing(model: Any) -> bool:
+    """Tell whether a model of River's has a step that fills in what a row lacks, given to it as None."""
+    steps = getattr(model, "steps", None)
+    if isinstance(steps, dict):
+        return any(fills_in_missing(step) for step in steps.values())
+    inner = getattr(model, "transformers", None)
+    if isinstance(inner, dict):
+        return any(fills_in_missing(step) for step in inner.values())
+    return type(model).__module__.startswith("river.") and type(model).__name__.endswith("Imputer")
+
+
 def last_step(model: Any) -> Any:
     """Return the last step of a pipeline of River's, which says what the whole is; a model of another kind as it is."""
     steps = getattr(model, "steps", None)

@@ -14,19 +14,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, Rows, entries_of, rows_of, slice_rows, to_dense, trim
+from olscale.compiled.csr import CSR, Rows, rows_of, slice_rows, to_dense, trim
+from olscale.data.feature_names import NAMELESS, FeatureNames
 from olscale.errors import ParameterError
 from olscale.learners.contract.cost import EstimatesCost
-from olscale.learners.contract.foreign.answers import Soundness, class_codes, finite_rows, normality, numbers
-from olscale.learners.contract.foreign.kind import last_step, takes_targets, task_of
+from olscale.learners.contract.foreign.adapter import adapted
+from olscale.learners.contract.foreign.answers import (
+    Soundness,
+    class_codes,
+    finite_rows,
+    normality,
+    numbers,
+    without_infinity,
+)
+from olscale.learners.contract.foreign.kind import fills_in_missing, last_step, takes_targets, task_of
+from olscale.learners.contract.foreign.labels import ClassLabels
 from olscale.learners.contract.foreign.probabilities import gives_probabilities, probabilities_of
 from olscale.learners.contract.foreign.recipe import make_model
+from olscale.learners.contract.foreign.row_scores import RowScores
 from olscale.learners.contract.learner import FloatArray, Learner, State, score_columns
 from olscale.learners.contract.many_targets import LearnsTargets, targets_of
+from olscale.learners.contract.named_rows import Label, TakesNames
 from olscale.learners.contract.probabilities import GivesProbabilities
+from olscale.learners.contract.ranked_rows import RanksRows
 
 
-class ForeignLearner(Learner, EstimatesCost, GivesProbabilities, LearnsTargets):
+class ForeignLearner(Learner, EstimatesCost, GivesProbabilities, LearnsTargets, RanksRows, TakesNames):
     """A scikit-learn or River estimator as a learner.
 
     Parameters
@@ -46,9 +59,15 @@ class ForeignLearner(Learner, EstimatesCost, GivesProbabilities, LearnsTargets):
     def __init__(self, name: str, target: Any, params: dict[str, Any], version: str) -> None:
         self.name, self.version = name, version  # type: ignore[misc,assignment]
         self.target = target
-        self._estimator, self.params = make_model(name, target, dict(params))
+        self._estimator, self.params, seeds = make_model(name, target, dict(params))
         self.task = task_of(name, self._estimator)  # type: ignore[misc]
         self._river = hasattr(self._estimator, "learn_one")
+        self.checks_rows = self._river and fills_in_missing(self._estimator)  # type: ignore[misc]
+        self._features, self._labels = NAMELESS, ClassLabels()
+        self._ranks = False
+        self._row_scores = RowScores(self._estimator)
+        if seeds:
+            self._mark_changed()
 
     @property
     def estimator(self) -> Any:
@@ -68,10 +87,46 @@ class ForeignLearner(Learner, EstimatesCost, GivesProbabilities, LearnsTargets):
             )
         super().expect_targets(targets)
 
+    def expect_names(self, features: FeatureNames, labels: Sequence[Label]) -> None:
+        """Have a model of River's get rows and labels as they are called in the dataset."""
+        if not self._river:
+            return
+        self._features = features
+        # Those that tell two classes apart take false and true, as River's own loops give them.
+        is_binary = not getattr(self._estimator, "_multiclass", True) and len(labels) == 2
+        if self.task == "classification":
+            self._labels = ClassLabels((False, True) if is_binary else labels)
+        if features.names or not self._labels.are_codes:
+            self._mark_changed()
+
+    def expect_ranking(self) -> None:
+        """Have the model's own scores behind those that say which class, if it has any."""
+        self._ranks = self.task == "classification"
+        if self._ranks and self._row_scores.method:
+            self._mark_changed()
+
+    @property
+    def ranking_columns(self) -> int:
+        """One, where a model of two classes has scores."""
+        return self._ranked
+
+    @property
+    def ranks_by_class(self) -> bool:
+        """Whether the model has no scores, or has them in name only."""
+        if self.task == "novelty":
+            return not (self._river or hasattr(self._estimator, "decision_function"))
+        return self.task == "classification" and not self._row_scores.method
+
+    def _mark_changed(self) -> None:
+        """Have runs tell apart from those of the same model before `ADAPTER` was raised, which had other figures."""
+        self.version = adapted(str(self.version))  # type: ignore[misc,assignment]
+
     def begin(self, columns: int, classes: int, entropy: Sequence[int] = ()) -> None:
         """Start a new model for a stream of `columns` features and `classes` classes."""
-        self._estimator, _ = make_model(self.name, self.target, self.params)
+        self._estimator = make_model(self.name, self.target, self.params, entropy).model
         self._classes, self._columns = classes, columns
+        self._row_scores = RowScores(self._estimator)
+        self._ranked = int(self._ranks and classes == 2 and bool(self._row_scores.method))
         self._outputs = max(score_columns(classes), targets_of(self))
         if self._river and classes > 2 and not getattr(self._estimator, "_multiclass", True):
             raise ParameterError(
@@ -81,7 +136,8 @@ class ForeignLearner(Learner, EstimatesCost, GivesProbabilities, LearnsTargets):
         takes_classes = not self._river and self.task == "classification" and _takes_classes(self._estimator)
         self._arguments = {"classes": np.arange(classes)} if takes_classes else {}
         self._soundness = Soundness(self._estimator)
-        self._fitted, self._updates = False, 0
+        self._fitted = False
+        self._updates = 0
         self._shown = 0  # columns of probabilities
 
     def show_probabilities(self) -> bool:
@@ -114,7 +170,7 @@ class ForeignLearner(Learner, EstimatesCost, GivesProbabilities, LearnsTargets):
             scores[i] = self._score(row, slice_rows(X, i, i + 1))
             if np.isnan(scores[i, 0]):
                 break  # the run ends at this row
-            labels = () if novelty else (y[i].item(),) if self._river else (y[i : i + 1],)
+            labels = () if novelty else (self._label(y, i),)
             learn = self._estimator.learn_one if self._river else self._estimator.partial_fit
             learn(row, *labels, **self._arguments)
             self._fitted = True
@@ -125,7 +181,7 @@ class ForeignLearner(Learner, EstimatesCost, GivesProbabilities, LearnsTargets):
         with self._unchecked():
             if not self._river and self._fitted and rows_of(X):
                 whole = self._matrix(X)
-                return self._with_probabilities(self._answer(whole, X), whole)
+                return self._with_more_columns(self._answer(whole, X), whole)
             rows = [self._score(row, slice_rows(X, i, i + 1)) for i, row in enumerate(self._each(X))]
         scores: FloatArray = np.array(rows, dtype=np.float64).reshape(rows_of(X), self._columns_of_scores)
         return scores
@@ -160,9 +216,13 @@ class ForeignLearner(Learner, EstimatesCost, GivesProbabilities, LearnsTargets):
     def _each(self, X: Rows) -> Any:
         if not self._river:
             return (self._matrix(slice_rows(X, i, i + 1)) for i in range(rows_of(X)))
-        if isinstance(X, CSR):
-            return (dict(zip(*entries, strict=True)) for entries in entries_of(X))
-        return (dict(enumerate(row.tolist())) for row in X)
+        return self._features.rows(X)
+
+    def _label(self, y: NDArray[Any], i: int) -> Any:
+        """Return the label of row `i` as the model takes it."""
+        if not self._river:
+            return y[i : i + 1]
+        return y[i].item() if self.task == "regression" else self._labels.of(int(y[i]))
 
     def _matrix(self, X: Rows) -> Any:
         if not isinstance(X, CSR):
@@ -177,37 +237,57 @@ class ForeignLearner(Learner, EstimatesCost, GivesProbabilities, LearnsTargets):
     def _score(self, row: Any, X: Rows) -> FloatArray:
         """Return the scores of one row, given as the model takes it and as it is in the stream."""
         scores: FloatArray = np.zeros((1, self._outputs))  # of a model that cannot predict yet
-        if not self._river:
-            scores = self._answer(row, X) if self._fitted else scores
-        elif self.task == "novelty":
+        if self._river:
+            scores = self._river_scores(row, X, scores)
+        elif self._fitted:
+            scores = self._answer(row, X)
+        return np.asarray(self._with_more_columns(scores, row)[0])
+
+    def _river_scores(self, row: Any, X: Rows, scores: FloatArray) -> FloatArray:
+        """Return what a model of River's scores a row; `scores` where it predicts nothing yet."""
+        usable = self._shown_rows(X)
+        if not usable.all():
+            return np.full_like(scores, np.nan)
+        if self.task == "novelty":
             score = float(numbers([self._estimator.score_one(row)], 1, method="score_one")[0, 0])
-            scores = self._as_numbers([normality(score, last_step(self._estimator))], finite_rows(X))
-        elif (prediction := self._estimator.predict_one(row)) is not None:
-            if self.task == "regression":
-                scores = self._as_numbers([prediction], finite_rows(X))
-            else:
-                scores = self._as_scores([prediction], self._soundness.of(self._estimator, row, X))
-        return np.asarray(self._with_probabilities(scores, row)[0])
+            return self._as_numbers([normality(score, last_step(self._estimator))], usable)
+        prediction = self._estimator.predict_one(row)
+        if prediction is None:
+            return scores
+        if self.task == "regression":
+            return self._as_numbers([prediction], usable)
+        return self._as_scores([self._labels.code(prediction)], self._soundness.of(self._estimator, row, usable))
+
+    def _shown_rows(self, X: Rows) -> NDArray[np.bool_]:
+        """Return which rows the model may be shown: those that are finite, or whose missing values it fills in."""
+        return without_infinity(X) if self.checks_rows else finite_rows(X)
 
     @property
     def _columns_of_scores(self) -> int:
-        return self._outputs + self._shown
+        return self._outputs + self.ranking_columns + self._shown
 
-    def _with_probabilities(self, scores: FloatArray, rows: Any) -> FloatArray:
-        if not self._shown:
-            return scores
-        shown = np.full((len(scores), self._shown), 1.0 / self._shown)  # of a model that cannot predict yet
-        if self._fitted and (sound := np.isfinite(scores).all(axis=1)).any():
-            shown[sound] = probabilities_of(self._estimator, rows, len(scores), self._shown)[sound]
-        return np.hstack([scores, shown])
+    def _with_more_columns(self, scores: FloatArray, rows: Any) -> FloatArray:
+        """Return scores, then those that rank rows, then probabilities, as far as they are asked for."""
+        parts = [scores]
+        sound: NDArray[np.bool_] = np.logical_and(np.isfinite(scores).all(axis=1), self._fitted)
+        if self.ranking_columns:
+            parts.append(self._row_scores.of(self._estimator, rows, sound, scores, self._labels))
+        if self._shown:
+            shown = np.full((len(scores), self._shown), 1.0 / self._shown)  # of a model that cannot predict yet
+            if sound.any():
+                found = probabilities_of(self._estimator, rows, len(scores), self._shown, self._labels)
+                shown[sound] = found[sound]
+            parts.append(shown)
+        return np.hstack(parts)
 
     def _answer(self, rows: Any, X: Rows) -> FloatArray:
         if self.task != "classification":
             graded = self.task == "novelty" and hasattr(self._estimator, "decision_function")
             method = "decision_function" if graded else "predict"
-            answer, finite = getattr(self._estimator, method), finite_rows(X)
+            answer = getattr(self._estimator, method)
+            finite = finite_rows(X)
             return self._as_numbers(answer(rows[finite]) if finite.any() else [], finite, method)
-        sound = self._soundness.of(self._estimator, rows, X)
+        sound = self._soundness.of(self._estimator, rows, finite_rows(X))
         # A model that has broken down need not predict a class: its prediction is not read.
         if not sound.any():
             return np.full((len(sound), score_columns(self._classes)), np.nan)
@@ -221,7 +301,7 @@ class ForeignLearner(Learner, EstimatesCost, GivesProbabilities, LearnsTargets):
         return scores
 
     def _as_scores(self, prediction: Any, sound: NDArray[np.bool_]) -> FloatArray:
-        codes = class_codes(prediction, len(sound), max(2, self._classes))
+        codes = class_codes(prediction, len(sound), max(2, self._classes), self._labels)
         if self._classes <= 2:
             scores: FloatArray = np.where(codes > 0, 1.0, -1.0).reshape(-1, 1)
         else:

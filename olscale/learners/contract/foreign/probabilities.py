@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.learners.contract.foreign.labels import CODES, ClassLabels
 from olscale.learners.contract.foreign.plain_answers import plain_answer
 
 _ROUNDING = 1e-9
@@ -21,11 +22,29 @@ def gives_probabilities(model: Any) -> bool:
     return method is not None and not method.__module__.startswith("river.base")
 
 
-def probabilities_of(model: Any, rows: Any, count: int, classes: int) -> NDArray[np.float64]:
+def probabilities_of(
+    model: Any, rows: Any, count: int, classes: int, labels: ClassLabels = CODES
+) -> NDArray[np.float64]:
     """Return the probabilities of `count` rows, shape (rows, classes), each row of sum 1.
 
-    Columns are those of the model's ``classes_``, as in scikit-learn; a class that is not there has 0. Where the model has
-    none (a class it never met, 0 / 0 in naive Bayes) all classes are alike.
+    Where the model has none (a class it never met, 0 / 0 in naive Bayes) all classes are alike.
+
+    Raises
+    ------
+    ValueError
+        As `given_probabilities`.
+    """
+    given = given_probabilities(model, rows, count, classes, labels)
+    total = given.sum(axis=1, keepdims=True)
+    known = are_known(given)[:, np.newaxis]
+    return np.where(known, given / np.where(known, total, 1.0), 1.0 / classes)
+
+
+def given_probabilities(model: Any, rows: Any, count: int, classes: int, labels: ClassLabels) -> NDArray[np.float64]:
+    """Return the probabilities of `count` rows as the model gives them, shape (rows, classes).
+
+    Columns are those of the model's ``classes_``, as in scikit-learn; a class that is not there has
+    0. `labels` are what a model of River's calls the classes.
 
     Raises
     ------
@@ -33,30 +52,36 @@ def probabilities_of(model: Any, rows: Any, count: int, classes: int) -> NDArray
         If there is not one for each class, or they are no probabilities.
     """
     if hasattr(model, "learn_one"):
-        found = _by_key(model.predict_proba_one(rows), classes)
+        given = _by_key(model.predict_proba_one(rows), classes, labels)
     else:
-        found = _by_class(plain_answer(model.predict_proba(rows), "predict_proba"), model, count, classes)
-    low = found[np.isfinite(found).all(axis=1)].min(initial=0.0)
+        given = _by_class(plain_answer(model.predict_proba(rows), "predict_proba"), model, count, classes)
+    low = given[np.isfinite(given).all(axis=1)].min(initial=0.0)
     if low < -_ROUNDING:
         raise ValueError(
             f"{_METHOD[hasattr(model, 'learn_one')]} gave {low:g}, expected probabilities: no scores or logarithms"
         )
-    found = np.maximum(found, 0.0)
-    total = found.sum(axis=1, keepdims=True)
-    known = (found >= 0.0).all(axis=1, keepdims=True) & (total > 0.0) & np.isfinite(total)
-    return np.where(known, found / np.where(known, total, 1.0), 1.0 / classes)
+    return np.maximum(given, 0.0)
 
 
-def _by_key(answer: Any, classes: int) -> NDArray[np.float64]:
-    odd = [key for key in answer if key not in range(classes)]
+def are_known(given: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return for each row whether a model knows of any class how likely it is."""
+    total = given.sum(axis=1)
+    return np.asarray((given >= 0.0).all(axis=1) & (total > 0.0) & np.isfinite(total))
+
+
+def _by_key(answer: Any, classes: int, labels: ClassLabels) -> NDArray[np.float64]:
+    known = {labels.code(key): value for key, value in answer.items()}
+    odd = [key for key in known if key not in range(classes)]
     if odd:
-        raise ValueError(f"predict_proba_one gave the class {odd[0]!r}, expected one it was taught: 0 to {classes - 1}")
-    values = plain_answer([answer.get(code, 0.0) for code in range(classes)], "predict_proba_one")
+        raise ValueError(
+            f"predict_proba_one gave the class {odd[0]!r}, expected one it was taught: {labels.text(classes)}"
+        )
+    values = plain_answer([known.get(code, 0.0) for code in range(classes)], "predict_proba_one")
     return _floats(values, "predict_proba_one").reshape(1, classes)
 
 
 def _by_class(found: NDArray[Any], model: Any, count: int, classes: int) -> NDArray[np.float64]:
-    known = _codes_of(model)
+    known = codes_of_columns(model)
     if (
         known is not None
         and found.shape == (count, len(known))
@@ -70,7 +95,7 @@ def _by_class(found: NDArray[Any], model: Any, count: int, classes: int) -> NDAr
     return _floats(found, "predict_proba")
 
 
-def _codes_of(model: Any) -> NDArray[Any] | None:
+def codes_of_columns(model: Any) -> NDArray[Any] | None:
     """Return the codes that a model names in ``classes_``, each once; None where it has no such codes."""
     with contextlib.suppress(Exception):  # whatever a model has by that name
         known = np.asarray(model.classes_)

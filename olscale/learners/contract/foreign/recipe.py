@@ -1,38 +1,65 @@
 """How a model is made: of a class, of a function that returns one, or as a copy of a model that a module has."""
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from inspect import Parameter, signature
-from typing import Any
+from typing import Any, NamedTuple
 
 from olscale.errors import OlscaleError, ParameterError, UnknownNameError
+from olscale.learners.contract.foreign.freshness import check_untrained, copy_of, new_models
 from olscale.learners.contract.foreign.kind import task_of
-
-_SEEDS = ("random_state", "seed")
-"""scikit-learn's and River's word for it."""
+from olscale.learners.contract.foreign.seeds import SEEDS, set_open_seeds
 
 
-def make_model(name: str, target: Any, params: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Return a new, untrained model and its parameters, to which a seed is added where one was left open.
+class MadeModel(NamedTuple):
+    """A new model.
 
-    `target` is what `name`, as written in the experiment, stands for: a class, a function or a model.
+    Parameters
+    ----------
+    model : object
+    params : dict
+        Its parameters, to which a seed is added where one was left open.
+    seeds : int
+        How many more seeds were left open, within it; they are set.
+    """
+
+    model: Any
+    params: dict[str, Any]
+    seeds: int
+
+
+def make_model(name: str, target: Any, params: dict[str, Any], entropy: Sequence[int] = ()) -> MadeModel:
+    """Return a new, untrained model, which has no part in common with others.
+
+    `target` is what `name`, as written in the experiment, stands for: a class, a function or a
+    model. What is random within the model depends on `entropy`.
 
     Raises
     ------
     ParameterError
-        If it cannot be made with these parameters, or is nothing that learns row by row.
+        If it cannot be made with these parameters, shares what it learns, has learned before, or is
+        nothing that learns row by row.
     """
-    model = _call(name, target, params)
+    model, other = _new_models(name, target, params)
     if callable(target):
-        for seed in _SEEDS:
+        for seed in SEEDS:
             if getattr(model, seed, 0) is None and seed in _arguments(target):
                 # Seeded by the clock it would give other results each time: the run is that of seed 0, and says so.
                 params = {**params, seed: 0}
-                model = _call(name, target, params)
-    _seed_inner(model)
+                model, other = _new_models(name, target, params)
+    for each in (model, other):
+        _seed_inner(each)
+    seeds = set_open_seeds(model, other, entropy)
     task_of(name, model)
-    return model, params
+    return MadeModel(model, params, seeds)
+
+
+def _new_models(name: str, target: Any, params: dict[str, Any]) -> tuple[Any, Any]:
+    if not callable(target):
+        check_untrained(name, target)
+    # A list of the experiment's must not be one list of two models.
+    return new_models(name, lambda: _call(name, target, copy.deepcopy(params)), isinstance(target, type))
 
 
 def check_arguments(name: str, target: Any, params: Mapping[str, Any]) -> None:
@@ -81,10 +108,15 @@ def _copy(model: Any, params: dict[str, Any]) -> Any:
             raise ValueError(
                 f"a {type(model).__name__} without set_params takes no parameters, got {', '.join(params)}"
             )
-        return copy.deepcopy(model)
-    from sklearn.base import clone
-
-    fresh = clone(model)
+        try:
+            return copy_of(model)
+        except Exception as error:
+            raise ValueError(
+                f"it is an object of class {type(model).__name__} without get_params, of which nobody "
+                f"can say whether it has learned before ({error}); name its class, or a function that "
+                "builds one"
+            ) from None
+    fresh = copy_of(model)
     return fresh.set_params(**params) if params else fresh
 
 

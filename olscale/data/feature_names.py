@@ -1,0 +1,138 @@
+"""Names of the features of a stream, and its rows as dictionaries of named values.
+
+A library that addresses features by name is given a row as its own users have it: columns of
+numbers by their names, and a text column as the word that the cell holds, not as the features
+``COLUMN=VALUE`` that the dataset keeps of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isnan
+from types import MappingProxyType
+from typing import Any
+
+from olscale.compiled.csr import CSR, Rows, entries_of
+from olscale.data.manifest import Manifest, TableEntry
+from olscale.data.transforms.base import Transform
+
+NamedRow = dict[Any, Any]
+
+_NOTHING: Mapping[Any, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FeatureNames:
+    """What the features of a stream are called.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The name of each feature, each once; empty where they have none and are known by their
+        numbers.
+    blank : mapping of str to float or None
+        What a row has where nothing is stored, in the order of the manifest: 0 of a column of
+        numbers, None of a text column. Sparse rows of other sources have nothing there.
+    words : mapping of int to (str, str)
+        Features that stand for a word of a text column: their numbers -> column and word.
+
+    Examples
+    --------
+    >>> names = FeatureNames(("size", "colour=red"), {"size": 0.0, "colour": None}, {1: ("colour", "red")})
+    >>> import numpy as np
+    >>> list(names.rows(np.array([[2.5, 1.0], [0.0, 0.0]])))
+    [{'size': 2.5, 'colour': 'red'}, {'size': 0.0, 'colour': None}]
+    """
+
+    names: tuple[str, ...] = ()
+    blank: Mapping[str, float | None] = field(default_factory=lambda: _NOTHING)
+    words: Mapping[int, tuple[str, str]] = field(default_factory=lambda: _NOTHING)
+
+    def rows(self, X: Rows) -> Iterator[NamedRow]:
+        """Yield each row as a dictionary; a number that is missing is None."""
+        if isinstance(X, CSR):
+            return (self._row(entries) for entries in (zip(*pair, strict=True) for pair in entries_of(X)))
+        return (self._row(enumerate(row.tolist())) for row in X)
+
+    def _row(self, entries: Iterable[tuple[int, float]]) -> NamedRow:
+        if not self.names:
+            return {i: _value(value) for i, value in entries}
+        if not self.words:
+            return {**self.blank, **{self.names[i]: _value(value) for i, value in entries}}
+        row: NamedRow = dict(self.blank)
+        for i, value in entries:
+            if i not in self.words:
+                row[self.names[i]] = _value(value)
+            elif value:
+                column, word = self.words[i]
+                row[column] = word
+        return row
+
+
+NAMELESS = FeatureNames()
+"""Features that are known by their numbers."""
+
+
+def feature_names(manifest: Manifest, steps: Sequence[Transform]) -> FeatureNames:
+    """Return the names of the features of a dataset after the transforms `steps`, which need not be fitted.
+
+    A text column is a word as long as the transforms leave values as they are; scaled, its features
+    are numbers.
+    """
+    if manifest.feature_names is None:
+        return NAMELESS
+    names = list(manifest.feature_names)
+    for step in steps:
+        names = step.feature_names(names)
+    table = manifest.table
+    if table is None:
+        return FeatureNames(_unlike(names))
+    always = {*manifest.feature_names[: table.numeric], *_parts_of_dates(manifest.feature_names, table)}
+    words: dict[int, tuple[str, str]] = {}
+    if all(step.keeps_values for step in steps):
+        words = _words(names, set(manifest.feature_names), table)
+    named = _unlike(names)
+    blank: dict[str, float | None] = {}
+    for i, name in enumerate(named):
+        if i in words:
+            blank.setdefault(words[i][0], None)
+        elif names[i] in always:
+            blank[name] = 0.0
+    return FeatureNames(named, blank, words)
+
+
+def _value(value: float) -> float | None:
+    return None if isnan(value) else value
+
+
+def _words(names: Sequence[str], own: set[str], table: TableEntry) -> dict[int, tuple[str, str]]:
+    """Return the features that are words of text columns; of columns ``a`` and ``a=b`` the longer name counts."""
+    columns = sorted((name for name in table.categorical if name not in (table.coded or {})), key=len, reverse=True)
+    numeric = set(names[: table.numeric])
+    words = {}
+    for i, name in enumerate(names):
+        if name in numeric or name not in own:
+            continue
+        column = next((column for column in columns if name.startswith(f"{column}=")), None)
+        if column is not None:
+            words[i] = (column, name[len(column) + 1 :])
+    return words
+
+
+def _parts_of_dates(names: Iterable[str], table: TableEntry) -> set[str]:
+    """Return the features that are parts of dates: a midnight is an hour of 0, and not none."""
+    dates = tuple(f"{column}=" for column, coding in (table.coded or {}).items() if coding == "date")
+    return {name for name in names if dates and name.startswith(dates)}
+
+
+def _unlike(names: Sequence[str]) -> tuple[str, ...]:
+    """Return names of which no two are alike: a later one of the same name gets a number behind it."""
+    unlike: dict[str, None] = {}
+    for name in names:
+        free, number = name, 2
+        while free in unlike:
+            free = f"{name}_{number}"
+            number += 1
+        unlike[free] = None
+    return tuple(unlike)

@@ -1,0 +1,177 @@
+"""The first rows of a stream are learned twice by new models, which should give the same scores.
+
+What a model draws from a clock, or from the system's random numbers, shows there, and so does what
+its models share. Models of other people's make are looked at in this way; olscale's own learners
+are tested before they are shipped.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from types import FunctionType, ModuleType
+from typing import Any, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import Rows, read_only, read_only_rows, rows_of, slice_rows, stack_rows
+from olscale.evaluation.guard import GlobalRandom
+from olscale.learners.contract.foreign.answers import numbers_of
+from olscale.learners.contract.foreign.learner import ForeignLearner
+from olscale.learners.contract.foreign.parts import differences, parts_of
+from olscale.learners.contract.learner import Learner
+from olscale.learners.contract.usable_rows import usable_rows
+from olscale.system.user_source import is_installed
+
+ROWS = 100
+"""Rows that are learned twice, at most."""
+
+_MOST_NUMBERS = 1_000_000
+
+
+class Rehearsal:
+    """The rehearsal of one run.
+
+    Parameters
+    ----------
+    make : callable
+        Makes a new learner, at the start of the stream.
+    entropy : sequence of int
+        What the run's random numbers are drawn from.
+
+    Attributes
+    ----------
+    differs : bool
+        Whether the two models gave other scores.
+    shared : str
+        What the models have in common and change while they learn; empty where nothing is known.
+    """
+
+    def __init__(self, make: Callable[[], Learner], entropy: Sequence[int]) -> None:
+        self._make, self._entropy = make, entropy
+        self._parts: list[tuple[Rows, NDArray[Any]]] = []
+        self._rows_left = ROWS
+        self.differs, self.shared = False, ""
+
+    def see(self, X: Rows, y: NDArray[Any]) -> None:
+        """Take the next rows of the stream, however many they are; hold it when there are enough."""
+        if not self._rows_left:
+            return
+        count = min(self._rows_left, rows_of(X))
+        self._parts.append((slice_rows(X, 0, count), y[:count]))
+        self._rows_left -= count
+        if not self._rows_left:
+            self.hold()
+
+    def hold(self) -> None:
+        """Have two new models learn the rows seen, one after the other."""
+        parts, self._parts, self._rows_left = self._parts, [], 0
+        if not parts:
+            return
+        X = read_only_rows(stack_rows([rows for rows, _ in parts]))
+        y = read_only(np.concatenate([labels for _, labels in parts]))
+        shared = SharedState(_model_of(self._make()))
+        try:
+            first = self._learned(X, y)
+            once = shared.changed()
+            shared.keep()
+            second = self._learned(X, y)
+            twice = shared.changed()
+        except Exception:  # the run itself comes to that, and tells of it
+            return
+        self.differs = not _are_equal(first, second)
+        # What only the first changes may be a cache; numbers that count up may be names of parts.
+        learned = [name for name, is_number in twice if self.differs or not is_number]
+        if self.differs:
+            learned += [name for name, _ in once]
+        self.shared = next(iter(learned), "")
+
+    def _learned(self, X: Rows, y: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """Return the scores of rows before each update by a new model, and the numbers that it has learned."""
+        with GlobalRandom(self._entropy).in_place():
+            learner = self._make()
+            usable = usable_rows(X, learner.norm_limits())
+            end = rows_of(X) if usable.all() else int(np.argmin(usable))
+            scores = learner.learn(slice_rows(X, 0, end), y[:end])
+            return {"": scores} | {name: np.array(values) for name, values in numbers_of(_model_of(learner))}
+
+
+def _model_of(learner: Learner) -> Any:
+    return learner.estimator if needs_rehearsal(learner) else learner
+
+
+def _are_equal(first: dict[str, NDArray[Any]], second: dict[str, NDArray[Any]]) -> bool:
+    return first.keys() == second.keys() and all(
+        np.array_equal(values, second[name], equal_nan=True) for name, values in first.items()
+    )
+
+
+def needs_rehearsal(learner: Learner) -> TypeGuard[ForeignLearner]:
+    """Tell whether a learner is rehearsed: a model of other people's make."""
+    return isinstance(learner, ForeignLearner)
+
+
+def shared_reason(name: str) -> str:
+    """Return why a run fails whose model shares what it learns, in `name`, with others."""
+    return (
+        f"models of it share {name}, which one changes while it learns: what one run has learned others would know; keep "
+        "it in each model, as an attribute that __init__ sets"
+    )
+
+
+class SharedState:
+    """What all models of a user's classes have in common: attributes of the classes and variables of their modules."""
+
+    def __init__(self, model: Any) -> None:
+        self._holders = list(_holders(model))
+        self.keep()
+
+    def keep(self) -> None:
+        """Note how it is now."""
+        self._before = [{name: _kept(value) for name, value in _variables(holder)} for _, holder in self._holders]
+
+    def changed(self) -> list[tuple[str, bool]]:
+        """Return the names of what is another than noted, and whether it is a number."""
+        names = []
+        for (title, holder), before in zip(self._holders, self._before, strict=True):
+            for name, value in _variables(holder):
+                known = before.get(name, _UNKNOWN)
+                if known is not _UNKNOWN and any(differences(known, value)):
+                    names.append((f"{title}.{name}", isinstance(value, int)))
+        return names
+
+
+_UNKNOWN = object()
+
+
+def _kept(value: Any) -> Any:
+    try:
+        return copy.deepcopy(value)
+    except Exception:  # it cannot be copied, so nobody can say later whether it has changed
+        return _UNKNOWN
+
+
+def _holders(model: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the user's classes of which a model is made, and their modules, with their names."""
+    held: dict[str, Any] = {}
+    for part in parts_of(model):
+        for kind in type(part.value).__mro__:
+            if kind.__module__ not in ("builtins", "abc") and not _is_elsewhere(kind.__module__):
+                held.setdefault(kind.__qualname__, kind)
+                held.setdefault(kind.__module__, sys.modules.get(kind.__module__))
+    return ((title, holder) for title, holder in held.items() if holder is not None)
+
+
+def _is_elsewhere(module: str) -> bool:
+    top = module.partition(".")[0]
+    return top in sys.stdlib_module_names or top == __name__.partition(".")[0] or is_installed(module)
+
+
+def _variables(holder: Any) -> Iterator[tuple[str, Any]]:
+    for name, value in list(vars(holder).items()):
+        is_code = isinstance(value, type | ModuleType | FunctionType | classmethod | staticmethod | property)
+        is_large = isinstance(value, np.ndarray) and value.size > _MOST_NUMBERS
+        if not (name.startswith("__") or is_code or is_large or name.startswith("_abc_")):
+            yield name, value

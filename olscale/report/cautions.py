@@ -1,0 +1,55 @@
+"""What a reader must know of figures that are not what figures of other learners are: marks of them, or notes."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from olscale.analysis.summary import Summary
+from olscale.measures import CAUTIONS, NOT_REPRODUCIBLE, RANKED_BY_CLASS, metric_words
+from olscale.report.marks import Mark
+
+_SIGNS = {NOT_REPRODUCIBLE: "?", RANKED_BY_CLASS: "c"}
+
+
+def caution_marks(summaries: Iterable[Summary], metric: str) -> tuple[Mark, ...]:
+    """Return the marks of a figure that is of these summaries."""
+    cautions = _cautions_of(summaries, metric)
+    return tuple(
+        Mark(sign, f"{CAUTIONS[caution]}: {_reason(caution, metric)}.")
+        for caution, sign in _SIGNS.items()
+        if caution in cautions
+    )
+
+
+def caution_notes(shown: Mapping[str, Iterable[Summary]], metric: str) -> list[str]:
+    """Return a sentence for each caution, for tables whose figures are of several learners each.
+
+    Parameters
+    ----------
+    shown : mapping of str to iterable of Summary
+        What is behind the figures of a learner, by what the table calls it.
+    metric : str
+    """
+    labels: dict[str, list[str]] = defaultdict(list)
+    for label, summaries in shown.items():
+        for caution in _cautions_of(summaries, metric):
+            labels[caution].append(label)
+    return [
+        f"{CAUTIONS[caution].capitalize()}: {', '.join(labels[caution])}; {_reason(caution, metric)}."
+        for caution in _SIGNS
+        if caution in labels
+    ]
+
+
+def is_of_classes(summaries: Iterable[Summary], metric: str) -> bool:
+    """Tell whether a figure that ranks rows is of predicted classes: it is never the best one."""
+    return RANKED_BY_CLASS in _cautions_of(summaries, metric)
+
+
+def _cautions_of(summaries: Iterable[Summary], metric: str) -> set[str]:
+    return {caution for summary in summaries for caution in summary.cautions_of(metric)}
+
+
+def _reason(caution: str, metric: str) -> str:
+    if caution == RANKED_BY_CLASS:
+        return f"{metric_words(metric)} of a model that gives no scores is never marked as the best"
+    return "two new models gave other scores of the same rows, as where a seed is left open"
