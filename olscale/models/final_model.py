@@ -9,13 +9,15 @@ from typing import IO, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from olscale.compiled.csr import CSR, Rows, read_only, rows_of, to_csr, to_dense
+from olscale.compiled.csr import Rows, read_only, rows_of, to_csr, to_dense
 from olscale.data.chunk import Chunk
 from olscale.data.transforms.drop import Drop
 from olscale.data.transforms.pipeline import Pipeline, make_transform
 from olscale.errors import ParameterError
+from olscale.learners.contract.estimator import to_rows
 from olscale.learners.contract.learner import FloatArray, Learner, codes_of
 from olscale.learners.contract.usable_rows import diverged_at, learn_usable, score_usable
+from olscale.learners.contract.writable_state import make_writable
 from olscale.models.about import About
 from olscale.models.write import check_savable, write_model
 from olscale.storage.open import open_output
@@ -104,6 +106,7 @@ class FinalModel:
 
     def scores(self, X: Rows) -> FloatArray:
         """Return the scores of `Rows` of the dataset, shape (rows, outputs); NaN for a row that cannot be predicted."""
+        make_writable(self.learner)
         return score_usable(self.learner, self.transformed(X))
 
     def transformed(self, X: Rows) -> Rows:
@@ -132,6 +135,7 @@ class FinalModel:
         return np.asarray(self.classes_[np.minimum(codes_of(scores), len(self.classes_) - 1)])
 
     def _sound_scores(self, X: Any) -> FloatArray:
+        make_writable(self.learner)
         rows = self.transformed(self._rows(X))
         scores = score_usable(self.learner, rows)
         finite = np.isfinite(scores).all(axis=1)
@@ -151,8 +155,8 @@ class FinalModel:
             Rows, without transforms.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Class labels, of those in `classes_`, or targets; a novelty detector needs none.
-        classes : ignored
-            The model knows its classes.
+        classes : array-like of shape (n_classes,), optional
+            Those of the model: it knows them.
 
         Returns
         -------
@@ -161,11 +165,12 @@ class FinalModel:
         Raises
         ------
         ParameterError
-            If rows or labels are not such as the model learned from.
+            If rows, labels or classes are not such as the model learned from.
         DivergedError
             If a row cannot be learned from; the rows before it were.
         """
-        del classes
+        if classes is not None:
+            self._check_classes(classes)
         rows = self._rows(X)
         refuse_masked(y, "y")
         novelty = self.learner.task == "novelty"
@@ -174,6 +179,7 @@ class FinalModel:
         expected = (rows_of(rows), len(several)) if several else (rows_of(rows),)
         if labels.shape != expected:
             raise ParameterError(f"y has shape {labels.shape}, expected {expected}: the labels of each row")
+        make_writable(self.learner)
         chunk = self.pipeline.learn(self._stored(rows, labels if novelty else self._targets(labels)))
         scores = learn_usable(self.learner, chunk.X, chunk.y)
         finite = np.isfinite(scores).all(axis=1)
@@ -181,6 +187,12 @@ class FinalModel:
             row = int(np.argmin(finite))
             raise diverged_at(self.learner, chunk.X, row, row)
         return self
+
+    def _check_classes(self, classes: ArrayLike) -> None:
+        labels = np.unique(np.asarray(classes)).tolist()
+        own = list(self.about.classes or ())
+        if labels != own:
+            raise ParameterError(f"classes was {labels}, expected those of the model: {own}")
 
     def _targets(self, y: NDArray[Any]) -> NDArray[Any]:
         if self.about.classes is None:
@@ -195,13 +207,10 @@ class FinalModel:
         refuse_masked(X, "X")
         names, columns = self.about.columns.names, self.n_features_in_
         if hasattr(X, "tocsr"):
-            matrix = X.tocsr(copy=True)
-            matrix.sum_duplicates()
-            if matrix.data.dtype.kind not in "biuf":
-                raise ParameterError(f"X cannot be read as numbers: it holds {matrix.data.dtype}")
-            arrays = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data.astype(np.float64)
-            rows: Rows = CSR(*map(read_only, arrays))
-            got = matrix.shape[1]
+            if X.dtype.kind not in "biuf":
+                raise ParameterError(f"X cannot be read as numbers: it holds {X.dtype}")
+            rows = to_rows(X)
+            got = X.shape[1]
         else:
             if names is not None:
                 X = _by_name(X, list(names))
