@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import logging
-import multiprocessing
 import os
 import signal
 import sys
@@ -80,7 +79,7 @@ async def connect(where: ClusterOptions, settings: ExecutionSettings = SETTINGS)
                 with contextlib.suppress(Exception):
                     await client.close()
         return
-    _check_children()
+    worker_template.check_children()
     with _for_workers_only():
         async with (
             _template(),
@@ -95,17 +94,6 @@ async def connect(where: ClusterOptions, settings: ExecutionSettings = SETTINGS)
                     *(worker.close(timeout=0.5) for worker in cluster.workers.values()), return_exceptions=True
                 )
                 raise
-
-
-def _check_children() -> None:
-    """Refuse to start workers where Python allows no processes: Dask would retry and blame memory."""
-    process = multiprocessing.current_process()
-    if process.daemon:
-        raise ExecutionError(
-            f"workers cannot be started in {process.name}, a daemon process (a Dask worker, or one of "
-            "multiprocessing.Pool), which Python allows no children; evaluate there with "
-            "in_process=True, or give the scheduler of a cluster that runs"
-        )
 
 
 @contextmanager

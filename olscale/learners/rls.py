@@ -129,7 +129,8 @@ class RLS(PairsFeatures, Regressor, LearnsTargets):
     @property
     def coef_(self) -> FloatArray:
         """Weights, shape (n_features,), or (n_targets, n_features)."""
-        weights = self.state_["W" if self._pairs() else "W_variance"]
+        # By the state: `set_params` may have changed the form of a fitted model.
+        weights = self.state_["W" if "W" in self.state_ else "W_variance"]
         return weights[:, 0] if self._outputs == 1 else weights.T
 
     def measures(self) -> dict[str, float]:

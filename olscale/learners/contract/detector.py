@@ -53,11 +53,13 @@ class Detector(Estimator):
         -------
         self
         """
-        return self._partial_fit(X, first=not hasattr(self, "state_"), whole=False)
+        return self._partial_fit(X, first=not self.__sklearn_is_fitted__(), whole=False)
 
     def _partial_fit(self, X: Any, first: bool, whole: bool) -> Self:
         from sklearn.utils.validation import validate_data
 
+        if first:
+            self._forget()
         refuse_masked(X, "X")
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=first)
         rows = to_rows(X)

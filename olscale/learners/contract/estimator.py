@@ -66,6 +66,17 @@ class Estimator(Learner, CompilesLoops):
 
         return super()._repr_html_  # type: ignore[misc]
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "state_")
+
+    def _forget(self) -> None:
+        """Be no fitted model from here on, also if the rows or parameters that come are refused.
+
+        By then the number of features may be that of the new rows, for which no array is made.
+        """
+        for name in ("state_", "classes_"):
+            vars(self).pop(name, None)
+
     def _begin_rows(self, rows: Rows, columns: int, classes: int, whole: bool) -> None:
         """Begin with a stream of which `rows` are the first, or all where `whole`."""
         self.begin(columns, classes)
@@ -193,6 +204,8 @@ class Classifier(Estimator):
         from sklearn.utils.multiclass import check_classification_targets, unique_labels
         from sklearn.utils.validation import validate_data
 
+        if first:
+            self._forget()
         refuse_masked(X, "X")
         refuse_masked(y, "y")
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", reset=first)

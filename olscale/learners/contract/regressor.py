@@ -61,11 +61,13 @@ class Regressor(Estimator):
         -------
         self
         """
-        return self._partial_fit(X, y, first=not hasattr(self, "state_"), whole=False)
+        return self._partial_fit(X, y, first=not self.__sklearn_is_fitted__(), whole=False)
 
     def _partial_fit(self, X: Any, y: Any, first: bool, whole: bool) -> Self:
         from sklearn.utils.validation import validate_data
 
+        if first:
+            self._forget()
         how = {"accept_sparse": "csr", "dtype": np.float64, "order": "C", "y_numeric": True}
         refuse_masked(X, "X")
         refuse_masked(y, "y")
