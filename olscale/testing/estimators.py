@@ -17,14 +17,13 @@ from olscale.learners.contract.many_targets import learns_targets
 from olscale.testing.check_list import Check, check_list, name_check
 from olscale.testing.other_values import goes_together, other_values
 from olscale.testing.small_streams import (
+    ROWS,
     assert_same_state,
     choices,
     class_counts,
     start_with,
     stream,
 )
-
-_ROWS = 100
 
 
 def estimator_checks(learner: type[Learner]) -> list[Check]:
@@ -79,7 +78,7 @@ def check_parameters_set_after_fit_change_updates_or_are_refused(learner: type[L
 def check_update_params_are_of_updates_only(learner: type[Learner]) -> None:
     """Neither the state at the start nor a score depends on the `update_params`."""
     for classes in class_counts(learner):
-        chunk = stream(classes, "dense")[:_ROWS]
+        chunk = stream(classes, "dense")
         begun, trained = (start_with(learner, {}, chunk.X, classes) for _ in range(2))
         trained.learn(chunk.X, chunk.y)
         expected = trained.scores(chunk.X)
@@ -106,8 +105,8 @@ def check_the_arrays_of_the_caller_are_left_as_they_were(learner: type[Learner])
         model = _fitted(learner, {}, rows, y)
         assert_same_state(model, expected)
         np.testing.assert_array_equal(model.predict(rows), expected.predict(X))
-        for array, copied in zip(arrays, before, strict=True):
-            np.testing.assert_array_equal(array, copied)
+        for now, copied in zip(arrays, before, strict=True):
+            np.testing.assert_array_equal(now, copied)
 
 
 def check_memory_mapped_models_go_on(learner: type[Learner]) -> None:
@@ -144,12 +143,10 @@ def check_later_classes_that_differ_are_refused(learner: type[Learner]) -> None:
         np.testing.assert_array_equal(array, before[name])
 
 
-def check_several_targets_are_taken_as_the_tags_say(
-    learner: type[Learner], params: dict[str, Any]
-) -> None:
+def check_several_targets_are_taken_as_the_tags_say(learner: type[Learner], params: dict[str, Any]) -> None:
     """A regressor that tells scikit-learn that it takes several targets does so; others refuse them."""
     model: Any = learner(**params)
-    X, y = _small_set(learner)
+    X, y = _small_set(learner, ROWS)  # some gather 200 rows before they learn
     tagged = model.__sklearn_tags__().target_tags.multi_output
     assert not tagged or learns_targets(model)
     try:
@@ -160,8 +157,8 @@ def check_several_targets_are_taken_as_the_tags_say(
         assert tagged, "several targets are taken"
 
 
-def _small_set(learner: type[Learner]) -> tuple[Any, Any]:
-    chunk = stream(class_counts(learner)[-1], "dense")[:_ROWS]
+def _small_set(learner: type[Learner], rows: int = 100) -> tuple[Any, Any]:
+    chunk = stream(class_counts(learner)[-1], "dense")[:rows]
     return np.array(chunk.X), np.array(chunk.y)
 
 

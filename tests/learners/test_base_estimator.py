@@ -163,7 +163,7 @@ def test_a_fit_that_is_refused_leaves_no_model_for_other_rows(name: str) -> None
     wide = np.tile(X, 100)
     with pytest.raises(ValueError, match=f"{parameter} was -1"):
         learner.set_params(**{parameter: -1}).fit(wide, Y)
-    learner.set_params(**{parameter: 1.0})
+    learner.set_params(**{parameter: 0.5})
     with pytest.raises(NotFittedError):
         learner.predict(wide)
     assert len(learner.partial_fit(wide, Y).predict(wide)) == len(wide)

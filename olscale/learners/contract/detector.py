@@ -53,7 +53,7 @@ class Detector(Estimator):
         -------
         self
         """
-        return self._partial_fit(X, first=not self.__sklearn_is_fitted__(), whole=False)
+        return self._partial_fit(X, first=not hasattr(self, "state_"), whole=False)
 
     def _partial_fit(self, X: Any, first: bool, whole: bool) -> Self:
         from sklearn.utils.validation import validate_data

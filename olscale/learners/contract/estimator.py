@@ -197,7 +197,9 @@ class Classifier(Estimator):
         ValueError
             If `classes` are others than in the first call, or `y` has a label that is none of them.
         """
-        return self._partial_fit(X, y, classes, first=not hasattr(self, "classes_"))
+        # A fit that was refused may have come as far as the classes.
+        begun = hasattr(self, "classes_") and hasattr(self, "state_")
+        return self._partial_fit(X, y, classes, first=not begun)
 
     def _partial_fit(self, X: Any, y: Any, classes: Any, first: bool, whole: bool = False) -> Self:
         from sklearn.utils import column_or_1d

@@ -61,7 +61,7 @@ class Regressor(Estimator):
         -------
         self
         """
-        return self._partial_fit(X, y, first=not self.__sklearn_is_fitted__(), whole=False)
+        return self._partial_fit(X, y, first=not hasattr(self, "state_"), whole=False)
 
     def _partial_fit(self, X: Any, y: Any, first: bool, whole: bool) -> Self:
         from sklearn.utils.validation import validate_data

@@ -61,7 +61,8 @@ def _add_base(cls: type, name: str) -> None:
 def _family(cls: type) -> Iterator[type]:
     """Yield a class and those derived from it, bases first."""
     yield cls
-    for derived in cls.__subclasses__():
+    subclasses: list[type] = cls.__subclasses__()
+    for derived in subclasses:
         yield from _family(derived)
 
 
