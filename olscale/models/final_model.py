@@ -75,16 +75,28 @@ class FinalModel:
         if about.columns.names is not None:
             self.feature_names_in_ = np.array(about.columns.names, dtype=object)
 
+    def __setstate__(self, attributes: dict[str, Any]) -> None:
+        """Take what was unpickled; arrays that joblib has mapped read-only become copies."""
+        vars(self).update(attributes)
+        make_writable(self.learner)
+        arrays = {name: np.array(array) for name, array in self._transform_arrays().items()}
+        self.pipeline = fitted_pipeline(self.about, arrays)
+
     def __repr__(self) -> str:
         name, params = self.about.learner.name, self.about.learner.params
         return f"FinalModel({name!r}, {params}, transforms={list(self.about.transforms.names)})"
 
     def arrays(self) -> Arrays:
         """Return all arrays of the model: ``learner/NAME``, and ``transformN/NAME`` of its transform number N."""
-        found = {f"learner/{name}": array for name, array in self.learner.state().items()}
-        for number, step in enumerate(self.pipeline.steps):
-            found |= {f"transform{number}/{name}": array for name, array in step.state().items()}
-        return found
+        learned = {f"learner/{name}": array for name, array in self.learner.state().items()}
+        return learned | self._transform_arrays()
+
+    def _transform_arrays(self) -> Arrays:
+        return {
+            f"transform{number}/{name}": array
+            for number, step in enumerate(self.pipeline.steps)
+            for name, array in step.state().items()
+        }
 
     def save(self, file: str | os.PathLike[str]) -> None:
         """Write the model to `file`, whole or not at all; see `olscale.models.file`.
@@ -106,7 +118,6 @@ class FinalModel:
 
     def scores(self, X: Rows) -> FloatArray:
         """Return the scores of `Rows` of the dataset, shape (rows, outputs); NaN for a row that cannot be predicted."""
-        make_writable(self.learner)
         return score_usable(self.learner, self.transformed(X))
 
     def transformed(self, X: Rows) -> Rows:
@@ -135,7 +146,6 @@ class FinalModel:
         return np.asarray(self.classes_[np.minimum(codes_of(scores), len(self.classes_) - 1)])
 
     def _sound_scores(self, X: Any) -> FloatArray:
-        make_writable(self.learner)
         rows = self.transformed(self._rows(X))
         scores = score_usable(self.learner, rows)
         finite = np.isfinite(scores).all(axis=1)
@@ -179,7 +189,6 @@ class FinalModel:
         expected = (rows_of(rows), len(several)) if several else (rows_of(rows),)
         if labels.shape != expected:
             raise ParameterError(f"y has shape {labels.shape}, expected {expected}: the labels of each row")
-        make_writable(self.learner)
         chunk = self.pipeline.learn(self._stored(rows, labels if novelty else self._targets(labels)))
         scores = learn_usable(self.learner, chunk.X, chunk.y)
         finite = np.isfinite(scores).all(axis=1)
