@@ -62,7 +62,8 @@ async def connect(where: ClusterOptions, settings: ExecutionSettings = SETTINGS)
     Raises
     ------
     ExecutionError
-        If the scheduler does not answer within ten seconds, or if there is no certificate to encrypt under.
+        If the scheduler does not answer within ten seconds, if there is no certificate to encrypt
+        under, or if this process may start no workers.
     """
     _configure()
     secured = security(where.tls) if where.tls is not None else None
@@ -78,6 +79,7 @@ async def connect(where: ClusterOptions, settings: ExecutionSettings = SETTINGS)
                 with contextlib.suppress(Exception):
                     await client.close()
         return
+    worker_template.check_children()
     with _for_workers_only():
         async with (
             _template(),

@@ -255,9 +255,10 @@ def _run_on_dask(
             for groups in chain([first], phases):
                 await drive(client, groups, absolute_path(store.path), progress, stop, settings)
 
-    if where.scheduler is None:
-        worker_template.begin()  # beside Dask's imports here
     try:
+        if where.scheduler is None:
+            worker_template.check_children()
+            worker_template.begin()  # beside Dask's imports here
         _run_loop(run())
     except BaseException:
         if new and not began:

@@ -9,9 +9,11 @@ import signal
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from multiprocessing import forkserver, resource_tracker
+from multiprocessing import current_process, forkserver, resource_tracker
 from pathlib import Path
 from typing import Any
+
+from olscale.errors import ExecutionError
 
 BEFORE_IMPORTS = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 """What dask.yaml has as ``pre-spawn-environ``, and Dask itself: it counts when a process starts, or imports."""
@@ -21,6 +23,23 @@ _IMPORTS = "olscale.execution.worker_imports"
 _server: Any = forkserver._forkserver  # one a process, by which multiprocessing starts all
 _ours: int | None = None
 _clusters = 0
+
+
+def check_children() -> None:
+    """Refuse to start workers where Python allows none: Dask would try again and again, without saying why.
+
+    Raises
+    ------
+    ExecutionError
+        If this is a daemon process, with what to do instead.
+    """
+    process = current_process()
+    if process.daemon:
+        raise ExecutionError(
+            f"workers cannot be started in {process.name}, a daemon process (a Dask worker, or one of "
+            "multiprocessing.Pool), which Python allows no children; evaluate there with "
+            "in_process=True, or give the scheduler of a cluster that runs"
+        )
 
 
 def begin() -> bool:

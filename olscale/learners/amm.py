@@ -183,6 +183,7 @@ class AMM(OnePassLearner, EstimatesCost):
     layout_exact = True
     takes_unknown = True
     checks_rows = True
+    update_params = ("k", "c")
     domains: ClassVar[dict[str, Domain]] = {
         "lam": Real(0.0, open_="low"),
         "limit": Whole(1),

@@ -69,6 +69,7 @@ class AROW(SecondOrderLearner):
     """
 
     name = "arow"
+    update_params = ("r",)
     domains: ClassVar[dict[str, Domain]] = {"r": Real(0.0, open_="low"), **SecondOrderLearner.shared_domains}
 
     def __init__(

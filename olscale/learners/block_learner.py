@@ -84,8 +84,6 @@ class BlockLearner(Classifier, EstimatesCost):
         return Components(*(state[name] for name in Components._fields))
 
     def learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
-        # An unpickled model may be memory-mapped read-only.
-        self.state_ = {name: np.require(array, requirements="W") for name, array in self.state_.items()}
         rows, scores, known = read_only_csr(X), np.zeros((rows_of(X), self._outputs)), y != UNKNOWN
         edges = np.flatnonzero(np.diff(known)) + 1
         for start, stop in pairwise([0, *edges.tolist(), len(y)]):

@@ -115,6 +115,7 @@ class BOGD(RandomVictims):
     """
 
     name = "bogd"
+    update_params = ("eta", "lam", "clip")
     domains: ClassVar[dict[str, Domain]] = {
         "B": Whole(2),
         "eta": Real(0.0, open_="low"),

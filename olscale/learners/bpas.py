@@ -98,6 +98,7 @@ class BPAS(KernelLearner):
     """
 
     name = "bpas"
+    update_params = ("C",)
     domains: ClassVar[dict[str, Domain]] = {"B": Whole(1), "C": Real(0.0, open_="low"), **KernelLearner.shared_domains}
 
     def __init__(

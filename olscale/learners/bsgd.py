@@ -116,6 +116,7 @@ class BSGD(GramLearner, KernelLearner):
     """
 
     name = "bsgd"
+    update_params = ("lam",)
     domains: ClassVar[dict[str, Domain]] = {
         "lam": Real(0.0, open_="low"),
         "B": Whole(1),

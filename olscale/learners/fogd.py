@@ -129,6 +129,7 @@ class FOGD(WidthLearner, OnePassLearner, ShardsClasses, FusesSettings, Estimates
     layout_exact = True
     takes_unknown = True
     checks_rows = True
+    update_params = ("eta",)
     domains: ClassVar[dict[str, Domain]] = {
         "D": Whole(1),
         "eta": Real(0.0, open_="low"),
@@ -160,7 +161,6 @@ class FOGD(WidthLearner, OnePassLearner, ShardsClasses, FusesSettings, Estimates
 
     def _start(self, columns: int, outputs: int) -> None:
         super()._start(columns, outputs)
-        self._columns = columns
         self._draw()
 
     def _draw(self) -> None:

@@ -122,6 +122,7 @@ class OGDKernel(KernelLearner):
     """
 
     name = "ogd-kernel"
+    update_params = ("eta",)
     domains: ClassVar[dict[str, Domain]] = {
         "eta": Real(0.0, open_="low"),
         "capacity": Whole(1),

@@ -64,6 +64,7 @@ class KernelPerceptronR(KernelRegressor):
 
     name = "kernel-perceptron-r"
     kept_share = 1.0
+    update_params = ("eta",)
     domains: ClassVar[dict[str, Domain]] = {
         "eta": Real(0.0, open_="low"),
         "step": Choice(("lms", "sign")),

@@ -108,6 +108,7 @@ class KRLS(GramLearner, KernelRegressor, LearnsTargets):
     kept_power = 0.5
     matrices: ClassVar[int] = 2
     matrix_share: ClassVar[float] = 0.25
+    update_params = ("nu",)
     domains: ClassVar[dict[str, Domain]] = {
         "nu": Real(0.0),
         "B": Maybe(Whole(1)),

@@ -246,6 +246,7 @@ class LinearLearner(LinearModel, Classifier, ShardsClasses):
 class AggressiveLearner(LinearLearner):
     """Base of the first-order linear learners whose one parameter is `C`."""
 
+    update_params = ("C",)
     domains: ClassVar[dict[str, Domain]] = {"C": Real(0.0, open_="low"), **LinearLearner.domains}
 
     def __init__(self, C: float = 1.0, multiclass: str = "max-score", dtype: str = "float64") -> None:

@@ -124,6 +124,7 @@ class PAR(LinearRegressor):
     """
 
     name = "pa-r"
+    update_params = ("epsilon",)
     domains: ClassVar[dict[str, Domain]] = {"epsilon": Real(0.0), **LinearRegressor.domains}
 
     def __init__(self, epsilon: float = 0.1, dtype: str = "float64") -> None:
@@ -162,6 +163,7 @@ class PA1R(LinearRegressor):
     """
 
     name = "pa1-r"
+    update_params = ("C", "epsilon")
     domains: ClassVar[dict[str, Domain]] = {"C": Real(0.0, open_="low"), **PAR.domains}
 
     def __init__(self, C: float = 1.0, epsilon: float = 0.1, dtype: str = "float64") -> None:
@@ -243,6 +245,7 @@ class SGDR(LinearRegressor):
     """
 
     name = "sgd-r"
+    update_params = ("eta", "power", "epsilon")
     domains: ClassVar[dict[str, Domain]] = {
         "eta": Real(0.0, open_="low"),
         "power": Real(0.0),

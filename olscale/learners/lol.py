@@ -184,6 +184,7 @@ class LOL(_Local):
 
     name = "lol"
     version = 3
+    update_params = ("C", "lam")
     domains: ClassVar[dict[str, Domain]] = {**_Local.shared_domains, "lam": Real(0.0, np.inf, open_="both")}
 
     def __init__(
@@ -236,6 +237,7 @@ class ILOL(_Local):
 
     name = "ilol"
     version = 3
+    update_params = ("C",)
     domains: ClassVar[dict[str, Domain]] = _Local.shared_domains
 
     def __init__(

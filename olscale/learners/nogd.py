@@ -107,6 +107,7 @@ class NOGD(GramLearner, KernelLearner):
 
     name = "nogd"
     memory = 1
+    update_params = ("eta",)
     domains: ClassVar[dict[str, Domain]] = {
         "B": Whole(1),
         "k": Whole(1),

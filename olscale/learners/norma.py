@@ -110,6 +110,7 @@ class NORMA(KernelLearner):
 
     name = "norma"
     memory: ClassVar[int] = 1
+    update_params = ("eta", "lam", "nu", "power")
     domains: ClassVar[dict[str, Domain]] = {
         "eta": Real(0.0, open_="low"),
         "lam": Real(0.0),

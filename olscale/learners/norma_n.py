@@ -79,6 +79,7 @@ class NORMAN(KernelDetector):
 
     name = "norma-n"
     kept_share = 0.1
+    update_params = ("eta", "lam", "nu", "power")
     domains: ClassVar[dict[str, Domain]] = {
         "eta": Real(0.0, open_="low"),
         "lam": Real(0.0),

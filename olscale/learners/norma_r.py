@@ -94,6 +94,7 @@ class NORMAR(KernelRegressor):
     name = "norma-r"
     kept_share = 0.75
     memory: ClassVar[int] = 1
+    update_params = ("eta", "lam", "nu", "power")
     domains: ClassVar[dict[str, Domain]] = {
         "eta": Real(0.0, open_="low"),
         "lam": Real(0.0),

@@ -97,6 +97,7 @@ class OLK(KernelLearner):
 
     name = "olk"
     kept_share = 0.75
+    update_params = ("C", "r", "threshold")
     domains: ClassVar[dict[str, Domain]] = {
         "C": Real(0.0, open_="low"),
         "r": Real(0.0),

@@ -86,6 +86,7 @@ class OLKN(KernelDetector):
 
     name = "olk-n"
     kept_share = 1.0
+    update_params = ("C", "v", "r", "threshold")
     domains: ClassVar[dict[str, Domain]] = {
         "C": Real(0.0, open_="low"),
         "v": Real(0.0),

@@ -83,6 +83,7 @@ class OLKR(KernelRegressor):
 
     name = "olk-r"
     kept_share = 0.75
+    update_params = ("C", "r", "epsilon", "threshold")
     domains: ClassVar[dict[str, Domain]] = {
         "C": Real(0.0, open_="low"),
         "r": Real(0.0),

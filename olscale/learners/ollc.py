@@ -134,6 +134,7 @@ class OLLC(OnePassLearner, ShardsClasses, EstimatesCost):
     name = "ollc"
     takes_unknown = True
     checks_rows = True
+    update_params = ("beta",)
     domains: ClassVar[dict[str, Domain]] = {
         "beta": Real(0.0, open_="low"),
         "scale": Real(0.0, open_="low"),

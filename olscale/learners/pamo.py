@@ -168,6 +168,7 @@ class PAMO1(OnePassLearner, ShardsClasses, EstimatesCost):
     takes_unknown = True
     checks_rows = True
     always: ClassVar[bool] = False
+    update_params = ("C", "alpha", "epsilon")
     domains: ClassVar[dict[str, Domain]] = {
         "h": Whole(1),
         "k": Whole(1),

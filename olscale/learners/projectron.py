@@ -120,6 +120,7 @@ class Projectron(GramLearner, KernelLearner):
     kept_share = 0.12
     kept_power = 0.5
     plus: ClassVar[bool] = False
+    update_params = ("eta",)
     domains: ClassVar[dict[str, Domain]] = {
         "form": Choice(("true", "budget")),
         "eta": Maybe(Real(0.0, open_="low")),

@@ -44,6 +44,7 @@ def set_radial(X: Any, A: Any, b: Any, Z: Any) -> None:
 class RandomNodes(FixedLayer):
     """Base of learners with such nodes, whatever their task; for parameters see `olscale.learners.oselm.OSELM`."""
 
+    update_params = ("forget",)
     domains: ClassVar[dict[str, Domain]] = {
         "nodes": Whole(1),
         "activation": Choice(("sigmoid", "rbf")),

@@ -32,6 +32,7 @@ class FourierLayer(GammaLearner, FixedLayer):
     """Base of learners with such features, whatever their task; for parameters see `RFFRLS`."""
 
     first_rows_will_do: ClassVar[bool] = True
+    update_params = ("forget",)
     domains: ClassVar[dict[str, Domain]] = {
         "features": Whole(2),
         **GammaLearner.gammas,
@@ -76,7 +77,6 @@ class FourierLayer(GammaLearner, FixedLayer):
 
     def _start(self, columns: int, outputs: int) -> None:
         super()._start(columns, outputs)
-        self._columns = columns
         self._draw()
 
     def _draw(self) -> None:

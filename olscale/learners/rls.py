@@ -58,6 +58,7 @@ class RLS(PairsFeatures, Regressor, LearnsTargets):
     layout_exact = True
     takes_unknown = True
     checks_rows = True
+    update_params = ("forget",)
     domains: ClassVar[dict[str, Domain]] = {
         "lam": Real(0.0, open_="low"),
         "forget": Real(0.0, 1.0, open_="low"),
@@ -72,9 +73,13 @@ class RLS(PairsFeatures, Regressor, LearnsTargets):
     def _pairs(self) -> bool:
         return self.form == "full"
 
+    def takes_several(self) -> bool:
+        """Tell whether the form is the full one."""
+        return self._pairs()
+
     def expect_targets(self, targets: int) -> None:
         """Take so many targets a row; the diagonal form takes one."""
-        if targets > 1 and not self._pairs():
+        if targets > 1 and not self.takes_several():
             raise ParameterError(
                 f"learner rls: form=diagonal learns one target, got {targets}; use form=full, or sgd-r"
             )
@@ -124,7 +129,8 @@ class RLS(PairsFeatures, Regressor, LearnsTargets):
     @property
     def coef_(self) -> FloatArray:
         """Weights, shape (n_features,), or (n_targets, n_features)."""
-        weights = self.state_["W" if self._pairs() else "W_variance"]
+        # By the state: `set_params` may have changed the form of a fitted model.
+        weights = self.state_["W" if "W" in self.state_ else "W_variance"]
         return weights[:, 0] if self._outputs == 1 else weights.T
 
     def measures(self) -> dict[str, float]:

@@ -171,11 +171,10 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
 
     @property
     def _mean(self) -> NDArray[Any]:
-        if self.covariance == "full":
+        # By the state: `set_params` may have changed the form of a fitted model.
+        if "mean" in self.state_:
             return self.state_["mean"]
-        both = self.state_["mean_variance"]
-        # One covariance an output, or one for all outputs.
-        return both[:, : both.shape[1] // 2 if self.multiclass == "ova" else both.shape[1] - 1]
+        return self.state_["mean_variance"][:, : self._outputs]
 
     @property
     def coef_(self) -> FloatArray:

@@ -77,6 +77,7 @@ class SCW1(SecondOrderLearner):
     """
 
     name = "scw1"
+    update_params = ("C", "eta")
     domains: ClassVar[dict[str, Domain]] = {
         "eta": Real(0.5, 1.0, open_="high"),
         "C": Real(0.0, open_="low"),
@@ -150,6 +151,7 @@ class SCW2(SecondOrderLearner):
     """
 
     name = "scw2"
+    update_params = ("C", "eta")
     domains: ClassVar[dict[str, Domain]] = SCW1.domains
 
     def __init__(

@@ -95,6 +95,7 @@ class SoftLOL(OnePassLearner, FusesSettings, EstimatesCost):
     layout_exact = True
     takes_unknown = True
     checks_rows = True
+    update_params = ("C",)
     domains: ClassVar[dict[str, Domain]] = {
         "k": Whole(1),
         "m": Whole(1),

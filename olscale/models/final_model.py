@@ -9,13 +9,15 @@ from typing import IO, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from olscale.compiled.csr import CSR, Rows, read_only, rows_of, to_csr, to_dense
+from olscale.compiled.csr import Rows, read_only, rows_of, to_csr, to_dense
 from olscale.data.chunk import Chunk
 from olscale.data.transforms.drop import Drop
 from olscale.data.transforms.pipeline import Pipeline, make_transform
 from olscale.errors import ParameterError
+from olscale.learners.contract.estimator import to_rows
 from olscale.learners.contract.learner import FloatArray, Learner, codes_of
 from olscale.learners.contract.usable_rows import diverged_at, learn_usable, score_usable
+from olscale.learners.contract.writable_state import make_writable
 from olscale.models.about import About
 from olscale.models.write import check_savable, write_model
 from olscale.storage.open import open_output
@@ -73,16 +75,28 @@ class FinalModel:
         if about.columns.names is not None:
             self.feature_names_in_ = np.array(about.columns.names, dtype=object)
 
+    def __setstate__(self, attributes: dict[str, Any]) -> None:
+        """Take what was unpickled; arrays that joblib has mapped read-only become copies."""
+        vars(self).update(attributes)
+        make_writable(self.learner)
+        arrays = {name: np.array(array) for name, array in self._transform_arrays().items()}
+        self.pipeline = fitted_pipeline(self.about, arrays)
+
     def __repr__(self) -> str:
         name, params = self.about.learner.name, self.about.learner.params
         return f"FinalModel({name!r}, {params}, transforms={list(self.about.transforms.names)})"
 
     def arrays(self) -> Arrays:
         """Return all arrays of the model: ``learner/NAME``, and ``transformN/NAME`` of its transform number N."""
-        found = {f"learner/{name}": array for name, array in self.learner.state().items()}
-        for number, step in enumerate(self.pipeline.steps):
-            found |= {f"transform{number}/{name}": array for name, array in step.state().items()}
-        return found
+        learned = {f"learner/{name}": array for name, array in self.learner.state().items()}
+        return learned | self._transform_arrays()
+
+    def _transform_arrays(self) -> Arrays:
+        return {
+            f"transform{number}/{name}": array
+            for number, step in enumerate(self.pipeline.steps)
+            for name, array in step.state().items()
+        }
 
     def save(self, file: str | os.PathLike[str]) -> None:
         """Write the model to `file`, whole or not at all; see `olscale.models.file`.
@@ -151,8 +165,8 @@ class FinalModel:
             Rows, without transforms.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Class labels, of those in `classes_`, or targets; a novelty detector needs none.
-        classes : ignored
-            The model knows its classes.
+        classes : array-like of shape (n_classes,), optional
+            Those of the model: it knows them.
 
         Returns
         -------
@@ -161,11 +175,12 @@ class FinalModel:
         Raises
         ------
         ParameterError
-            If rows or labels are not such as the model learned from.
+            If rows, labels or classes are not such as the model learned from.
         DivergedError
             If a row cannot be learned from; the rows before it were.
         """
-        del classes
+        if classes is not None:
+            self._check_classes(classes)
         rows = self._rows(X)
         refuse_masked(y, "y")
         novelty = self.learner.task == "novelty"
@@ -182,6 +197,12 @@ class FinalModel:
             raise diverged_at(self.learner, chunk.X, row, row)
         return self
 
+    def _check_classes(self, classes: ArrayLike) -> None:
+        labels = np.unique(np.asarray(classes)).tolist()
+        own = list(self.about.classes or ())
+        if labels != own:
+            raise ParameterError(f"classes was {labels}, expected those of the model: {own}")
+
     def _targets(self, y: NDArray[Any]) -> NDArray[Any]:
         if self.about.classes is None:
             return read_only(y.astype(np.float64))
@@ -195,13 +216,10 @@ class FinalModel:
         refuse_masked(X, "X")
         names, columns = self.about.columns.names, self.n_features_in_
         if hasattr(X, "tocsr"):
-            matrix = X.tocsr(copy=True)
-            matrix.sum_duplicates()
-            if matrix.data.dtype.kind not in "biuf":
-                raise ParameterError(f"X cannot be read as numbers: it holds {matrix.data.dtype}")
-            arrays = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data.astype(np.float64)
-            rows: Rows = CSR(*map(read_only, arrays))
-            got = matrix.shape[1]
+            if X.dtype.kind not in "biuf":
+                raise ParameterError(f"X cannot be read as numbers: it holds {X.dtype}")
+            rows = to_rows(X)
+            got = X.shape[1]
         else:
             if names is not None:
                 X = _by_name(X, list(names))

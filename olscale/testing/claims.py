@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, read_only, slice_rows, to_csr
 from olscale.data.chunk import Chunk
-from olscale.errors import DivergedError, ParameterError
+from olscale.errors import DivergedError
 from olscale.learners.contract.class_axes import ShardsClasses, class_axes, join_classes
 from olscale.learners.contract.class_shards import ClassShard
 from olscale.learners.contract.compilation import CompilesLoops
@@ -19,6 +19,7 @@ from olscale.learners.contract.look_ahead import LooksAhead
 from olscale.learners.contract.merged_sums import MergesSums, mergeable
 from olscale.learners.contract.usable_rows import learn_usable, learn_usable_together, score_usable
 from olscale.testing.check_list import Check, name_check
+from olscale.testing.other_values import goes_together
 from olscale.testing.saved_sums import check_sums_go_on_from_copies, same_sums
 from olscale.testing.small_streams import (
     CLASSES,
@@ -187,18 +188,9 @@ def check_fused_settings_have_the_bits_of_settings_alone(learner: type[Learner],
     assert numbers or not names, "settings of which a number differs do not share a pass; grid_key is to be None then"
     for varied in {tuple(numbers), *((name,) for name in numbers)}:
         settings = [{**params, **dict.fromkeys(varied, value)} for value in (0.1, 0.5, 0.9)]
-        settings = [each for each in settings if _fits_together(learner(**each))]
+        settings = [each for each in settings if goes_together(learner(**each))]
         for classes, kind in product(class_counts(learner), ("dense", "csr")):
             _check_fused(learner, settings, classes, kind)
-
-
-def _fits_together(learner: Learner) -> bool:
-    """Tell whether parameters may stand beside one another, as bounds that are not the wrong way round."""
-    try:
-        learner.resolved_params()
-    except ParameterError:
-        return False
-    return True
 
 
 def _check_fused(learner: type[Learner], settings: list[dict[str, Any]], classes: int, kind: str) -> None:

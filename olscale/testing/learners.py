@@ -12,6 +12,7 @@ from olscale.learners.contract.learner import Learner, codes_of, predictions_of,
 from olscale.learners.contract.parameters import Choice, Flag, Real, Whole
 from olscale.testing.check_list import Check, check_list, check_plain_arrays, name_check
 from olscale.testing.claims import claim_checks
+from olscale.testing.estimators import estimator_checks
 from olscale.testing.small_streams import (
     COLUMNS,
     ROWS,
@@ -59,7 +60,8 @@ def learner_checks(learner: type[Learner]) -> list[Check]:
     of_streams = [
         name_check(check, learner, n, kind, of=text) for check in of_variants for text, n, kind in variants(learner)
     ]
-    return of_streams + check_list(others, learner) + claim_checks(learner)
+    of_contract = of_streams + check_list(others, learner)
+    return of_contract + claim_checks(learner) + estimator_checks(learner)
 
 
 def check_label_comes_after_the_prediction(learner: type[Learner], classes: int, kind: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import multiprocessing
 import socket
 import subprocess
 import sys
@@ -69,6 +70,17 @@ def test_a_local_cluster_whose_workers_are_killed_is_started_again(
     assert Starting.made == 3
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "store").exists()
+
+
+def test_workers_within_a_daemon_process_are_refused(
+    shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python lets those of Dask and of multiprocessing.Pool have no children, however often Dask tries."""
+    monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", True)  # type: ignore[attr-defined]
+    with pytest.raises(ExecutionError, match=r"daemon process .* evaluate there with in_process=True"):
+        evaluate(experiment(shelf, "pa"), tmp_path / "store", workers=1)
+    assert not (tmp_path / "store").exists()
+    assert evaluate(experiment(shelf, "pa"), tmp_path / "store", in_process=True).computed == 1
 
 
 def test_a_script_that_workers_would_run_as_a_whole_is_named(shelf: Path, tmp_path: Path) -> None:

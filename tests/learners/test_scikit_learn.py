@@ -10,6 +10,7 @@ from collections.abc import Callable
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from olscale.learners.registry import learner_class, learner_names
+from olscale.learners.rls import RLS
 from olscale.learners.soft_lol import SoftLOL
 
 
@@ -22,7 +23,11 @@ def not_for(estimator: object) -> dict[str, str]:
 
 
 @parametrize_with_checks(
-    [*(learner_class(name)() for name in reversed(learner_names())), SoftLOL(averaging="adaptive")],
+    [
+        *(learner_class(name)() for name in reversed(learner_names())),
+        SoftLOL(averaging="adaptive"),
+        RLS(form="diagonal"),
+    ],
     expected_failed_checks=not_for,
 )
 def test_scikit_learn_contract(estimator: object, check: Callable[[object], None]) -> None:

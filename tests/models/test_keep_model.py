@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pytest
 
@@ -11,6 +12,7 @@ import olscale
 from olscale.data.dataset import Dataset
 from olscale.data.generators import generate
 from olscale.data.ingest.ingest import ingest
+from olscale.errors import ParameterError
 from olscale.evaluation.final_models import compute_model
 from olscale.results.kept_models import kept_ids, kept_name
 from olscale.results.rows import run_bytes
@@ -109,3 +111,17 @@ def test_the_dataset_of_a_run_is_found_in_the_data_home(tmp_path: Path, monkeypa
     assert f"is not at xor, data/xor, {tmp_path}/elsewhere/xor; name it by --dataset" in missed.stderr
     monkeypatch.setenv("OLSCALE_DATASETS", str(tmp_path / "home"))
     assert run("models", "save", "runs", start, "a.olm", cwd=tmp_path).returncode == 0
+
+
+def test_a_model_that_joblib_maps_goes_on_and_keeps_its_classes(tmp_path: Path) -> None:
+    iris = ingest("sklearn:iris", tmp_path / "iris")
+    store = evaluated(iris, tmp_path / "store", keep=True, transforms=AS_ROWS_COME)
+    model = compute_model(store.get(min(store.done())), iris.path)
+    joblib.dump(model, tmp_path / "model")
+    mapped = joblib.load(tmp_path / "model", mmap_mode="r")
+    X, y = np.eye(4)[:3], model.classes_
+    for one in (mapped, model):
+        one.partial_fit(X, y, classes=y)
+    np.testing.assert_array_equal(mapped.decision_function(X), model.decision_function(X))
+    with pytest.raises(ParameterError, match=r"classes was \[0, 1\], expected those of the model"):
+        mapped.partial_fit(X, y, classes=[0, 1])

@@ -7,10 +7,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from olscale.learners.contract.estimator import Estimator, OnePass, to_rows
 from olscale.learners.contract.learner import FloatArray
+from olscale.learners.contract.scikit_learn import inherits
 from olscale.system.plain_arrays import refuse_masked
 from olscale.task import NORMAL, NOVEL, Task
 
 
+@inherits("OutlierMixin")
 class Detector(Estimator):
     """A novelty detector as an outlier detector of scikit-learn: its one score is 0 or more for rows like those before.
 
@@ -18,11 +20,6 @@ class Detector(Estimator):
     """
 
     task: ClassVar[Task] = "novelty"
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.estimator_type = "outlier_detector"
-        return tags
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Forget everything and learn from the rows in one pass, in their order.
@@ -61,6 +58,8 @@ class Detector(Estimator):
     def _partial_fit(self, X: Any, first: bool, whole: bool) -> Self:
         from sklearn.utils.validation import validate_data
 
+        if first:
+            self._forget()
         refuse_masked(X, "X")
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=first)
         rows = to_rows(X)

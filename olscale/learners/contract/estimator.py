@@ -11,13 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from olscale.compiled.csr import CSR, Rows, read_only, rows_of
-from olscale.errors import DivergedError
+from olscale.errors import DivergedError, ParameterError
 from olscale.learners.contract.compilation import CompilesLoops
 from olscale.learners.contract.cost import check_rows
 from olscale.learners.contract.learner import FloatArray, Learner, State, codes_of, no_labels
 from olscale.learners.contract.look_ahead import looks_ahead
 from olscale.learners.contract.many_targets import targets_of
+from olscale.learners.contract.scikit_learn import inherits
 from olscale.learners.contract.usable_rows import diverged_at, why_unusable
+from olscale.learners.contract.writable_state import make_writable
 from olscale.system.plain_arrays import refuse_masked
 
 
@@ -27,12 +29,16 @@ def to_rows(X: Any) -> Rows:
 
     if scipy.sparse.issparse(X):
         matrix = X.tocsr()
-        matrix.sum_duplicates()
+        if not matrix.has_canonical_format:
+            # It may be the caller's own, whose arrays would be sorted where they are.
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
         arrays = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data.astype(np.float64)
         return CSR(*map(read_only, arrays))
     return read_only(X)
 
 
+@inherits("BaseEstimator")
 class Estimator(Learner, CompilesLoops):
     """What learners have in common as estimators of scikit-learn, whatever their task.
 
@@ -48,9 +54,28 @@ class Estimator(Learner, CompilesLoops):
     n_features_in_: int
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
+        import sklearn.base  # noqa: F401, the base class comes with it
+
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.input_tags.sparse = True
         return tags
+
+    @property
+    def _repr_html_(self) -> Any:
+        import sklearn.base  # noqa: F401, the base class comes with it
+
+        return super()._repr_html_  # type: ignore[misc]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "state_")
+
+    def _forget(self) -> None:
+        """Be no fitted model from here on, also if the rows or parameters that come are refused.
+
+        By then the number of features may be that of the new rows, for which no array is made.
+        """
+        for name in ("state_", "classes_"):
+            vars(self).pop(name, None)
 
     def _begin_rows(self, rows: Rows, columns: int, classes: int, whole: bool) -> None:
         """Begin with a stream of which `rows` are the first, or all where `whole`."""
@@ -64,6 +89,8 @@ class Estimator(Learner, CompilesLoops):
         """Learn from rows; where learning ends at one of them, warn as scikit-learn's own estimators do."""
         from sklearn.exceptions import ConvergenceWarning
 
+        self._check_model()
+        self.resolved_params()  # those of `update_params` may have been set since `begin`
         try:
             scores = self.learn(rows, read_only(y))
             wrong = np.flatnonzero(~np.isfinite(scores).all(axis=1))
@@ -74,10 +101,30 @@ class Estimator(Learner, CompilesLoops):
             warnings.warn(f"{self.name}: {error}; learning ended there", ConvergenceWarning, stacklevel=4)
         return self
 
+    def _check_model(self) -> None:
+        """See that the state is such as the loops take it for.
+
+        They index its arrays by the parameters that `begin` made them for.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter was set that is none of the `update_params`.
+        """
+        for name, value in self._begun_params.items():
+            now = getattr(self, name)
+            if now != value:
+                raise ParameterError(
+                    f"learner {self.name}: parameter {name} was {value!r} and is {now!r}: "
+                    "changed after fit; call fit"
+                )
+        make_writable(self)
+
     def _scores_of(self, X: Any) -> FloatArray:
         from sklearn.utils.validation import check_is_fitted, validate_data
 
         check_is_fitted(self)
+        self._check_model()
         refuse_masked(X, "X")
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
         rows = to_rows(X)
@@ -88,6 +135,7 @@ class Estimator(Learner, CompilesLoops):
         return scores
 
 
+@inherits("ClassifierMixin")
 class Classifier(Estimator):
     """A learner of classes as a scikit-learn classifier.
 
@@ -102,11 +150,9 @@ class Classifier(Estimator):
     classes_: NDArray[Any]
 
     def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import ClassifierTags
+        import sklearn.base  # noqa: F401, the mixin comes with it
 
         tags = super().__sklearn_tags__()
-        tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
-        tags.target_tags.required = True
         # One pass over a few dozen rows in the order given: the checks' accuracy bars assume many passes.
         tags.classifier_tags.poor_score = True
         return tags
@@ -139,19 +185,29 @@ class Classifier(Estimator):
         y : array-like of shape (n_samples,)
             Class labels.
         classes : array-like of shape (n_classes,), optional
-            All labels that may come; needed in the first call unless `y` has them all.
+            All labels that may come; needed in the first call unless `y` has them all, and in
+            later calls the same.
 
         Returns
         -------
         self
+
+        Raises
+        ------
+        ValueError
+            If `classes` are others than in the first call, or `y` has a label that is none of them.
         """
-        return self._partial_fit(X, y, classes, first=not hasattr(self, "classes_"))
+        # A fit that was refused may have come as far as the classes.
+        begun = hasattr(self, "classes_") and hasattr(self, "state_")
+        return self._partial_fit(X, y, classes, first=not begun)
 
     def _partial_fit(self, X: Any, y: Any, classes: Any, first: bool, whole: bool = False) -> Self:
         from sklearn.utils import column_or_1d
         from sklearn.utils.multiclass import check_classification_targets, unique_labels
         from sklearn.utils.validation import validate_data
 
+        if first:
+            self._forget()
         refuse_masked(X, "X")
         refuse_masked(y, "y")
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", reset=first)
@@ -160,6 +216,11 @@ class Classifier(Estimator):
         if first:
             self.classes_ = unique_labels(y if classes is None else classes)
             self._begin_rows(rows, X.shape[1], len(self.classes_), whole)
+        elif classes is not None and not np.array_equal(self.classes_, unique_labels(classes)):
+            raise ValueError(
+                f"classes was {np.asarray(classes).tolist()}, expected {self.classes_.tolist()} as in "
+                "the first call; to learn others, call fit or start anew with all of them"
+            )
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):
             raise ValueError(f"y has labels {unknown.tolist()} that are not among the classes of the first call")
@@ -196,8 +257,6 @@ class OnePass(Learner):
         return self._run(X, no_labels(self.task, targets_of(self)), learning=False)
 
     def _run(self, X: Rows, y: NDArray[Any], learning: bool) -> FloatArray:
-        # An unpickled model may be memory-mapped read-only; the loop is compiled for arrays it can write to.
-        self.state_ = {name: np.require(array, requirements="W") for name, array in self.state_.items()}
         scores = np.empty((rows_of(X), self._outputs))
         self._pass(X, y, self.state_, learning, scores)
         return scores

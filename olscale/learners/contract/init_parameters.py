@@ -1,6 +1,6 @@
 """Parameters as scikit-learn has them: the arguments of ``__init__``, kept under their names.
 
-This is what scikit-learn asks of an estimator, without its base class: to import that takes longer than a small evaluation.
+Estimators have this before their base class of scikit-learn is imported, and from `BaseEstimator` nothing of it later.
 """
 
 import inspect
@@ -44,17 +44,6 @@ class InitParameters:
             if value != repr(defaults[name]):
                 shown.append(f"{name}={value}")
         return f"{type(self).__name__}({', '.join(shown)})"
-
-    def _repr_html_(self) -> str:
-        from sklearn.utils import estimator_html_repr
-
-        return str(estimator_html_repr(self))
-
-    def __sklearn_tags__(self) -> Any:
-        """Return what scikit-learn is to know of an estimator that says nothing else of itself."""
-        from sklearn.utils import Tags, TargetTags
-
-        return Tags(estimator_type=None, target_tags=TargetTags(required=False))
 
 
 @cache  # to look at a signature takes as long as a small run

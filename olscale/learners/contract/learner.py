@@ -16,6 +16,7 @@ What a learner can do beyond this contract it declares as a capability: see `ols
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -131,6 +132,9 @@ class Learner(InitParameters):
         `norm_limits`, `learn` for all rows after it too; `olscale.testing` checks it. Others are never shown such rows.
     baseline : bool
         Whether it looks at labels only, so that others can be set beside it; it need not learn anything of rows.
+    update_params : tuple of str
+        Parameters that nothing but later updates depend on, neither what `begin` allocates nor what
+        a score is: they may be set between two calls of `learn`; `olscale.testing` checks it.
     restorable : bool
         Whether `state` is all that was learned, so that a run can be continued from it after a loss.
     state_ : dict of str to ndarray
@@ -145,8 +149,10 @@ class Learner(InitParameters):
     takes_unknown: ClassVar[bool] = False
     checks_rows: ClassVar[bool] = False
     baseline: ClassVar[bool] = False
+    update_params: ClassVar[tuple[str, ...]] = ()
     restorable: ClassVar[bool] = True
     state_: State
+    _begun_params: Mapping[str, Any] = MappingProxyType({})
 
     def resolved_params(self) -> dict[str, Any]:
         """Return all parameters in canonical form.
@@ -176,7 +182,13 @@ class Learner(InitParameters):
             random starts elsewhere in each.
         """
         self.resolved_params()
-        self._entropy, self._classes = tuple(entropy), classes
+        params = self.get_params(deep=False)
+        self._begun_params = {
+            name: value for name, value in params.items() if name not in self.update_params
+        }
+        self._columns = columns
+        self._classes = classes
+        self._entropy = tuple(entropy)
         self._start(columns, max(score_columns(classes), targets_of(self)))
 
     def _start(self, columns: int, outputs: int) -> None:

@@ -11,6 +11,10 @@ class LearnsTargets(Capability):
 
     _targets: int = 1
 
+    def takes_several(self) -> bool:
+        """Tell whether the parameters allow several targets."""
+        return True
+
     def expect_targets(self, targets: int) -> None:
         """Take so many targets a row from the next `begin` on; raise `ParameterError` where the parameters allow but one."""
         self._targets = targets
@@ -19,6 +23,11 @@ class LearnsTargets(Capability):
 def learns_targets(learner: object) -> bool:
     """Tell whether `learner` learns several targets in one pass."""
     return isinstance(learner, LearnsTargets)
+
+
+def takes_several(learner: object) -> bool:
+    """Tell whether `learner`, with the parameters that it has, learns several targets in one pass."""
+    return isinstance(learner, LearnsTargets) and learner.takes_several()
 
 
 def expect_targets(learner: object, targets: int) -> None:

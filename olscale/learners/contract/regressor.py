@@ -7,11 +7,13 @@ from numpy.typing import ArrayLike
 
 from olscale.learners.contract.estimator import Estimator, OnePass, to_rows
 from olscale.learners.contract.learner import FloatArray
-from olscale.learners.contract.many_targets import expect_targets, learns_targets, targets_of
+from olscale.learners.contract.many_targets import expect_targets, takes_several, targets_of
+from olscale.learners.contract.scikit_learn import inherits
 from olscale.system.plain_arrays import refuse_masked
 from olscale.task import Task
 
 
+@inherits("RegressorMixin")
 class Regressor(Estimator):
     """A learner of targets as a scikit-learn regressor; its scores are the predictions."""
 
@@ -19,12 +21,10 @@ class Regressor(Estimator):
     _many: bool = False  # whether targets came as columns
 
     def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import RegressorTags
+        import sklearn.base  # noqa: F401, the mixin comes with it
 
         tags = super().__sklearn_tags__()
-        tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
-        tags.target_tags.required = True
-        tags.target_tags.multi_output = learns_targets(self)
+        tags.target_tags.multi_output = takes_several(self)
         # One pass over a few dozen rows in the order given: the checks' bars assume many passes.
         tags.regressor_tags.poor_score = True
         return tags
@@ -66,10 +66,12 @@ class Regressor(Estimator):
     def _partial_fit(self, X: Any, y: Any, first: bool, whole: bool) -> Self:
         from sklearn.utils.validation import validate_data
 
+        if first:
+            self._forget()
         how = {"accept_sparse": "csr", "dtype": np.float64, "order": "C", "y_numeric": True}
         refuse_masked(X, "X")
         refuse_masked(y, "y")
-        X, y = validate_data(self, X, y, reset=first, multi_output=learns_targets(self), **how)
+        X, y = validate_data(self, X, y, reset=first, multi_output=takes_several(self), **how)
         rows, targets = to_rows(X), y.shape[1] if y.ndim == 2 else 1
         if first:
             self._many = y.ndim == 2

@@ -1,0 +1,198 @@
+"""Checks of a learner as an estimator of scikit-learn, besides those that scikit-learn ships."""
+
+import copy
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from olscale.compiled.csr import CSR
+from olscale.errors import ParameterError
+from olscale.learners.contract.estimator import Estimator
+from olscale.learners.contract.learner import Learner
+from olscale.learners.contract.many_targets import learns_targets
+from olscale.testing.check_list import Check, check_list, name_check
+from olscale.testing.other_values import goes_together, other_values
+from olscale.testing.small_streams import (
+    ROWS,
+    assert_same_state,
+    choices,
+    class_counts,
+    start_with,
+    stream,
+)
+
+
+def estimator_checks(learner: type[Learner]) -> list[Check]:
+    """Return a check for each promise of the class `learner` as an estimator; none if it is no `Estimator`."""
+    if not issubclass(learner, Estimator):
+        return []
+    checks = check_list(
+        [
+            check_parameters_set_after_fit_change_updates_or_are_refused,
+            check_the_arrays_of_the_caller_are_left_as_they_were,
+            check_memory_mapped_models_go_on,
+        ],
+        learner,
+    )
+    if learner.update_params:
+        checks.append(name_check(check_update_params_are_of_updates_only, learner))
+    if learner.task == "classification":
+        checks.append(name_check(check_later_classes_that_differ_are_refused, learner))
+    for params in choices(learner) if learner.task == "regression" else ():
+        words = ", ".join(map(str, params.values()))
+        check = check_several_targets_are_taken_as_the_tags_say
+        checks.append(name_check(check, learner, params, of=words))
+    return checks
+
+
+def check_parameters_set_after_fit_change_updates_or_are_refused(learner: type[Learner]) -> None:
+    """After `set_params` a model predicts what it predicted before, or says that `fit` is to be called.
+
+    It learns on with other `update_params` only, and `fit` works with all.
+    """
+    X, y = _small_set(learner)
+    model = _fitted(learner, {}, X, y)
+    expected = model.predict(X)
+    for name, value in other_values(model):
+        setting = f"{name} = {value!r}"
+        changed: Any = copy.deepcopy(model).set_params(**{name: value})
+        if name in learner.update_params:
+            np.testing.assert_array_equal(changed.predict(X), expected, err_msg=setting)
+            if goes_together(changed):
+                _quietly(changed.partial_fit, X, y)
+        else:
+            for refusal in (_refusal(changed.predict, X), _refusal(changed.partial_fit, X, y)):
+                assert "changed after fit; call fit" in refusal, f"{setting}: {refusal or 'taken'}"
+            assert_same_state(changed, model)
+        assert "predict" in dir(changed)  # looks at properties, as notebooks do
+        if goes_together(changed):
+            fresh: Any = learner(**changed.get_params())
+            assert _refusal(changed.fit, X, y) == _refusal(fresh.fit, X, y), setting
+            assert_same_state(changed, fresh)
+
+
+def check_update_params_are_of_updates_only(learner: type[Learner]) -> None:
+    """Neither the state at the start nor a score depends on the `update_params`."""
+    for classes in class_counts(learner):
+        chunk = stream(classes, "dense")
+        begun, trained = (start_with(learner, {}, chunk.X, classes) for _ in range(2))
+        trained.learn(chunk.X, chunk.y)
+        expected = trained.scores(chunk.X)
+        for name, value in other_values(begun):
+            other = learner(**{name: value})
+            if name not in learner.update_params or not goes_together(other):
+                continue
+            assert_same_state(start_with(learner, {name: value}, chunk.X, classes), begun)
+            changed = copy.deepcopy(trained).set_params(**{name: value})
+            setting = f"{name} = {value!r}"
+            np.testing.assert_array_equal(changed.scores(chunk.X), expected, err_msg=setting)
+
+
+def check_the_arrays_of_the_caller_are_left_as_they_were(learner: type[Learner]) -> None:
+    """Sparse rows whose entries are unsorted and in parts are rows like others, also where they are read-only."""
+    X, y = _small_set(learner)
+    rows = _unsorted(X)
+    arrays = CSR(rows.indptr, rows.indices, rows.data)
+    before = [array.copy() for array in arrays]
+    expected = _fitted(learner, {}, _unsorted(X, merged=True), y)
+    for writeable in (True, False):
+        for array in arrays:
+            array.flags.writeable = writeable
+        model = _fitted(learner, {}, rows, y)
+        assert_same_state(model, expected)
+        np.testing.assert_array_equal(model.predict(rows), expected.predict(X))
+        for now, copied in zip(arrays, before, strict=True):
+            np.testing.assert_array_equal(now, copied)
+
+
+def check_memory_mapped_models_go_on(learner: type[Learner]) -> None:
+    """A model whose arrays are in a file, read-only, predicts and learns on as it does in memory."""
+    import joblib
+
+    X, y = _small_set(learner)
+    model = _fitted(learner, {}, X, y)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model"
+        joblib.dump(model, path)
+        mapped, scored = (joblib.load(path, mmap_mode="r") for _ in range(2))
+        np.testing.assert_array_equal(scored.predict(X), model.predict(X))
+        for one in (mapped, model):
+            _quietly(one.partial_fit, X, y)
+        assert_same_state(mapped, model)
+        np.testing.assert_array_equal(mapped.predict(X), model.predict(X))
+
+
+def check_later_classes_that_differ_are_refused(learner: type[Learner]) -> None:
+    """`classes` of a later call are those of the first."""
+    X, y = _small_set(learner)
+    model = _fitted(learner, {}, X, y)
+    classes = np.unique(y)
+    _quietly(model.partial_fit, X, y, classes=classes)
+    before = model.state()
+    for others in ([*classes, 7], classes[:-1], [str(label) for label in classes]):
+        try:
+            model.partial_fit(X, y, classes=others)
+        except ValueError:
+            continue
+        raise AssertionError(f"classes = {others} was accepted after {classes}")
+    for name, array in model.state().items():
+        np.testing.assert_array_equal(array, before[name])
+
+
+def check_several_targets_are_taken_as_the_tags_say(learner: type[Learner], params: dict[str, Any]) -> None:
+    """A regressor that tells scikit-learn that it takes several targets does so; others refuse them."""
+    model: Any = learner(**params)
+    X, y = _small_set(learner, ROWS)  # some gather 200 rows before they learn
+    tagged = model.__sklearn_tags__().target_tags.multi_output
+    assert not tagged or learns_targets(model)
+    try:
+        _quietly(model.fit, X, np.column_stack([y, -y]))
+    except ValueError:
+        assert not tagged, "several targets are refused"
+    else:
+        assert tagged, "several targets are taken"
+
+
+def _small_set(learner: type[Learner], rows: int = 100) -> tuple[Any, Any]:
+    chunk = stream(class_counts(learner)[-1], "dense")[:rows]
+    return np.array(chunk.X), np.array(chunk.y)
+
+
+def _fitted(learner: type[Learner], params: dict[str, Any], X: Any, y: Any) -> Any:
+    model: Any = learner(**params)
+    return _quietly(model.fit, X, y)
+
+
+def _quietly(call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    """Call without the warning of a learner that diverged: on few rows, with odd parameters, it may."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return call(*arguments, **named)
+
+
+def _refusal(call: Callable[..., Any], *arguments: Any) -> str:
+    """Return why a call is refused, or an empty text if it is not."""
+    try:
+        _quietly(call, *arguments)
+    except ParameterError as error:
+        return str(error)
+    return ""
+
+
+def _unsorted(X: Any, merged: bool = False) -> Any:
+    """Return dense rows as a sparse matrix: features backwards, each value in two halves; or as usual."""
+    from scipy.sparse import csr_matrix
+
+    rows = csr_matrix(X)
+    if merged:
+        return rows
+    backwards = rows[:, ::-1]
+    indices = np.repeat(X.shape[1] - 1 - backwards.indices, 2)
+    data = np.repeat(backwards.data / 2, 2)
+    return csr_matrix((data, indices, 2 * backwards.indptr), X.shape)

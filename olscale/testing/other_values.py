@@ -1,0 +1,52 @@
+"""Other values that the parameters of a learner may have, for checks of what depends on them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from olscale.errors import ParameterError
+from olscale.learners.contract.learner import Learner
+from olscale.learners.contract.parameters import Choice, Domain, Flag, Maybe, Whole
+
+_NUMBERS = (0.3, 0.95, 3.0)
+_WHOLE_NUMBERS = (1, 2, 5, 60)
+
+
+def other_values(learner: Learner) -> Iterator[tuple[str, Any]]:
+    """Yield each parameter of `learner` with a few values that it does not have, one after another.
+
+    Values are in the domain of the parameter, whether or not they go together with the others.
+    """
+    for name, value in learner.get_params(deep=False).items():
+        domain = learner.domains[name]
+        for candidate in _candidates(domain):
+            if candidate != value and _is_in(domain, name, candidate):
+                yield name, candidate
+
+
+def goes_together(learner: Learner) -> bool:
+    """Tell whether `learner` accepts its parameters beside one another, as bounds the right way round."""
+    try:
+        learner.resolved_params()
+    except ParameterError:
+        return False
+    return True
+
+
+def _candidates(domain: Domain) -> tuple[Any, ...]:
+    if isinstance(domain, Maybe):
+        return (None, *_candidates(domain.domain))
+    if isinstance(domain, Choice):
+        return domain.words
+    if isinstance(domain, Flag):
+        return (False, True)
+    words: tuple[Any, ...] = getattr(domain, "words", ())
+    numbers = _WHOLE_NUMBERS if isinstance(domain, Whole) else _NUMBERS
+    return (*words, *numbers)
+
+
+def _is_in(domain: Domain, name: str, value: Any) -> bool:
+    try:
+        domain.accept(name, value)
+    except ParameterError:
+        return False
+    return True
