@@ -101,6 +101,12 @@ MEASURES = {
 ALONG_THE_STREAM = ("kappa_m", "kappa_t", "rmae", "rrmse", "model_bytes", "latency")
 """Measured along the stream, or, on the test split too, beside a dull learner that has gone through it."""
 
+OF_MODELS = (
+    *("train_error", "fit_seconds", "read_seconds", "machine_code_seconds", "model_bytes", "latency", "updates"),
+    *("predict_p50_seconds", "predict_p99_seconds", "learn_p50_seconds", "learn_p99_seconds", "rows_per_second"),
+)
+"""Measures that are not of predictions along a stream, but of the final model or of what it took."""
+
 HEADLINES = (
     *("test_error", "cumulative_error", "window_error", "fading_error", "holdout_error", "drift_alarms"),
     *("test_rmse", "rmse", "window_rmse", "fading_rmse", "holdout_rmse", "test_auc"),
@@ -131,6 +137,22 @@ def measure_of(metric: str) -> Measure:
         return MEASURES[base_name(whole)]
     error = base.endswith("_error")
     return Measure(base, base.replace("_", " "), "lower" if error else "", "percent" if error else "")
+
+
+def is_prequential(metric: str) -> bool:
+    """Return whether a metric is of predictions that are made along the stream, each before its row is learned from.
+
+    Measures of a learner's own are of its model; those of other packages count where they are errors.
+
+    Examples
+    --------
+    >>> [is_prequential(name) for name in ("window_kappa", "test_kappa", "rmse:price", "norm_w", "my_error")]
+    [True, False, True, False, True]
+    """
+    base = base_name(metric.partition(":")[0])
+    if metric.startswith("test_") or base in OF_MODELS:
+        return False
+    return base in MEASURES or base.endswith("_error")
 
 
 def base_name(metric: str) -> str:

@@ -33,6 +33,10 @@ _COLUMNS = (
 )
 
 
+PREPARED = "prepare_seconds"
+"""The timing that runs have whose learner was shown rows ahead of the stream."""
+
+
 @dataclass(frozen=True, slots=True)
 class Summary:
     """One metric of one learner on one dataset, over the replicates of the protocol.
@@ -72,6 +76,8 @@ class Summary:
         The version of the learner that was computed last, where the store has several; else empty.
     replicates : int
         Equal for summaries over the same permutations, folds and projections.
+    prepared : bool
+        Whether the learner was shown rows ahead of the stream.
     """
 
     dataset: str
@@ -92,6 +98,7 @@ class Summary:
     learner_names: tuple[Name, ...] = (UNNAMED,)
     last_version: str = ""
     replicates: int = 0
+    prepared: bool = False
 
     @property
     def dataset_label(self) -> str:
@@ -170,9 +177,10 @@ def summarise(
         failures = dict(sorted(made.failures[group].items())) if group in made.failures else {}
         dataset, fingerprint, transforms, learner, version, given, protocol = key
         names_of = (datasets[group], learners[group], last.get(learner, ""))
+        prepared = any(metric == PREPARED for metric, *_ in metrics.get(group, ()))
         setting = (dataset, fingerprint, transforms, learner, version, params(given), protocols(protocol))
         found += [
-            Summary(*setting, metric, mean, std, n, failures, tuned, is_tuning, *names_of, replicates)
+            Summary(*setting, metric, mean, std, n, failures, tuned, is_tuning, *names_of, replicates, prepared)
             for metric, mean, std, n, replicates in metrics.get(group) or [("outcome", math.nan, math.nan, 0, 0)]
         ]
     return found

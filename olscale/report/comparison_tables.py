@@ -10,9 +10,11 @@ from olscale.analysis.compare import LEAST, Comparison, Pair
 from olscale.analysis.mcnemar import PairCounts
 from olscale.analysis.rank_tests import ALPHA
 from olscale.analysis.replicates import Within
+from olscale.analysis.standing import looked_ahead
 from olscale.analysis.status import ExperimentProgress
 from olscale.measures import figure_of, measure_of, metric_words
 from olscale.report.comparison import Compared
+from olscale.report.marks import look_ahead_mark
 from olscale.report.tables import Entry, Table
 from olscale.report.wording import metric_text, protocol_text
 
@@ -44,6 +46,7 @@ def _rank_entries(one: Compared, i: int, alike: Collection[str]) -> tuple[Entry,
     name = outcome.learners[i]
     first = bool(outcome.mean_ranks[i] == outcome.mean_ranks[0])
     line = [Entry(f"{outcome.mean_ranks[i]:.2f}", best=first, alike=name in alike)]
+    mark = look_ahead_mark(seen for names in _looked_ahead(one).values() for seen in names)
     if one.beside is not None:
         ranks = _mean_ranks(one.beside.outcome)
         line.append(Entry(f"{ranks[name]:.2f}") if name in ranks else Entry(note="-"))
@@ -55,9 +58,23 @@ def _rank_entries(one: Compared, i: int, alike: Collection[str]) -> tuple[Entry,
                 best=place == float(outcome.ranks[j].min()),
                 partial=any(s.failures for s in one.settings(name, dataset)),
                 shade=1 + round((SHADES - 1) * (place - 1) / (len(outcome.learners) - 1)),
+                marks=(mark,) if _seen_on(one, name, dataset) else (),
             )
         )
     return tuple(line)
+
+
+def _looked_ahead(one: Compared) -> dict[str, list[str]]:
+    """Return, by learner, what has seen rows before they were predicted: nothing where none has."""
+    found = {}
+    for name in one.outcome.learners:
+        seen = [what for dataset in one.outcome.datasets for what in _seen_on(one, name, dataset)]
+        found[name] = list(dict.fromkeys(seen))
+    return {name: seen for name, seen in found.items() if seen}
+
+
+def _seen_on(one: Compared, learner: str, dataset: str) -> list[str]:
+    return [what for setting in one.settings(learner, dataset) for what in looked_ahead(setting)]
 
 
 def _mean_ranks(outcome: Comparison) -> dict[str, float]:
@@ -216,6 +233,7 @@ def _object(one: Compared, within: Sequence[Within]) -> dict[str, Any]:
             for name in o.datasets
         },
         "left_out": [asdict(left) for left in one.left_out],
+        "looks_ahead": _looked_ahead(one),
         "beside": _beside(one.beside),
         "notes": [*one.notes, *verdicts(one)],
     }

@@ -7,11 +7,12 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from olscale.analysis.standing import is_comparable, looked_ahead
 from olscale.analysis.summary import Summary
 from olscale.printable import csv_cell
 from olscale.results import canonical_json
 
-FIELDS = (
+_ATTRIBUTES = (
     "dataset",
     "transforms",
     "learner",
@@ -28,6 +29,7 @@ FIELDS = (
     "label",
     "dataset_label",
 )
+FIELDS = (*_ATTRIBUTES, "looks_ahead", "comparable")
 
 
 def as_json(summaries: Iterable[Summary]) -> str:
@@ -36,7 +38,9 @@ def as_json(summaries: Iterable[Summary]) -> str:
     Fields: ``dataset``, ``transforms`` (list), ``learner``, ``params`` (object), ``protocol`` (object, without the
     permutation's index), ``metric``, ``mean``, ``std``, ``n``, ``failures`` (object: outcome to count), ``tuned``
     (object: grid and protocol by which the parameters were chosen, or null), ``fingerprint``, ``version``, ``label`` and
-    ``dataset_label`` (what tables call learner and dataset). A mean or deviation that is not finite is ``null``.
+    ``dataset_label`` (what tables call learner and dataset), ``looks_ahead`` (list: what saw rows before they were
+    predicted), ``comparable`` (false of references that predicted nothing by the first rows that count). A mean or deviation
+    that is not finite is ``null``.
     """
     lines = [json.dumps(_fields(summary), allow_nan=False) for summary in summaries]
     return "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"
@@ -54,6 +58,7 @@ def as_csv(summaries: Iterable[Summary]) -> str:
     for summary in summaries:
         values = _fields(summary)
         values["transforms"] = ",".join(summary.transforms)
+        values["looks_ahead"] = ",".join(values["looks_ahead"])
         for name in ("params", "protocol", "failures", "tuned"):
             values[name] = canonical_json(values[name])
         writer.writerow(guarded(values.values()))
@@ -66,7 +71,8 @@ def guarded(values: Iterable[Any]) -> list[Any]:
 
 
 def _fields(summary: Summary) -> dict[str, Any]:
-    values = {name: getattr(summary, name) for name in FIELDS}
+    values = {name: getattr(summary, name) for name in _ATTRIBUTES}
+    values |= {"looks_ahead": looked_ahead(summary), "comparable": is_comparable(summary)}
     for name in ("mean", "std"):
         values[name] = values[name] if math.isfinite(values[name]) else None
     return values
