@@ -6,7 +6,14 @@ One rule for all tables, figures and tests, derived from the definition of the r
 from collections.abc import Iterable
 
 from olscale.analysis.summary import Summary
-from olscale.learners.foresight import TUNING, first_predicted, learner_ahead, passes_ahead, transforms_ahead
+from olscale.learners.foresight import (
+    TUNED,
+    first_predicted,
+    is_counted_in_time,
+    learner_ahead,
+    passes_ahead,
+    transforms_ahead,
+)
 from olscale.measures import is_prequential
 
 
@@ -24,7 +31,7 @@ def looked_ahead(s: Summary) -> tuple[str, ...]:
     seen = [
         *transforms_ahead(s.transforms),
         *learner_ahead(s.learner, s.params, s.prepared),
-        *([TUNING] if s.tuned else []),
+        *([TUNED] if s.tuned else []),
         *passes_ahead(int(s.protocol.get("passes", 1))),
     ]
     return tuple(dict.fromkeys(one.name for one in seen))
@@ -42,13 +49,7 @@ def is_comparable(s: Summary) -> bool:
     >>> is_comparable(s)
     False
     """
-    return not is_prequential(s.metric) or is_counted_in_time(s)
-
-
-def is_counted_in_time(s: Summary) -> bool:
-    """Return whether a protocol counts no row before the learner predicts."""
-    first = first_predicted(s.learner, s.protocol)
-    return first is not None and int(s.protocol.get("burn_in", 0)) >= first
+    return not is_prequential(s.metric) or is_counted_in_time(s.learner, s.protocol)
 
 
 def why_incomparable(settings: Iterable[Summary]) -> str:

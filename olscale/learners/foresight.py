@@ -10,8 +10,14 @@ from typing import Any, NamedTuple
 from olscale.named_parameters import parse_named
 from olscale.registry import installed
 
-REFERENCES = frozenset({"svm", "svr", "ls-svm", "one-class-svm", "pvm"})
-"""Batch learners, which are trained anew as rows double in number: no rivals of one-pass learners along a stream."""
+REFERENCES = {
+    "svm": "bpas or fogd",
+    "svr": "krls or olk-r",
+    "ls-svm": "krls or olk-r",
+    "one-class-svm": "norma-n or olk-n",
+    "pvm": "ospvm",
+}
+"""Batch learners, which are trained anew as rows double in number, and one-pass learners of their kind."""
 
 FIRST_MACHINE = 64
 """Rows that a reference has before it is trained for the first time; it predicts nothing by them."""
@@ -101,7 +107,7 @@ def learner_ahead(name: str, params: Mapping[str, Any], prepares: bool = False) 
     return [Foresight(name, "take a learner that is shown no rows ahead")] if prepares else []
 
 
-TUNING = Foresight("tuning", "give params in place of tune")
+TUNED = Foresight("tuning", "give params in place of tune")
 """Parameters were chosen by errors on rows that come along the stream: labels, too, were seen."""
 
 
@@ -132,3 +138,15 @@ def first_predicted(learner: str, protocol: Mapping[str, Any]) -> int | None:
     if isinstance(delay, str) or str(protocol.get("split", "")).startswith("prequential-"):
         return None
     return FIRST_MACHINE + int(delay)
+
+
+def is_counted_in_time(learner: str, protocol: Mapping[str, Any]) -> bool:
+    """Return whether a protocol counts no row before the learner predicts by others.
+
+    Examples
+    --------
+    >>> [is_counted_in_time("svm", {"burn_in": rows}) for rows in (0, 63, 64)]
+    [False, False, True]
+    """
+    first = first_predicted(learner, protocol)
+    return first is not None and int(protocol.get("burn_in", 0)) >= first

@@ -8,7 +8,7 @@ import numpy as np
 
 from olscale.analysis.mcnemar import ROWS, PairCounts, compare_rows, wrong_rows
 from olscale.analysis.rank_tests import ALPHA
-from olscale.analysis.standing import is_counted_in_time
+from olscale.learners.foresight import is_counted_in_time
 from olscale.report.comparison import Compared, dataset_text
 from olscale.report.comparison_tables import p_text, shown_pairs
 from olscale.report.tables import Entry, Table
@@ -84,7 +84,7 @@ def _late_learners(one: Compared) -> list[str]:
         learner
         for learner in one.outcome.learners
         if not all(
-            is_counted_in_time(setting)
+            is_counted_in_time(setting.learner, setting.protocol)
             for dataset in one.outcome.datasets
             for setting in one.settings(learner, dataset)
         )
