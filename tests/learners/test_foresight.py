@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -13,22 +14,29 @@ from olscale.data.chunk import Chunk
 from olscale.data.transforms.base import Transform
 from olscale.data.transforms.pipeline import TRANSFORMS, fit_transforms
 from olscale.data.transforms.scaling import Bias, MinMax
+from olscale.errors import ParameterError
 from olscale.learners import foresight
 from olscale.learners.batch_machine import BatchMachine
 from olscale.learners.contract.learner import Learner
-from olscale.learners.contract.look_ahead import LooksAhead, looks_ahead
+from olscale.learners.contract.look_ahead import looks_ahead
 from olscale.learners.foresight import FIRST_MACHINE, REFERENCES, first_predicted, learner_ahead, transforms_ahead
 from olscale.learners.registry import LEARNERS, learner_class, make_learner
 
-ROWS = 1_000
+ROWS = 300
 COLUMNS = 3
-NEEDED = {"project": "project:2", "rff": "rff:4", "nystroem": "nystroem:4", "svd": "svd:2", "ipca": "ipca:2,block=4"}
+NEEDED = {
+    "project": "project:2",
+    "rff": "rff:4",
+    "nystroem": f"nystroem:{ROWS}",
+    "svd": "svd:2",
+    "ipca": "ipca:2,block=4",
+}
 """Transforms that need a parameter, with one."""
 
 
-def rows() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def rows(count: int = ROWS) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return rows, and the same but for the last."""
-    X = np.random.default_rng(0).normal(size=(ROWS, COLUMNS))
+    X = np.random.default_rng(0).normal(size=(count, COLUMNS))
     other = X.copy()
     other[-1] = 1e6
     return X, other
@@ -36,7 +44,7 @@ def rows() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 TEXTS = [
     *(NEEDED.get(name, name) for name in TRANSFORMS.ours),
-    *("rff:4,gamma=median", "nystroem:4,gamma=median", "impute:median", "impute:zero"),
+    *("rff:4,gamma=median", "nystroem:300,gamma=median", "impute:median", "impute:zero"),
 ]
 
 
@@ -52,15 +60,13 @@ def test_a_transform_is_marked_if_the_last_row_changes_those_before(text: str) -
     assert bool(transforms_ahead([text])) == (not np.array_equal(*earlier))
 
 
-def variants(name: str) -> Iterator[dict[str, Any]]:
-    """Yield the defaults of a learner, and for one that may look ahead each word that a parameter can be."""
-    yield {}
-    kind = learner_class(name)
-    if issubclass(kind, LooksAhead):
-        defaults = kind().get_params(deep=False)
-        for parameter, domain in kind.domains.items():
-            others = [word for word in getattr(domain, "words", ()) if word != defaults[parameter]]
-            yield from ({parameter: word} for word in others)
+def variants(name: str) -> Iterator[Learner]:
+    """Yield a learner with its defaults, and with each word that a parameter of it can be."""
+    yield make_learner(name, {})
+    for parameter, domain in learner_class(name).domains.items():
+        for word in getattr(domain, "words", ()):
+            with suppress(ParameterError):  # of words that do not go with the defaults
+                yield make_learner(name, {parameter: word})
 
 
 def scores_along(learner: Learner, X: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -73,11 +79,26 @@ def scores_along(learner: Learner, X: NDArray[np.float64]) -> NDArray[np.float64
 
 @pytest.mark.parametrize("name", LEARNERS.ours)
 def test_a_learner_is_marked_if_the_last_row_changes_scores_before(name: str) -> None:
-    for params in variants(name):
-        count = 60 if params else 130  # beyond the second machine of references
-        earlier = [scores_along(make_learner(name, params), X[-count:])[:-1] for X in rows()]
-        known = learner_ahead(name, make_learner(name, params).resolved_params())
-        assert bool(known) == (not np.array_equal(*earlier)), params
+    beyond_the_second_machine = 130
+    earlier = [scores_along(make_learner(name, {}), X)[:-1] for X in rows(beyond_the_second_machine)]
+    known = learner_ahead(name, make_learner(name, {}).resolved_params())
+    assert bool(known) == (not np.array_equal(*earlier))
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [("lol", {"prototypes": "offline", "k": 4}), ("ogd-kernel", {"gamma": "median"}), ("rff-rls", {"gamma": 0.5})],
+)
+def test_parameters_tell_whether_the_last_row_changes_scores_before(name: str, params: dict[str, Any]) -> None:
+    earlier = [scores_along(make_learner(name, params), X)[:-1] for X in rows(60)]
+    assert bool(learner_ahead(name, params)) == (not np.array_equal(*earlier))
+
+
+@pytest.mark.parametrize("name", LEARNERS.ours)
+def test_names_and_words_tell_what_learners_claim(name: str) -> None:
+    for learner in variants(name):
+        params = learner.resolved_params()
+        assert bool(learner_ahead(name, params)) == looks_ahead(learner), params
 
 
 def test_references_are_the_learners_that_are_batch_machines() -> None:
@@ -86,7 +107,7 @@ def test_references_are_the_learners_that_are_batch_machines() -> None:
 
 @pytest.mark.parametrize("name", REFERENCES)
 def test_a_reference_predicts_nothing_before_the_row_that_is_told(name: str) -> None:
-    scores = scores_along(make_learner(name, {}), rows()[0][:100])
+    scores = scores_along(make_learner(name, {}), rows(100)[0])
     assert first_predicted(name, {}) == FIRST_MACHINE == np.flatnonzero(scores.any(axis=1))[0]
 
 
