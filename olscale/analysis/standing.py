@@ -41,7 +41,8 @@ def is_comparable(s: Summary) -> bool:
     """Return whether a figure may stand beside those of other learners.
 
     A batch reference predicts nothing by its first rows. Where these count, its figures along the stream stand beside no
-    others: they are shown in no column, ranked by no rank and tested by no test. Test errors are not concerned.
+    others: they are shown in no column, ranked by no rank and tested by no test. Errors on test rows are not concerned, nor
+    those on rows that are held out.
 
     Examples
     --------
@@ -49,7 +50,8 @@ def is_comparable(s: Summary) -> bool:
     >>> is_comparable(s)
     False
     """
-    return not is_prequential(s.metric) or is_counted_in_time(s.learner, s.protocol)
+    along = is_prequential(s.metric) and not s.metric.startswith("holdout_")
+    return not along or is_counted_in_time(s.learner, s.protocol)
 
 
 def why_incomparable(settings: Iterable[Summary]) -> str:
@@ -57,17 +59,12 @@ def why_incomparable(settings: Iterable[Summary]) -> str:
 
     Examples
     --------
-    >>> s = Summary("d", "f", (), "svm", "1", {}, {"delay": 10}, "cumulative_error", 0.1, 0.0, 1)
+    >>> s = Summary("d", "f", (), "svm", "1", {}, {}, "cumulative_error", 0.1, 0.0, 1)
     >>> why_incomparable([s])
-    'predicts nothing before row 74 and is compared along a stream with --burn-in 74 only, else by test errors'
+    'predicts nothing before row 64 and is compared along a stream with --burn-in 64 only, else by test errors'
     """
-    firsts = [first_predicted(s.learner, s.protocol) for s in settings if not is_comparable(s)]
-    if not firsts:
+    rows = {first_predicted(s.learner, s.protocol) for s in settings if not is_comparable(s)}
+    if not rows:
         return ""
-    rows = [first for first in firsts if first is not None]
-    if len(rows) < len(firsts):
-        return "is a batch reference and is compared by test errors only"
-    return (
-        f"predicts nothing before row {max(rows)} and is compared along a stream with --burn-in {max(rows)} only, else by "
-        "test errors"
-    )
+    first = max(rows)
+    return f"predicts nothing before row {first} and is compared along a stream with --burn-in {first} only, else by test errors"

@@ -20,7 +20,7 @@ REFERENCES = {
 """Batch learners, which are trained anew as rows double in number, and one-pass learners of their kind."""
 
 FIRST_MACHINE = 64
-"""Rows that a reference has before it is trained for the first time; it predicts nothing by them."""
+"""Rows that a reference learns from before it is trained for the first time along a stream; it predicts nothing before."""
 
 _TRANSFORMS = {
     "standardize": "take running-standardize",
@@ -122,22 +122,19 @@ def passes_ahead(passes: int) -> list[Foresight]:
     return [Foresight(f"{passes} passes", "leave passes at 1")] if passes > 1 else []
 
 
-def first_predicted(learner: str, protocol: Mapping[str, Any]) -> int | None:
+def first_predicted(learner: str, protocol: Mapping[str, Any]) -> int:
     """Return the row, counted from 0, that a learner first predicts by others: 0 but of references.
 
-    None where no one row can be named: where each row has a delay of its own, or models learn from some of the rows.
+    A row that is scored apart, as its label comes late or another model learns from it, a reference predicts by a machine
+    of all rows so far: by the first, as other learners do.
 
     Examples
     --------
     >>> first_predicted("pa1", {}), first_predicted("svm", {}), first_predicted("svm", {"delay": 10})
-    (0, 64, 74)
+    (0, 64, 0)
     """
-    if learner not in REFERENCES:
-        return 0
-    delay = protocol.get("delay", 0)
-    if isinstance(delay, str) or str(protocol.get("split", "")).startswith("prequential-"):
-        return None
-    return FIRST_MACHINE + int(delay)
+    apart = bool(protocol.get("delay")) or str(protocol.get("split", "")).startswith("prequential-")
+    return FIRST_MACHINE if learner in REFERENCES and not apart else 0
 
 
 def is_counted_in_time(learner: str, protocol: Mapping[str, Any]) -> bool:
@@ -148,5 +145,4 @@ def is_counted_in_time(learner: str, protocol: Mapping[str, Any]) -> bool:
     >>> [is_counted_in_time("svm", {"burn_in": rows}) for rows in (0, 63, 64)]
     [False, False, True]
     """
-    first = first_predicted(learner, protocol)
-    return first is not None and int(protocol.get("burn_in", 0)) >= first
+    return int(protocol.get("burn_in", 0)) >= first_predicted(learner, protocol)

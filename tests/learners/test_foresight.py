@@ -111,6 +111,15 @@ def test_a_reference_predicts_nothing_before_the_row_that_is_told(name: str) -> 
     assert first_predicted(name, {}) == FIRST_MACHINE == np.flatnonzero(scores.any(axis=1))[0]
 
 
+@pytest.mark.parametrize("name", REFERENCES)
+def test_a_reference_predicts_rows_that_are_scored_apart_by_the_first_rows(name: str) -> None:
+    learner = make_learner(name, {})
+    X, _ = rows(20)
+    scores_along(learner, X)
+    assert learner.scores(X).any()
+    assert first_predicted(name, {"delay": 5}) == 0
+
+
 def test_a_learner_from_elsewhere_is_known_by_having_been_shown_rows() -> None:
     assert not learner_ahead("mine:Mine", {"gamma": "median", "prototypes": "offline"})
     assert [one.name for one in learner_ahead("mine:Mine", {}, prepares=True)] == ["mine:Mine"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -58,16 +59,17 @@ def test_what_saw_rows_ahead_is_told_of_figures_along_the_stream_alone(seen: tup
         (False, {}),
         (False, {"burn_in": 63}),
         (True, {"burn_in": 64}),
-        (False, {"burn_in": 64, "delay": 1}),
-        (True, {"burn_in": 65, "delay": 1}),
-        (False, {"burn_in": 500, "delay": "late"}),
-        (False, {"burn_in": 500, "split": "prequential-kfold"}),
+        (False, {"holdout_every": 10, "holdout_rows": 5}),
+        (True, {"delay": 1}),
+        (True, {"delay": "late"}),
+        (True, {"split": "prequential-kfold"}),
     ],
 )
 def test_a_reference_is_comparable_from_the_row_that_it_first_predicts(comparable: bool, protocol: Any) -> None:
-    for metric in ("cumulative_error", "window_error", "auc", "holdout_error", "kappa"):
+    for metric in ("cumulative_error", "window_error", "auc", "kappa"):
         assert is_comparable(summary("svm", metric, protocol=protocol)) == comparable
-    assert is_comparable(summary("svm", "test_error", protocol=protocol))
+    for metric in ("test_error", "holdout_error"):
+        assert is_comparable(summary("svm", metric, protocol=protocol))
     assert is_comparable(summary("bpas", protocol=protocol))
 
 
@@ -83,11 +85,11 @@ def test_every_form_of_a_table_marks_figures_and_leaves_references_out() -> None
     assert (by_row["svm"][0].mean, by_row["svm"][0].best) == ("", False)
     assert by_row["pa1"][0].best
     assert table.footnotes == ("^ looks ahead: tuning saw rows before they were predicted.", LATE)
-    assert "pa1   20.00*^\n" in plain([table])
-    assert "svm        -r\n" in plain([table])
+    assert "pa1      20.00*^\n" in plain([table])
+    assert re.search("(?m)^svm +-r$", plain([table]))
     assert "| pa1 | **20.00**^ |" in markdown([table])
     assert "| svm | -r |" in markdown([table])
-    assert r"svm     & --\textsuperscript{r} \\" in latex([table])
+    assert re.search(r"svm +& --\\textsuperscript{r} ", latex([table]))
 
 
 def test_programs_read_it_in_fields_of_their_own() -> None:
