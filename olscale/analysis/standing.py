@@ -66,5 +66,5 @@ def why_incomparable(settings: Iterable[Summary]) -> str:
     rows = {first_predicted(s.learner, s.protocol) for s in settings if not is_comparable(s)}
     if not rows:
         return ""
-    first = max(rows)
-    return f"predicts nothing before row {first} and is compared along a stream with --burn-in {first} only, else by test errors"
+    row = max(rows)
+    return f"predicts nothing before row {row} and is compared along a stream with --burn-in {row} only, else by test errors"

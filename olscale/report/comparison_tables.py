@@ -14,7 +14,7 @@ from olscale.analysis.standing import looked_ahead
 from olscale.analysis.status import ExperimentProgress
 from olscale.measures import figure_of, measure_of, metric_words
 from olscale.report.comparison import Compared
-from olscale.report.marks import look_ahead_mark
+from olscale.report.marks import Mark, look_ahead_mark
 from olscale.report.tables import Entry, Table
 from olscale.report.wording import metric_text, protocol_text
 
@@ -33,20 +33,20 @@ def rank_table(one: Compared) -> Table:
         columns.insert(1, f"by {metric_words(one.beside.metric)}")
     rows = [i for i, name in enumerate(outcome.learners) if name in one.shown]
     alike = set(outcome.alike()) - {_against(outcome)} if outcome.tested else set()
-    entries = [_rank_entries(one, i, alike) for i in rows]
+    mark = look_ahead_mark(seen for names in _looked_ahead(one).values() for seen in names)
+    entries = [_rank_entries(one, i, alike, mark) for i in rows]
     title = f"Ranks by {metric_text(one.metric)}, {protocol_text(one.protocol)}"
     notes = [*_shown_note(one), *one.notes, *verdicts(one)]
     names = tuple(outcome.learners[i] for i in rows)
     return Table(title, tuple(columns), names, tuple(entries), tuple(notes), one.advice)
 
 
-def _rank_entries(one: Compared, i: int, alike: Collection[str]) -> tuple[Entry, ...]:
+def _rank_entries(one: Compared, i: int, alike: Collection[str], ahead: Mark) -> tuple[Entry, ...]:
     """Return the line of a learner: its mean rank, that by another metric if there is one, its figures."""
     outcome = one.outcome
     name = outcome.learners[i]
     first = bool(outcome.mean_ranks[i] == outcome.mean_ranks[0])
     line = [Entry(f"{outcome.mean_ranks[i]:.2f}", best=first, alike=name in alike)]
-    mark = look_ahead_mark(seen for names in _looked_ahead(one).values() for seen in names)
     if one.beside is not None:
         ranks = _mean_ranks(one.beside.outcome)
         line.append(Entry(f"{ranks[name]:.2f}") if name in ranks else Entry(note="-"))
@@ -58,7 +58,7 @@ def _rank_entries(one: Compared, i: int, alike: Collection[str]) -> tuple[Entry,
                 best=place == float(outcome.ranks[j].min()),
                 partial=any(s.failures for s in one.settings(name, dataset)),
                 shade=1 + round((SHADES - 1) * (place - 1) / (len(outcome.learners) - 1)),
-                marks=(mark,) if _seen_on(one, name, dataset) else (),
+                marks=(ahead,) if _seen_on(one, name, dataset) else (),
             )
         )
     return tuple(line)
