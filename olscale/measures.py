@@ -112,6 +112,11 @@ NOT_REPRODUCIBLE = "not_reproducible"
 
 CAUTIONS = {NOT_REPRODUCIBLE: "not reproducible", RANKED_BY_CLASS: "of classes"}
 """What tables say of figures of runs that have such a metric, which is no figure itself."""
+OF_MODELS = (
+    *("train_error", "fit_seconds", "read_seconds", "machine_code_seconds", "model_bytes", "latency", "updates"),
+    *("predict_p50_seconds", "predict_p99_seconds", "learn_p50_seconds", "learn_p99_seconds", "rows_per_second"),
+)
+"""Measures that are not of predictions along a stream, but of the final model or of what it took."""
 
 HEADLINES = (
     *("test_error", "cumulative_error", "window_error", "fading_error", "holdout_error", "drift_alarms"),
@@ -154,6 +159,22 @@ def ranking_measures(names: Iterable[str]) -> list[str]:
     ['auc']
     """
     return [name for name in names if measure_of(name).ranks_rows]
+
+
+def is_prequential(metric: str) -> bool:
+    """Return whether a metric is of predictions that are made along the stream, each before its row is learned from.
+
+    Measures of a learner's own are of its model; those of other packages count where they are errors.
+
+    Examples
+    --------
+    >>> [is_prequential(name) for name in ("window_kappa", "test_kappa", "rmse:price", "norm_w", "my_error")]
+    [True, False, True, False, True]
+    """
+    base = base_name(metric.partition(":")[0])
+    if metric.startswith("test_") or base in OF_MODELS:
+        return False
+    return base in MEASURES or base.endswith("_error")
 
 
 def base_name(metric: str) -> str:

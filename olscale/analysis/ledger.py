@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from olscale.analysis.curves import curves
 from olscale.analysis.difference import BETTER, NOT_REPRODUCED, REPRODUCED, WIDE, Difference, difference
 from olscale.analysis.published import AFTER, PublishedCell
+from olscale.analysis.standing import is_comparable, why_incomparable
 from olscale.analysis.summary import Summary, summarise
 from olscale.data.catalogue.entries import find_entry
 from olscale.data.catalogue.fetch import HOME
@@ -178,6 +179,8 @@ def _compare(cell: PublishedCell, setting: Setting, metrics: Mapping[str, Summar
         failures = next(iter(metrics.values())).failures
         said = ", ".join(f"{count} runs {outcome}" for outcome, count in failures.items())
         return Cell(cell, NOT_REPRODUCED, said or f"its runs have no {cell.metric}", setting)
+    if not is_comparable(ours):
+        return Cell(cell, NOT_RUN, f"{ours.learner} {why_incomparable([ours])}", setting)
     failed = ", ".join(f"{count} further runs {outcome}" for outcome, count in ours.failures.items())
     found = difference(ours.mean, ours.std, ours.n, cell)
     return Cell(cell, found.verdict, failed, setting, ours, found)

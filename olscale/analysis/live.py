@@ -29,6 +29,10 @@ class LiveLearner:
         The stream whose curve this is.
     rows, errors : sequence
         The error along that stream.
+    ahead : tuple of str
+        What has seen rows before they are predicted.
+    late : bool
+        Whether it is a reference that predicts nothing by the first rows that count: it has no error beside others.
     """
 
     label: str
@@ -40,6 +44,8 @@ class LiveLearner:
     stream: str
     rows: Sequence[int]
     errors: Sequence[float]
+    ahead: tuple[str, ...] = ()
+    late: bool = False
 
 
 def learners_of(evaluation: LiveEvaluation) -> dict[str, list[LiveLearner]]:
@@ -63,8 +69,11 @@ def _learner(label: str, runs: list[LiveRun], stream: str) -> LiveLearner:
     shown = next((run for run in runs if run.stream == stream), runs[0])
     done = [run for run in runs if run.outcome]
     failed = sum(run.outcome != "ok" for run in done)
+    if any(run.late for run in runs):
+        return LiveLearner(label, len(runs), len(done), failed, nan, shown.metric, stream, (), (), late=True)
     mean = sum(heard) / len(heard) if heard else nan
-    return LiveLearner(label, len(runs), len(done), failed, mean, shown.metric, stream, shown.rows, shown.errors)
+    ahead = tuple(dict.fromkeys(seen for run in runs for seen in run.ahead))
+    return LiveLearner(label, len(runs), len(done), failed, mean, shown.metric, stream, shown.rows, shown.errors, ahead)
 
 
 def _stream(settings: dict[str, list[LiveRun]]) -> str:

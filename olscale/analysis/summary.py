@@ -34,6 +34,10 @@ _COLUMNS = (
 )
 
 
+PREPARED = "prepare_seconds"
+"""The timing that runs have whose learner was shown rows ahead of the stream."""
+
+
 @dataclass(frozen=True, slots=True)
 class Summary:
     """One metric of one learner on one dataset, over the replicates of the protocol.
@@ -75,6 +79,8 @@ class Summary:
         Equal for summaries over the same permutations, folds and projections.
     warned : tuple of str
         Those of `olscale.measures.CAUTIONS` that one of the runs has.
+    prepared : bool
+        Whether the learner was shown rows ahead of the stream.
     """
 
     dataset: str
@@ -96,6 +102,7 @@ class Summary:
     last_version: str = ""
     replicates: int = 0
     warned: tuple[str, ...] = ()
+    prepared: bool = False
 
     @property
     def cautions(self) -> list[str]:
@@ -189,9 +196,23 @@ def summarise(
         failures = dict(sorted(made.failures[group].items())) if group in made.failures else {}
         dataset, fingerprint, transforms, learner, version, given, protocol = key
         names_of = (datasets[group], learners[group], last.get(learner, ""))
+        prepared = any(metric == PREPARED for metric, *_ in metrics.get(group, ()))
         setting = (dataset, fingerprint, transforms, learner, version, params(given), protocols(protocol))
         found += [
-            Summary(*setting, metric, mean, std, n, failures, tuned, is_tuning, *names_of, replicates, warned[group])
+            Summary(
+                *setting,
+                metric,
+                mean,
+                std,
+                n,
+                failures,
+                tuned,
+                is_tuning,
+                *names_of,
+                replicates,
+                warned[group],
+                prepared,
+            )
             for metric, mean, std, n, replicates in metrics.get(group) or [("outcome", math.nan, math.nan, 0, 0)]
         ]
     return found

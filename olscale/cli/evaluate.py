@@ -60,6 +60,12 @@ if TYPE_CHECKING:
     "way, or all.",
 )
 @click.option("--force", is_flag=True, help="Compute every run again: the same as --retry all.")
+@click.option(
+    "--strict-online",
+    is_flag=True,
+    help="Refuse what sees rows before they are predicted: transforms fitted ahead, tuning, learners that look ahead; and "
+    "batch references.",
+)
 @click.option("--strict", is_flag=True, help="Exit with 1 if any run failed, and not only if all did.")
 def evaluate(
     experiment: str | None,
@@ -74,6 +80,7 @@ def evaluate(
     max_memory: str | None,
     retry: str | None,
     force: bool,
+    strict_online: bool,
     strict: bool,
     cluster: dict[str, Any],
     protocol: dict[str, Any],
@@ -114,6 +121,7 @@ def evaluate(
             budget=_budget(max_seconds, max_memory),
             retry=retry or "lost",
             force=force,
+            strict_online=strict_online,
             progress=progress,
             **cluster,
         )

@@ -20,7 +20,10 @@ def learners() -> None:
 @learners.command("list")
 @click.option("--task", type=click.Choice(TASKS), help="Only learners of this task.")
 def list_(task: str | None) -> None:
-    """List the registered learners by their task: classes, numbers (regression) or novelties."""
+    """List the registered learners by their task: classes, numbers (regression) or novelties.
+
+    Signs tell which are not strictly online.
+    """
     from olscale.errors import OlscaleError
     from olscale.learners.registry import learner_class, learner_names
 
@@ -34,13 +37,33 @@ def list_(task: str | None) -> None:
             summary = (inspect.getdoc(found) or "").partition("\n")[0].replace("`", "")
         except OlscaleError as error:  # of another package
             summary = f"({error})"
-        groups[getattr(found, "task", "classification")].append(f"{name:<{width}}  {summary}")
+        line = f"{name:<{width}} {_sign(name, found)} {summary}"
+        groups[getattr(found, "task", "classification")].append(line)
     shown = {one: lines for one, lines in groups.items() if lines and task in (one, None)}
     for number, (one, lines) in enumerate(shown.items()):
         if number:
             say()
         for line in lines if task else [f"{one}:", *lines]:
             say(line)
+    say()
+    say("^ looks ahead with its defaults, (^) with some of its parameters: it is shown rows before they are predicted.")
+    say("r is a batch reference: it keeps all rows, and is no one-pass learner.")
+
+
+def _sign(name: str, found: Any) -> str:
+    """Return the mark of a learner that is no strictly online one, or may be none."""
+    from olscale.learners.contract.look_ahead import LooksAhead, looks_ahead
+    from olscale.learners.foresight import REFERENCES
+
+    if name in REFERENCES:
+        return " r "
+    if not (inspect.isclass(found) and issubclass(found, LooksAhead)):
+        return "   "
+    try:
+        ahead = looks_ahead(found())
+    except Exception:  # of another package's class: `learners check` says what is wrong with it
+        return "   "
+    return " ^ " if ahead else "(^)"
 
 
 @learners.command()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from itertools import compress
 from typing import Any
 
 from olscale.data.dataset import Dataset, open_dataset
@@ -28,9 +29,11 @@ from olscale.evaluation.search import Search
 from olscale.evaluation.streams import stream_keys
 from olscale.learners.contract.cost import check_row_numbers, cost_of
 from olscale.learners.contract.learner import Learner
+from olscale.learners.contract.look_ahead import looks_ahead
 from olscale.learners.contract.named_rows import TakesNames
 from olscale.learners.contract.ranked_rows import expect_ranking
 from olscale.learners.contract.start_size import check_start_size
+from olscale.learners.foresight import REFERENCES, TUNED, Foresight, learner_ahead, passes_ahead, transforms_ahead
 from olscale.learners.registry import ask, make_learner
 from olscale.measures import ranking_measures
 from olscale.results.plans import TUNING, LeftOut, PlannedDataset
@@ -85,6 +88,22 @@ class PlannedExperiment:
         """Names of the learners that are run."""
         return {run.learner for run in self._first.runs}
 
+    def check_strictly_online(self) -> None:
+        """Refuse what sees rows before their turn, and batch references.
+
+        Raises
+        ------
+        ExperimentError
+            With each kind of it, and what to do instead.
+        """
+        kinds = dict.fromkeys(one for ahead in self._first.ahead.values() for one in ahead)
+        lines = [f"{one.name} sees rows before they are predicted: {one.cure}" for one in kinds]
+        for name, rivals in REFERENCES.items():
+            if name in self.learners:
+                lines.append(f"{name} is a batch reference, which keeps all rows: take {rivals}")
+        if lines:
+            raise ExperimentError(f"not strictly online: {'; '.join(lines)}")
+
     def chosen(self, selections: Iterable[Selection]) -> RunPlan:
         """Return the runs of the experiment with the choices of tuning filled in, one for each search."""
         return self._plan(selections) if self.tuning.searches else self._first
@@ -95,13 +114,16 @@ class PlannedExperiment:
         plan, roster = _Builder(), Roster(experiment)
         for source in self._inputs:
             learners = []
+            tuned = []
             for spec, settings in source.learners(experiment):
                 params: Mapping[str, Any] = settings
                 if spec.tune:
                     params = chosen[source.search(experiment, spec, settings).id]
                 learners.append((spec.name, source.learner(spec, params, experiment)))
+                tuned.append(bool(spec.tune))
                 roster.enter(source.planned, spec, learners[-1][1])
-            plan.add(source, source.spec.protocol or experiment.protocol, experiment.seed, learners)
+            runs = plan.add(source, source.spec.protocol or experiment.protocol, experiment.seed, learners)
+            plan.note_tuned(run.id for of_learner in compress(runs, tuned) for run in of_learner)
         return replace(plan.plan(experiment.name, roster), left_out=self._left_out)
 
     def _tuning(self) -> RunPlan:
@@ -202,13 +224,19 @@ class _Builder:
     held_costs: dict[str, float] = field(default_factory=dict)
     state_bytes: dict[str, int] = field(default_factory=dict)
     kept: set[str] = field(default_factory=set)
+    ahead: dict[str, tuple[Foresight, ...]] = field(default_factory=dict)
 
     def plan(self, name: str, roster: Roster) -> RunPlan:
         """Return the plan of all runs added."""
         datasets, learners = tuple(roster.datasets), roster.learners()
         plan = RunPlan(name, tuple(self.runs.values()), self.sources, datasets=datasets, learners=learners)
         plan = replace(plan, costs=self.costs, held_costs=self.held_costs)
-        return replace(plan, state_bytes=self.state_bytes, kept=self.kept)
+        return replace(plan, state_bytes=self.state_bytes, kept=self.kept, ahead=self.ahead)
+
+    def note_tuned(self, runs: Iterable[str]) -> None:
+        """Note that the parameters of runs are chosen by tuning."""
+        for run in runs:
+            self.ahead[run] = (*(one for one in self.ahead.get(run, ()) if one != TUNED), TUNED)
 
     def add(
         self, source: _Input, protocol: ProtocolSpec, seed: int, learners: list[tuple[str, Learner]]
@@ -236,6 +264,12 @@ class _Builder:
             for name, learner in learners
         ]
 
+        of_rows = transforms_ahead(source.transforms)
+        of_learners = [
+            learner_ahead(name, given, bool(ask(name, "looks_ahead", partial(looks_ahead, learner))))
+            for (name, learner), given in zip(learners, params, strict=True)
+        ]
+
         cost = cache(lambda i, rows, held: _cost(*learners[i], (columns, classes, values), rows, held))
         for key in stream_keys(dataset.name, dataset.fingerprint, source.transforms, protocol, seed):
             key = replace(key, transforms_version=source.transforms_version)
@@ -254,6 +288,8 @@ class _Builder:
                     learned, self.held_costs[run.id] = cost(i, length, held_out)
                     self.costs[run.id] = learned + self.held_costs[run.id]
                     self.state_bytes[run.id] = state_bytes[i]
+                    if ahead := (*of_rows, *of_learners[i], *passes_ahead(key.passes)):
+                        self.ahead.setdefault(run.id, ahead)
                     if protocol.keep_model:
                         self.kept.add(run.id)
         return added

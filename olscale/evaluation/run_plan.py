@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import StreamSource
 from olscale.evaluation.search import Search
+from olscale.learners.foresight import Foresight
 from olscale.results.plans import LeftOut, PlannedDataset, PlannedLearner
 
 
@@ -40,6 +41,8 @@ class RunPlan:
         How large the model of each run is that may fill the memory, by its id; see `EstimatesCost.state_bytes`.
     kept : set of str
         Ids of the runs whose final models are kept.
+    ahead : dict of str to tuple of Foresight
+        What of a run sees rows before their turn, by its id; only runs of which something does.
     """
 
     name: str
@@ -53,3 +56,4 @@ class RunPlan:
     learners: tuple[PlannedLearner, ...] = ()
     state_bytes: Mapping[str, int] = field(default_factory=dict)
     kept: AbstractSet[str] = frozenset()
+    ahead: Mapping[str, tuple[Foresight, ...]] = field(default_factory=dict)

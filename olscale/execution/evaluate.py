@@ -56,6 +56,7 @@ def evaluate(
     retry: str = "lost",
     force: bool = False,
     strict: bool = False,
+    strict_online: bool = False,
     progress: Progress | Literal[False] | None = None,
     settings: ExecutionSettings = SETTINGS,
     stop: Stop | None = None,
@@ -95,6 +96,9 @@ def evaluate(
         Compute every run of the experiment again; the same as ``retry="all"``.
     strict : bool
         Raise `ExecutionError` if any run of the experiment failed, once all have ended; see `Evaluation.check`.
+    strict_online : bool
+        Raise `ExperimentError` before anything runs if a transform, a width, tuning or a learner sees rows before they are
+        predicted, or if a learner is a batch reference.
     progress : Progress or False, optional
         Receives progress events. When left out, the evaluation shows itself where this is a notebook; not with False.
     settings : ExecutionSettings
@@ -136,6 +140,8 @@ def evaluate(
         progress.note(line)
     # A fault must show before a cluster is started or a store is made.
     planned = PlannedExperiment(found, left_out)
+    if strict_online:
+        planned.check_strictly_online()
     for line in coarse_score_notes(found):
         progress.note(line)
     where = ClusterOptions(workers, scheduler, None if tls is None else path_text(tls, "tls"), dashboard)

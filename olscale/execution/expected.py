@@ -89,6 +89,7 @@ def work_of(groups: Sequence[RunGroup], plan: RunPlan, known: Measured, parts: i
                 headline_of(source.task),
                 held * len(own) // classes,
                 seconds / parts if parts and known.ratios else 0.0,
+                {run.id: plan.ahead[run.id] for run in group.runs if run.id in plan.ahead},
             )
     return work
 

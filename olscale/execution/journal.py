@@ -23,6 +23,7 @@ from olscale.errors import StoppedError, one_line
 from olscale.evaluation.run import Run
 from olscale.execution.progress import Detailed, Progress, Work
 from olscale.execution.task_report import Stand
+from olscale.learners.foresight import is_counted_in_time
 from olscale.results.live import FOLDER, SILENT_SECONDS, LiveReader, journal_of
 from olscale.results.store_runs import StoreRuns
 from olscale.version import __version__
@@ -205,17 +206,27 @@ def _content(groups: Mapping[str, Work]) -> dict[str, Any]:
     """Return what the journal says of groups: each setting of a learner once."""
     settings: dict[str, int] = {}
     of: dict[str, tuple[int, str, str, str]] = {}
+    kinds: dict[tuple[str, ...], int] = {}
+    ahead: dict[str, int] = {}
+    late: list[str] = []
     for work in groups.values():
         for run in work.runs:
             setting = json.dumps([run.learner, run.params], sort_keys=True)
             number = settings.setdefault(setting, len(settings))
             of[run.id] = number, run.stream.dataset, _stream(run), work.metric
+            if seen := tuple(one.name for one in work.ahead.get(run.id, ())):
+                ahead[run.id] = kinds.setdefault(seen, len(kinds))
+            if not is_counted_in_time(run.learner, run.stream.scoring.definition()):
+                late.append(run.id)
     return {
         "groups": {name: (work.rows, work.cost, [run.id for run in work.runs]) for name, work in groups.items()},
         "held": {name: work.held for name, work in groups.items() if work.held},
         "seconds": sum(work.seconds for work in groups.values()),
         "settings": [json.loads(setting) for setting in settings],
         "of": of,
+        "kinds": list(kinds),
+        "ahead": ahead,
+        "late": late,
     }
 
 

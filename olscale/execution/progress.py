@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isnan, nan
 from time import monotonic
+from types import MappingProxyType
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from olscale.evaluation.run import Run
 from olscale.execution.task_report import Stand
+from olscale.learners.foresight import Foresight
 from olscale.measures import figure_of, measure_of, metric_words
 from olscale.results.pace import Pace, share_of_group
 
@@ -32,6 +34,8 @@ class Work(NamedTuple):
         What it takes to predict held-out rows in the end, in row-passes of learning.
     seconds : float
         By so much it makes the evaluation longer, where runs like its have been timed; 0 where nobody knows.
+    ahead : mapping of str to tuple of Foresight
+        What of its runs sees rows before their turn, by run id.
     """
 
     rows: int
@@ -40,6 +44,7 @@ class Work(NamedTuple):
     metric: str = "cumulative_error"
     held: int = 0
     seconds: float = 0.0
+    ahead: Mapping[str, tuple[Foresight, ...]] = MappingProxyType({})
 
     def share(self, rows: int, scoring: tuple[int, int]) -> float:
         """Return how much of it is done."""

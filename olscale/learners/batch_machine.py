@@ -12,12 +12,10 @@ from olscale.errors import ParameterError
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.learner import FloatArray, Learner, State, score_columns
 from olscale.learners.contract.parameters import Domain, Real, Whole
+from olscale.learners.foresight import FIRST_MACHINE
 
 _PAIR_NUMBERS = 60
 """A kernel value of scikit-learn takes as long as so many numbers beside those of a row."""
-
-_FIRST = 64
-"""Rows before which there is no machine."""
 
 
 def trained_rows(seen: int) -> int:
@@ -28,7 +26,7 @@ def trained_rows(seen: int) -> int:
     >>> [trained_rows(seen) for seen in (63, 64, 127, 128, 1000)]
     [0, 64, 64, 128, 512]
     """
-    return _FIRST << ((seen // _FIRST).bit_length() - 1) if seen >= _FIRST else 0
+    return FIRST_MACHINE << ((seen // FIRST_MACHINE).bit_length() - 1) if seen >= FIRST_MACHINE else 0
 
 
 class BatchMachine(Learner, EstimatesCost):
@@ -72,7 +70,7 @@ class BatchMachine(Learner, EstimatesCost):
         while start < len(y):
             seen = int(self.state_["seen"][0])
             trained = trained_rows(seen)
-            stop = min(len(y), start + (2 * trained or _FIRST) - seen)
+            stop = min(len(y), start + (2 * trained or FIRST_MACHINE) - seen)
             part = slice_rows(X, start, stop)
             scores[start:stop] = self._scores_by(trained, part)
             self._keep(part, y[start:stop])
@@ -137,7 +135,7 @@ class BatchMachine(Learner, EstimatesCost):
 
     def start_rows(self, apart: bool) -> tuple[int, str]:
         """Return the rows before the first machine along the stream; rows that are only scored have one of all rows."""
-        return (0, "") if apart else (_FIRST, "it is a batch learner: give it rows to test on")
+        return (0, "") if apart else (FIRST_MACHINE, "it is a batch learner: give it rows to test on")
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers are gone through for a row: its values with a tenth of 10,000 rows."""

@@ -4,12 +4,14 @@ import csv
 import io
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from olscale.analysis.curves import CONFUSIONS, CURVES, ROCS, Curve, SegmentErrors, confusions, curves, segment_errors
+from olscale.analysis.standing import is_comparable, looked_ahead, why_incomparable
 from olscale.analysis.summary import Summary
 from olscale.errors import UnknownNameError
 from olscale.measures import figure_of
@@ -17,7 +19,7 @@ from olscale.report.cautions import caution_marks
 from olscale.report.choice import labelled, streams
 from olscale.report.labels import column_of, transforms_note
 from olscale.report.listing import guarded
-from olscale.report.marks import runs_mark
+from olscale.report.marks import look_ahead_mark, reference_mark, runs_mark
 from olscale.report.notes import count_notes
 from olscale.report.tables import Entry, Table
 from olscale.report.wording import heading, protocol_text
@@ -32,7 +34,7 @@ _SETTING = ("dataset", "transforms", "learner", "params", "protocol")
 FIELDS = (
     *_SETTING,
     *("curve", "rows", "segment", "mean", "std", "n", "fingerprint", "version"),
-    *("label", "dataset_label"),
+    *("label", "dataset_label", "looks_ahead", "comparable"),
 )
 
 _POSITIONS = 10
@@ -71,7 +73,8 @@ def along_json(lines: Sequence[Line], name: str) -> str:
     """Return a JSON list of objects, one a line: a position of a curve, or a segment, of one setting of a learner.
 
     Fields: those that tell the setting apart as in `olscale.report.as_json`, ``curve`` (its name), ``rows`` (streamed by
-    then; null for a segment), ``segment`` (its name; null for a position), ``mean``, ``std``, ``n`` (over the replicates).
+    then; null for a segment), ``segment`` (its name; null for a position), ``mean``, ``std``, ``n`` (over the replicates),
+    ``looks_ahead`` and ``comparable``.
     """
     texts = [json.dumps(row) for line in lines for row in _rows(line, name)]
     return "[\n" + ",\n".join(texts) + "\n]\n" if texts else "[]\n"
@@ -85,6 +88,7 @@ def along_csv(lines: Sequence[Line], name: str) -> str:
     for row in (row for line in lines for row in _rows(line, name)):
         shown = row | {"transforms": ",".join(row["transforms"])}
         shown |= {key: canonical_json(row[key]) for key in ("params", "protocol")}
+        shown["looks_ahead"] = ",".join(row["looks_ahead"])
         writer.writerow(guarded(shown.values()))
     return text.getvalue()
 
@@ -94,6 +98,8 @@ def _rows(line: Line, name: str) -> list[dict[str, Any]]:
     mean, std = _moments(line)
     at = list(line.names) if isinstance(line, SegmentErrors) else line.rows.tolist()
     setting = {field: getattr(s, field) for field in _SETTING}
+    figure = replace(s, metric=name)
+    standing = {"looks_ahead": looked_ahead(figure), "comparable": is_comparable(figure)}
     return [
         setting
         | {"curve": name}
@@ -102,6 +108,7 @@ def _rows(line: Line, name: str) -> list[dict[str, Any]]:
         | {"mean": float(mean[i]), "std": float(std[i]), "n": len(line.errors)}
         | {"fingerprint": s.fingerprint, "version": s.version}
         | {"label": s.label, "dataset_label": s.dataset_label}
+        | standing
         for i, place in enumerate(at)
     ]
 
@@ -127,10 +134,18 @@ def along_tables(lines: Sequence[Line], name: str) -> list[Table]:
             places = texts = [places[i] for i in np.linspace(0, cells - 1, _SEGMENTS).round().astype(int)]
         entries = []
         runs = [len(line.errors) for line in labels.values()]
-        for line in labels.values():
+        settings = [replace(line.summary, metric=name) for line in labels.values()]
+        ahead = look_ahead_mark(seen for setting in settings for seen in looked_ahead(setting))
+        reference = Entry(note="-", marks=(reference_mark(why_incomparable(settings)),))
+        for line, setting in zip(labels.values(), settings, strict=True):
+            if not is_comparable(setting):
+                entries.append((reference,) * len(places))
+                continue
             mean, std = _moments(line)
             several = len(line.errors) > 1
             marks = caution_marks([line.summary], name)
+            if looked_ahead(setting):
+                marks = (*marks, ahead)
             if len(line.errors) < max(runs):
                 marks = (*marks, runs_mark(len(line.errors)))
             figures = [

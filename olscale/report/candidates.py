@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from olscale.analysis.matched_blocks import RunBlock, Way
 from olscale.analysis.replicates import SettingFigures, setting_of
+from olscale.analysis.standing import is_comparable
 from olscale.analysis.summary import Summary
 from olscale.report.labels import Column, Row, column_labels, column_of, row_labels, rows_of
 
@@ -70,6 +71,8 @@ def find_candidates(summaries: Sequence[Summary], metric: str, by_setting: Setti
     for (row, column), s in sorted(cells.items(), key=lambda cell: cell[0][1]):
         label, way = labels[row], _way(column)
         candidates.settings.setdefault((label, way), s)
+        if not is_comparable(s):
+            continue
         for replicate, value in by_setting.get(setting_of(s), {}).items():
             block = RunBlock(way, replicate)
             if math.isfinite(value) and block not in candidates.figures[label]:

@@ -11,6 +11,7 @@ import numpy as np
 from olscale.analysis.compare import Comparison, Test, compare
 from olscale.analysis.matched_blocks import RunBlock, Way, match_blocks
 from olscale.analysis.replicates import ReplicateFigures, Within, compare_within, setting_of
+from olscale.analysis.standing import is_comparable
 from olscale.analysis.summary import Summary, natural
 from olscale.errors import ReportError, UnknownNameError
 from olscale.measures import HEADLINES, measure_of, metric_words
@@ -219,7 +220,7 @@ def _by_default(summaries: Sequence[Summary], terms: _Terms) -> Compared | None:
 
 
 def _datasets_with(summaries: Iterable[Summary], metric: str) -> set[str]:
-    return {s.fingerprint for s in summaries if s.metric == metric and math.isfinite(s.mean)}
+    return {s.fingerprint for s in summaries if s.metric == metric and math.isfinite(s.mean) and is_comparable(s)}
 
 
 def _by_metric(summaries: Sequence[Summary], metric: str, terms: _Terms) -> Compared | None:

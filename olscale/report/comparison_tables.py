@@ -10,10 +10,12 @@ from olscale.analysis.compare import LEAST, Comparison, Pair
 from olscale.analysis.mcnemar import PairCounts
 from olscale.analysis.rank_tests import ALPHA
 from olscale.analysis.replicates import Within
+from olscale.analysis.standing import looked_ahead
 from olscale.analysis.status import ExperimentProgress
 from olscale.measures import figure_of, measure_of, metric_words
 from olscale.report.cautions import caution_marks, is_of_classes
 from olscale.report.comparison import Compared
+from olscale.report.marks import Mark, look_ahead_mark
 from olscale.report.tables import Entry, Table
 from olscale.report.wording import metric_text, protocol_text
 
@@ -33,7 +35,8 @@ def rank_table(one: Compared) -> Table:
     rows = [i for i, name in enumerate(outcome.learners) if name in one.shown]
     alike = set(outcome.alike()) - {_against(outcome)} if outcome.tested else set()
     best = _best_learners(one)
-    entries = [_rank_entries(one, i, alike, best) for i in rows]
+    mark = look_ahead_mark(seen for names in _looked_ahead(one).values() for seen in names)
+    entries = [_rank_entries(one, i, alike, best, mark) for i in rows]
     title = f"Ranks by {metric_text(one.metric)}, {protocol_text(one.protocol)}"
     notes = [*_shown_note(one), *one.notes, *verdicts(one)]
     names = tuple(outcome.learners[i] for i in rows)
@@ -57,7 +60,9 @@ def _best_learners(one: Compared) -> list[set[int]]:
     return best
 
 
-def _rank_entries(one: Compared, i: int, alike: Collection[str], best: Sequence[set[int]]) -> tuple[Entry, ...]:
+def _rank_entries(
+    one: Compared, i: int, alike: Collection[str], best: Sequence[set[int]], ahead: Mark
+) -> tuple[Entry, ...]:
     """Return the line of a learner: its mean rank, that by another metric if there is one, its figures."""
     outcome = one.outcome
     name = outcome.learners[i]
@@ -75,7 +80,7 @@ def _rank_entries(one: Compared, i: int, alike: Collection[str], best: Sequence[
                 best=i in best[j + 1],
                 partial=any(s.failures for s in settings),
                 shade=1 + round((SHADES - 1) * (place - 1) / (len(outcome.learners) - 1)),
-                marks=caution_marks(settings, one.metric),
+                marks=(*caution_marks(settings, one.metric), *((ahead,) if _seen_on(one, name, dataset) else ())),
             )
         )
     return tuple(line)
@@ -87,6 +92,19 @@ def _rank_beside(other: Compared, name: str) -> Entry:
     if name not in ranks:
         return Entry(note="-")
     return Entry(f"{ranks[name]:.2f}", marks=caution_marks(other.behind(name), other.metric))
+
+
+def _looked_ahead(one: Compared) -> dict[str, list[str]]:
+    """Return, by learner, what has seen rows before they were predicted: nothing where none has."""
+    found = {}
+    for name in one.outcome.learners:
+        seen = [what for dataset in one.outcome.datasets for what in _seen_on(one, name, dataset)]
+        found[name] = list(dict.fromkeys(seen))
+    return {name: seen for name, seen in found.items() if seen}
+
+
+def _seen_on(one: Compared, learner: str, dataset: str) -> list[str]:
+    return [what for setting in one.settings(learner, dataset) for what in looked_ahead(setting)]
 
 
 def _mean_ranks(outcome: Comparison) -> dict[str, float]:
@@ -251,6 +269,7 @@ def _object(one: Compared, within: Sequence[Within]) -> dict[str, Any]:
             for name in o.datasets
         },
         "left_out": [asdict(left) for left in one.left_out],
+        "looks_ahead": _looked_ahead(one),
         "beside": _beside(one.beside),
         "notes": [*one.notes, *verdicts(one)],
         "cautions": {

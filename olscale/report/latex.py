@@ -35,13 +35,16 @@ def escape(text: str) -> str:
 
 
 def _cell(entry: Entry) -> str:
+    return _figure(entry) + "".join(f"\\textsuperscript{{{escape(mark.sign)}}}" for mark in entry.marks)
+
+
+def _figure(entry: Entry) -> str:
     if not entry.mean:
         return "--" if entry.note == "-" else escape(entry.note)
     text = f"{escape(entry.mean)} $\\pm$ {escape(entry.std)}" if entry.std else escape(entry.mean)
     text = f"\\textbf{{{text}}}" if entry.best else text
     text = f"{text}$^{{\\sim}}$" if entry.alike else text
-    text = f"{text}$^{{!}}$" if entry.partial else text
-    return text + "".join(f"\\textsuperscript{{{escape(mark.sign)}}}" for mark in entry.marks)
+    return f"{text}$^{{!}}$" if entry.partial else text
 
 
 def _caption(table: Table) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from olscale.analysis.matched_blocks import MatchedBlocks, Unmatched
+from olscale.analysis.standing import why_incomparable
 from olscale.measures import metric_words
 from olscale.report.candidates import Candidates
 
@@ -60,8 +61,8 @@ def left_out(candidates: Candidates, matched: MatchedBlocks, metric: str) -> lis
 
 
 def _no_figure(candidates: Candidates, learner: str, metric: str) -> str:
-    failures = _failures(candidates, learner)
-    return failures or _no_metric(metric)
+    settings = (setting for (name, _), setting in candidates.settings.items() if name == learner)
+    return why_incomparable(settings) or _failures(candidates, learner) or _no_metric(metric)
 
 
 def _no_metric(metric: str) -> str:

@@ -7,11 +7,12 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from olscale.analysis.standing import is_comparable, looked_ahead
 from olscale.analysis.summary import Summary
 from olscale.printable import csv_cell
 from olscale.results import canonical_json
 
-FIELDS = (
+_ATTRIBUTES = (
     "dataset",
     "transforms",
     "learner",
@@ -29,6 +30,7 @@ FIELDS = (
     "dataset_label",
     "cautions",
 )
+FIELDS = (*_ATTRIBUTES, "looks_ahead", "comparable")
 
 
 def as_json(summaries: Iterable[Summary]) -> str:
@@ -39,7 +41,8 @@ def as_json(summaries: Iterable[Summary]) -> str:
     (object: grid and protocol by which the parameters were chosen, or null), ``fingerprint``, ``version``, ``label`` and
     ``dataset_label`` (what tables call learner and dataset), ``cautions`` (list: ``not reproducible`` where two models
     of the learner gave other scores of the same rows, ``of classes`` where a measure that ranks rows is of a model
-    without scores). A mean or deviation that is not finite is ``null``.
+    without scores), ``looks_ahead`` (list: what saw rows before they were predicted), ``comparable`` (false of references
+    that predicted nothing by the first rows that count). A mean or deviation that is not finite is ``null``.
     """
     lines = [json.dumps(_fields(summary), allow_nan=False) for summary in summaries]
     return "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"
@@ -58,6 +61,7 @@ def as_csv(summaries: Iterable[Summary]) -> str:
         values = _fields(summary)
         values["transforms"] = ",".join(summary.transforms)
         values["cautions"] = ",".join(summary.cautions)
+        values["looks_ahead"] = ",".join(values["looks_ahead"])
         for name in ("params", "protocol", "failures", "tuned"):
             values[name] = canonical_json(values[name])
         writer.writerow(guarded(values.values()))
@@ -70,7 +74,8 @@ def guarded(values: Iterable[Any]) -> list[Any]:
 
 
 def _fields(summary: Summary) -> dict[str, Any]:
-    values = {name: getattr(summary, name) for name in FIELDS}
+    values = {name: getattr(summary, name) for name in _ATTRIBUTES}
+    values |= {"looks_ahead": looked_ahead(summary), "comparable": is_comparable(summary)}
     for name in ("mean", "std"):
         values[name] = values[name] if math.isfinite(values[name]) else None
     return values

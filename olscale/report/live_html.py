@@ -9,7 +9,8 @@ from time import time
 
 from olscale.analysis.live import LiveLearner, learners_of
 from olscale.printable import printable
-from olscale.report.live_text import error_heading, error_text, pace_text, stand_text, state_text
+from olscale.report.live_text import error_heading, error_text, live_marks, pace_text, stand_text, state_text
+from olscale.report.marks import footnotes
 from olscale.results.live import LiveEvaluation
 from olscale.system.sizes import duration_text, size_text
 
@@ -104,12 +105,14 @@ def _dataset(name: str, learners: Sequence[LiveLearner]) -> str:
     # Of very many settings nothing is to be seen before they are heard of.
     listed = ranked if len(ranked) <= _MOST_LINES else [one for one in ranked if one.done or not isnan(one.error)]
     listed = listed[: 2 * _MOST_LINES]
+    marks = live_marks(listed)
     rows = "".join(
         f'<tr><td class="text">{_swatch(looks.get(learner.label))} {_text(learner.label)}</td>'
-        f"<td>{error_text(learner.error, learner.metric)}</td><td>{learner.done}/{learner.runs}"
-        f"{f', <b>{learner.failed} failed</b>' if learner.failed else ''}</td></tr>"
-        for learner in listed
+        f"<td>{error_text(learner.error, learner.metric)}{''.join(f'<sup>{mark.sign}</sup>' for mark in of_learner)}</td>"
+        f"<td>{learner.done}/{learner.runs}{f', <b>{learner.failed} failed</b>' if learner.failed else ''}</td></tr>"
+        for learner, of_learner in zip(listed, marks, strict=True)
     )
+    below = "".join(f'<p class="small">{_text(line)}</p>' for line in footnotes(marks))
     more = len(learners) - len(listed)
     hidden = f'<p class="small">{more} {"more " if listed else ""}settings</p>' if more > 0 else ""
     head = (
@@ -119,7 +122,7 @@ def _dataset(name: str, learners: Sequence[LiveLearner]) -> str:
     )
     return (
         f'<h4>{_text(name)}</h4><div class="flow"><div class="scroll">'
-        f"{f'<table>{head}{rows}</table>' if listed else ''}{hidden}</div>"
+        f"{f'<table>{head}{rows}</table>' if listed else ''}{hidden}{below}</div>"
         f"{_picture(name, [learner for learner in learners if learner.label in looks], looks)}</div>"
     )
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from math import isnan
 from time import gmtime, strftime, time
 
-from olscale.analysis.live import learners_of
+from olscale.analysis.live import LiveLearner, learners_of
 from olscale.measures import figure_of, measure_of, metric_words
 from olscale.printable import printable, width
+from olscale.report.marks import Mark, footnotes, look_ahead_mark, reference_mark
 from olscale.results.live import LiveEvaluation, LiveGroup
 from olscale.results.pace import COMPILING
 from olscale.system.sizes import duration_text, left_text, size_text, speed_text
@@ -37,6 +38,17 @@ def error_heading(metric: str) -> str:
     """Return what stands over errors."""
     unit = " (%)" if measure_of(metric).unit == "percent" else ""
     return f"{'error' if metric == 'cumulative_error' else metric_words(metric)} so far{unit}"
+
+
+def live_marks(learners: Sequence[LiveLearner]) -> list[tuple[Mark, ...]]:
+    """Return the marks of each learner's error on one data set."""
+    ahead = look_ahead_mark(seen for learner in learners for seen in learner.ahead)
+    late = reference_mark("predicts nothing by the first rows that count: no error along the stream")
+    marks = []
+    for learner in learners:
+        of_learner = (ahead,) if learner.ahead else ()
+        marks.append((*of_learner, late) if learner.late else of_learner)
+    return marks
 
 
 def stand_text(group: LiveGroup) -> str:
@@ -83,11 +95,16 @@ def _one(evaluation: LiveEvaluation, now: float | None) -> str:
     for dataset, learners in learners_of(evaluation).items():
         room = max(width(learner.label) for learner in learners)
         lines.append(f"{dataset}: {error_heading(learners[0].metric)}, runs done")
+        marks = live_marks(learners)
+        signs = ["".join(mark.sign for mark in of_learner) for of_learner in marks]
+        longest = max(map(len, signs))
         lines += [
-            f"  {learner.label}{' ' * (room - width(learner.label))}  {error_text(learner.error, learner.metric):>6}  "
-            f"{learner.done}/{learner.runs}" + (f", {learner.failed} failed" if learner.failed else "")
-            for learner in learners
+            f"  {learner.label}{' ' * (room - width(learner.label))}  {error_text(learner.error, learner.metric):>6}"
+            f"{sign:<{longest}}  {learner.done}/{learner.runs}"
+            + (f", {learner.failed} failed" if learner.failed else "")
+            for learner, sign in zip(learners, signs, strict=True)
         ]
+        lines += [f"  {line}" for line in footnotes(marks)]
     if len(lines) > _MOST_LINES:
         lines = [*lines[:_MOST_LINES], f"... {len(lines) - _MOST_LINES} more lines"]
     lines += [

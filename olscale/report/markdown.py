@@ -77,10 +77,11 @@ def _table(table: Table, bold: str) -> str:
 def _text(entry: Entry, bold: str) -> str:
     text = f"{entry.mean} ± {entry.std}" if entry.std.strip() not in ("", "-") else entry.mean
     text = f"{bold}{text.strip()}{bold}" if entry.best else text
+    marks = [mark.sign for mark in entry.marks]
     if not entry.mean:
-        return entry.note
+        return "".join([entry.note, *marks])
     signs = ["~" if bold and entry.alike else "", "!" if entry.partial else ""]
-    return (text + "".join([*signs, *(mark.sign for mark in entry.marks)])).strip()
+    return "".join([text, *signs, *marks]).strip()
 
 
 def _ledger(cells: Sequence[Cell]) -> str:

@@ -52,6 +52,22 @@ def runs_mark(runs: int) -> Mark:
     return Mark(f"({runs})", sentence, "(n)")
 
 
+def look_ahead_mark(seen: Iterable[str]) -> Mark:
+    """Return the mark of figures along a stream which rest on rows, or labels, that came after those predicted.
+
+    Parameters
+    ----------
+    seen : iterable of str
+        What has seen them, of all marked figures of a table: it has one footnote.
+    """
+    return Mark("^", f"looks ahead: {', '.join(dict.fromkeys(seen))} saw rows before they were predicted.")
+
+
+def reference_mark(reason: str) -> Mark:
+    """Return the mark in the place of a figure that stands beside no others."""
+    return Mark("r", f"{reason}.")
+
+
 def usual_replicates(column: Sequence[Summary | None]) -> tuple[int, int] | None:
     """Return the number of runs, and which, that most means of a column are over."""
     counts = Counter((s.n, s.replicates) for s in column if s is not None and s.n)

@@ -8,6 +8,7 @@ import numpy as np
 
 from olscale.analysis.mcnemar import ROWS, PairCounts, compare_rows, wrong_rows
 from olscale.analysis.rank_tests import ALPHA
+from olscale.learners.foresight import is_counted_in_time
 from olscale.report.comparison import Compared, dataset_text
 from olscale.report.comparison_tables import p_text, shown_pairs
 from olscale.report.tables import Entry, Table
@@ -55,10 +56,14 @@ def rows_compared(one: Compared, store: Store, on_damage: OnDamage = "raise") ->
     outcome = one.outcome
     for name, rows in ROWS.items():
         bits = wrong_rows(store, name, on_damage)
+        late = _late_learners(one) if name == "wrong_rows" else []
+        if outcome.baseline in late:
+            continue
+        learners = [learner for learner in outcome.learners if learner not in late]
         for dataset in outcome.datasets:
             for way, blocks in one.ways(dataset).items():
-                of = [one.by_replicate(bits, learner, blocks) for learner in outcome.learners]
-                pairs = compare_rows(outcome.learners, of, outcome.baseline)
+                of = [one.by_replicate(bits, learner, blocks) for learner in learners]
+                pairs = compare_rows(learners, of, outcome.baseline)
                 if not pairs and not any(of):
                     continue
                 note = _OF_TEST_ROWS
@@ -67,10 +72,25 @@ def rows_compared(one: Compared, store: Store, on_damage: OnDamage = "raise") ->
                 elif name == "wrong_rows":
                     passes = one.protocol.get("passes", 1)
                     note = _WARNING + (_OF_PASSES.format(passes) if passes > 1 else "")
+                if late:
+                    note += f" Left out, as they predict nothing by the first rows: {', '.join(late)}."
                 if pairs:
-                    note = " ".join([note, *one.cautions("error", outcome.learners)])
-                best = outcome.baseline or outcome.learners[0]
+                    note = " ".join([note, *one.cautions("error", learners)])
+                best = outcome.baseline or learners[0]
                 yield RowsCompared(dataset_text(one, dataset, way), way.transforms, rows, pairs, best, note)
+
+
+def _late_learners(one: Compared) -> list[str]:
+    """Return the learners that predict nothing by the first rows of a stream, though these count."""
+    return [
+        learner
+        for learner in one.outcome.learners
+        if not all(
+            is_counted_in_time(setting.learner, setting.protocol)
+            for dataset in one.outcome.datasets
+            for setting in one.settings(learner, dataset)
+        )
+    ]
 
 
 def rows_table(found: RowsCompared) -> Table:

@@ -9,7 +9,9 @@ from olscale.analysis.difference import CLOSE, LIMIT, REPRODUCED
 from olscale.analysis.ledger import DIFFERING, VERDICTS, Cell, Trial, figures
 from olscale.analysis.published import AFTER
 from olscale.analysis.ranks import Ranks, rank_methods
+from olscale.analysis.standing import looked_ahead
 from olscale.analysis.summary import summarise
+from olscale.report.marks import Mark, look_ahead_mark
 from olscale.report.tables import Entry, Table, select, tables
 from olscale.report.wording import protocol_text
 from olscale.results import Store
@@ -31,11 +33,14 @@ def published_tables(cells: Sequence[Cell]) -> list[Table]:
         of = {(cell.published.learner, cell.published.dataset): cell for cell in cells if cell.published.table == name}
         methods = list(dict.fromkeys(method for method, _ in of))
         datasets = list(dict.fromkeys(dataset for _, dataset in of))
+        ahead = look_ahead_mark(
+            seen for cell in of.values() if cell.summary is not None for seen in looked_ahead(cell.summary)
+        )
         rows, entries = [], []
         for method in methods:
             line = [of.get((method, dataset)) for dataset in datasets]
             rows += [method, "  published"]
-            entries += [tuple(map(_ours, line)), tuple(map(_theirs, line))]
+            entries += [tuple(_ours(cell, ahead) for cell in line), tuple(map(_theirs, line))]
         first = next(iter(of.values())).published
         made.append(
             Table(
@@ -60,13 +65,18 @@ def measured_tables(store: Store, asked: ExperimentSettings) -> list[Table]:
     return tables(select([summary for one in asked.settings for summary in found.get(one.key, {}).values()]))
 
 
-def _ours(cell: Cell | None) -> Entry:
+def _ours(cell: Cell | None, ahead: Mark) -> Entry:
     if cell is None:
         return Entry(note="-")
     if cell.summary is None:
         return Entry(note="failed x" if cell.verdict == "not reproduced" else cell.verdict)
     std = percent(cell.summary.std) if cell.summary.n > 1 else "-"
-    return Entry(percent(cell.summary.mean), f"{std} {MARKS[cell.verdict]}", partial=bool(cell.summary.failures))
+    return Entry(
+        percent(cell.summary.mean),
+        f"{std} {MARKS[cell.verdict]}",
+        partial=bool(cell.summary.failures),
+        marks=(ahead,) if looked_ahead(cell.summary) else (),
+    )
 
 
 def _theirs(cell: Cell | None) -> Entry:

@@ -16,6 +16,7 @@ from olscale.analysis.curves import (
     segment_errors,
 )
 from olscale.analysis.replicates import setting_of
+from olscale.analysis.standing import is_comparable, looked_ahead, why_incomparable
 from olscale.analysis.status import Status
 from olscale.analysis.summary import Summary
 from olscale.analysis.sweeps import Sweep, find_sweeps
@@ -71,7 +72,7 @@ def failures(status: Status) -> str:
 
 def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, list[Part]]]:
     """Return a section for each data set (and way of meeting it): curves, alarms, segments, parameters."""
-    every = streams([s for s in source.summaries if s.n])
+    every = streams([s for s in source.summaries if s.n and is_comparable(s)])
     groups = dict(list(every.items())[:_STREAMS])
     measured = {s.metric for group in groups.values() for s in group if has_curve(s)}
     chosen = {name: _chosen(groups.values(), name) for name in CURVES if name in measured | {"cumulative_error"}}
@@ -127,11 +128,23 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
         if parts:
             s = group[0]
             notes = [f"Protocol: {protocol_text(s.protocol)}.", *transforms_note([column_of(s)], [title])]
+            notes += _standing_notes([s for s in source.summaries if s.n and stream_key(s) == stream])
             sections.append((title, [paragraphs([" ".join(notes)], "note"), *parts]))
     if left := list(every)[_STREAMS:]:
         said = f"Figures are of the first {_STREAMS} of {len(every):,} data sets (and ways of meeting them), not of:"
         sections.append(("Without figures", [paragraphs([f"{said} {'; '.join(left)}."], "note")]))
     return sections
+
+
+def _standing_notes(group: Sequence[Summary]) -> list[str]:
+    """Say what of a stream's figures saw rows ahead, and which learners have none along it."""
+    notes = []
+    if seen := {what: None for s in group for what in looked_ahead(s)}:
+        notes.append(f"Figures along the stream look ahead: {', '.join(seen)} saw rows before they were predicted.")
+    if reason := why_incomparable(group):
+        late = dict.fromkeys(s.label for s in group if not is_comparable(s))
+        notes.append(f"Not shown along the stream: {', '.join(late)}, which {reason}.")
+    return notes
 
 
 Chosen = tuple[dict[str, S], str]

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from olscale.analysis.standing import is_comparable, looked_ahead, why_incomparable
 from olscale.analysis.summary import Summary, natural
 from olscale.errors import UnknownNameError
 from olscale.measures import HEADLINES, deviation_of, distance_from_best, figure_of, measure_of
 from olscale.report.cautions import caution_marks, is_of_classes
 from olscale.report.labels import Column, Row, column_labels, column_of, row_labels, rows_of, transforms_note
-from olscale.report.marks import Mark, footnotes, runs_mark, usual_replicates
+from olscale.report.marks import Mark, footnotes, look_ahead_mark, reference_mark, runs_mark, usual_replicates
 from olscale.report.notes import count_notes, own_setting_notes, partial_notes, tuned_notes, version_notes
 from olscale.report.wording import heading, protocol_text
 from olscale.results import canonical_json
@@ -186,10 +187,16 @@ def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: lis
     at_row = {name: i for i, name in enumerate(names)}
     grid: list[list[Summary | None]] = [[None] * len(columns) for _ in names]
     entries = [[Entry(note="-") for _ in columns] for _ in names]
+    absent = reference_mark(why_incomparable(metrics[metric] for metrics in present.values() if metric in metrics))
     for (row, column), metrics in present.items():
         i, j = at_row[labels[row]], at_column[column]
-        grid[i][j] = metrics.get(metric)
-        entries[i][j] = _entry(metrics.get(metric), next(iter(metrics.values())), metric)
+        summary = metrics.get(metric)
+        if summary is not None and not is_comparable(summary):
+            entries[i][j] = Entry(note="-", marks=(absent,))
+            continue
+        grid[i][j] = summary
+        entries[i][j] = _entry(summary, next(iter(metrics.values())), metric)
+    _mark_looks_ahead(grid, entries)
     for j in range(len(columns)):
         cells_of_column = [line[j] for line in grid]
         others = _mark_runs(cells_of_column, entries, j) | _of_classes(metric, cells_of_column)
@@ -226,6 +233,20 @@ def _entry(summary: Summary | None, group: Summary, metric: str) -> Entry:
         partial=bool(summary.failures),
         marks=caution_marks([summary], metric),
     )
+
+
+def _mark_looks_ahead(grid: list[list[Summary | None]], entries: list[list[Entry]]) -> None:
+    """Mark the figures that rest on rows of the future."""
+    seen = {
+        (i, j): looked_ahead(summary)
+        for i, line in enumerate(grid)
+        for j, summary in enumerate(line)
+        if summary is not None and summary.n
+    }
+    mark = look_ahead_mark(name for names in seen.values() for name in names)
+    for (i, j), names in seen.items():
+        if names:
+            entries[i][j] = replace(entries[i][j], marks=(*entries[i][j].marks, mark))
 
 
 def _mark_runs(column: list[Summary | None], entries: list[list[Entry]], j: int) -> set[int]:

@@ -11,7 +11,7 @@ as ``t`` and one or more of
 - ``begin``: host, process id and version of the writer;
 - ``start``: name and runs of what begins, how many are in the store, its run groups with what they cost, as ``held`` what
   it takes to predict held-out rows in the end, in row-passes of learning, and the seconds that all is expected to take, 0
-  where nobody knows;
+  where nobody knows; which runs rest on what sees rows ahead, and those of references that predict later than is counted;
 - ``at``: group -> row-passes done, worker, bytes of the worker's process;
 - ``scored``: group -> row-passes of held-out rows that its models have predicted, and how many they are to predict;
 - ``compiling``: group -> whether machine code is being made for it;
@@ -45,7 +45,10 @@ _MOST_NOTES = 50
 
 @dataclass(slots=True)
 class LiveRun:
-    """A run of which something was heard: what it is, and its error along the stream."""
+    """A run of which something was heard: what it is, and its error along the stream.
+
+    `ahead` has seen rows before they are predicted; a run that is `late` predicts nothing by the first rows that count.
+    """
 
     id: str
     dataset: str
@@ -56,6 +59,8 @@ class LiveRun:
     outcome: str = ""
     rows: list[int] = field(default_factory=list)
     errors: list[float] = field(default_factory=list)
+    ahead: tuple[str, ...] = ()
+    late: bool = False
 
     @property
     def error(self) -> float:
@@ -185,6 +190,11 @@ class LiveEvaluation:
             run: LiveRun(run, str(dataset), settings[setting][0], settings[setting][1], str(stream), str(metric))
             for run, (setting, dataset, stream, metric) in start["of"].items()
         }
+        kinds = [tuple(map(str, kind)) for kind in start.get("kinds", ())]
+        for run, kind in start.get("ahead", {}).items():
+            self.runs[run].ahead = kinds[kind]
+        for run in start.get("late", ()):
+            self.runs[run].late = True
 
     def state(self, now: float | None = None) -> str:
         """Return ``"running"``, ``"silent"`` (its process is gone, or cannot write), or how it ended."""

@@ -107,6 +107,7 @@ class Impute(StreamingTransform):
         if strategy not in ("mean", "median", "zero"):
             raise ParameterError(f"transform impute: strategy was {strategy!r}, expected mean, median or zero")
         self.strategy = strategy
+        self.learned = {}  # what fills with 0 is begun by no stream
         self.streams, self.takes_sparse = strategy != "zero", strategy != "median"
 
     def begin(self, columns: int) -> None:

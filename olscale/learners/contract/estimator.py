@@ -115,8 +115,7 @@ class Estimator(Learner, CompilesLoops):
             now = getattr(self, name)
             if now != value:
                 raise ParameterError(
-                    f"learner {self.name}: parameter {name} was {value!r} and is {now!r}: "
-                    "changed after fit; call fit"
+                    f"learner {self.name}: parameter {name} was {value!r} and is {now!r}: changed after fit; call fit"
                 )
         make_writable(self)
 

@@ -183,9 +183,7 @@ class Learner(InitParameters):
         """
         self.resolved_params()
         params = self.get_params(deep=False)
-        self._begun_params = {
-            name: value for name, value in params.items() if name not in self.update_params
-        }
+        self._begun_params = {name: value for name, value in params.items() if name not in self.update_params}
         self._columns = columns
         self._classes = classes
         self._entropy = tuple(entropy)

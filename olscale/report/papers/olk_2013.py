@@ -9,6 +9,7 @@ import numpy as np
 
 from olscale.analysis.stretches import Stretch, stretches
 from olscale.data.generators.two_gaussians import ROWS, batches
+from olscale.learners.foresight import REFERENCES
 from olscale.report.choice import labelled, streams
 from olscale.report.figures import curve_figure
 from olscale.report.figures.style import panels, styled
@@ -70,7 +71,10 @@ def _errors(source: FigureSource) -> Figure:
     wanted = [
         summary
         for summary in source.summaries
-        if summary.metric == "cumulative_error" and summary.dataset in _SETS and summary.learner != "svm"
+        if summary.metric == "cumulative_error"
+        and summary.dataset in _SETS
+        and summary.learner not in REFERENCES
+        and "burn_in" not in summary.protocol
     ]
     if not wanted:
         raise MissingRunsError(f"no runs on {' or '.join(_SETS)}")
