@@ -88,10 +88,11 @@ def feature_names(manifest: Manifest, steps: Sequence[Transform]) -> FeatureName
     table = manifest.table
     if table is None:
         return FeatureNames(_unlike(names))
-    always = {*manifest.feature_names[: table.numeric], *_parts_of_dates(manifest.feature_names, table)}
+    numbers = set(manifest.feature_names[: table.numeric])
+    always = {*numbers, *_parts_of_dates(manifest.feature_names, table)}
     words: dict[int, tuple[str, str]] = {}
     if all(step.keeps_values for step in steps):
-        words = _words(names, set(manifest.feature_names), table)
+        words = _words(names, set(manifest.feature_names) - numbers, table)
     named = _unlike(names)
     blank: dict[str, float | None] = {}
     for i, name in enumerate(named):
@@ -106,13 +107,15 @@ def _value(value: float) -> float | None:
     return None if isnan(value) else value
 
 
-def _words(names: Sequence[str], own: set[str], table: TableEntry) -> dict[int, tuple[str, str]]:
-    """Return the features that are words of text columns; of columns ``a`` and ``a=b`` the longer name counts."""
+def _words(names: Sequence[str], others: set[str], table: TableEntry) -> dict[int, tuple[str, str]]:
+    """Return which of the features `others`, by their numbers, are words of text columns.
+
+    Of columns ``a`` and ``a=b`` the longer name counts.
+    """
     columns = sorted((name for name in table.categorical if name not in (table.coded or {})), key=len, reverse=True)
-    numeric = set(names[: table.numeric])
     words = {}
     for i, name in enumerate(names):
-        if name in numeric or name not in own:
+        if name not in others:
             continue
         column = next((column for column in columns if name.startswith(f"{column}=")), None)
         if column is not None:

@@ -10,7 +10,8 @@ from olscale.evaluation.experiment import parse_experiment
 from olscale.execution.evaluate import evaluate
 from olscale.execution.progress import Silent
 
-SGD = "sklearn.linear_model:SGDClassifier"
+SCORED = "sklearn.linear_model:SGDClassifier"
+OF_CLASSES = "tests.learners.shared_models:OfNumpy"
 
 
 class Notes(Silent):
@@ -26,11 +27,12 @@ def test_a_ranking_by_predicted_classes_is_told(shelf: Path, tmp_path: Path, mea
     """Scores of -1 and 1 rank rows by two values; the figure stood beside that of learners with scores without a word."""
     content = {
         "datasets": [{"path": str(shelf / "dense")}],
-        "learners": [{"name": SGD}, {"name": "pa1"}],
+        "learners": [{"name": name} for name in (OF_CLASSES, SCORED, "pa1")],
         "protocol": {"order": "time", "measures": measures},
     }
     notes = Notes()
     evaluate(parse_experiment(content), tmp_path / "store", in_process=True, progress=notes)
     said = [line for line in notes.lines if "not of scores" in line]
-    assert [SGD in line for line in said] == [True] * told
+    assert [OF_CLASSES in line for line in said] == [True] * told
+    assert not any(SCORED in line for line in said)
     assert not told or " and ".join(sorted(measures)) in said[0]

@@ -11,6 +11,7 @@ import pytest
 from olscale.data.dataset import open_dataset
 from olscale.data.feature_names import feature_names
 from olscale.data.ingest.ingest import ingest
+from olscale.data.transforms.drop import Drop
 from olscale.data.transforms.pipeline import make_transform
 from olscale.evaluation.experiment import parse_experiment
 from olscale.execution.evaluate import evaluate
@@ -99,6 +100,16 @@ def test_names_go_through_transforms(words: str, transforms: list[str], start: l
     names = feature_names(manifest, [make_transform(text) for text in transforms])
     [row] = names.rows(np.ones((1, len(names.names))))
     assert list(names.names)[: len(row)] == start or set(start) <= set(row)
+
+
+def test_words_stay_words_where_a_column_is_dropped(words: str) -> None:
+    """A number that is left out moves the words up, into the places of numbers."""
+    manifest = open_dataset(words).manifest
+    values = dict.fromkeys(manifest.feature_names or (), 0.0)
+    values |= {"x2": 2.5, "colour=red": 1.0}
+    del values["x1"]
+    [row] = feature_names(manifest, [Drop(0)]).rows(np.array([[*values.values()]]))
+    assert row == {"x2": 2.5, "colour": "red", "shape": None}
 
 
 def test_the_version_says_that_names_are_given(words: str) -> None:

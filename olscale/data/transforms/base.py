@@ -31,8 +31,8 @@ class Transform(ABC):
     keeps_missing : bool
         Whether a missing value (NaN) makes no other value missing: neither in its row nor in its feature.
     keeps_values : bool
-        Whether each feature stays in its place with the value it has; a missing one may be filled in, and features may be
-        added behind them.
+        Whether each feature that keeps its name has the value it had; a missing one may be filled in,
+        and features may be left out or added.
     mixes_features : bool
         Whether each new feature is made of many, so that none keeps its name.
     is_random : bool
