@@ -21,7 +21,7 @@ compiled loop puts the write of a row off, and does it while the next row is mul
 
     prototypes = begin(prototypes)          # an argument of the loop
     measure(prototypes, X, i)               # adds the row before, sets the products of this one
-    p = nearest(prototypes)
+    p = nearest(prototypes, X, i, square)   # of `near_prototypes`
     move(prototypes, i, p, ...)             # changes the distance to p; the sum of p is changed by the next `measure`
     ...
     flush(prototypes, X)                    # behind the last row: adds it
@@ -41,13 +41,17 @@ from olscale.compiled.row_layout import is_csr
 from olscale.compiled.rows import set_column
 from olscale.compiled.simd.blocks import pad_columns
 from olscale.compiled.simd.columns import multiply_csr_fused
-from olscale.compiled.simd.lowest import AT_ONCE, few_lowest, lowest
+from olscale.compiled.simd.lowest import AT_ONCE, few_lowest
 from olscale.compiled.simd.prototypes import add_multiply_dense
 
 Array = NDArray[np.float64]
 
 PROTOTYPES = ("S", "members", "squares")
 """Names of the arrays of `allocate_prototypes`."""
+
+_CLOSE = {"<f8": 2.0**-32, "<f4": 2.0**-18}
+_SAME = {"<f8": 2.0**-80, "<f4": 2.0**-34}
+"""By the precision of the sums; both leave room for the rounding of a million rows."""
 
 
 class Prototypes(NamedTuple):
@@ -74,6 +78,9 @@ class Prototypes(NamedTuple):
         How many times it is added.
     existing : int
         Prototypes that there are when the loop begins.
+    close, same : float
+        Shares of the squared norm of a row. A distance below the first, made of products, may be
+        rounding; one below the second, made of differences, is (`olscale.compiled.near_prototypes`).
     """
 
     sums: NDArray[Any]
@@ -87,6 +94,8 @@ class Prototypes(NamedTuple):
     pending: NDArray[np.int64]
     weight: Array
     existing: int
+    close: float
+    same: float
 
 
 def allocate_prototypes(features: int, k: int, dtype: DTypeLike) -> dict[str, NDArray[Any]]:
@@ -101,7 +110,21 @@ def open_prototypes(state: dict[str, NDArray[Any]], X: Rows, existing: int) -> P
     products, offsets, slopes, distances = np.zeros(size), np.empty(size), np.empty(size), np.empty(size)
     rows = np.empty((2, 0 if isinstance(X, CSR) else len(sums)), sums.dtype)
     pending, weight = np.empty(2, np.int64), np.empty(1)
-    return Prototypes(sums, counts, squares, products, offsets, slopes, distances, rows, pending, weight, existing)
+    return Prototypes(
+        sums,
+        counts,
+        squares,
+        products,
+        offsets,
+        slopes,
+        distances,
+        rows,
+        pending,
+        weight,
+        existing,
+        close=_CLOSE[sums.dtype.str],
+        same=_SAME[sums.dtype.str],
+    )
 
 
 def means_of(state: dict[str, NDArray[Any]], existing: int) -> Array:
@@ -141,6 +164,8 @@ def begin(prototypes: Prototypes) -> Prototypes:
         borrowed(prototypes.pending),
         borrowed(prototypes.weight),
         prototypes.existing,
+        prototypes.close,
+        prototypes.same,
     )
     # A prototype that there is not yet is infinitely far, and so are the columns of padding.
     ready.offsets[:] = np.inf
@@ -209,13 +234,6 @@ def _flush(prototypes, X):
             prototypes.pending[0] = -1
 
     return csr if is_csr(X) else dense
-
-
-@inlined
-def nearest(prototypes: Prototypes) -> int:
-    """Return the prototype nearest to the row that was measured, the first of equals."""
-    place: int = lowest(prototypes.offsets, prototypes.slopes, prototypes.products)
-    return place
 
 
 @inlined
