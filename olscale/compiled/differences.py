@@ -34,9 +34,7 @@ def is_long(gamma: float, size: float) -> bool:
 
 
 @inlined
-def long_places(
-    support: Any, gamma: float, X: Any, i: int, size: float, at: Any, value: Any
-) -> int:
+def long_places(support: Any, gamma: float, X: Any, i: int, size: float, at: Any, value: Any) -> int:
     """Return `all_places` of a long row; of others nothing is asked."""
     entries: int = all_places(support, X, i, at, value) if is_long(gamma, size) else 0
     return entries
@@ -130,9 +128,7 @@ def _rest(support: Any, slot: int, absolute: bool, inside: Any, count: int) -> f
 
 
 @compiled
-def _gaussian_long(
-    support: Any, gamma: float, at: Any, value: Any, entries: int, size: float, k: Any
-) -> None:
+def _gaussian_long(support: Any, gamma: float, at: Any, value: Any, entries: int, size: float, k: Any) -> None:
     for s in range(support.counts[0]):
         k[s] = size + support.sizes[s] - 2.0 * k[s]
     mend_distances(support, gamma, False, at, value, entries, size, k)
@@ -141,9 +137,7 @@ def _gaussian_long(
 
 
 @inlined
-def gaussian_row(
-    support: Any, gamma: float, at: Any, value: Any, entries: int, size: float, k: Any
-) -> None:
+def gaussian_row(support: Any, gamma: float, at: Any, value: Any, entries: int, size: float, k: Any) -> None:
     """Make Gaussian kernel values of the products `k` of a row of squared norm `size`.
 
     Its places and values are looked at only if it is long, as in `mend_distances`.

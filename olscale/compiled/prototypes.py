@@ -49,10 +49,6 @@ Array = NDArray[np.float64]
 PROTOTYPES = ("S", "members", "squares")
 """Names of the arrays of `allocate_prototypes`."""
 
-_CLOSE = {"<f8": 2.0**-32, "<f4": 2.0**-18}
-_SAME = {"<f8": 2.0**-80, "<f4": 2.0**-34}
-"""By the precision of the sums; both leave room for the rounding of a million rows."""
-
 
 class Prototypes(NamedTuple):
     """Prototypes within a compiled loop: the state of a learner, and what the distances of a row are made of.
@@ -122,9 +118,31 @@ def open_prototypes(state: dict[str, NDArray[Any]], X: Rows, existing: int) -> P
         pending,
         weight,
         existing,
-        close=_CLOSE[sums.dtype.str],
-        same=_SAME[sums.dtype.str],
+        close=close_share(sums.dtype),
+        same=same_share(sums.dtype),
     )
+
+
+def close_share(dtype: DTypeLike) -> float:
+    """Return `Prototypes.close` for sums of that precision, with room for the rounding of many rows.
+
+    Examples
+    --------
+    >>> close_share("float64") == 2.0**-32
+    True
+    """
+    return 2.0**-32 if np.dtype(dtype) == np.float64 else 2.0**-18
+
+
+def same_share(dtype: DTypeLike) -> float:
+    """Return `Prototypes.same` for sums of that precision: the square of what their means may lose.
+
+    Examples
+    --------
+    >>> same_share("float64") == 2.0**-80
+    True
+    """
+    return 2.0**-80 if np.dtype(dtype) == np.float64 else 2.0**-34
 
 
 def means_of(state: dict[str, NDArray[Any]], existing: int) -> Array:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, rows_of, slice_rows, stack_rows, to_csr
 from olscale.errors import ParameterError
+from olscale.learners.common_offset import WithoutOffset, is_blurred
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.learner import FloatArray, Learner, State, score_columns
 from olscale.learners.contract.parameters import Domain, Real, Whole
@@ -159,6 +160,7 @@ class GaussianMachine(BatchMachine):
         Width of the kernel ``exp(-gamma |x - s|^2)``; "auto" is one over the number of features.
     """
 
+    shift_free = True
     shared_domains: ClassVar[dict[str, Domain]] = {
         "gamma": Real(0.0, open_="low", words=("auto",)),
         **BatchMachine.shared_domains,
@@ -173,6 +175,8 @@ class GaussianMachine(BatchMachine):
     def _train(self, X: Any, y: NDArray[Any]) -> Any:
         machine = self._machine()
         machine.random_state = 0  # nothing is drawn with it, but without it one is drawn from NumPy's global state
+        if is_blurred(X, self._gamma()):
+            machine = WithoutOffset(machine, self._gamma())
         return machine.fit(X, y)
 
     def _gamma(self) -> float:

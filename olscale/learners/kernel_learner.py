@@ -70,6 +70,7 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost):
     layout_exact = True
     takes_unknown = True
     checks_rows = True
+    shift_free = True
     keeps_matrix: ClassVar[bool] = False
     memory: ClassVar[int] = 0
     kept_share: ClassVar[float] = 0.5

@@ -6,9 +6,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import Rows
+from olscale.compiled.csr import Rows, to_dense
+from olscale.compiled.near_prototypes import why_hidden
 from olscale.compiled.pages import aligned_zeros
-from olscale.compiled.prototypes import allocate_prototypes, means_of, open_prototypes
+from olscale.compiled.prototypes import allocate_prototypes, means_of, open_prototypes, same_share
 from olscale.errors import ParameterError
 from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class_axis
 from olscale.learners.contract.cost import EstimatesCost
@@ -122,6 +123,11 @@ class _Local(OnePassLearner, LooksAhead, ShardsClasses, FusesSettings, Estimates
         """Return how many prototypes there are so far."""
         members = state["members"]
         return int(np.count_nonzero(members)) if self.looks_ahead else min(int(state["seen"][0]), len(members))
+
+    def why_no_score(self, row: Rows) -> str:
+        """Return that distances are hidden by rounding, if they are."""
+        x = to_dense(row, len(self.state_["S"]))[0].astype(self.dtype)
+        return why_hidden(self.prototypes_, x.astype(np.float64), same_share(self.dtype))
 
     @property
     def prototypes_(self) -> FloatArray:

@@ -6,9 +6,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import Rows
+from olscale.compiled.csr import Rows, to_dense
+from olscale.compiled.near_prototypes import lost_share, why_hidden
 from olscale.compiled.pages import aligned_zeros
-from olscale.compiled.prototypes import allocate_prototypes, means_of, open_prototypes
+from olscale.compiled.prototypes import allocate_prototypes, close_share, means_of, open_prototypes
 from olscale.compiled.simd.mixture import GROUPS
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.estimator import OnePassLearner
@@ -153,6 +154,12 @@ class SoftLOL(OnePassLearner, FusesSettings, EstimatesCost):
     def fuse(self, learners: Sequence[Learner]) -> FusedSettings:
         """Return `learners` in one pass."""
         return FusedSoftLOL(learners, [learner._rule() for learner in learners if isinstance(learner, SoftLOL)])
+
+    def why_no_score(self, row: Rows) -> str:
+        """Return that distances are hidden by rounding, if they are."""
+        x = to_dense(row, len(self.state_["S"]))[0]
+        unit = x / max(float(np.linalg.norm(x)), np.finfo(np.float64).tiny)
+        return why_hidden(self.prototypes_, unit, lost_share(close_share(self.dtype)))
 
     @property
     def prototypes_(self) -> FloatArray:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, Rows, read_only, slice_rows, to_csr
+from olscale.compiled.csr import CSR, Rows, read_only, slice_rows, to_csr, to_dense
 from olscale.data.chunk import Chunk
 from olscale.errors import DivergedError, ParameterError
 from olscale.learners.contract.class_axes import ShardsClasses, class_axes, join_classes
@@ -44,6 +44,8 @@ def claim_checks(learner: type[Learner]) -> list[Check]:
     checks = [name_check(check_capabilities_are_declared, learner)]
     if learner.layout_exact:
         checks.append(name_check(check_dense_and_csr_give_the_same_bits, learner))
+    if learner.shift_free:
+        checks.append(name_check(check_a_large_offset_does_not_blind_a_distance, learner))
     for params in choices(learner):
         words = ", ".join(map(str, params.values()))
         for text, n, kind in variants(learner) if learner.takes_unknown else ():
@@ -72,6 +74,22 @@ def check_dense_and_csr_give_the_same_bits(learner: type[Learner]) -> None:
             scores.append(fresh[-1].learn(chunk.X, chunk.y))
         np.testing.assert_array_equal(scores[0], scores[1])
         assert_same_state(*fresh)
+
+
+def check_a_large_offset_does_not_blind_a_distance(learner: type[Learner]) -> None:
+    """Rows with one feature near 1e8 are predicted as they are with 1e8 taken off it."""
+    shift = np.zeros(COLUMNS)
+    shift[1] = 1e8
+    for classes in class_counts(learner):
+        chunk = stream(classes, "dense")
+        far = read_only(to_dense(chunk.X, COLUMNS) + shift)
+        near = read_only(far - shift)  # what rounding has left of them
+        expected = start(learner, classes).learn(near, chunk.y)
+        for rows in (far, to_csr(far)):
+            scores = start(learner, classes).learn(rows, chunk.y)
+            difference = np.abs(scores - expected)
+            share = np.mean(difference > 1e-3 * (1.0 + np.abs(expected)))
+            assert share <= 0.02, f"{share:.0%} of the scores differ with an offset of 1e8"
 
 
 def check_rows_of_unknown_class_are_only_scored(

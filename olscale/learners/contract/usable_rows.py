@@ -160,5 +160,11 @@ def diverged_at(
 
     `names` are those of the first features.
     """
-    why = why_unusable(X, i, learner.norm_limits(), names)
+    why = why_no_score(learner, X, i, names)
     return DivergedError(why or "score is not finite", row, where)
+
+
+def why_no_score(learner: Learner, X: Rows, i: int, names: Sequence[str] = ()) -> str:
+    """Return why `learner` has no score for row `i`, or an empty text if nothing is known."""
+    why = why_unusable(X, i, learner.norm_limits(), names)
+    return why or learner.why_no_score(slice_rows(X, i, i + 1))
