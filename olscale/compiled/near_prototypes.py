@@ -96,9 +96,11 @@ def are_blurred(prototypes: Prototypes, X: Any, i: int, scale: float, existing: 
 @compiled
 def _all_differ_little(prototypes: Prototypes, X: Any, i: int, scale: float, existing: int) -> bool:
     candidates, distances = np.arange(existing), np.zeros(existing)
-    add_differences(X, i, prototypes, candidates, scale, PRESENT, distances)
-    if distances.min() <= prototypes.same:  # copies of the row, so far
+    add_differences(X, i, prototypes, candidates, scale, RELATIVE, distances)
+    if distances.min() <= _ALIKE:
         return False
+    distances[:] = 0.0
+    add_differences(X, i, prototypes, candidates, scale, PRESENT, distances)
     add_differences(X, i, prototypes, candidates, scale, ABSENT, distances)
     return bool(distances.max() < _LOST * prototypes.close)
 

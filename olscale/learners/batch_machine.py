@@ -160,13 +160,17 @@ class GaussianMachine(BatchMachine):
         Width of the kernel ``exp(-gamma |x - s|^2)``; "auto" is one over the number of features.
     """
 
-    shift_free = True
     shared_domains: ClassVar[dict[str, Domain]] = {
         "gamma": Real(0.0, open_="low", words=("auto",)),
         **BatchMachine.shared_domains,
     }
 
     gamma: float | str
+
+    @property
+    def shift_free(self) -> bool:
+        """Whether the kernel is one of distances: it is."""
+        return True
 
     @abstractmethod
     def _machine(self) -> Any:

@@ -36,7 +36,7 @@ from olscale.learners.kernel_fused import FusedVectors
 from olscale.learners.kernel_loop import learn_and_score
 from olscale.learners.kernel_model import Model, Space
 from olscale.learners.kernel_width import WidthLearner
-from olscale.learners.kernels import KERNELS, Kernel
+from olscale.learners.kernels import DISTANCE_KERNELS, KERNELS, Kernel
 from olscale.learners.rkhs_norm import MOST_VECTORS, rkhs_norm
 from olscale.learners.shared_values import SharedValues, no_values
 
@@ -70,7 +70,6 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost):
     layout_exact = True
     takes_unknown = True
     checks_rows = True
-    shift_free = True
     keeps_matrix: ClassVar[bool] = False
     memory: ClassVar[int] = 0
     kept_share: ClassVar[float] = 0.5
@@ -88,6 +87,11 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost):
     degree: int
     coef0: float
     capacity: int
+
+    @property
+    def shift_free(self) -> bool:
+        """Whether the kernel is one of distances."""
+        return self.kernel in DISTANCE_KERNELS
 
     @abstractmethod
     def _rule(self) -> NamedTuple:

@@ -18,6 +18,7 @@ from olscale.compiled.elementary import exponential
 from olscale.compiled.support_vectors import distances, products, vector_places
 
 KERNELS = ("gaussian", "laplacian", "polynomial", "linear")
+DISTANCE_KERNELS = KERNELS[:2]
 GAUSSIAN, LAPLACIAN, POLYNOMIAL, LINEAR = range(4)
 
 

@@ -110,6 +110,11 @@ def test_a_broken_learner_fails_its_checks() -> None:
         def scores(self, X):  # type: ignore[no-untyped-def]
             return np.nan_to_num(super().scores(X))
 
+    class ClaimsToBeShiftFree(PA):
+        @property
+        def shift_free(self) -> bool:
+            return True
+
     class CountsApart(OSELM):
         rows = 0
 
@@ -126,6 +131,7 @@ def test_a_broken_learner_fails_its_checks() -> None:
             return {**ends, "products": ends["products"] + self.lam}
 
     broken_ones = (
+        (ClaimsToBeShiftFree, "a large offset does not blind"),
         (CountsApart, "sums go on from copies"),
         (SumsByItsPenalty, "sums go on from copies"),
         (LooksAtLabels, "labels do not matter"),

@@ -131,9 +131,6 @@ class Learner(InitParameters):
         `norm_limits`, `learn` for all rows after it too; `olscale.testing` checks it. Others are never shown such rows.
     baseline : bool
         Whether it looks at labels only, so that others can be set beside it; it need not learn anything of rows.
-    shift_free : bool
-        Whether predictions stay where all rows are shifted alike, as those of Gaussian kernels do;
-        `olscale.testing` checks it by an offset of 1e8.
     restorable : bool
         Whether `state` is all that was learned, so that a run can be continued from it after a loss.
     state_ : dict of str to ndarray
@@ -148,7 +145,6 @@ class Learner(InitParameters):
     takes_unknown: ClassVar[bool] = False
     checks_rows: ClassVar[bool] = False
     baseline: ClassVar[bool] = False
-    shift_free: ClassVar[bool] = False
     restorable: ClassVar[bool] = True
     state_: State
 
@@ -197,6 +193,14 @@ class Learner(InitParameters):
         Within them squares keep their digits, and 2^40 rows add up. Weights in float32 must hold lengths, not squares.
         """
         return _NORM_LIMITS.get(getattr(self, "dtype", "float64"), _NORM_LIMITS["float64"])
+
+    @property
+    def shift_free(self) -> bool:
+        """Whether predictions stay where all rows are shifted alike, as with a Gaussian kernel.
+
+        `olscale.testing` checks it by an offset of 1e8.
+        """
+        return False
 
     def why_no_score(self, row: Rows) -> str:
         """Return why a row that can be used has no score, where the learner knows; else nothing."""
