@@ -36,10 +36,10 @@ def nearest(prototypes: Prototypes, X: Any, i: int, square: float) -> int:
 
     Of equals it is the first.
     """
-    place: int = lowest(prototypes.offsets, prototypes.slopes, prototypes.products)
-    if _product_distance(prototypes, square, place) < prototypes.close * square:
+    place, least = lowest(prototypes.offsets, prototypes.slopes, prototypes.products)
+    if square + least < prototypes.close * square:
         place = _nearest_by_differences(prototypes, X, i, square, place)
-    return place
+    return int(place)
 
 
 @inlined
