@@ -76,18 +76,14 @@ def raw_row(kernel: Any, support: Any, at: Any, value: Any, found: int, size: fl
 
 
 @inlined
-def finish_row(
-    kernel: Any, support: Any, X: Any, i: int, at: Any, value: Any, size: float, k: Any
-) -> None:
+def finish_row(kernel: Any, support: Any, X: Any, i: int, at: Any, value: Any, size: float, k: Any) -> None:
     """Make kernel values of what `raw_row` has set for row `i`; `at` and `value` are space."""
     entries = long_places(support, kernel.gamma, X, i, size, at, value)
     _finish_places(kernel, support, at, value, entries, size, k)
 
 
 @inlined
-def _finish_places(
-    kernel: Any, support: Any, at: Any, value: Any, entries: int, size: float, k: Any
-) -> None:
+def _finish_places(kernel: Any, support: Any, at: Any, value: Any, entries: int, size: float, k: Any) -> None:
     count = support.counts[0]
     if kernel.kind == LAPLACIAN:
         if is_long(kernel.gamma, size):

@@ -77,9 +77,7 @@ def check_dense_and_csr_give_the_same_bits(learner: type[Learner]) -> None:
         assert_same_state(*fresh)
 
 
-def check_a_large_offset_does_not_blind_a_distance(
-    learner: type[Learner], params: dict[str, Any]
-) -> None:
+def check_a_large_offset_does_not_blind_a_distance(learner: type[Learner], params: dict[str, Any]) -> None:
     """Rows with one feature near 1e8 are scored as they are with 1e8 taken off it."""
     shift = np.zeros(COLUMNS)
     shift[1] = 1e8
