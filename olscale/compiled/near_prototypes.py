@@ -119,9 +119,10 @@ def add_differences(
 
     Which differences is said by `kind`. The row is taken in the precision of the sums.
     """
-    number = prototypes[0].dtype
+    number: Any = prototypes[0].dtype
 
-    def add(prototypes, j, value, candidates, kind, distances):
+    @inlined
+    def add_feature(prototypes, j, value, candidates, kind, distances):
         for n in range(candidates.shape[0]):
             p = candidates[n]
             rows = max(1.0, prototypes.counts[p])
@@ -130,7 +131,7 @@ def add_differences(
                 difference /= value
             distances[n] += difference * difference
 
-    add = inlined(add)
+    add: Any = add_feature
 
     def dense(X, i, prototypes, candidates, scale, kind, distances):
         row = prototypes.rows[i & 1]
