@@ -13,6 +13,7 @@ from olscale.learners.common_offset import WithoutOffset, is_blurred
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.learner import FloatArray, Learner, State, score_columns
 from olscale.learners.contract.parameters import Domain, Real, Whole
+from olscale.learners.contract.shift_free import ShiftFree
 
 _PAIR_NUMBERS = 60
 """A kernel value of scikit-learn takes as long as so many numbers beside those of a row."""
@@ -151,7 +152,7 @@ class BatchMachine(Learner, EstimatesCost):
         return f"it is a batch learner: take fewer rows, or {one_pass[self.task]}"
 
 
-class GaussianMachine(BatchMachine):
+class GaussianMachine(BatchMachine, ShiftFree):
     """Base of those with a Gaussian kernel; a subclass gives `_machine`.
 
     Parameters

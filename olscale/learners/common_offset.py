@@ -80,6 +80,13 @@ class WithoutOffset:
         self._machine, self._gamma = machine, gamma
 
     def fit(self, X: Any, y: NDArray[Any]) -> Self:
+        """Train the machine on rows less the first, at the features that no row lacks.
+
+        Raises
+        ------
+        DivergedError
+            If distances are lost in rounding even so.
+        """
         self._offset = first_row_everywhere(X)
         rows = take_off(X, self._offset)
         if is_blurred(rows, self._gamma):
@@ -92,7 +99,9 @@ class WithoutOffset:
         return self
 
     def predict(self, X: Any) -> Any:
+        """Return the predictions of the machine."""
         return self._machine.predict(take_off(X, self._offset))
 
     def decision_function(self, X: Any) -> Any:
+        """Return the decision values of the machine."""
         return self._machine.decision_function(take_off(X, self._offset))

@@ -32,6 +32,7 @@ from olscale.learners.contract.fused_settings import FusedSettings, FusesSetting
 from olscale.learners.contract.learner import FloatArray, Learner, State, score_columns
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
 from olscale.learners.contract.regressor import OnePassRegressor
+from olscale.learners.contract.shift_free import ShiftFree
 from olscale.learners.kernel_fused import FusedVectors
 from olscale.learners.kernel_loop import learn_and_score
 from olscale.learners.kernel_model import Model, Space
@@ -49,7 +50,7 @@ class Ready(NamedTuple):
     form: tuple[Any, ...]
 
 
-class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost):
+class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree):
     """Base of the learners with support vectors; a subclass gives its parameters, its rule and how many vectors it keeps.
 
     `KernelLearner`, `KernelRegressor` and `KernelDetector` are this for each task.

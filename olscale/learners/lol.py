@@ -17,6 +17,7 @@ from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.fused_settings import FusedSettings, FusesSettings
 from olscale.learners.contract.learner import FloatArray, Learner, State
 from olscale.learners.contract.look_ahead import LooksAhead
+from olscale.learners.contract.no_score import ExplainsNoScore
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
 from olscale.learners.lol_fused import FusedLOL
 from olscale.learners.lol_loop import Hyperplanes, LOLRule, learn_and_score, open_places
@@ -25,7 +26,7 @@ from olscale.learners.offline_prototypes import offline_prototypes
 _ROWS = 32  # whose prototypes are found before the first of them is scored
 
 
-class _Local(OnePassLearner, LooksAhead, ShardsClasses, FusesSettings, EstimatesCost):
+class _Local(OnePassLearner, LooksAhead, ShardsClasses, FusesSettings, EstimatesCost, ExplainsNoScore):
     """What LOL and I-LOL share: the compiled loop, the state and the prototypes."""
 
     k: int

@@ -15,6 +15,7 @@ from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.fused_settings import FusedSettings, FusesSettings
 from olscale.learners.contract.learner import FloatArray, Learner, State
+from olscale.learners.contract.no_score import ExplainsNoScore
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
 from olscale.learners.soft_lol_fused import FusedSoftLOL
 from olscale.learners.soft_lol_loop import EXPONENT, MEAN, NO_CHOICE, SoftLOLRule, learn_and_score, open_gates
@@ -22,7 +23,7 @@ from olscale.learners.soft_lol_loop import EXPONENT, MEAN, NO_CHOICE, SoftLOLRul
 _ROWS = 32  # whose prototypes are found before the first of them is scored
 
 
-class SoftLOL(OnePassLearner, FusesSettings, EstimatesCost):
+class SoftLOL(OnePassLearner, FusesSettings, EstimatesCost, ExplainsNoScore):
     """Soft local online learning: olscale's own variant of `LOL`, not from a paper.
 
     A row x, scaled to length 1, is scored by a common hyperplane and by those of the m prototypes nearest to it:

@@ -17,6 +17,8 @@ from olscale.learners.contract.fused_settings import FusesSettings, fuse, grid_k
 from olscale.learners.contract.learner import FloatArray, Learner, hide_labels
 from olscale.learners.contract.look_ahead import LooksAhead
 from olscale.learners.contract.merged_sums import MergesSums, mergeable
+from olscale.learners.contract.no_score import ExplainsNoScore
+from olscale.learners.contract.shift_free import ShiftFree, shift_free
 from olscale.learners.contract.usable_rows import learn_usable, learn_usable_together, score_usable
 from olscale.testing.check_list import Check, name_check
 from olscale.testing.saved_sums import check_sums_go_on_from_copies, same_sums
@@ -36,7 +38,16 @@ from olscale.testing.small_streams import (
     variants,
 )
 
-CAPABILITIES = (LooksAhead, ShardsClasses, FusesSettings, MergesSums, EstimatesCost, CompilesLoops)
+CAPABILITIES = (
+    LooksAhead,
+    ShardsClasses,
+    FusesSettings,
+    MergesSums,
+    EstimatesCost,
+    CompilesLoops,
+    ShiftFree,
+    ExplainsNoScore,
+)
 
 
 def claim_checks(learner: type[Learner]) -> list[Check]:
@@ -51,7 +62,7 @@ def claim_checks(learner: type[Learner]) -> list[Check]:
             checks.append(name_check(check_rows_of_unknown_class_are_only_scored, learner, params, n, kind, of=of))
         unusable = check_rows_that_cannot_be_used_end_learning
         checks.append(name_check(unusable, learner, params, of=words or "no choices"))
-        if learner(**params).shift_free:
+        if shift_free(learner(**params)):
             blind = check_a_large_offset_does_not_blind_a_distance
             checks.append(name_check(blind, learner, params, of=words))
         if class_axes(learner(**params), CLASSES) is not None:

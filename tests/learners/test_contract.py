@@ -12,6 +12,7 @@ from olscale.learners.contract.class_axes import class_axis
 from olscale.learners.contract.detector import OnePassDetector
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.regressor import OnePassRegressor
+from olscale.learners.contract.shift_free import ShiftFree
 from olscale.learners.registry import learner_class, learner_names, make_learner
 from olscale.learners.soft_lol import SoftLOL
 from olscale.testing import learner_checks
@@ -110,7 +111,7 @@ def test_a_broken_learner_fails_its_checks() -> None:
         def scores(self, X):  # type: ignore[no-untyped-def]
             return np.nan_to_num(super().scores(X))
 
-    class ClaimsToBeShiftFree(PA):
+    class ClaimsToBeShiftFree(PA, ShiftFree):
         @property
         def shift_free(self) -> bool:
             return True

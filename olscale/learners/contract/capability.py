@@ -10,6 +10,8 @@
 | `GivesProbabilities` | `probabilities` | says how likely each class is |
 | `LearnsTargets` | `many_targets` | learns several targets of a row in one pass |
 | `CompilesLoops` | `compilation` | has its compiled loops ready before a clock starts |
+| `ShiftFree` | `shift_free` | predicts the same where all rows are shifted alike |
+| `ExplainsNoScore` | `no_score` | knows why a row has no score |
 
 A learner declares a capability by inheriting from its class, as in ``class Mine(Classifier, LooksAhead)``. Whoever uses a
 capability asks ``isinstance(learner, LooksAhead)``, or calls the function of that file which answers for all learners.

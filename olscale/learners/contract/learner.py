@@ -194,19 +194,6 @@ class Learner(InitParameters):
         """
         return _NORM_LIMITS.get(getattr(self, "dtype", "float64"), _NORM_LIMITS["float64"])
 
-    @property
-    def shift_free(self) -> bool:
-        """Whether predictions stay where all rows are shifted alike, as with a Gaussian kernel.
-
-        `olscale.testing` checks it by an offset of 1e8.
-        """
-        return False
-
-    def why_no_score(self, row: Rows) -> str:
-        """Return why a row that can be used has no score, where the learner knows; else nothing."""
-        del row
-        return ""
-
     def _random(self) -> np.random.Generator:
         """Return the generator of this run, which depends on its entropy and on the parameter `seed` if there is one."""
         seed = int(self.get_params(deep=False).get("seed", 0))

@@ -18,6 +18,7 @@ from olscale.compiled.row_layout import by_layout
 from olscale.errors import DivergedError
 from olscale.learners.contract.fused_settings import FusedSettings
 from olscale.learners.contract.learner import FloatArray, Learner
+from olscale.learners.contract.no_score import ExplainsNoScore
 
 
 @compiled
@@ -167,4 +168,6 @@ def diverged_at(
 def why_no_score(learner: Learner, X: Rows, i: int, names: Sequence[str] = ()) -> str:
     """Return why `learner` has no score for row `i`, or an empty text if nothing is known."""
     why = why_unusable(X, i, learner.norm_limits(), names)
-    return why or learner.why_no_score(slice_rows(X, i, i + 1))
+    if why == "" and isinstance(learner, ExplainsNoScore):
+        why = learner.why_no_score(slice_rows(X, i, i + 1))
+    return why
