@@ -66,7 +66,7 @@ def kernel_rows(X: Any, support: Any, kernel: Any, at: Any, value: Any, k: Any, 
         else:
             found, square = find_places(support, X, i, at, value)
             raw_row(kernel, support, at, value, found, square, k)
-        finish_row(kernel, support, square, k)
+        finish_row(kernel, support, X, i, at, value, square, k)
 
 
 @compiled

@@ -21,7 +21,7 @@ compiled loop puts the write of a row off, and does it while the next row is mul
 
     prototypes = begin(prototypes)          # an argument of the loop
     measure(prototypes, X, i)               # adds the row before, sets the products of this one
-    p = nearest(prototypes)
+    p = nearest(prototypes, X, i, square)   # of `near_prototypes`
     move(prototypes, i, p, ...)             # changes the distance to p; the sum of p is changed by the next `measure`
     ...
     flush(prototypes, X)                    # behind the last row: adds it
@@ -41,7 +41,7 @@ from olscale.compiled.row_layout import is_csr
 from olscale.compiled.rows import set_column
 from olscale.compiled.simd.blocks import pad_columns
 from olscale.compiled.simd.columns import multiply_csr_fused
-from olscale.compiled.simd.lowest import AT_ONCE, few_lowest, lowest
+from olscale.compiled.simd.lowest import AT_ONCE, few_lowest
 from olscale.compiled.simd.prototypes import add_multiply_dense
 
 Array = NDArray[np.float64]
@@ -74,6 +74,9 @@ class Prototypes(NamedTuple):
         How many times it is added.
     existing : int
         Prototypes that there are when the loop begins.
+    close, same : float
+        Shares of the squared norm of a row. A distance below the first, made of products, may be
+        rounding; one below the second, made of differences, is (`olscale.compiled.near_prototypes`).
     """
 
     sums: NDArray[Any]
@@ -87,6 +90,8 @@ class Prototypes(NamedTuple):
     pending: NDArray[np.int64]
     weight: Array
     existing: int
+    close: float
+    same: float
 
 
 def allocate_prototypes(features: int, k: int, dtype: DTypeLike) -> dict[str, NDArray[Any]]:
@@ -101,7 +106,43 @@ def open_prototypes(state: dict[str, NDArray[Any]], X: Rows, existing: int) -> P
     products, offsets, slopes, distances = np.zeros(size), np.empty(size), np.empty(size), np.empty(size)
     rows = np.empty((2, 0 if isinstance(X, CSR) else len(sums)), sums.dtype)
     pending, weight = np.empty(2, np.int64), np.empty(1)
-    return Prototypes(sums, counts, squares, products, offsets, slopes, distances, rows, pending, weight, existing)
+    return Prototypes(
+        sums,
+        counts,
+        squares,
+        products,
+        offsets,
+        slopes,
+        distances,
+        rows,
+        pending,
+        weight,
+        existing,
+        close=close_share(sums.dtype),
+        same=same_share(sums.dtype),
+    )
+
+
+def close_share(dtype: DTypeLike) -> float:
+    """Return `Prototypes.close` for sums of that precision, with room for the rounding of many rows.
+
+    Examples
+    --------
+    >>> close_share("float64") == 2.0**-32
+    True
+    """
+    return 2.0**-32 if np.dtype(dtype) == np.float64 else 2.0**-18
+
+
+def same_share(dtype: DTypeLike) -> float:
+    """Return `Prototypes.same` for sums of that precision: the square of what their means may lose.
+
+    Examples
+    --------
+    >>> same_share("float64") == 2.0**-80
+    True
+    """
+    return 2.0**-80 if np.dtype(dtype) == np.float64 else 2.0**-34
 
 
 def means_of(state: dict[str, NDArray[Any]], existing: int) -> Array:
@@ -141,6 +182,8 @@ def begin(prototypes: Prototypes) -> Prototypes:
         borrowed(prototypes.pending),
         borrowed(prototypes.weight),
         prototypes.existing,
+        prototypes.close,
+        prototypes.same,
     )
     # A prototype that there is not yet is infinitely far, and so are the columns of padding.
     ready.offsets[:] = np.inf
@@ -209,13 +252,6 @@ def _flush(prototypes, X):
             prototypes.pending[0] = -1
 
     return csr if is_csr(X) else dense
-
-
-@inlined
-def nearest(prototypes: Prototypes) -> int:
-    """Return the prototype nearest to the row that was measured, the first of equals."""
-    place: int = lowest(prototypes.offsets, prototypes.slopes, prototypes.products)
-    return place
 
 
 @inlined

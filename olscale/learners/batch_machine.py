@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, rows_of, slice_rows, stack_rows, to_csr
 from olscale.errors import ParameterError
+from olscale.learners.common_offset import WithoutOffset, is_blurred
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.learner import FloatArray, Learner, State, score_columns
 from olscale.learners.contract.parameters import Domain, Real, Whole
+from olscale.learners.contract.shift_free import ShiftFree
 from olscale.learners.foresight import FIRST_MACHINE
 
 _PAIR_NUMBERS = 60
@@ -148,7 +150,7 @@ class BatchMachine(Learner, EstimatesCost):
         return f"it is a batch learner: take fewer rows, or {one_pass[self.task]}"
 
 
-class GaussianMachine(BatchMachine):
+class GaussianMachine(BatchMachine, ShiftFree):
     """Base of those with a Gaussian kernel; a subclass gives `_machine`.
 
     Parameters
@@ -164,6 +166,11 @@ class GaussianMachine(BatchMachine):
 
     gamma: float | str
 
+    @property
+    def shift_free(self) -> bool:
+        """Whether the kernel is one of distances: it is."""
+        return True
+
     @abstractmethod
     def _machine(self) -> Any:
         """Return an untrained estimator of scikit-learn's kind."""
@@ -171,6 +178,8 @@ class GaussianMachine(BatchMachine):
     def _train(self, X: Any, y: NDArray[Any]) -> Any:
         machine = self._machine()
         machine.random_state = 0  # nothing is drawn with it, but without it one is drawn from NumPy's global state
+        if is_blurred(X, self._gamma()):
+            machine = WithoutOffset(machine, self._gamma())
         return machine.fit(X, y)
 
     def _gamma(self) -> float:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.differences import is_long, mend_distances
 from olscale.compiled.elementary import exponential
 from olscale.compiled.inverse_gram import strike
 from olscale.compiled.merging import merging_losses, merging_share
@@ -99,8 +100,13 @@ def merge_lightest(model: Any, row: Any) -> None:
     if partners > 0:
         found = vector_places(support, lightest, row.at, row.value)
         products(support, row.at, row.value, found, row.other)
+        gamma = model.kernel.gamma
+        for s in range(count):
+            row.other[s] = size + support.sizes[s] - 2.0 * row.other[s]
+        if is_long(gamma, size):
+            mend_distances(support, gamma, False, row.at, row.value, found, size, row.other)
         for i in range(partners):
-            L[i] = -model.kernel.gamma * max(0.0, size + support.sizes[slots[i]] - 2.0 * row.other[slots[i]])
+            L[i] = -gamma * max(0.0, row.other[slots[i]])
         merging_losses(A, C[:partners], D, L, work[4], work[5], losses)
         best = oldest_of_least(losses, ages, partners)
         if losses[best] < A:

@@ -5,12 +5,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from olscale.compiled.decorator import compiled
-from olscale.compiled.support_vectors import take_out, vector_places
+from olscale.compiled.support_vectors import take_out
 from olscale.learners.contract.parameters import Choice, Domain, Whole
 from olscale.learners.kernel_learner import KernelLearner
 from olscale.learners.kernel_loop import learns
 from olscale.learners.kernel_model import add, combine, shrink
-from olscale.learners.kernels import kernel_row, own_value
+from olscale.learners.kernels import own_value, vector_row
 
 SHARE = 15.0 / 32.0
 """Of the mistakes M, what the sum Q of the damage by removals may be at most."""
@@ -54,8 +54,7 @@ def fading(model: Any, row: Any, slot: int) -> float:
     """
     support, alpha, memory = model.support, model.alpha, model.memory[0]
     outputs = alpha.shape[1]
-    found = vector_places(support, slot, row.at, row.value)
-    kernel_row(model.kernel, support, row.at, row.value, found, support.sizes[slot], row.other)
+    vector_row(model.kernel, support, slot, row.at, row.value, row.other)
     f = row.f  # its own scores have done their work
     combine(alpha, model.scale, row.other, support.counts[0], f)
     # In the max-score form a vector pulls two outputs: its part along the model is half the difference of their scores.

@@ -32,11 +32,12 @@ from olscale.learners.contract.fused_settings import FusedSettings, FusesSetting
 from olscale.learners.contract.learner import FloatArray, Learner, State, score_columns
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
 from olscale.learners.contract.regressor import OnePassRegressor
+from olscale.learners.contract.shift_free import ShiftFree
 from olscale.learners.kernel_fused import FusedVectors
 from olscale.learners.kernel_loop import learn_and_score
 from olscale.learners.kernel_model import Model, Space
 from olscale.learners.kernel_width import WidthLearner
-from olscale.learners.kernels import KERNELS, Kernel
+from olscale.learners.kernels import DISTANCE_KERNELS, KERNELS, Kernel
 from olscale.learners.rkhs_norm import MOST_VECTORS, rkhs_norm
 from olscale.learners.shared_values import SharedValues, no_values
 
@@ -49,7 +50,7 @@ class Ready(NamedTuple):
     form: tuple[Any, ...]
 
 
-class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost):
+class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree):
     """Base of the learners with support vectors; a subclass gives its parameters, its rule and how many vectors it keeps.
 
     `KernelLearner`, `KernelRegressor` and `KernelDetector` are this for each task.
@@ -87,6 +88,11 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost):
     degree: int
     coef0: float
     capacity: int
+
+    @property
+    def shift_free(self) -> bool:
+        """Whether the kernel is one of distances."""
+        return self.kernel in DISTANCE_KERNELS
 
     @abstractmethod
     def _rule(self) -> NamedTuple:

@@ -87,9 +87,11 @@ def learn_and_score(
         if alone:
             if not ready:
                 raw_row(kernel, support, at, value, found, size, k)
-            finish_row(kernel, support, size, k)
+            finish_row(kernel, support, X, i, at, value, size, k)
         else:
-            take_values(shared, i, model, size, k)
+            take_values(shared, support, i, k)
+            if not shared.finished:
+                finish_row(kernel, support, X, i, at, value, size, k)
         combine(model.alpha, model.scale, k, support.counts[0], f)
         for c in range(outputs):
             f[c] += model.offset[c]

@@ -13,11 +13,12 @@ The width of a Gaussian has three names in the literature: ``gamma = 1 / (2 sigm
 from typing import Any, NamedTuple
 
 from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.differences import gaussian_row, is_long, long_places, mend_distances
 from olscale.compiled.elementary import exponential
-from olscale.compiled.simd.features import gaussian_values
-from olscale.compiled.support_vectors import distances, products
+from olscale.compiled.support_vectors import distances, products, vector_places
 
 KERNELS = ("gaussian", "laplacian", "polynomial", "linear")
+DISTANCE_KERNELS = KERNELS[:2]
 GAUSSIAN, LAPLACIAN, POLYNOMIAL, LINEAR = range(4)
 
 
@@ -75,21 +76,30 @@ def raw_row(kernel: Any, support: Any, at: Any, value: Any, found: int, size: fl
 
 
 @inlined
-def finish_row(kernel: Any, support: Any, size: float, k: Any) -> None:
-    """Make kernel values of what `raw_row` has set."""
+def finish_row(kernel: Any, support: Any, X: Any, i: int, at: Any, value: Any, size: float, k: Any) -> None:
+    """Make kernel values of what `raw_row` has set for row `i`; `at` and `value` are space."""
+    entries = long_places(support, kernel.gamma, X, i, size, at, value)
+    _finish_places(kernel, support, at, value, entries, size, k)
+
+
+@inlined
+def _finish_places(kernel: Any, support: Any, at: Any, value: Any, entries: int, size: float, k: Any) -> None:
     count = support.counts[0]
     if kernel.kind == LAPLACIAN:
+        if is_long(kernel.gamma, size):
+            mend_distances(support, kernel.gamma, True, at, value, entries, size, k)
         for s in range(count):
             k[s] = exponential(-kernel.gamma * max(0.0, k[s]))
     elif kernel.kind == GAUSSIAN:
-        gaussian_values(count, kernel.gamma, size, support.sizes, k)
+        gaussian_row(support, kernel.gamma, at, value, entries, size, k)
     elif kernel.kind == POLYNOMIAL:
         for s in range(count):
             k[s] = _power(kernel.gamma * k[s] + kernel.coef0, kernel.degree)
 
 
 @compiled
-def kernel_row(kernel: Any, support: Any, at: Any, value: Any, found: int, size: float, k: Any) -> None:
-    """Set ``k[s] = k(x, vector s)`` for a row whose places are known (`find_places`)."""
-    raw_row(kernel, support, at, value, found, size, k)
-    finish_row(kernel, support, size, k)
+def vector_row(kernel: Any, support: Any, slot: int, at: Any, value: Any, k: Any) -> None:
+    """Set ``k[s]`` to the kernel value of two vectors of the set; `at` and `value` are space."""
+    entries, size = vector_places(support, slot, at, value), support.sizes[slot]
+    raw_row(kernel, support, at, value, entries, size, k)
+    _finish_places(kernel, support, at, value, entries, size, k)

@@ -6,9 +6,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import Rows
+from olscale.compiled.csr import Rows, to_dense
+from olscale.compiled.near_prototypes import why_hidden
 from olscale.compiled.pages import aligned_zeros
-from olscale.compiled.prototypes import allocate_prototypes, means_of, open_prototypes
+from olscale.compiled.prototypes import allocate_prototypes, means_of, open_prototypes, same_share
 from olscale.errors import ParameterError
 from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class_axis
 from olscale.learners.contract.cost import EstimatesCost
@@ -16,6 +17,7 @@ from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.fused_settings import FusedSettings, FusesSettings
 from olscale.learners.contract.learner import FloatArray, Learner, State
 from olscale.learners.contract.look_ahead import LooksAhead
+from olscale.learners.contract.no_score import ExplainsNoScore
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
 from olscale.learners.lol_fused import FusedLOL
 from olscale.learners.lol_loop import Hyperplanes, LOLRule, learn_and_score, open_places
@@ -24,7 +26,7 @@ from olscale.learners.offline_prototypes import offline_prototypes
 _ROWS = 32  # whose prototypes are found before the first of them is scored
 
 
-class _Local(OnePassLearner, LooksAhead, ShardsClasses, FusesSettings, EstimatesCost):
+class _Local(OnePassLearner, LooksAhead, ShardsClasses, FusesSettings, EstimatesCost, ExplainsNoScore):
     """What LOL and I-LOL share: the compiled loop, the state and the prototypes."""
 
     k: int
@@ -122,6 +124,11 @@ class _Local(OnePassLearner, LooksAhead, ShardsClasses, FusesSettings, Estimates
         """Return how many prototypes there are so far."""
         members = state["members"]
         return int(np.count_nonzero(members)) if self.looks_ahead else min(int(state["seen"][0]), len(members))
+
+    def why_no_score(self, row: Rows) -> str:
+        """Return that distances are hidden by rounding, if they are."""
+        x = to_dense(row, len(self.state_["S"]))[0].astype(self.dtype)
+        return why_hidden(self.prototypes_, x.astype(np.float64), same_share(self.dtype))
 
     @property
     def prototypes_(self) -> FloatArray:

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.dot import copy_square, dot, dot_both
 from olscale.compiled.intrinsics import borrowed, flat
-from olscale.compiled.prototypes import Prototypes, begin, flush, measure, move, nearest, replace, row_space
+from olscale.compiled.near_prototypes import NONE, nearest
+from olscale.compiled.prototypes import Prototypes, begin, flush, measure, move, replace, row_space
 from olscale.compiled.rows import add_column, add_row, borrowed_rows, row_scores
 from olscale.learners.contract.class_shards import count_update
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
@@ -204,7 +205,9 @@ def _assign(
         learns = learning and y[i] != UNKNOWN
         fresh = learns and not rule.fixed and learned < k  # the first k rows are the prototypes
         measure(prototypes, X, i)
-        p = learned if fresh else nearest(prototypes)
+        p = learned if fresh else nearest(prototypes, X, i, square)
+        if p == NONE:
+            return i
         if learns:
             learned += 1
             if not rule.fixed:

@@ -6,7 +6,6 @@ import numpy as np
 
 from olscale.compiled.decorator import compiled
 from olscale.compiled.simd.columns import multiply_first
-from olscale.compiled.support_vectors import vector_places
 from olscale.errors import ParameterError
 from olscale.learners.contract.learner import FloatArray, State
 from olscale.learners.contract.parameters import Domain, Real, Whole
@@ -14,7 +13,7 @@ from olscale.learners.gram_learner import GramLearner
 from olscale.learners.kernel_learner import KernelLearner
 from olscale.learners.kernel_loop import learns
 from olscale.learners.kernel_model import add
-from olscale.learners.kernels import kernel_row
+from olscale.learners.kernels import vector_row
 
 _LEAST_EIGENVALUE = 1e-10
 """Smaller ones, as parts of the largest, are rounding."""
@@ -60,8 +59,7 @@ def set_gram(model: Any, at: Any, value: Any, K: FloatArray) -> None:
     """Set row s of `K` to the kernel values of support vector s with all; at, value: space, as in `Space`."""
     support = model.support
     for s in range(support.counts[0]):
-        found = vector_places(support, s, at, value)
-        kernel_row(model.kernel, support, at, value, found, support.sizes[s], K[s])
+        vector_row(model.kernel, support, s, at, value, K[s])
 
 
 class NOGD(GramLearner, KernelLearner):

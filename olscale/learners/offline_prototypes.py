@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, rows_of, trim
+from olscale.learners.common_offset import first_row_everywhere, is_far_off, take_off
 from olscale.learners.contract.learner import FloatArray
 
 
@@ -44,12 +45,18 @@ def offline_prototypes(X: Rows, k: int, random: np.random.Generator) -> tuple[ND
     features, matrix = _compact(X)
     if not (len(features) and rows_of(X)):
         return features, np.zeros((1, len(features)))
+    # Of dense rows KMeans takes the mean off by itself.
+    offset = first_row_everywhere(matrix) if isinstance(X, CSR) and is_far_off(matrix) else None
+    if offset is not None:
+        matrix = take_off(matrix, offset)
     model = KMeans(min(k, rows_of(X)), n_init=1, random_state=int(random.integers(2**31)))
     # The sums of a cluster are added up thread by thread, so more threads would be other bits.
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters: some are twins
         model.fit(matrix)
     means: FloatArray = model.cluster_centers_
+    if offset is not None:
+        means = means + offset.toarray()
     return features, means
 
 

@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 
 from olscale.compiled.decorator import compiled
-from olscale.compiled.support_vectors import vector_places
-from olscale.learners.kernels import kernel_row
+from olscale.learners.kernels import vector_row
 
 MOST_VECTORS = 2_000
 """Vectors up to which the norm is worth its kernel values, one for each pair."""
@@ -21,8 +20,7 @@ def rkhs_norm(model: Any) -> float:
     at, value, k = np.empty(places, np.int32), np.empty(places), np.empty(support.sizes.shape[0])
     square = 0.0
     for s in range(count):
-        found = vector_places(support, s, at, value)
-        kernel_row(model.kernel, support, at, value, found, support.sizes[s], k)
+        vector_row(model.kernel, support, s, at, value, k)
         for c in range(outputs):
             f = 0.0
             for r in range(count):

@@ -62,13 +62,11 @@ def borrowed_values(of: Any) -> Any:
 
 
 @inlined
-def take_values(shared: Any, i: int, model: Any, size: float, k: Any) -> None:
-    """Set ``k[s]`` to the kernel value of row `i` and the setting's vector s."""
+def take_values(shared: Any, support: Any, i: int, k: Any) -> None:
+    """Set ``k[s]`` to what is known of row `i` and the setting's vector s."""
     line, at = shared.values[i], shared.at
-    for s in range(model.support.counts[0]):
+    for s in range(support.counts[0]):
         k[s] = line[at[s]]
-    if not shared.finished:
-        finish_row(model.kernel, model.support, size, k)
 
 
 @inlined
@@ -145,7 +143,7 @@ def set_values(
             size = size_of(kernel, X, i, square)
             raw_row(kernel, support, at, value, found, size, values[i])
         if finished:
-            finish_row(kernel, support, size, values[i])
+            finish_row(kernel, support, X, i, at, value, size, values[i])
     return rows
 
 

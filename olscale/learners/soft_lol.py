@@ -6,14 +6,16 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import Rows
+from olscale.compiled.csr import Rows, to_dense
+from olscale.compiled.near_prototypes import lost_share, why_hidden
 from olscale.compiled.pages import aligned_zeros
-from olscale.compiled.prototypes import allocate_prototypes, means_of, open_prototypes
+from olscale.compiled.prototypes import allocate_prototypes, close_share, means_of, open_prototypes
 from olscale.compiled.simd.mixture import GROUPS
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.fused_settings import FusedSettings, FusesSettings
 from olscale.learners.contract.learner import FloatArray, Learner, State
+from olscale.learners.contract.no_score import ExplainsNoScore
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
 from olscale.learners.soft_lol_fused import FusedSoftLOL
 from olscale.learners.soft_lol_loop import EXPONENT, MEAN, NO_CHOICE, SoftLOLRule, learn_and_score, open_gates
@@ -21,7 +23,7 @@ from olscale.learners.soft_lol_loop import EXPONENT, MEAN, NO_CHOICE, SoftLOLRul
 _ROWS = 32  # whose prototypes are found before the first of them is scored
 
 
-class SoftLOL(OnePassLearner, FusesSettings, EstimatesCost):
+class SoftLOL(OnePassLearner, FusesSettings, EstimatesCost, ExplainsNoScore):
     """Soft local online learning: olscale's own variant of `LOL`, not from a paper.
 
     A row x, scaled to length 1, is scored by a common hyperplane and by those of the m prototypes nearest to it:
@@ -154,6 +156,12 @@ class SoftLOL(OnePassLearner, FusesSettings, EstimatesCost):
     def fuse(self, learners: Sequence[Learner]) -> FusedSettings:
         """Return `learners` in one pass."""
         return FusedSoftLOL(learners, [learner._rule() for learner in learners if isinstance(learner, SoftLOL)])
+
+    def why_no_score(self, row: Rows) -> str:
+        """Return that distances are hidden by rounding, if they are."""
+        x = to_dense(row, len(self.state_["S"]))[0]
+        unit = x / max(float(np.linalg.norm(x)), np.finfo(np.float64).tiny)
+        return why_hidden(self.prototypes_, unit, lost_share(close_share(self.dtype)))
 
     @property
     def prototypes_(self) -> FloatArray:

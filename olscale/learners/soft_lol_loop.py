@@ -20,6 +20,7 @@ from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.dot import copy_square
 from olscale.compiled.intrinsics import borrowed
 from olscale.compiled.mixture import Mixture, add_mixed, mixed_scores, set_gates
+from olscale.compiled.near_prototypes import are_blurred
 from olscale.compiled.prototypes import Prototypes, begin, flush, measure, move, nearest_few, row_space
 from olscale.compiled.rows import borrowed_rows
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
@@ -165,6 +166,8 @@ def _assign(
             existing += 1
         else:
             few = nearest_few(prototypes, scale, indices, far)
+            if few > 1 and far[0] < prototypes.close and are_blurred(prototypes, X, i, scale, existing):
+                return i, existing
             if few == 0 and existing > 0:
                 few, indices[0], far[0] = 1, 0, 1.0  # the model has diverged: no distance is a number
             if few > 0:

@@ -19,7 +19,7 @@ from olscale.compiled.csr import rows_of
 from olscale.data.formats.cells import NO_LABEL, is_number
 from olscale.data.formats.table_columns import Carried, unique_names
 from olscale.errors import ModelError
-from olscale.learners.contract.usable_rows import why_unusable
+from olscale.learners.contract.usable_rows import why_no_score
 from olscale.models.final_model import FinalModel
 from olscale.models.source import ModelSource, RowsToPredict
 from olscale.storage.open import open_output
@@ -209,7 +209,7 @@ def _refuse_unusable(model: FinalModel, rows: RowsToPredict, scores: Any, first:
     finite = np.isfinite(scores).all(axis=1)
     if not finite.all():
         i = int(np.argmin(finite))
-        why = why_unusable(model.transformed(rows.X), i, model.learner.norm_limits()) or "its score is not finite"
+        why = why_no_score(model.learner, model.transformed(rows.X), i) or "its score is not finite"
         raise ModelError(f"row {first + i} cannot be predicted: {why}")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, Rows, read_only, slice_rows, to_csr
+from olscale.compiled.csr import CSR, Rows, read_only, slice_rows, to_csr, to_dense
 from olscale.data.chunk import Chunk
 from olscale.errors import DivergedError
 from olscale.learners.contract.class_axes import ShardsClasses, class_axes, join_classes
@@ -17,6 +17,8 @@ from olscale.learners.contract.fused_settings import FusesSettings, fuse, grid_k
 from olscale.learners.contract.learner import FloatArray, Learner, hide_labels
 from olscale.learners.contract.look_ahead import LooksAhead
 from olscale.learners.contract.merged_sums import MergesSums, mergeable
+from olscale.learners.contract.no_score import ExplainsNoScore
+from olscale.learners.contract.shift_free import ShiftFree, shift_free
 from olscale.learners.contract.usable_rows import learn_usable, learn_usable_together, score_usable
 from olscale.testing.check_list import Check, name_check
 from olscale.testing.other_values import goes_together
@@ -37,7 +39,16 @@ from olscale.testing.small_streams import (
     variants,
 )
 
-CAPABILITIES = (LooksAhead, ShardsClasses, FusesSettings, MergesSums, EstimatesCost, CompilesLoops)
+CAPABILITIES = (
+    LooksAhead,
+    ShardsClasses,
+    FusesSettings,
+    MergesSums,
+    EstimatesCost,
+    CompilesLoops,
+    ShiftFree,
+    ExplainsNoScore,
+)
 
 
 def claim_checks(learner: type[Learner]) -> list[Check]:
@@ -52,6 +63,9 @@ def claim_checks(learner: type[Learner]) -> list[Check]:
             checks.append(name_check(check_rows_of_unknown_class_are_only_scored, learner, params, n, kind, of=of))
         unusable = check_rows_that_cannot_be_used_end_learning
         checks.append(name_check(unusable, learner, params, of=words or "no choices"))
+        if shift_free(learner(**params)):
+            blind = check_a_large_offset_does_not_blind_a_distance
+            checks.append(name_check(blind, learner, params, of=words))
         if class_axes(learner(**params), CLASSES) is not None:
             checks.append(name_check(check_class_shards_are_the_whole, learner, params, of=words))
         if mergeable(learner(**params)):
@@ -73,6 +87,22 @@ def check_dense_and_csr_give_the_same_bits(learner: type[Learner]) -> None:
             scores.append(fresh[-1].learn(chunk.X, chunk.y))
         np.testing.assert_array_equal(scores[0], scores[1])
         assert_same_state(*fresh)
+
+
+def check_a_large_offset_does_not_blind_a_distance(learner: type[Learner], params: dict[str, Any]) -> None:
+    """Rows with one feature near 1e8 are scored as they are with 1e8 taken off it."""
+    shift = np.zeros(COLUMNS)
+    shift[1] = 1e8
+    for classes in class_counts(learner):
+        chunk = stream(classes, "dense")
+        far = read_only(to_dense(chunk.X, COLUMNS) + shift)
+        near = read_only(far - shift)  # what rounding has left of them
+        expected = start_with(learner, params, near, classes).learn(near, chunk.y)
+        for rows in (far, to_csr(far)):
+            scores = start_with(learner, params, rows, classes).learn(rows, chunk.y)
+            wrong = ~(np.abs(scores - expected) <= 1e-3 * (1.0 + np.abs(expected)))
+            share = np.mean(wrong)
+            assert share <= 0.02, f"{share:.0%} of the scores differ with an offset of 1e8"
 
 
 def check_rows_of_unknown_class_are_only_scored(

@@ -16,7 +16,7 @@ def _few(values: np.ndarray, indices: np.ndarray, low: np.ndarray) -> int:
 
 
 @compiled
-def _lowest(offset: np.ndarray, slope: np.ndarray, f: np.ndarray) -> int:
+def _lowest(offset: np.ndarray, slope: np.ndarray, f: np.ndarray) -> tuple[int, float]:
     return lowest(offset, slope, f)
 
 
@@ -33,11 +33,14 @@ def test_the_lowest_are_those_of_a_stable_sort() -> None:
         assert indices[:count].tolist() == expected.tolist()
         assert low[:count].tolist() == values[expected].tolist()
         f = rng.integers(-3, 4, size).astype(float)
-        assert _lowest(values + 2.0 * f, np.full(size, 2.0), f) == (expected[0] if len(expected) else 0)
+        moved = values + 2.0 * f
+        place, value = _lowest(moved, np.full(size, 2.0), f)
+        assert place == (expected[0] if len(expected) else 0)
+        assert value == (moved - 2.0 * f).min()
 
 
 def test_there_are_no_lowest_among_what_is_no_number() -> None:
     for absent in (np.inf, np.nan):
         values = np.full(AT_ONCE, absent)
         assert _few(values, np.zeros(3, dtype=np.int64), np.zeros(2)) == 0
-        assert _lowest(values, np.ones(AT_ONCE), np.ones(AT_ONCE)) == 0
+        assert _lowest(values, np.ones(AT_ONCE), np.ones(AT_ONCE))[0] == 0

@@ -11,6 +11,7 @@ from olscale.compiled import prototypes as module
 from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled
 from olscale.compiled.dot import copy_square
+from olscale.compiled.near_prototypes import nearest
 from olscale.compiled.prototypes import (
     Prototypes,
     allocate_prototypes,
@@ -18,7 +19,6 @@ from olscale.compiled.prototypes import (
     flush,
     measure,
     move,
-    nearest,
     open_prototypes,
     row_space,
 )
@@ -45,7 +45,7 @@ def _assign(X: Rows, prototypes: Prototypes, assigned: np.ndarray) -> None:
     for i in range(assigned.shape[0]):
         square = copy_square(X, i, row_space(prototypes, i))
         measure(prototypes, X, i)
-        p = i if i < prototypes.counts.shape[0] else nearest(prototypes)
+        p = i if i < prototypes.counts.shape[0] else nearest(prototypes, X, i, square)
         move(prototypes, i, p, 1.0, prototypes.squares[p] + 2.0 * prototypes.products[p] + square, 1.0)
         assigned[i] = p
     flush(prototypes, X)

@@ -12,6 +12,7 @@ from olscale.learners.contract.class_axes import class_axis
 from olscale.learners.contract.detector import OnePassDetector
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.regressor import OnePassRegressor
+from olscale.learners.contract.shift_free import ShiftFree
 from olscale.learners.registry import learner_class, learner_names, make_learner
 from olscale.learners.soft_lol import SoftLOL
 from olscale.testing import learner_checks
@@ -110,6 +111,11 @@ def test_a_broken_learner_fails_its_checks() -> None:
         def scores(self, X):  # type: ignore[no-untyped-def]
             return np.nan_to_num(super().scores(X))
 
+    class ClaimsToBeShiftFree(PA, ShiftFree):
+        @property
+        def shift_free(self) -> bool:
+            return True
+
     class CountsApart(OSELM):
         rows = 0
 
@@ -126,6 +132,7 @@ def test_a_broken_learner_fails_its_checks() -> None:
             return {**ends, "products": ends["products"] + self.lam}
 
     broken_ones = (
+        (ClaimsToBeShiftFree, "a large offset does not blind"),
         (CountsApart, "sums go on from copies"),
         (SumsByItsPenalty, "sums go on from copies"),
         (LooksAtLabels, "labels do not matter"),

@@ -30,10 +30,12 @@ _BITS = ir.VectorType(ir.IntType(1), VECTOR)
 
 @intrinsic
 def lowest(typing_context, offset, slope, f):
-    """Return where ``offset - slope f`` is smallest, the first of equals; lengths are multiples of `VECTOR`.
+    """Return where ``offset - slope f`` is smallest, the first of equals, and how small it is there.
 
-    It is 0 if no number is below infinity: ``few_lowest(offset - slope * f, 1)`` in the docstring of the module.
+    Lengths are multiples of `VECTOR`. The place is 0 if no number is below infinity:
+    ``few_lowest(offset - slope * f, 1)`` in the docstring of the module.
     """
+    both = types.Tuple((types.intp, types.float64))
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         arrays = open_arrays(context, builder, signature, arguments, 0, 1, 2)
@@ -42,9 +44,10 @@ def lowest(typing_context, offset, slope, f):
             a, b, c = (load_vector(builder, array.data, at, VECTOR) for array in arrays)
             return builder.fsub(a, builder.fmul(b, c))
 
-        return _first_lowest(builder, builder.extract_value(arrays[0].shape, 0), write)
+        place, value = _first_lowest(builder, builder.extract_value(arrays[0].shape, 0), write)
+        return context.make_tuple(builder, both, (place, value))
 
-    return types.intp(offset, slope, f), codegen
+    return both(offset, slope, f), codegen
 
 
 @intrinsic
@@ -60,7 +63,7 @@ def lowest_of(typing_context, values, count):
             inside = builder.icmp_signed("<", places, broadcast(builder, count, _PLACES))
             return builder.select(inside, load_vector(builder, numbers.data, at, VECTOR), infinities)
 
-        return _first_lowest(builder, count, write)
+        return _first_lowest(builder, count, write)[0]
 
     return types.intp(values, types.intp), codegen
 
@@ -108,8 +111,11 @@ def few_lowest(typing_context, values, indices, low):
     return types.intp(values, indices, low), codegen
 
 
-def _first_lowest(builder: Any, size: Any, write: Callable[[Any], Any]) -> Any:
-    """Return the place of the first of the smallest of `size` numbers; `write` writes how a vector of them is made."""
+def _first_lowest(builder: Any, size: Any, write: Callable[[Any], Any]) -> tuple[Any, Any]:
+    """Return the place of the first of the smallest of `size` numbers, and that number.
+
+    `write` writes how a vector of them is made.
+    """
     best = cgutils.alloca_once_value(builder, ir.Constant(_DOUBLES, [float("inf")] * VECTOR))
     where = cgutils.alloca_once_value(builder, ir.Constant(_PLACES, [0] * VECTOR))
     # Place n of the vectors has the smallest of the numbers n, n + 8, n + 16 ... and where it was found.
@@ -131,7 +137,8 @@ def _first_lowest(builder: Any, size: Any, write: Callable[[Any], Any]) -> Any:
         half //= 2
     value, place = (builder.extract_element(vector, INT32(0)) for vector in (values, starts))
     # Nothing is below infinity if every number is infinite or none.
-    return builder.select(builder.fcmp_ordered("<", value, DOUBLE(float("inf"))), place, INT64(0))
+    is_finite = builder.fcmp_ordered("<", value, DOUBLE(float("inf")))
+    return builder.select(is_finite, place, INT64(0)), value
 
 
 def _swap(builder: Any, vector: Any, half: int) -> Any:

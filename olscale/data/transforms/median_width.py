@@ -6,9 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows, rows_of, slice_rows, to_csr
+from olscale.compiled.row_pairs import pair_distances
 
 MEDIAN_ROWS = 1_000
 """Rows whose distances from each other the median is taken of."""
+
+_FAR_OFF = 2.0**26
+"""Squared length of rows, as a multiple of their squared distance, up to which products will do.
+
+Distances of rows farther off lose more than a hundred-millionth to rounding.
+"""
 
 
 def median_gamma(X: Rows) -> float:
@@ -24,11 +31,21 @@ def median_gamma(X: Rows) -> float:
 
     if rows_of(X) < 2:
         return 1.0
+    sample = slice_rows(X, 0, MEDIAN_ROWS)
+    matrix = _matrix(sample)
     with threadpool_limits(limits=1):  # sums of several threads may have other bits
-        distance = pairwise_distances(_matrix(slice_rows(X, 0, MEDIAN_ROWS)))
-    between: NDArray[np.float64] = distance[np.triu_indices(len(distance), 1)]
-    apart = between[between > 0.0]
-    return float(1.0 / (2.0 * np.median(apart) ** 2)) if len(apart) else 1.0
+        distance = pairwise_distances(matrix)
+    median = _median_apart(distance[np.triu_indices(len(distance), 1)])
+    squares = np.asarray(matrix.multiply(matrix).sum(axis=1))
+    if np.median(squares) > _FAR_OFF * median**2:
+        median = _median_apart(np.sqrt(pair_distances(to_csr(sample))))
+    return float(1.0 / (2.0 * median**2)) if median > 0.0 else 1.0
+
+
+def _median_apart(distances: NDArray[np.float64]) -> float:
+    """Return the median of the distances above 0, 0 where there are none."""
+    apart = distances[distances > 0.0]
+    return float(np.median(apart)) if len(apart) else 0.0
 
 
 def _matrix(X: Rows) -> Any:

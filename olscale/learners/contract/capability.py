@@ -12,6 +12,8 @@
 | `TakesNames` | `named_rows` | addresses features by name |
 | `LearnsTargets` | `many_targets` | learns several targets of a row in one pass |
 | `CompilesLoops` | `compilation` | has its compiled loops ready before a clock starts |
+| `ShiftFree` | `shift_free` | predicts the same where all rows are shifted alike |
+| `ExplainsNoScore` | `no_score` | knows why a row has no score |
 
 A learner declares a capability by inheriting from its class, as in ``class Mine(Classifier, LooksAhead)``. Whoever uses a
 capability asks ``isinstance(learner, LooksAhead)``, or calls the function of that file which answers for all learners.

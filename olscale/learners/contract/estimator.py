@@ -18,7 +18,7 @@ from olscale.learners.contract.learner import FloatArray, Learner, State, codes_
 from olscale.learners.contract.look_ahead import looks_ahead
 from olscale.learners.contract.many_targets import targets_of
 from olscale.learners.contract.scikit_learn import inherits
-from olscale.learners.contract.usable_rows import diverged_at, why_unusable
+from olscale.learners.contract.usable_rows import diverged_at, why_no_score
 from olscale.learners.contract.writable_state import make_writable
 from olscale.system.plain_arrays import refuse_masked
 
@@ -129,7 +129,7 @@ class Estimator(Learner, CompilesLoops):
         rows = to_rows(X)
         scores = self.scores(rows)
         for i in np.flatnonzero(~np.isfinite(scores).all(axis=1)):
-            if why := why_unusable(rows, int(i), self.norm_limits()):
+            if why := why_no_score(self, rows, int(i)):
                 raise ValueError(f"{self.name}: row {i} of X cannot be predicted: {why}")
         return scores
 

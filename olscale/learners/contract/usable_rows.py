@@ -18,6 +18,7 @@ from olscale.compiled.row_layout import by_layout
 from olscale.errors import DivergedError
 from olscale.learners.contract.fused_settings import FusedSettings
 from olscale.learners.contract.learner import FloatArray, Learner
+from olscale.learners.contract.no_score import ExplainsNoScore
 
 
 @compiled
@@ -160,5 +161,13 @@ def diverged_at(
 
     `names` are those of the first features.
     """
-    why = why_unusable(X, i, learner.norm_limits(), names)
+    why = why_no_score(learner, X, i, names)
     return DivergedError(why or "score is not finite", row, where)
+
+
+def why_no_score(learner: Learner, X: Rows, i: int, names: Sequence[str] = ()) -> str:
+    """Return why `learner` has no score for row `i`, or an empty text if nothing is known."""
+    why = why_unusable(X, i, learner.norm_limits(), names)
+    if why == "" and isinstance(learner, ExplainsNoScore):
+        why = learner.why_no_score(slice_rows(X, i, i + 1))
+    return why

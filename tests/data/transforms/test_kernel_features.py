@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 from olscale.compiled.csr import CSR, read_only, to_csr
 from olscale.data.chunk import Chunk
 from olscale.data.transforms.fourier import RandomFourier
+from olscale.data.transforms.median_width import median_gamma
 from olscale.data.transforms.nystroem import Nystroem
 from olscale.data.transforms.pipeline import canonical_transform, fit_transforms, make_transform, size_after
 from olscale.errors import ParameterError
@@ -158,3 +159,23 @@ def test_texts() -> None:
     ):
         with pytest.raises(ParameterError, match=message):
             make_transform(text)
+
+
+@pytest.mark.parametrize("layout", [read_only, to_csr], ids=["dense", "csr"])
+@pytest.mark.parametrize("gamma", ["auto", "median"])
+def test_a_large_offset_changes_neither_width_nor_features(layout: Any, gamma: str) -> None:
+    shift = np.array([0.0, 1e8, 0.0, 0.0])
+    far = read_only(cloud(300) + shift)
+    near = read_only(far - shift)  # what rounding has left of them
+    np.testing.assert_allclose(median_gamma(layout(far)), median_gamma(near), rtol=1e-6)
+    expected = applied(f"nystroem:20,gamma={gamma}", near, 4)
+    features = applied(f"nystroem:20,gamma={gamma}", layout(far), 4)
+    np.testing.assert_allclose(features @ features.T, expected @ expected.T, atol=1e-6)
+
+
+def test_the_width_of_rows_around_two_points_far_apart() -> None:
+    """Most pairs are of one point, and the width is theirs."""
+    X = cloud(300)
+    far = X + np.where(np.arange(300) % 12, 1e8, -1e8)[:, None]
+    squares = ((far[:, None] - far[None]) ** 2).sum(axis=2)[np.triu_indices(300, 1)]
+    np.testing.assert_allclose(median_gamma(read_only(far)), 1.0 / (2.0 * np.median(squares)), rtol=1e-6)

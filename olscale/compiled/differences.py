@@ -1,0 +1,148 @@
+"""Distances of rows and support vectors as sums of differences, where products would leave nothing but rounding.
+
+``|x|^2 + |s|^2 - 2 x.s`` has the rounding of its terms: where a feature is 1e8 in all rows, and
+they differ by 1, no digit of a distance is right. What counts is how far rounding moves
+``gamma |x - s|^2``. It does so only for a row with a large ``gamma |x|^2``, and only for vectors
+near to it: the kernel values of the others are 0 in any case. So one comparison per row tells which
+rows need a closer look, and the kernel values of all other rows keep their bits.
+
+The sum goes through the features of the row, then through those that the vector alone has, both
+ascending: it depends neither on where features have their places nor on which zeros are stored.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.elementary import LEAST, exponential
+from olscale.compiled.intrinsics import lowest_bit
+from olscale.compiled.simd.features import gaussian_values
+from olscale.compiled.support_vectors import WIDTH
+
+LONG = 2.0**32
+"""Size of a row, times gamma, up to which products will do: the rounding is a millionth of a kernel value then."""
+
+_ROUNDING = 2.0**-40
+"""Rounding of a distance that is made of products, as a share of the two sizes: a generous bound."""
+
+
+@inlined
+def is_long(gamma: float, size: float) -> bool:
+    """Tell whether distances of a row of that size are to be checked."""
+    return gamma * size > LONG
+
+
+@inlined
+def long_places(support: Any, gamma: float, X: Any, i: int, size: float, at: Any, value: Any) -> int:
+    """Return `all_places` of a long row; of others nothing is asked."""
+    entries: int = all_places(support, X, i, at, value) if is_long(gamma, size) else 0
+    return entries
+
+
+@compiled
+def all_places(support: Any, X: Any, i: int, at: Any, value: Any) -> int:
+    """Set `at` and `value` to the places and values of row `i`; return how many there are.
+
+    Unlike `find_places` it has the features that no vector has, too: their place is -1.
+    """
+    entries = 0
+    for p in range(X.indptr[i], X.indptr[i + 1]):
+        if X.data[p] != 0.0:
+            at[entries] = support.place[X.indices[p]]
+            value[entries] = X.data[p]
+            entries += 1
+    return entries
+
+
+@compiled
+def mend_distances(
+    support: Any, gamma: float, absolute: bool, at: Any, value: Any, entries: int, size: float, k: Any
+) -> None:
+    """Sum those of the distances `k` by differences that are lost in rounding and may have a kernel value above 0.
+
+    Parameters
+    ----------
+    support : SupportVectors
+    gamma : float
+        Width of the kernel.
+    absolute : bool
+        Whether distances are sums of absolute differences, not of their squares.
+    at, value : array
+        Places and values of a row, of so many `entries` (`all_places`), or of a vector (`vector_places`).
+    size : float
+        Size of the row.
+    k : float64 array of shape (slots,)
+        Distances made of products and sizes.
+    """
+    inside = np.zeros(support.held.shape[1], np.uint64)
+    for n in range(entries):
+        if at[n] >= 0:
+            inside[at[n] // 64] |= np.uint64(1) << np.uint64(at[n] % 64)
+    for s in range(support.counts[0]):
+        rounding = _ROUNDING * (size + support.sizes[s])
+        if -gamma * (k[s] - rounding) > LEAST:
+            k[s] = _difference(support, s, absolute, at, value, entries, inside)
+
+
+@inlined
+def _part(difference: float, absolute: bool) -> float:
+    return abs(difference) if absolute else difference * difference
+
+
+@compiled
+def _difference(support: Any, slot: int, absolute: bool, at: Any, value: Any, entries: int, inside: Any) -> float:
+    """Return the distance of a row, whose places are those `inside`, from a vector."""
+    values, column, total = support.values[slot // WIDTH], slot % WIDTH, 0.0
+    for n in range(entries):
+        other = values[at[n], column] if at[n] >= 0 else 0.0
+        total += _part(value[n] - other, absolute)
+    rest = 0
+    for word in range(inside.shape[0]):
+        bits = support.held[slot, word] & ~inside[word]
+        while bits != 0:
+            bits &= bits - np.uint64(1)
+            rest += 1
+    if rest > 0:
+        total += _rest(support, slot, absolute, inside, rest)
+    return total
+
+
+@compiled
+def _rest(support: Any, slot: int, absolute: bool, inside: Any, count: int) -> float:
+    """Return the part of a distance at so many features that the vector has and the row lacks."""
+    values, column = support.values[slot // WIDTH], slot % WIDTH
+    features, numbers, found = np.empty(count, np.int32), np.empty(count), 0
+    for word in range(inside.shape[0]):
+        bits = support.held[slot, word] & ~inside[word]
+        while bits != 0:
+            place = 64 * word + lowest_bit(bits)
+            bits &= bits - np.uint64(1)
+            features[found] = support.feature[place]
+            numbers[found] = values[place, column]
+            found += 1
+    total = 0.0
+    for n in np.argsort(features):
+        total += _part(numbers[n], absolute)
+    return total
+
+
+@compiled
+def _gaussian_long(support: Any, gamma: float, at: Any, value: Any, entries: int, size: float, k: Any) -> None:
+    for s in range(support.counts[0]):
+        k[s] = size + support.sizes[s] - 2.0 * k[s]
+    mend_distances(support, gamma, False, at, value, entries, size, k)
+    for s in range(support.counts[0]):
+        k[s] = exponential(-gamma * max(0.0, k[s]))
+
+
+@inlined
+def gaussian_row(support: Any, gamma: float, at: Any, value: Any, entries: int, size: float, k: Any) -> None:
+    """Make Gaussian kernel values of the products `k` of a row of squared norm `size`.
+
+    Its places and values are looked at only if it is long, as in `mend_distances`.
+    """
+    if is_long(gamma, size):
+        _gaussian_long(support, gamma, at, value, entries, size, k)
+    else:
+        gaussian_values(support.counts[0], gamma, size, support.sizes, k)

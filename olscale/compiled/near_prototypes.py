@@ -1,0 +1,178 @@
+"""The prototype nearest to a row, also where products leave nothing of the distances but rounding.
+
+Where a feature is 1e8 in all rows, and they differ by 1, ``|x|^2 + |s|^2/n^2 - (2/n) x.s`` has no right
+digit. So where the least distance is tiny beside ``|x|^2``, and there are several such prototypes,
+their distances are summed by differences. Another prototype is taken only if it is nearer by more
+than what rounding does to means of equal rows: rows that are copies of each other keep theirs. Where
+rows differ, but from all prototypes by less than that, there is no telling which is nearest.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from olscale.compiled.csr import Rows
+from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.prototypes import Array, Prototypes
+from olscale.compiled.row_layout import by_layout
+from olscale.compiled.simd.lowest import lowest
+
+PRESENT, ABSENT, RELATIVE = range(3)
+"""Differences at the features that a row has, at those it lacks, and the first as parts of its values."""
+
+NONE = -1
+"""In place of a prototype: rounding hides which is nearest."""
+
+_LOST = 2.0**-8
+"""Share of `Prototypes.close` below which a distance of rows of length 1 has no digit left."""
+
+_ALIKE = 2.0**-20
+"""Square of a relative difference up to which a value may be a copy of another."""
+
+
+@inlined
+def nearest(prototypes: Prototypes, X: Any, i: int, square: float) -> int:
+    """Return the prototype nearest to the measured row `i`, of squared norm `square`, or `NONE`.
+
+    Of equals it is the first.
+    """
+    place, least = lowest(prototypes.offsets, prototypes.slopes, prototypes.products)
+    if square + least < prototypes.close * square:
+        place = _nearest_by_differences(prototypes, X, i, square, place)
+    return int(place)
+
+
+@inlined
+def _product_distance(prototypes: Prototypes, square: float, p: int) -> float:
+    from_origin = prototypes.offsets[p] - prototypes.slopes[p] * prototypes.products[p]
+    return float(square + from_origin)
+
+
+@compiled
+def _nearest_by_differences(prototypes: Prototypes, X: Any, i: int, square: float, place: int) -> int:
+    """Return the nearest of the prototypes that are too near for products to tell."""
+    least = max(0.0, _product_distance(prototypes, square, place))
+    far = least + prototypes.close * square
+    candidates = np.empty(prototypes.counts.shape[0], np.int64)
+    count, existing = 0, 0
+    for p in range(prototypes.counts.shape[0]):
+        existing += prototypes.offsets[p] < np.inf
+        if _product_distance(prototypes, square, p) <= far:
+            candidates[count] = p
+            count += 1
+    if count < 2:
+        return place
+    distances = np.zeros(count)
+    add_differences(X, i, prototypes, candidates[:count], 1.0, PRESENT, distances)
+    # Copies of the row are as near as can be, and features that it lacks may be millions.
+    if distances.max() <= prototypes.same * square:
+        distances[:] = 0.0
+        add_differences(X, i, prototypes, candidates[:count], 1.0, RELATIVE, distances)
+        is_hidden = count == existing and distances.min() > _ALIKE
+        return NONE if is_hidden else place
+    add_differences(X, i, prototypes, candidates[:count], 1.0, ABSENT, distances)
+    best, chosen = 0, 0
+    for n in range(count):
+        if distances[n] < distances[best]:
+            best = n
+        if candidates[n] == place:
+            chosen = n
+    if distances[chosen] - distances[best] <= prototypes.same * square:
+        return place
+    return int(candidates[best])
+
+
+@inlined
+def are_blurred(prototypes: Prototypes, X: Any, i: int, scale: float, existing: int) -> bool:
+    """Tell whether row `i`, of length 1 by `scale`, differs from all prototypes, but by rounding only.
+
+    `nearest_few` has set the distances.
+    """
+    if existing < 2 or prototypes.distances[:existing].max() >= prototypes.close:
+        return False
+    return bool(_all_differ_little(prototypes, X, i, scale, existing))
+
+
+@compiled
+def _all_differ_little(prototypes: Prototypes, X: Any, i: int, scale: float, existing: int) -> bool:
+    candidates, distances = np.arange(existing), np.zeros(existing)
+    add_differences(X, i, prototypes, candidates, scale, RELATIVE, distances)
+    if distances.min() <= _ALIKE:
+        return False
+    distances[:] = 0.0
+    add_differences(X, i, prototypes, candidates, scale, PRESENT, distances)
+    add_differences(X, i, prototypes, candidates, scale, ABSENT, distances)
+    return bool(distances.max() < _LOST * prototypes.close)
+
+
+@by_layout
+def add_differences(
+    X: Rows,
+    i: int,
+    prototypes: Prototypes,
+    candidates: Any,
+    scale: float,
+    kind: int,
+    distances: Array,
+) -> Any:
+    """Add the squared differences of row `i`, times `scale`, and each candidate.
+
+    Which differences is said by `kind`. The row is taken in the precision of the sums.
+    """
+    number: Any = prototypes[0].dtype
+
+    @inlined
+    def add_feature(prototypes, j, value, candidates, kind, distances):
+        for n in range(candidates.shape[0]):
+            p = candidates[n]
+            rows = max(1.0, prototypes.counts[p])
+            difference = value - prototypes.sums[j, p] / rows
+            if kind == RELATIVE:
+                difference /= value
+            distances[n] += difference * difference
+
+    add: Any = add_feature
+
+    def dense(X, i, prototypes, candidates, scale, kind, distances):
+        row = prototypes.rows[i & 1]
+        for j in range(prototypes.sums.shape[0]):
+            if (row[j] != 0.0) == (kind != ABSENT):
+                add(prototypes, j, scale * np.float64(row[j]), candidates, kind, distances)
+
+    def csr(X, i, prototypes, candidates, scale, kind, distances):
+        start, stop = X.indptr[i], X.indptr[i + 1]
+        if kind != ABSENT:
+            for p in range(start, stop):
+                value = number(X.data[p])
+                if value != 0.0:
+                    add(prototypes, X.indices[p], scale * np.float64(value), candidates, kind, distances)
+        else:
+            p = start
+            for j in range(prototypes.sums.shape[0]):
+                value = number(0.0)
+                if p < stop and X.indices[p] == j:
+                    value = number(X.data[p])
+                    p += 1
+                if value == 0.0:
+                    add(prototypes, j, 0.0, candidates, kind, distances)
+
+    return dense, csr
+
+
+def why_hidden(means: Array, x: Array, share: float) -> str:
+    """Return that rounding hides the distances of `x` from all `means`, or nothing if it does not.
+
+    They are hidden below `share` of the squared norm of `x`.
+    """
+    squares = np.sum((means - x) ** 2, axis=1)
+    if len(means) < 2 or squares.max() > share * float(np.sum(x * x)):
+        return ""
+    return (
+        "rows differ by so small a part of their length that their distances are rounding; take large "
+        "offsets off the features, for example with the transform standardize or running-standardize"
+    )
+
+
+def lost_share(close: float) -> float:
+    """Return the share of the squared norm that a distance of rows of length 1 loses."""
+    return _LOST * close

@@ -1,0 +1,14 @@
+"""Learners that know why a row which can be used has no score."""
+
+from abc import abstractmethod
+
+from olscale.compiled.csr import Rows
+from olscale.learners.contract.capability import Capability
+
+
+class ExplainsNoScore(Capability):
+    """A learner whose scores are NaN for a reason of its own, which the run that ends there gives."""
+
+    @abstractmethod
+    def why_no_score(self, row: Rows) -> str:
+        """Return why the only row of `row` has no score, or an empty text if nothing is known."""
