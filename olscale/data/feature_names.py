@@ -11,11 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isnan
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from olscale.compiled.csr import CSR, Rows, entries_of
-from olscale.data.manifest import Manifest, TableEntry
 from olscale.data.transforms.base import Transform
+
+if TYPE_CHECKING:
+    from olscale.data.manifest import Manifest, TableEntry
 
 NamedRow = dict[Any, Any]
 

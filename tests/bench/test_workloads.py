@@ -145,7 +145,10 @@ def test_url_like_archive_is_as_the_published_one_and_holds_the_same_rows(
         names = tar.getnames()
     assert names[0] == "url_svmlight/FeatureTypes"
     assert names[1:5] == [f"url_svmlight/Day{day}.svm" for day in (0, 1, 10, 11)]
-    dataset = ingest(file, tmp_path / "url", segments="files")
+    notes: list[str] = []
+    dataset = ingest(file, tmp_path / "url", segments="files", note=notes.append)
+    assert len(notes) == 1
+    assert notes[0].endswith("passed over as no data: url_svmlight/FeatureTypes")
     assert [name for name, _ in dataset.segments()] == [f"Day{day}" for day in range(12)]
     pairs = zip(dataset.chunks(), url_like.chunks(rows, columns=columns, day_rows=url_like.DAY_ROWS), strict=True)
     for got, expected in pairs:

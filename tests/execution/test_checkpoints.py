@@ -159,10 +159,10 @@ def test_a_failed_run_stays_failed(shelf: Path, monkeypatch: pytest.MonkeyPatch)
     (pack,) = packs(shelf / "dense", {"name": "pa"}, {"name": "pa1", "params": {"C": [0.5, 1.0]}})
     see = RunState.see
 
-    def breaks(self: RunState, chunk: Any, scores: Any, seconds: float, *rows: Any) -> None:
+    def breaks(self: RunState, chunk: Any, scored: Any, seconds: float) -> None:
         if self.run.params.get("C") == 0.5 and self.position == 128:
-            scores = scores * np.nan
-        see(self, chunk, scores, seconds, *rows)
+            scored = scored._replace(scores=scored.scores * np.nan)
+        see(self, chunk, scored, seconds)
 
     monkeypatch.setattr(RunState, "see", breaks)
     expected = through(GroupPass(pack)).finish()

@@ -46,8 +46,10 @@ def _plain(path: Path, format: str, options: ReadOptions) -> Iterator[Any]:
                 yield target.tobytes() if isinstance(target, np.ndarray) else target
             yield batch.feature_names, batch.label, batch.columns
             missing = table.missing
-            if missing is not None:
-                yield [array.tolist() for array in missing] if isinstance(missing, CSR) else missing.tolist()
+            if isinstance(missing, CSR):
+                yield [array.tolist() for array in missing]
+            else:
+                yield None if missing is None else missing.tolist()
         yield table.columns
     except OlscaleError as error:
         yield type(error), str(error)

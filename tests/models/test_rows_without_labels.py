@@ -291,8 +291,10 @@ def test_svmlight_text_gives_the_same_rows_whatever_its_labels(tmp_path: Path, l
 
 def test_several_labels_of_a_row_are_refused_by_ingest(tmp_path: Path) -> None:
     (tmp_path / "rows.svm").write_text("1,0 1:1\n")
-    with pytest.raises(FormatError, match="line 1: the label is '1,0', which are several, expected one number"):
+    with pytest.raises(FormatError, match="is SVMlight text of several labels a row"):
         ingest(tmp_path / "rows.svm", tmp_path / "d")
+    with pytest.raises(FormatError, match="line 1: the label is '1,0', which are several, expected one number"):
+        ingest(tmp_path / "rows.svm", tmp_path / "d", format="svmlight")
 
 
 def test_columns_that_were_dropped_are_dropped_again_and_may_be_kept(tmp_path: Path) -> None:

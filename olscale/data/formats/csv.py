@@ -205,7 +205,7 @@ def _batches(
     columns, empty, first = _columns(
         text, names if header else [], body, options, beside=beside, commas=delimiter != ","
     )
-    notes += single_quote_notes(source, columns.names, [row for _, row in body])
+    notes += single_quote_notes(source, columns.names[: columns.width], [row for _, row in body])
     columns.delimiter = delimiter
     columns.header = header
     columns.quoting = options.quoting

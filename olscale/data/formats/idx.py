@@ -54,7 +54,7 @@ class IdxFormat:
                     source, f"holds an array of shape {shape}, expected rows of features; name the images"
                 )
             if labels is not None and shape[0] != len(labels):
-                problem = f"its file of labels holds {len(labels)}"
+                problem = f"its file of labels holds {len(labels)} labels"
                 raise FormatError(source, f"holds {shape[0]} rows but {problem}")
             if not math.prod(shape):
                 raise FormatError(source, f"holds an array of shape {shape}, so no rows of features")

@@ -89,7 +89,7 @@ def test_what_is_no_archive_of_data_is_refused_by_name(tmp_path: Path) -> None:
     sheet.rename(tmp_path / "sheet.xlsx")
     zip_of(tmp_path / "sheet.zip", {"[Content_Types].xml": b"<x/>"})
     for name, said in (
-        ("sheet.xlsx", "is a zip archive or a spreadsheet"),
+        ("sheet.xlsx", "is a spreadsheet or document of an office program; save it as CSV"),
         ("sheet.zip", "is a spreadsheet, which is not read; save it as CSV"),
         (nested.name, r"holds no data files, as \.svm or \.csv \(it has sheet\.xlsx\)"),
     ):
