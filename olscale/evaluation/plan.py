@@ -15,7 +15,7 @@ from olscale.data.shuffle.in_memory import most_bytes
 from olscale.data.stream import delay_position
 from olscale.data.transforms.pipeline import make_transform, size_after
 from olscale.data.transforms.revision import transforms_version
-from olscale.errors import ExperimentError
+from olscale.errors import ExperimentError, ParameterError
 from olscale.evaluation.dataset_fit import check_classes, check_learner, check_targets
 from olscale.evaluation.enough_rows import check_enough_rows
 from olscale.evaluation.experiment import Experiment
@@ -266,7 +266,7 @@ class _Builder:
 
         of_rows = transforms_ahead(source.transforms)
         of_learners = [
-            learner_ahead(name, given, bool(ask(name, "looks_ahead", partial(looks_ahead, learner))))
+            learner_ahead(name, given, _is_shown_rows(name, learner))
             for (name, learner), given in zip(learners, params, strict=True)
         ]
 
@@ -293,6 +293,14 @@ class _Builder:
                     if protocol.keep_model:
                         self.kept.add(run.id)
         return added
+
+
+def _is_shown_rows(name: str, learner: Learner) -> bool:
+    """Return whether a learner asks for rows ahead; one that fails to say so ends its own runs by that, not the plan."""
+    try:
+        return bool(ask(name, "looks_ahead", partial(looks_ahead, learner)))
+    except ParameterError:
+        return False
 
 
 def _cost(name: str, learner: Learner, size: tuple[int, int, float], rows: int, held_out: int) -> tuple[float, float]:

@@ -15,7 +15,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "models.md"
 def test_the_page_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     text = PAGE.read_text(encoding="utf-8")
-    table, use = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
+    table, use, search = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
     exec(compile(table, str(PAGE), "exec"), {})
     printed, best = {}, ""
     for line in re.findall(r"^\$ olscale (.*)", text, re.M):
@@ -30,6 +30,8 @@ def test_the_page_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     tested = printed["predict visits.olm visits --labels --out tested.csv"].stderr
     assert f"200 rows, error {error} %" in tested
     assert len(Path("predictions.csv").read_text().splitlines()) == 101
-    exec(compile(use, str(PAGE), "exec"), {})
+    names: dict[str, object] = {}
+    exec(compile(use, str(PAGE), "exec"), names)
+    exec(compile(search, str(PAGE), "exec"), names)
     assert "['yes' 'no']" in capsys.readouterr().out
     assert Path("later.olm").exists()

@@ -80,14 +80,17 @@ class TextDialect:
 
     @property
     def has_loop(self) -> bool:
+        """Whether a compiled loop reads it."""
         return self.decimal != self.delimiter
 
     def loop(self) -> Callable[..., tuple[int, int, int, int, bool]]:
+        """Return the loop over such rows."""
         from olscale.data.formats._table_loop import parse_rows
 
         return parse_rows
 
     def form(self, quoted: NDArray[np.int64]) -> tuple[Any, ...]:
+        """Return what the loop takes before the kinds of the columns."""
         quote = -1 if self.quote is None else ord(self.quote)
         return ord(self.delimiter), quote, ord(self.decimal), self.escaped, *self._word_bytes(), quoted
 

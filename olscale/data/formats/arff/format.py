@@ -66,11 +66,13 @@ class ArffDialect:
     numbers = ()
 
     def loop(self) -> Callable[..., tuple[int, int, int, int, bool]]:
+        """Return the loop over such rows."""
         from olscale.data.formats.arff._dense_loop import parse_rows
 
         return parse_rows
 
     def form(self, quoted: NDArray[np.int64]) -> tuple[Any, ...]:
+        """Return what the loop takes before the kinds of the columns."""
         return ()
 
 
