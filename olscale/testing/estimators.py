@@ -128,7 +128,7 @@ def _mapped(model: Any, folder: Path) -> Any:
     for number, (name, array) in enumerate(model.state_.items()):
         file = folder / f"{number}.npy"
         np.save(file, array)
-        mapped.state_[name] = np.load(file, mmap_mode="r")
+        mapped.state_[name] = np.load(file, mmap_mode="r", allow_pickle=False)
     return mapped
 
 
