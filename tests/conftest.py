@@ -53,6 +53,16 @@ def file_leaves_nothing_behind(request: pytest.FixtureRequest) -> Iterator[None]
 
 
 @pytest.fixture(autouse=True)
+def loops_compile_no_strings() -> Iterator[None]:
+    """Fail a test in which a loop of olscale makes numba compile functions of strings, which takes 2 s."""
+    from tests.compiled_texts import watch
+
+    watch.loops.clear()
+    yield
+    assert not watch.loops, "copy numbers by a loop (olscale.compiled.copies), not by an assignment to a slice"
+
+
+@pytest.fixture(autouse=True)
 def test_leaves_nothing_behind(request: pytest.FixtureRequest, file_leaves_nothing_behind: None) -> Iterator[None]:
     """Fail a test that changes what other tests find: they pass in any order."""
     with unchanged(request.node.nodeid, but=("file systems",) if "bucket" in request.fixturenames else ()):

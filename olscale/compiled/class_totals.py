@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from olscale.compiled.copies import add_numbers
 from olscale.compiled.decorator import compiled
 
 _BLOCK = 512
@@ -90,4 +91,4 @@ def _count(y: Any, predicted: Any, met: Any, totals: Any) -> None:
             totals[0, k] += hits
             met[k] = true
             totals[2, k] += said
-    totals[1] += met
+    add_numbers(met, totals[1])

@@ -18,6 +18,11 @@ def add_line(W: Any, k: int, a: float, j: int) -> None:
     raise TypeError("for compiled loops only")
 
 
+def copy_line(V: Any, W: Any, k: int) -> None:
+    """Set the weights of feature `k` to those in `V`."""
+    raise TypeError("for compiled loops only")
+
+
 def divide_line(W: Any, k: int, a: float) -> None:
     """Divide the weights of feature `k` by `a`."""
     raise TypeError("for compiled loops only")
@@ -43,6 +48,15 @@ def _add_line_one(W: Any, k: int, a: float, j: int) -> None:
 def _add_line_many(W: Any, k: int, a: float, j: int) -> None:
     for c in range(W.shape[1]):
         W[k, c] += a * W[j, c]
+
+
+def _copy_line_one(V: Any, W: Any, k: int) -> None:
+    W[k] = V[k]
+
+
+def _copy_line_many(V: Any, W: Any, k: int) -> None:
+    for c in range(W.shape[1]):
+        W[k, c] = V[k, c]
 
 
 def _divide_line_one(W: Any, k: int, a: float) -> None:
@@ -71,6 +85,11 @@ def _choose_target(y: types.Type, i: Any, c: Any) -> Any:
 @overload(add_line, strict=False, jit_options=INLINED)
 def _choose_line(W: types.Type, k: Any, a: Any, j: Any) -> Any:
     return _add_line_one if W.ndim == 1 else _add_line_many
+
+
+@overload(copy_line, strict=False, jit_options=INLINED)
+def _choose_copy(V: types.Type, W: types.Type, k: Any) -> Any:
+    return _copy_line_one if W.ndim == 1 else _copy_line_many
 
 
 @overload(divide_line, strict=False, jit_options=INLINED)

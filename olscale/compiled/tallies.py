@@ -8,6 +8,7 @@ and are copied to the rows of `found` after so many rows as `marks` has.
 from math import nan, sqrt
 from typing import Any
 
+from olscale.compiled.copies import copy_numbers
 from olscale.compiled.decorator import compiled
 
 ABSOLUTE, SQUARED, MEAN, SPREAD, DULL_ABSOLUTE, DULL_SQUARED, BEYOND = range(1, 8)
@@ -96,7 +97,7 @@ def count_classes(
             before = code
         if mark < marks.shape[0] and marks[mark] == i + 1:
             sums[0], sums[1], sums[2] = rows, hits_of_most, hits_of_before
-            found[mark] = sums
+            copy_numbers(sums, found[mark], sums.shape[0])
             mark += 1
     sums[0], sums[1], sums[2] = rows, hits_of_most, hits_of_before
     if not given:
@@ -145,7 +146,7 @@ def add_residuals(
         sums[DULL_SQUARED] += dull_error * dull_error
         sums[BEYOND] += max(0.0, abs(error) - epsilon)
         if mark < marks.shape[0] and marks[mark] == i + 1:
-            found[mark] = sums
+            copy_numbers(sums, found[mark], sums.shape[0])
             mark += 1
 
 

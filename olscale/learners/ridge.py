@@ -5,9 +5,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.compiled.copies import copy_numbers
 from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled
-from olscale.compiled.many_targets import add_line, divide_line, target_of
+from olscale.compiled.many_targets import add_line, copy_line, divide_line, target_of
 from olscale.compiled.row_layout import by_layout
 from olscale.compiled.rows import add_row, row_scores
 from olscale.errors import DivergedError
@@ -48,9 +49,9 @@ def solve(A: Any, b: Any, lam: float, by_size: bool, rows: float, U: Any, w: Any
     D is `lam` on the diagonal or, `by_size`, `lam` times the mean square of each feature. Each column of `b` is one of `w`.
     """
     columns = A.shape[0]
-    U[:] = A
-    w[:] = b
     for j in range(columns):
+        copy_numbers(A[j], U[j], columns)
+        copy_line(b, w, j)
         U[j, j] += lam * A[j, j] / rows if by_size and A[j, j] > 0.0 else lam
     for j in range(columns):
         u, pivot = U[j], U[j, j]
@@ -94,7 +95,7 @@ def _pass(
             return i
         solved = True
         square = row_scores(X, i, w, f)
-        scores[i] = f
+        copy_numbers(f, scores[i], outputs)
         if not (low <= square <= high) and unusable(X, i, square, low, high):
             if learning:
                 scores[i:] = np.nan

@@ -13,6 +13,7 @@ than its number, and where it begins.
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.compiled.copies import copy_numbers
 from olscale.compiled.decorator import compiled
 from olscale.compiled.eight_bytes import byte_at, word_at
 from olscale.compiled.number import HARD, NOT_A_NUMBER, number_at
@@ -208,8 +209,8 @@ def _sort(
                     spare_indices[i] = indices[right]
                     spare_data[i] = data[right]
                     right += 1
-            indices[begin:end] = spare_indices[: end - begin]
-            data[begin:end] = spare_data[: end - begin]
+            copy_numbers(spare_indices, indices[begin:], end - begin)
+            copy_numbers(spare_data, data[begin:], end - begin)
         width *= 2
 
 

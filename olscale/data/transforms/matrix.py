@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.compiled.copies import copy_numbers
 from olscale.compiled.csr import CSR
 from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.intrinsics import borrowed
@@ -169,7 +170,7 @@ def _list_entries(key: Any, gaps: Any, scratch: Any, ends: Any, listed: Any) -> 
     for feature in range(ends.shape[0]):
         count = _entries(feature, key, gaps, scratch)
         if total + count <= listed.shape[0]:
-            listed[total : total + count] = scratch[:count]
+            copy_numbers(scratch, listed[total:], count)
         total += count
         ends[feature] = total
     return total
