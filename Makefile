@@ -3,6 +3,8 @@
 # make test-fast    unit tests without clusters, in about a minute once machine code is cached
 # make lint         what CI checks beside the tests
 # make notebooks    run the notebooks
+# make wheel        the wheel for every machine
+# make wheel-with-machine-code   the wheel for this Python on x86-64, with the machine code of all learners, in ten minutes
 # make screenshots  make the pictures of the documentation; needs Chromium
 # make grand        every learner on every data set, for hours, and the tables of docs/grand-comparison.md; it goes on where it stopped
 # make clean        remove everything that the targets above made
@@ -15,7 +17,7 @@ OUT := quickstart
 STORE := $(OUT)/store
 
 .DELETE_ON_ERROR:
-.PHONY: quickstart test test-fast lint notebooks screenshots grand grand-page clean
+.PHONY: quickstart test test-fast lint notebooks wheel wheel-with-machine-code screenshots grand grand-page clean
 
 quickstart: .venv/installed $(OUT)/digits/manifest.json $(OUT)/breast_cancer/manifest.json $(OUT)/rotating-xor/manifest.json
 	@$(BIN)/olscale evaluate pipelines/quickstart.toml --workers 2 --store $(STORE)
@@ -54,6 +56,16 @@ lint: .venv/dev
 
 notebooks: .venv/notebooks
 	$(BIN)/jupyter-execute notebooks/*.ipynb
+
+WHEEL := $(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+
+wheel: .venv/dev
+	rm -rf olscale/machine_code
+	$(WHEEL)
+
+wheel-with-machine-code: .venv/dev
+	$(BIN)/olscale warm --for-wheel
+	$(WHEEL)
 
 screenshots: .venv/dev
 	$(BIN)/python -m docs.screenshots

@@ -39,6 +39,7 @@ COMMANDS = {
     "store": ("olscale.cli.store", "Remove runs from a metrics store."),
     "jobs": ("olscale.cli.jobs", "Run what a job file asks for every night, and tell of changes."),
     "bench": ("olscale.cli.bench", "Run speed benchmarks, as ratios against peers."),
+    "warm": ("olscale.cli.warm", "Compile the loops of learners ahead of time."),
     "doctor": ("olscale.cli.doctor", "Look whether olscale can work here, and say what to do where it cannot."),
 }
 """Name of a command -> the module that has a click command of that name, and its line in ``olscale --help``."""

@@ -14,7 +14,9 @@ from numba.extending import register_jitable
 
 from olscale.compiled.inlining import InlinedCompiler
 from olscale.compiled.machine_code import begin_machine_code, end_machine_code, tell_it_is_made
-from olscale.system.source_digest import package_digest
+from olscale.compiled.private_cache import say_it_is_private, use_private_cache
+from olscale.compiled.shipped_code import shipped_file, shipped_key
+from olscale.system.source_digest import STAMPED, package_digest
 from olscale.system.user_source import source_digest
 
 P = ParamSpec("P")
@@ -23,7 +25,7 @@ R = TypeVar("R")
 
 # numba's cache watches only the file that a compiled loop stands in, while ours inline primitives and update rules of other
 # files. Stale machine code after an edit there would be a wrong result, so every compiled loop is stamped with all sources.
-_STAMP = package_digest("compiled", "data", "learners", "bench")
+_STAMP = package_digest(*STAMPED)
 
 
 NO_C_ENTRY = {"no_cfunc_wrapper": True}
@@ -39,7 +41,8 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
     Bits are fixed: no fastmath, no threads, sums in the order they are written.
     """
     dispatcher: Any = numba.njit(nogil=True, **NO_C_ENTRY)(function)
-    dispatcher._cache = _Cache(function)
+    with suppress(OSError):  # without any folder that can be written to, each process compiles for itself
+        dispatcher._cache = _Cache(function)
     return dispatcher  # type: ignore[no-any-return]
 
 
@@ -47,7 +50,11 @@ class _Cache(FunctionCache):  # type: ignore[misc]
     """numba's cache of the machine code of a function."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__(function)
+        try:
+            super().__init__(function)
+        except RuntimeError:  # numba has no place for it
+            use_private_cache()
+            super().__init__(function)
         file, self._ours = self._cache_file, is_ours(function.__module__)
         if self._ours:
             file._source_stamp = stamp = _STAMP
@@ -57,6 +64,9 @@ class _Cache(FunctionCache):  # type: ignore[misc]
             file._source_stamp = (stamp, file._source_stamp)
         # numba compares versions before it unpickles an index, whose signatures name classes that an edit may have renamed.
         file._version = f"{file._version} {stamp}"
+        self._shipped = None
+        if self._ours:
+            self._shipped = shipped_file(function, self._impl.filename_base, file._version, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return what the cache has for a signature, None if it has nothing.
@@ -66,18 +76,43 @@ class _Cache(FunctionCache):  # type: ignore[misc]
         """
         begin_machine_code()
         try:
-            if not self._ours:
-                return super().load_overload(sig, target_context)
-            rtsys.initialize(target_context)
-            with self._guard_against_spurious_io_errors():
-                return self._load_overload(sig, target_context)
+            if self._ours:
+                rtsys.initialize(target_context)
+            else:
+                target_context.refresh()
+            key = self._index_key(sig, target_context.codegen())
+            code = self._read(self._cache_file, key, target_context)
+            if code is None and self._shipped is not None:
+                code = self._read(self._shipped, shipped_key(key), target_context)
+            return code
         finally:
             end_machine_code()
 
+    def _read(self, file: Any, key: Any, target_context: Any) -> Any:
+        """Return what a file has for a key. One that a power cut or a full disk has left cut or empty has nothing."""
+        try:
+            data = file.load(key)
+            return None if data is None else self._impl.rebuild(target_context, data)
+        except Exception:
+            return None
+
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep the machine code for later processes, where there is room for it: a full disk ends nothing else."""
-        with suppress(OSError):
+        say_it_is_private()
+        try:
             super().save_overload(sig, data)
+        except OSError:
+            return
+        except Exception:
+            # The index that it would be added to is damaged: another one is begun.
+            with suppress(OSError):
+                self._cache_file.flush()
+                super().save_overload(sig, data)
+
+
+def machine_code_folder(loop: Any) -> str:
+    """Return the folder in which the machine code of a compiled loop is kept; empty where it is nowhere."""
+    return str(loop._cache.cache_path or "")
 
 
 _SELDOM = (20_000, 50, 1_000)

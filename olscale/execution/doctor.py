@@ -17,7 +17,10 @@ from time import perf_counter
 import numpy as np
 
 from olscale import __version__
+from olscale.compiled.class_totals import add_class_totals
 from olscale.compiled.csr import to_csr
+from olscale.compiled.decorator import machine_code_folder
+from olscale.compiled.shipped_code import shipped_folder
 from olscale.data.catalogue.fetch import HOME, MIRROR, data_home
 from olscale.data.shuffle.spill_file import scratch_folder
 from olscale.errors import ExecutionError, OlscaleError
@@ -138,7 +141,8 @@ def _machine_code() -> str:
             f"compiled pa1 made {found[0]} and {found[1]} mistakes on dense and sparse rows, expected {mistakes}; "
             "make the machine code anew (NUMBA_CACHE_DIR names another folder for it) and report this if it stays"
         )
-    return f"right on dense and sparse rows, in {perf_counter() - start:.1f} s"
+    kept = "shipped with the package" if shipped_folder() else f"kept in {machine_code_folder(add_class_totals)}"
+    return f"right on dense and sparse rows, in {perf_counter() - start:.1f} s; {kept}"
 
 
 def _workers() -> str:

@@ -7,6 +7,9 @@ from pathlib import Path
 
 _PACKAGE = Path(__file__).parents[1]
 
+STAMPED = ("compiled", "data", "learners", "bench")
+"""Folders of the package whose sources machine code is made from."""
+
 
 def text_digest(texts: Iterable[tuple[str, bytes]]) -> str:
     """Return the SHA-256 of named texts, in hexadecimal digits.

@@ -1,0 +1,27 @@
+"""``olscale warm``."""
+
+from __future__ import annotations
+
+import click
+
+from olscale.cli.say import say
+
+
+@click.command()
+@click.argument("learners", metavar="[LEARNER]...", nargs=-1)
+@click.option(
+    "--for-wheel", is_flag=True, help="Make the machine code that a wheel ships, for all processors of its level."
+)
+def warm(learners: tuple[str, ...], for_wheel: bool) -> None:
+    """Compile the loops of LEARNERs (default: all) ahead of time.
+
+    For images and for the nodes of a cluster: a first evaluation then compiles nothing. The machine code goes to numba's
+    cache; NUMBA_CACHE_DIR names another folder for it.
+    """
+    from olscale.execution import warm as machine_code
+
+    if for_wheel:
+        files = machine_code.ship(learners)
+        say(f"machine code for {machine_code.LEVEL} in {machine_code.FOLDER}: {files} files")
+    else:
+        say(f"machine code is ready for {', '.join(machine_code.warm(learners))}")

@@ -1,0 +1,105 @@
+"""Make the machine code of learners ahead of time: for images, for nodes of a cluster, and for wheels.
+
+Each learner is evaluated on a few generated rows: of two and three classes or of targets, dense and
+sparse, in time order and permuted. What that compiles is what a first evaluation would compile.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from numba.core.caching import UserProvidedCacheLocator
+from sklearn.datasets import dump_svmlight_file
+
+from olscale.compiled.shipped_code import FOLDER, LEVEL, PACKAGE, STAMP_FILE
+from olscale.data.ingest.ingest import ingest
+from olscale.errors import ExecutionError
+from olscale.evaluation.experiment import parse_experiment
+from olscale.execution.evaluate import evaluate
+from olscale.learners.registry import LEARNERS, learner_class
+from olscale.system.source_digest import STAMPED, package_digest
+from olscale.task import Task
+
+_ROWS = 80
+_COLUMNS = 5
+
+_CLASSES: dict[Task, tuple[int, ...]] = {"classification": (2, 3), "regression": (0,), "novelty": (2,)}
+
+
+def warm(learners: Sequence[str] = ()) -> list[str]:
+    """Compile the loops of learners, of all if none is named, unless the cache has them; return their names.
+
+    Raises
+    ------
+    UnknownNameError
+        If a learner is not registered.
+    """
+    names = list(learners) or list(LEARNERS)
+    tasks = {name: learner_class(name).task for name in names}
+    with tempfile.TemporaryDirectory() as folder:
+        for task in dict.fromkeys(tasks.values()):
+            datasets = list(_datasets(Path(folder), task))
+            learn = [{"name": name} for name in names if tasks[name] == task]
+            for order in ("time", "permuted"):
+                content = {
+                    "name": f"warm-{task}-{order}",
+                    "protocol": {"order": order},
+                    "transforms": ["standardize", "bias"],
+                    "datasets": [{"path": str(path)} for path in datasets],
+                    "learners": learn,
+                }
+                experiment = parse_experiment(content, "warm")
+                evaluate(experiment, Path(folder) / f"{task}-{order}", in_process=True, progress=False)
+    return names
+
+
+def _datasets(folder: Path, task: Task) -> Iterator[Path]:
+    """Yield datasets for a task, dense and sparse, from text of tables and of pairs."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(_ROWS, _COLUMNS)) * (rng.random((_ROWS, _COLUMNS)) < 0.6)
+    columns = ",".join(f"x{column}" for column in range(_COLUMNS))
+    for classes in _CLASSES[task]:
+        y = X[:, 0] - X[:, 1] if classes == 0 else np.arange(_ROWS) % classes
+        name = f"{task}-{classes}"
+        np.savetxt(folder / f"{name}.csv", np.column_stack([X, y]), delimiter=",", header=f"{columns},y", comments="")
+        dump_svmlight_file(X, y, str(folder / f"{name}.svm"), zero_based=False)
+        target = "real" if classes == 0 else None
+        novel = 1 if task == "novelty" else None
+        for suffix in ("csv", "svm"):
+            path = folder / f"{name}-{suffix}"
+            label = "y" if suffix == "csv" else None
+            ingest([str(folder / f"{name}.{suffix}")], str(path), target=target, novel=novel, label=label)
+            yield path
+
+
+def ship(learners: Sequence[str] = ()) -> int:
+    """Make the machine code that a wheel ships, in the package's own folder; return how many files it has.
+
+    Another process compiles, for the level in place of this processor.
+
+    Raises
+    ------
+    ExecutionError
+        If that process fails.
+    """
+    folder = FOLDER / LEVEL
+    with tempfile.TemporaryDirectory() as cache:
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+        environment |= {"NUMBA_CPU_NAME": LEVEL, "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": cache}
+        command = [sys.executable, "-m", "olscale", "warm", *learners]
+        if subprocess.run(command, env=environment, check=False).returncode:
+            raise ExecutionError(f"no machine code for {LEVEL}: {' '.join(command)} failed")
+        shutil.rmtree(FOLDER, ignore_errors=True)
+        for source in sorted({path.parent for path in PACKAGE.rglob("*.py")}):
+            made = Path(cache) / UserProvidedCacheLocator.get_suitable_cache_subpath(str(source / "any.py"))
+            if made.is_dir():
+                shutil.copytree(made, folder / source.relative_to(PACKAGE))
+    (folder / STAMP_FILE).write_text(package_digest(*STAMPED))
+    return sum(path.is_file() for path in folder.rglob("*"))
