@@ -4,7 +4,7 @@ from olscale.data.dataset import Dataset
 from olscale.errors import ExperimentError
 from olscale.learners.contract.learner import Learner
 from olscale.learners.contract.many_targets import expect_targets, learns_targets
-from olscale.learners.registry import ask
+from olscale.learners.registry import ask, learner_class, learner_names
 from olscale.task import Task
 
 _LEARNS = {"classification": "learns classes", "regression": "predicts numbers", "novelty": "tells novelties"}
@@ -46,6 +46,44 @@ def check_targets(name: str, learner: Learner, dataset: Dataset) -> None:
             "ingest a dataset for each with --label TARGET and the others in --drop, or take a learner of several, as rls"
         )
     ask(name, "expect_targets", lambda: expect_targets(learner, count))
+
+
+def check_weights(weights: str | None, dataset: Dataset) -> None:
+    """Refuse a column of weights that the dataset does not have.
+
+    Raises
+    ------
+    ExperimentError
+        Saying which it has.
+    """
+    if weights in (None, dataset.weights):
+        return
+    there = "none; ingest its sources with --weights COLUMN"
+    if dataset.weights is not None:
+        there = f"those of its column {dataset.weights!r}; name that"
+    raise ExperimentError(f"protocol.weights was {weights!r}, and the weights of dataset {dataset.path} are {there}")
+
+
+def check_takes_weights(name: str, learner: Learner, weights: str | None) -> None:
+    """Refuse the learner `name` where rows count by their weights and it takes none; to baselines all count alike.
+
+    Raises
+    ------
+    ExperimentError
+        Saying which learners of its task take them.
+    """
+    if weights is None or takes_or_ignores_weights(learner):
+        return
+    able = [other for other in learner_names(learner.task) if getattr(learner_class(other), "takes_weights", False)]
+    raise ExperimentError(
+        f"learner {name} takes no weights of rows, and protocol.weights was {weights!r}; leave one of them out. Learners of "
+        f"its task that take them: {', '.join(able) or 'none'}"
+    )
+
+
+def takes_or_ignores_weights(learner: Learner | type) -> bool:
+    """Tell whether a learner, or its class, can stand in an experiment in which rows count by their weights."""
+    return bool(getattr(learner, "takes_weights", False) or getattr(learner, "baseline", False))
 
 
 def check_classes(dataset: Dataset) -> None:
