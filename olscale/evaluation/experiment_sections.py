@@ -185,8 +185,6 @@ class TuningSpec(Section):
         by_itself = base not in askable() or task in MEASURES[base].default
         return ProtocolSpec(split=self.split, folds=self.folds, measures=() if by_itself else (base,), **weighing)
 
-    def definition(
-        self, seed: int, task: Task, weighing: Mapping[str, Any] = MappingProxyType({})
-    ) -> dict[str, Any]:
+    def definition(self, seed: int, task: Task, weighing: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
         """Return how candidates are compared as plain JSON values."""
         return {"split": self.split, "folds": self.folds, "seed": seed, "metric": self.metric_for(task), **weighing}

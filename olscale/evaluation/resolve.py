@@ -78,9 +78,7 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> tuple[Experim
     return experiment.model_copy(update={"datasets": tuple(datasets), "learners": tuple(learners)}), tuple(left_out)
 
 
-def _named(
-    spec: LearnerSpec, tasks: dict[str, Task], several: Set[str], weighted: Set[str]
-) -> list[LearnerSpec]:
+def _named(spec: LearnerSpec, tasks: dict[str, Task], several: Set[str], weighted: Set[str]) -> list[LearnerSpec]:
     """Return what `spec` stands for, each for datasets of its task: itself, or with ``*`` all of the registry.
 
     Datasets with `several` targets are for those that learn them, `weighted` ones for those that take weights.
