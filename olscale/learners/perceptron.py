@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.linear import LinearLearner, implements
 
 
@@ -10,11 +11,11 @@ class PerceptronRule(NamedTuple):
 
 
 @implements(PerceptronRule)
-def _perceptron(rule, s, y, f, square, t, wrong):  # type: ignore[no-untyped-def]
-    return 1.0 if wrong else 0.0
+def _perceptron(rule, s, y, f, square, t, wrong, weight):  # type: ignore[no-untyped-def]
+    return weight if wrong else 0.0
 
 
-class Perceptron(LinearLearner):
+class Perceptron(LinearLearner, WeightedClassifier):
     """The perceptron: ``w += y x`` on a mistake.
 
     Parameters
