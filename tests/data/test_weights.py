@@ -156,7 +156,7 @@ def test_what_is_no_weight_is_refused_with_its_line(tmp_path: Path, cell: str, p
 @pytest.mark.parametrize("value", ["-1", "null", "NaN", "Infinity", '"abc"'])
 def test_records_without_a_weight_are_refused(tmp_path: Path, value: str) -> None:
     (tmp_path / "t.jsonl").write_text('{"a":1,"w":1,"y":0}\n' * 4 + f'{{"a":1,"w":{value},"y":1}}\n')
-    with pytest.raises(FormatError, match="line 5: .*'w'"):
+    with pytest.raises(FormatError, match=r"line 5: .*'w'"):
         ingest(tmp_path / "t.jsonl", tmp_path / "d", weights="w")
 
 

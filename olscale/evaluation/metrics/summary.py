@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from olscale.evaluation.metrics.base import StreamShape
 
-
 NO_WEIGHTS = np.empty(0)
 """Weights of rows that all count alike."""
 

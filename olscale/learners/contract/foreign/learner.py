@@ -171,6 +171,8 @@ class ForeignLearner(Learner, EstimatesCost, GivesProbabilities, LearnsTargets, 
             scores[i] = self._score(row, slice_rows(X, i, i + 1))
             if np.isnan(scores[i, 0]):
                 break  # the run ends at this row
+            if weights is not None and weights[i] == 0.0 and not self._river:
+                continue  # scikit-learn's models fail at rows that all weigh nothing
             labels = () if novelty else (self._label(y, i),)
             learn = self._estimator.learn_one if self._river else self._estimator.partial_fit
             learn(row, *labels, **self._arguments, **self._weight(weights, i))
