@@ -33,7 +33,7 @@ from olscale.evaluation.run_group import StreamSource
 from olscale.evaluation.run_plan import RunPlan
 from olscale.evaluation.search import Search
 from olscale.evaluation.streams import stream_keys
-from olscale.learners.contract.class_weights import name_classes
+from olscale.learners.contract.class_weights import name_classes, weighs_classes
 from olscale.learners.contract.cost import check_row_numbers, cost_of
 from olscale.learners.contract.learner import Learner
 from olscale.learners.contract.look_ahead import looks_ahead
@@ -193,6 +193,8 @@ class _Input:
         check_targets(spec.name, learner, self.dataset)
         columns, _ = size_after(self.transforms, self.dataset.columns, self.dataset.columns)
         classes = len(self.dataset.classes or ())
+        if weighs_classes(learner):
+            ask(spec.name, "begin", lambda: learner.begin(1, classes))  # classes that there are not are told now
         ask(spec.name, "check_memory", lambda: cost_of(learner).check_memory(columns, classes))
         ask(spec.name, "row_numbers", lambda: check_row_numbers(learner, columns, classes))
         ask(spec.name, "begin", lambda: check_start_size(learner, columns, classes))
