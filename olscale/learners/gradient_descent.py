@@ -43,6 +43,9 @@ class OGD(AggressiveLearner, WeightedClassifier):
     scikit-learn's ``SGDClassifier(loss="hinge", penalty=None, learning_rate="invscaling", power_t=0.5, eta0=C)`` is the same
     rule, except that it also steps at a margin of exactly 1.
 
+    A row's weight multiplies its step, as in CSOGD (J. Wang, P. Zhao, S. C. H. Hoi,
+    Cost-sensitive online classification, ICDM 2012): its loss counts so many times.
+
     References
     ----------
     M. Zinkevich, Online convex programming and generalized infinitesimal gradient ascent, ICML 2003:

@@ -8,8 +8,8 @@ binary problem), one for the max-score form (the true class against the best wro
 Several settings of a rule's parameters can share one pass: weights then have a block of columns for each setting.
 """
 
-from abc import abstractmethod
 import inspect
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -40,14 +40,11 @@ from olscale.learners.contract.parameters import Choice, Domain, Real
 from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.linear_fused import FusedLinear
 
-
 _WEIGHTED: set[type] = set()
 """Rules whose functions take the weight of a row."""
 
 
-def step_size(
-    rule: Any, s: int, y: float, f: float, square: float, t: int, wrong: bool, weight: float
-) -> float:
+def step_size(rule: Any, s: int, y: float, f: float, square: float, t: int, wrong: bool, weight: float) -> float:
     """Return the step of `rule` for setting `s`; compiled loops resolve it to the rule's own function at compile time."""
     raise TypeError("for compiled loops only")
 
@@ -122,9 +119,7 @@ def _learn_one_vs_all(
                 a[c] = 0.0
                 if target * f[c] < 1.0 and square > 0.0:
                     wrong = (f[c] >= 0.0) != (target > 0.0)
-                    a[c] = target * step_size(
-                        rule, s, target, f[c], square, t, wrong, weight_of(weights, i)
-                    )
+                    a[c] = target * step_size(rule, s, target, f[c], square, t, wrong, weight_of(weights, i))
                 if a[c] != 0.0:
                     moved = 1
                     active += 1

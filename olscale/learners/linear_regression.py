@@ -156,6 +156,9 @@ class PA1R(LinearRegressor, WeightedRegressor):
     epsilon=epsilon, penalty=None, fit_intercept=False)`` is the same rule and agrees to 1e-12. River's ``PARegressor`` is
     not: its loss takes targets for labels.
 
+    A row's weight multiplies `C`: in the objective its slack costs so many times as much.
+    scikit-learn's ``sample_weight`` multiplies the step instead.
+
     References
     ----------
     Crammer et al., JMLR 7, 2006: section 5, figure 3, PA-I.
@@ -194,6 +197,9 @@ class PA2R(PA1R):
     -----
     State and time are as in `PAR`. scikit-learn's ``SGDRegressor(loss="epsilon_insensitive", learning_rate="pa2", eta0=C,
     epsilon=epsilon, penalty=None, fit_intercept=False)`` is the same rule and agrees to 1e-12.
+
+    A row's weight multiplies `C`: in the objective its slack costs so many times as much.
+    scikit-learn's ``sample_weight`` multiplies the step instead.
 
     References
     ----------
@@ -237,6 +243,9 @@ class SGDR(LinearRegressor, WeightedRegressor):
     until the run ends as diverged: scale the features, or take another loss.
     scikit-learn's ``SGDRegressor(learning_rate="invscaling", eta0=eta, power_t=power, penalty=None, fit_intercept=False)``
     is the same rule; River's squared loss is twice as large, so that its rate is half of `eta`.
+
+    A row's weight multiplies its step, that of gradient descent on a loss which counts so many
+    times. So does scikit-learn's ``sample_weight``.
 
     References
     ----------

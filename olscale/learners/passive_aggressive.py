@@ -90,6 +90,9 @@ class PA1(AggressiveLearner, WeightedClassifier):
     State and time are as in `PA`. LIBOL's ``PA1`` and ``M_PA1`` are this form; scikit-learn's
     ``SGDClassifier(learning_rate="pa1", eta0=C, penalty=None, fit_intercept=False)`` is the same rule and agrees to 1e-12.
 
+    A row's weight multiplies `C`: in the objective (figure 1, PA-I) its slack costs so many
+    times as much. scikit-learn's ``sample_weight`` multiplies the step instead.
+
     References
     ----------
     Crammer et al., JMLR 7, 2006: figure 1, PA-I. Zhou et al. 2016, eq. (4).
@@ -122,6 +125,9 @@ class PA2(AggressiveLearner, WeightedClassifier):
     -----
     State and time are as in `PA`. LIBOL's ``PA2`` and ``M_PA2`` are this form; scikit-learn's
     ``SGDClassifier(learning_rate="pa2", eta0=C, penalty=None, fit_intercept=False)`` is the same rule and agrees to 1e-12.
+
+    A row's weight multiplies `C`: in the objective (figure 1, PA-II) its slack costs so many
+    times as much. scikit-learn's ``sample_weight`` multiplies the step instead.
 
     References
     ----------

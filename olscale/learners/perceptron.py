@@ -30,6 +30,9 @@ class Perceptron(LinearLearner, WeightedClassifier):
     State and time are as in `PA`. LIBOL's ``Perceptron`` and ``M_PerceptronM`` are this form: the sign of 0 is +1, and of
     equal best scores the first class wins.
 
+    A row's weight multiplies its step, as in CSOGD (J. Wang, P. Zhao, S. C. H. Hoi,
+    Cost-sensitive online classification, ICDM 2012): its loss counts so many times.
+
     References
     ----------
     F. Rosenblatt, The perceptron: a probabilistic model for information storage and organization in the brain,

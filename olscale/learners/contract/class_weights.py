@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import read_only
 from olscale.compiled.decorator import compiled
 from olscale.errors import ParameterError
-from olscale.learners.contract.learner import FloatArray, Learner
+from olscale.learners.contract.learner import FloatArray, Learner, no_weights
 from olscale.learners.contract.parameters import Domain, Real
 
 BALANCED = "balanced"
@@ -38,9 +38,7 @@ class ClassWeight:
         if not isinstance(value, Mapping) or not value:
             raise ParameterError(f"parameter {name} was {value!r}, expected {self}")
         weight = Real(0.0)
-        weights = {
-            str(label): weight.accept(f"{name} of class {label!r}", number) for label, number in value.items()
-        }
+        weights = {str(label): weight.accept(f"{name} of class {label!r}", number) for label, number in value.items()}
         if len(weights) < len(value):
             raise ParameterError(f"parameter {name} was {value!r}, expected one weight a label")
         return dict(sorted(weights.items()))
@@ -99,6 +97,8 @@ class WeighsClasses(Learner):
 
     def _start(self, columns: int, outputs: int) -> None:
         super()._start(columns, outputs)
+        if self.class_weight is not None and not self.takes_weights:
+            raise ParameterError(no_weights(self.name))
         if self.class_weight == BALANCED:
             self.state_[_COUNTS] = np.zeros(max(2, self._classes), dtype=np.int64)
         elif self.class_weight is not None:

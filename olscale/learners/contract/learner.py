@@ -14,6 +14,7 @@ several targets has a score of each. Or it tells novelties without labels: the o
 What a learner can do beyond this contract it declares as a capability: see `olscale.learners.contract.capability`.
 """
 
+import inspect
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -160,6 +161,14 @@ class Learner(InitParameters):
     state_: State
     _begun_params: Mapping[str, Any] = MappingProxyType({})
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if not cls.takes_weights or "takes_weights" in vars(cls):
+            return
+        own_methods = [vars(cls)[name] for name in ("learn", "_pass") if name in vars(cls)]
+        # A class that replaces these without the argument inherits no promise about it.
+        cls.takes_weights = all("weights" in inspect.signature(method).parameters for method in own_methods)
+
     def resolved_params(self) -> dict[str, Any]:
         """Return all parameters in canonical form.
 
@@ -269,9 +278,7 @@ class Learner(InitParameters):
         }
 
 
-def learn_rows(
-    learner: Learner, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
-) -> FloatArray:
+def learn_rows(learner: Learner, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> FloatArray:
     """Have `learner` learn rows, with their weights where there are some; return the scores before.
 
     Raises

@@ -82,9 +82,7 @@ def usable_rows(X: Rows, limits: tuple[float, float]) -> NDArray[np.bool_]:
     return usable
 
 
-def learn_usable(
-    learner: Learner, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
-) -> FloatArray:
+def learn_usable(learner: Learner, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> FloatArray:
     """Have `learner` learn the rows before the first that cannot be used, and return NaN from there on."""
     end = _first_unusable(learner, X)
     if end == len(y):

@@ -2,7 +2,6 @@
 
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from olscale.learners.contract.class_weights import WeighsClasses
@@ -16,7 +15,7 @@ class WeightedClassifier(WeighsClasses, Classifier):
     Its `learn` has ``weights=None`` as the contract says, a `_pass` the weights behind all else where there are some.
     """
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:  # type: ignore[override]
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything and learn from the rows in one pass, in their order.
 
         A learner that `looks_ahead` is shown the rows, without labels, once before that pass.
@@ -40,7 +39,7 @@ class WeightedClassifier(WeighsClasses, Classifier):
         finally:
             self._has_all_rows = False
 
-    def partial_fit(  # type: ignore[override]
+    def partial_fit(
         self,
         X: ArrayLike,
         y: ArrayLike,
@@ -69,7 +68,7 @@ class WeightedClassifier(WeighsClasses, Classifier):
         return self._partial_fit(X, y, classes, first=not self._is_begun(), sample_weight=sample_weight)
 
     def _begin_rows(self, rows: Any, columns: int, classes: int, whole: bool) -> None:
-        self._labels = self.classes_
+        self._labels = self.classes_.tolist()
         super()._begin_rows(rows, columns, classes, whole)
 
 
@@ -81,7 +80,7 @@ class WeightedRegressor(Regressor):
 
     takes_weights = True
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:  # type: ignore[override]
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything and learn from the rows in one pass, in their order.
 
         A learner that `looks_ahead` is shown the rows, without targets, once before that pass.
@@ -101,9 +100,7 @@ class WeightedRegressor(Regressor):
         """
         return self._partial_fit(X, y, first=True, whole=True, sample_weight=sample_weight)
 
-    def partial_fit(  # type: ignore[override]
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> Self:
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from the next rows of the stream.
 
         Parameters
