@@ -13,17 +13,23 @@ from sklearn.linear_model import SGDClassifier
 from olscale.data.dataset import open_dataset
 from olscale.data.ingest.ingest import ingest
 from olscale.data.stream import Shuffle, open_streams
-from olscale.errors import ExperimentError
+from olscale.errors import ExperimentError, ParameterError
+from olscale.evaluation.class_shards import ShardPass, can_shard, cut_shards
 from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.group_pass import GroupPass
+from olscale.evaluation.merge_shards import merge_shards
 from olscale.evaluation.plan import PlannedExperiment, make_plan
 from olscale.evaluation.resolve import resolve
+from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_plan import RunPlan
+from olscale.evaluation.summed_rows import LEAST_ROWS, SumsPass, cut_sums, merge_sums
 from olscale.learners.contract.learner import codes_of
 from olscale.learners.registry import make_learner
 from olscale.results.record import Record
 from olscale.results.rows import run_bytes
+from olscale.results.scratch import MemoryScratch, Scratch
+from olscale.results.store import open_store
 
 ROWS, TEST_ROWS = 600, 150
 SGD = "sklearn.linear_model:SGDClassifier"
@@ -262,7 +268,7 @@ def test_a_model_of_river_gets_w(made: Path) -> None:
 @pytest.mark.parametrize(
     ("learner", "protocol", "problem"),
     [
-        ("svd-oselm", {}, "learner svd-oselm takes no weights of rows, .*: .*pa1"),
+        ("cw", {}, "learner cw takes no weights of rows, .*: .*pa1"),
         (
             "river.tree:ExtremelyFastDecisionTreeClassifier",
             {"weights": "v"},
@@ -291,7 +297,7 @@ def test_every_learner_stands_for_those_that_take_weights(made: Path) -> None:
     experiment, _ = resolve(parse_experiment(content), lambda line: None)
     names = {spec.name for spec in experiment.learners}
     assert {"pa1", "majority"} <= names
-    assert "svd-oselm" not in names
+    assert "cw" not in names
     make_plan(experiment)
 
 
@@ -308,3 +314,76 @@ def test_tuning_counts_rows_by_their_weights(made: Path) -> None:
     assert tuning.searches[0].definition()["protocol"]["weights"] == "w"
     plain = PlannedExperiment(parse_experiment(content | {"protocol": {"order": "time"}})).tuning
     assert "weights" not in plain.searches[0].definition()["protocol"]
+
+
+def test_class_shards_give_the_bytes_of_a_run_in_one_piece(made: Path, tmp_path: Path) -> None:
+    plan = planned(made / "three", {"name": "pa1", "params": {"multiclass": "ova"}})
+    [whole] = records(plan)
+    [group] = cut_groups(plan.runs, plan.sources, 1)
+    [cut] = cut_shards([group], 1, 3)
+    assert len(cut.shards) == 3
+    scratch = Scratch(open_store(tmp_path / "store", create=True), group.runs[0].id)
+    for part in cut.parts():
+        going = ShardPass(part, scratch)
+        for i in range(going.chunks):
+            going.step(i)
+        going.finish()
+    assert run_bytes(merge_shards(cut, scratch)) == run_bytes(whole)
+
+
+def test_weighted_measures_and_weights_of_classes_need_all_classes_at_once(made: Path) -> None:
+    ova = {"name": "pa1", "params": {"multiclass": "ova"}}
+    balanced = {"name": "pa1", "params": {"multiclass": "ova", "class_weight": "balanced"}}
+    for plan in (planned(made / "three", ova, weighted_measures=True), planned(made / "three", balanced)):
+        assert not can_shard(plan.runs[0], 3)
+
+
+def test_a_class_that_there_is_not_has_no_weight(made: Path) -> None:
+    with pytest.raises(ParameterError, match="class_weight names '7', and the classes are"):
+        planned(made / "two", {"name": "pa1", "params": {"class_weight": {"7": 2.0}}})
+
+
+def test_settings_that_share_a_pass_get_weights_as_each_alone(made: Path) -> None:
+    together = records(planned(made / "two", {"name": "pa1", "params": {"C": [0.01, 0.1, 1.0]}}))
+    alone = [records(planned(made / "two", {"name": "pa1", "params": {"C": C}}))[0] for C in (0.01, 0.1, 1.0)]
+    assert sorted(map(run_bytes, together)) == sorted(map(run_bytes, alone))
+
+
+def test_sums_of_rows_have_their_weights(made: Path) -> None:
+    """The final model of an experiment that only tests it is made of sums, which shards add up block by block."""
+    plan = planned(made / "two", {"name": "oselm", "params": {"nodes": 8, "start": "ridge"}}, test_only=True)
+    found = []
+    for blocks in (1, 3):
+        group = RunGroup(str(made / "two"), blocks * LEAST_ROWS, plan.runs)
+        [group] = cut_sums([group], workers=blocks)
+        assert len(group.shards) == blocks
+        scratch = MemoryScratch()
+        for part in group.parts():
+            going = SumsPass(part, scratch)
+            for i in range(going.position, going.chunks):
+                going.step(i)
+            going.finish()
+        [(record, _)] = merge_sums(group, scratch)
+        found.append(record.metrics["test_error"])
+    X, y, weights = rows_of(made / "two")
+    learner: Any = make_learner("oselm", {"nodes": 8, "start": "ridge"})
+    learner.begin(3, 2)
+    learner.learn(X, y, weights)
+    X, y, _ = rows_of(made / "two", "test")
+    wrong = float(np.mean(codes_of(learner.scores(X)) != y))
+    assert found == [wrong, wrong]
+
+
+@pytest.mark.parametrize("protocol", [{}, {"split": "prequential-kfold", "folds": 2}])
+def test_transforms_that_stream_leave_weights_with_their_rows(made: Path, protocol: dict[str, Any]) -> None:
+    content = {
+        "datasets": [{"path": str(made / "two")}],
+        "learners": [{"name": "pa1", "params": {"C": 0.1}}],
+        "transforms": ["running-standardize", "bias"],
+        "protocol": {"order": "time", "weights": "w", **protocol},
+    }
+    plan = make_plan(parse_experiment(content))
+    weighted = records(plan)
+    assert [run_bytes(record) for record in records(plan, stop=4)] == list(map(run_bytes, weighted))
+    plain = records(make_plan(parse_experiment(content | {"protocol": {"order": "time", **protocol}})))
+    assert [one.metrics["mistakes"] for one in weighted] != [one.metrics["mistakes"] for one in plain]
