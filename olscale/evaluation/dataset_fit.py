@@ -1,7 +1,11 @@
 """Whether a dataset fits a learner, which is asked before anything runs."""
 
+from dataclasses import fields
+
 from olscale.data.dataset import Dataset
 from olscale.errors import ExperimentError
+from olscale.evaluation.metrics import METRICS, StreamShape
+from olscale.evaluation.protocol import Scoring, ScoringOptions
 from olscale.learners.contract.learner import Learner
 from olscale.learners.contract.many_targets import expect_targets, learns_targets
 from olscale.learners.registry import ask, learner_class, learner_names
@@ -48,20 +52,30 @@ def check_targets(name: str, learner: Learner, dataset: Dataset) -> None:
     ask(name, "expect_targets", lambda: expect_targets(learner, count))
 
 
-def check_weights(weights: str | None, dataset: Dataset) -> None:
-    """Refuse a column of weights that the dataset does not have.
+def check_weights(scoring: ScoringOptions, dataset: Dataset) -> None:
+    """Refuse a column of weights that the dataset does not have, and metrics that cannot count rows by it.
 
     Raises
     ------
     ExperimentError
-        Saying which it has.
+        Saying which column it has, or which metric.
     """
-    if weights in (None, dataset.weights):
+    if scoring.weights not in (None, dataset.weights):
+        there = "none; ingest its sources with --weights COLUMN"
+        if dataset.weights is not None:
+            there = f"those of its column {dataset.weights!r}; name that"
+        raise ExperimentError(
+            f"protocol.weights was {scoring.weights!r}, and the weights of dataset {dataset.path} are {there}"
+        )
+    if not scoring.weighted_measures:
         return
-    there = "none; ingest its sources with --weights COLUMN"
-    if dataset.weights is not None:
-        there = f"those of its column {dataset.weights!r}; name that"
-    raise ExperimentError(f"protocol.weights was {weights!r}, and the weights of dataset {dataset.path} are {there}")
+    options = {option.name: getattr(scoring, option.name) for option in fields(ScoringOptions)}
+    shape = StreamShape(dataset.rows(), len(dataset.classes or ()), (), Scoring(**options), dataset.task)
+    for metric in METRICS.load_all():
+        if metric.meets(shape) and not (metric.weighs_rows or metric.watches):
+            raise ExperimentError(
+                f"protocol.weighted_measures does not go with the metric {metric.__name__}, where all rows count alike"
+            )
 
 
 def check_takes_weights(name: str, learner: Learner, weights: str | None) -> None:

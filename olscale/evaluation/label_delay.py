@@ -212,7 +212,7 @@ class Schedule:
         rows, arrival, times, numbers = self._waiting
         X = rows.X._asdict() if isinstance(rows.X, CSR) else {"X": rows.X}
         # Their names are those of olscale 0.1, where rows had no weights of their own.
-        arrays = {"arrival": arrival, "weights": times, "numbers": numbers}
+        arrays: dict[str, NDArray[Any]] = {"arrival": arrival, "weights": times, "numbers": numbers}
         if rows.weights is not None:
             arrays["row_weights"] = rows.weights
         return {**X, "y": rows.y, "columns": np.array([rows.columns]), **arrays}

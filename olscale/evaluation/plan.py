@@ -257,7 +257,7 @@ class _Builder:
         """Add a run for each learner on each stream of `source`; return the runs of each learner."""
         dataset = source.dataset
         check_task(protocol, dataset.path, dataset.task, len(dataset.classes or ()))
-        check_weights(protocol.weights, dataset)
+        check_weights(protocol, dataset)
         for name, learner in learners:
             check_takes_weights(name, learner, protocol.weights)
         rows = dataset.rows("train")

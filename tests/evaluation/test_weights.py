@@ -19,6 +19,7 @@ from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.merge_shards import merge_shards
+from olscale.evaluation.metrics import METRICS, Metric, StreamShape
 from olscale.evaluation.plan import PlannedExperiment, make_plan
 from olscale.evaluation.resolve import resolve
 from olscale.evaluation.run_group import RunGroup
@@ -387,3 +388,21 @@ def test_transforms_that_stream_leave_weights_with_their_rows(made: Path, protoc
     assert [run_bytes(record) for record in records(plan, stop=4)] == list(map(run_bytes, weighted))
     plain = records(make_plan(parse_experiment(content | {"protocol": {"order": "time", **protocol}})))
     assert [one.metrics["mistakes"] for one in weighted] != [one.metrics["mistakes"] for one in plain]
+
+
+def test_a_metric_of_somebodys_own_that_counts_all_rows_alike_is_refused(
+    made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class RowCount(Metric):
+        """Counts rows, whatever they weigh."""
+
+        def __init__(self, shape: StreamShape) -> None:
+            self.sums = {"rows": np.zeros(1, dtype=np.int64)}
+
+        def values(self) -> dict[str, float]:
+            return {}
+
+    monkeypatch.setattr(METRICS, "load_all", lambda: [RowCount])
+    with pytest.raises(ExperimentError, match="weighted_measures does not go with the metric RowCount"):
+        planned(made / "two", "pa1", weighted_measures=True)
+    assert planned(made / "two", "pa1").runs

@@ -37,17 +37,17 @@ def weight_problem(weight: float, column: str) -> str:
     return f"the weight is {weight:g} (column {column!r}), expected {EXPECTED}; {_CURE}"
 
 
-def checked_weights(source: str, weights: NDArray[np.float64], column: str, first_row: int = 1) -> NDArray[np.float64]:
-    """Return weights, without signs of zeros; rows are counted from `first_row` in errors.
+def checked_weights(source: str, weights: NDArray[np.float64], column: str) -> NDArray[np.float64]:
+    """Return weights, without signs of zeros.
 
     Raises
     ------
     FormatError
-        At the first that is no weight.
+        At the first that is no weight, with its row, counted from 1.
     """
     wrong = first_wrong_weight(weights)
     if wrong is not None:
-        raise FormatError(source, f"row {first_row + wrong}: {weight_problem(float(weights[wrong]), column)}")
+        raise FormatError(source, f"row {1 + wrong}: {weight_problem(float(weights[wrong]), column)}")
     return weights + 0.0
 
 
@@ -81,13 +81,14 @@ def weights_position(
     UnknownNameError
         When there is no column of that name.
     FormatError
-        When it is the label, or is dropped, or several are named.
+        When it is the label, or is dropped, or not just one is named.
     """
     if weights is None:
         return None
-    position, *more = column_positions(source, names, [weights], "for the weights", width)
-    if more:
-        raise FormatError(source, f"several columns are named for the weights, {weights!r}; name one")
+    positions = column_positions(source, names, [weights], "for the weights", width)
+    if len(positions) != 1:
+        raise FormatError(source, f"{len(positions)} columns are named for the weights, {weights!r}; name one")
+    [position] = positions
     other = "is to be dropped" if position in dropped else ""
     if label is not None and position in label_positions(source, names, label, width=width):
         other = "is the label"

@@ -98,9 +98,9 @@ class TableEncoder:
         rules: CellRules | None = None,
     ) -> None:
         self._rules = rules or UntypedCells()
-        text = coded_as_text(columns.names, columns.text, codings)
-        # Weights are numbers whatever they look like: a word among them is told with its line.
-        columns.text = tuple(is_text and position != columns.weights for position, is_text in enumerate(text))
+        columns.text = coded_as_text(columns.names, columns.text, codings)
+        if columns.weights is not None:  # numbers, whatever they look like: a word among them is told with its line
+            columns.text = tuple(is_text and i != columns.weights for i, is_text in enumerate(columns.text))
         self.columns, self._source, self._names = columns, source, list(columns.names)
         self._labelled = columns.label != UNLABELLED
         self._label_name = self._names[columns.label] if label_name is None and self._labelled else label_name

@@ -208,13 +208,11 @@ class _Parser:
 
         unused = 0 if self._weighted else self._counts[loop.WEIGHTED]
         kinds = {
-            "an importance other than 1": unused,
-            "a base (an initial prediction)": self._counts[loop.BASED],
+            "an importance other than 1, which is not used without --weights importance": unused,
+            "a base (an initial prediction), which is not used": self._counts[loop.BASED],
         }
         return tuple(
-            f"rows of {self._text.source} that have {kind}, which is not used: {count:,}"
-            for kind, count in kinds.items()
-            if count
+            f"rows of {self._text.source} that have {kind}: {count:,}" for kind, count in kinds.items() if count
         )
 
     def _parse(self) -> None:

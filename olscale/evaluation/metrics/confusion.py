@@ -1,5 +1,7 @@
 """The confusion matrix, as the cells of it that are not empty."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -40,6 +42,7 @@ class Confusion(Metric):
     def _count(self, split: str, y: NDArray[np.int64], codes: NDArray[np.int64]) -> None:
         known, counts = self.sums[split]
         cells, where = np.unique(np.concatenate([known, y * 65536 + codes]), return_inverse=True)
+        total: NDArray[Any]
         if self._weights is None:
             total = np.bincount(where[len(known) :], minlength=len(cells))
             total[where[: len(known)]] += counts

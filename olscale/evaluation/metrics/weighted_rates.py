@@ -132,4 +132,6 @@ def rates(sums: NDArray[np.float64]) -> NDArray[np.float64]:
     array([0.25,  nan])
     """
     total, wrong = sums.T
-    return np.divide(wrong, total, out=np.full(len(sums), np.nan), where=total > 0.0)
+    shares = np.full(len(sums), np.nan)
+    np.divide(wrong, total, out=shares, where=total > 0.0)
+    return shares
