@@ -111,7 +111,8 @@ class _Rows:
 
     def parted(self, split: str) -> Iterator[PartedRows]:
         """Yield the rows with their weights apart."""
-        more, weighted = self.dataset.manifest.more_targets, self.dataset.weights is not None
+        more = self.dataset.manifest.more_targets
+        weighted = self.dataset.weights is not None
         for i in range(self.dataset.chunk_count(split)):
             block = self.dataset.block(split, i)
             yield part_rows(block, more, weighted)

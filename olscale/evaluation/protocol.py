@@ -181,12 +181,12 @@ def weighing_of(options: ScoringOptions) -> dict[str, Any]:
     >>> weighing_of(Scoring(weights="w")), weighing_of(Scoring())
     ({'weights': 'w'}, {})
     """
-    found: dict[str, Any] = {}
+    weighing: dict[str, Any] = {}
     if options.weights is not None:
-        found["weights"] = options.weights
+        weighing["weights"] = options.weights
     if options.weighted_measures:
-        found["weighted_measures"] = True
-    return found
+        weighing["weighted_measures"] = True
+    return weighing
 
 
 PLAIN = Scoring()

@@ -100,10 +100,12 @@ def _named(spec: LearnerSpec, tasks: dict[str, Task], several: Set[str], weighte
 
 def _beyond(name: str, of_targets: Set[str], several: Set[str], weighted: Set[str]) -> set[str]:
     """Return the datasets that the learner `name` cannot learn from; those `of_targets` learn several."""
-    found = set() if name in of_targets else set(several)
+    beyond = set[str]()
+    if name not in of_targets:
+        beyond |= several
     if weighted and not takes_or_ignores_weights(learner_class(name)):
-        found |= weighted
-    return found
+        beyond |= weighted
+    return beyond
 
 
 def _names(spec: DatasetSpec) -> set[str]:

@@ -19,17 +19,20 @@ class Weights:
     """
 
     def __init__(self, column: str) -> None:
-        self._asked, self._name = column, column
-        self._least, self._greatest = np.inf, 0.0
+        self._asked = column
+        self._name = column
+        self._least = np.inf
+        self._greatest = 0.0
         self._zeros: dict[str, int] = {}
         self._split = "train"
 
     def begin(self, split: str) -> None:
         """Begin a split, or begin it again."""
-        self._split, self._zeros[split] = split, 0
+        self._split = split
+        self._zeros[split] = 0
 
-    def of(self, batch: Batch, source: str) -> NDArray[np.float64]:
-        """Return the weights of the next rows, those of `batch`.
+    def take(self, batch: Batch, source: str) -> NDArray[np.float64]:
+        """Return the weights of the next rows, those of `batch`, and count them in.
 
         Raises
         ------

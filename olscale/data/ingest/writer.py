@@ -130,7 +130,7 @@ class DatasetWriter:
             self._target_nonzeros += int(np.count_nonzero(label[:, 1:]))
             X, label = join_targets(label[:, 1:], X), label[:, 0]
         if self._weights is not None:
-            X = join_targets(self._weights.of(batch, member.name)[:, np.newaxis], X)
+            X = join_targets(self._weights.take(batch, member.name)[:, np.newaxis], X)
         self._writer(split, X).put(Block(X, label))
         if self._progress is not None:
             self._progress(member.name, len(batch), nbytes(batch.X))
