@@ -104,6 +104,9 @@ MEASURES = {
 ALONG_THE_STREAM = ("kappa_m", "kappa_t", "rmae", "rrmse", "model_bytes", "latency")
 """Measured along the stream, or, on the test split too, beside a dull learner that has gone through it."""
 
+UNWEIGHTED = ("roc", "medae")
+"""Measures in which all rows count alike, whatever they weigh."""
+
 RANKED_BY_CLASS = "ranked_by_class"
 """Metric that a run has whose learner only says which class, where a measure is of how scores rank rows."""
 

@@ -110,10 +110,12 @@ def curves(
         return _alarms(store, summaries, on_damage)
     found = []
     mistakes = metric == "cumulative_error"
-    columns = ("curve_rows", "curve_mistakes") if mistakes else ("series",)
+    columns = ("curve_rows", "curve_mistakes", "series") if mistakes else ("series",)
     of = error_beside(metric) if metric in ROCS else metric
     for summary, runs in _replicates(store, summaries, columns, on_damage, of, metric):
-        lines = [(run["curve_rows"], run["curve_mistakes"]) if mistakes else run["series"] for run in runs]
+        # Where rows count by their weights there is no number of mistakes, and the error is a series as any other.
+        counts = mistakes and not summary.protocol.get("weighted_measures")
+        lines = [(run["curve_rows"], run["curve_mistakes"]) if counts else run["series"] for run in runs]
         lines = [line for line in lines if len(line[0])]
         if not lines:
             continue
@@ -121,7 +123,7 @@ def curves(
         rows = rows[np.unique(np.linspace(0, len(rows) - 1, points).round().astype(int))]
         # Folds may differ in length, and then in the positions of their curves.
         values = np.array([np.interp(rows, *line) for line in lines])
-        found.append(Curve(summary, rows, values / rows if mistakes else values))
+        found.append(Curve(summary, rows, values / rows if counts else values))
     return found
 
 

@@ -236,7 +236,7 @@ def _selected(selections: list[Selection]) -> tuple[set[tuple[Any, ...]], dict[t
         how = selection.definition["protocol"]
         protocol = {"order": "permuted", "seed": how["seed"], "split": how["split"]}
         protocol |= {"split_seed": how["seed"], "folds": how["folds"]}
-        protocol |= {name: how[name] for name in ("transforms_version",) if name in how}
+        protocol |= {name: how[name] for name in ("transforms_version", "weights", "weighted_measures") if name in how}
         compared |= {(*_setting(selection, point.params), canonical_json(protocol)) for point in selection.points}
         chosen[_setting(selection, selection.chosen)] = selection.summary()
     return compared, chosen

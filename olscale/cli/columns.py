@@ -86,6 +86,15 @@ def _encodings(table: TableEntry) -> list[str]:
     return said
 
 
+def weights_line(manifest: Manifest) -> str | None:
+    """Return what is said of the weights of rows; None where there are none."""
+    weights = manifest.weights
+    if weights is None:
+        return None
+    zeros = f", {_plural(weights.zeros, 'row')} of weight 0" if weights.zeros else ""
+    return f"column {weights.column!r}, {weights.least:g} to {weights.greatest:g}{zeros}"
+
+
 def missing_lines(manifest: Manifest) -> list[str]:
     """Return where values are missing, and what that means."""
     counts = _counts(split.missing for split in manifest.splits.values())
@@ -148,6 +157,8 @@ def column_rows(manifest: Manifest) -> list[tuple[str, str, str]]:
         coded = name in (table.coded or ())
         rows.append(row(name, f"encoded, {_plural(count, 'column')}" if coded else f"text, {_plural(count, 'value')}"))
     rows += [row(name, "dropped") for name in table.dropped]
+    if manifest.weights is not None:
+        rows.append((manifest.weights.column, "weights", "-"))
     if isinstance(manifest.label_column, str):
         rows += [(name, "label", "-") for name in manifest.targets or (manifest.label_column,)]
     return rows

@@ -166,7 +166,7 @@ def show(dataset: str, all_columns: bool, as_json: bool) -> None:
 
 def _more(manifest: Manifest) -> Iterator[tuple[str, str]]:
     """Yield what newer manifests keep of classes and columns."""
-    from olscale.cli.columns import classes_line, columns_line, infinite_lines, missing_lines
+    from olscale.cli.columns import classes_line, columns_line, infinite_lines, missing_lines, weights_line
     from olscale.data.ingest.hints import column_hints
 
     for split in manifest.splits:
@@ -174,6 +174,8 @@ def _more(manifest: Manifest) -> Iterator[tuple[str, str]]:
             yield f"{split} rows", classes
     if (columns := columns_line(manifest)) is not None:
         yield "encoding", columns
+    if (weights := weights_line(manifest)) is not None:
+        yield "weights", weights
     if manifest.index_base is not None:
         yield "indices", f"those of the sources count from {manifest.index_base}"
     yield from (("missing", line) for line in missing_lines(manifest))
@@ -267,8 +269,6 @@ def generate(
 
 
 def _facts(dataset: Dataset) -> dict[str, Any]:
-    from olscale.data.facts import dataset_facts
-
     manifest = dataset.manifest
     facts = manifest.model_dump(mode="json", exclude={"splits", "target_nonzeros"})
     return {
@@ -282,7 +282,7 @@ def _facts(dataset: Dataset) -> dict[str, Any]:
         "infinite": {name: split.infinite for name, split in manifest.splits.items()},
         "bytes": dataset.size(),
         **facts,
-        "nonzeros": dataset_facts(manifest)["nonzeros"],  # without those of further targets
+        "nonzeros": manifest.feature_nonzeros,
     }
 
 

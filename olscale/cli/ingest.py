@@ -76,6 +76,11 @@ def _note_workers(context: click.Context, option: click.Parameter, value: int | 
     type=click.Choice(["classes", "real"]),
     help="Whether labels are classes or numbers to predict (regression); guessed when left out.",
 )
+@click.option(
+    "--weights",
+    metavar="COLUMN",
+    help="Column that says how much each row counts, and is no feature; of NPZ and MAT an array, of VW text importance.",
+)
 @click.option("--novel", metavar="LABEL", help="Label of novelties, all others being normal: for novelty detection.")
 @click.option(
     "--drop",
@@ -130,6 +135,7 @@ def ingest(
     segments: str | None,
     label: str | None,
     target: str | None,
+    weights: str | None,
     novel: str | None,
     drop: tuple[str, ...],
     encode: tuple[str, ...],
@@ -149,7 +155,7 @@ def ingest(
     """
     import time
 
-    from olscale.cli.columns import read_as
+    from olscale.cli.columns import read_as, weights_line
     from olscale.data.ingest.ingest import ingest as run
 
     notes: list[str] = []
@@ -167,6 +173,7 @@ def ingest(
             label=column_of(label),
             drop=drop,
             target=target,
+            weights=weights,
             novel=novel,
             encode=encode,
             decimal=decimal,
@@ -190,6 +197,8 @@ def ingest(
         say(f"read as: {read_as(manifest, _label(manifest, target))}")
     elif manifest.classes is None:
         say(f"label: {kind}{_values(manifest, target)}")
+    if (weights_said := weights_line(manifest)) is not None:
+        say(f"weights: {weights_said}")
     for line in notes[:_MOST_HINTS]:
         say(f"note: {line}")
     if len(notes) > _MOST_HINTS:
@@ -249,6 +258,7 @@ def _label(manifest: Manifest, target: str | None) -> str:
         return f"label {column!r} ({kind})"
     table = manifest.table
     features = manifest.columns if table is None else len(table.categorical) + table.numeric + len(table.dropped)
+    features += table is not None and manifest.weights is not None
     place = {0: "the first", features: "the last"}.get(column, "counted from 0")
     return f"label column {column}, {place} ({kind})"
 

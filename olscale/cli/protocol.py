@@ -42,6 +42,8 @@ def _click_type(hint: Any, limits: Mapping[str, Any]) -> Any:
     [kind] = kinds
     if get_origin(kind) is Literal:
         return click.Choice(get_args(kind))
+    if kind is str:
+        return click.STRING
     if kind is float:
         return click.FloatRange(limits["gt"], limits["lt"], min_open=True, max_open=True)
     return click.IntRange(min=limits["ge"])

@@ -1,7 +1,8 @@
 """Sums that measures are made from, added up row by row: any cut of the rows into chunks gives the same bits.
 
 Beside each row stands what dull learners predict of it, `dull`. Where it is not `given` it follows from `base`, what those
-learners know, and is written down if there is room; where `frozen` they learn no more. Sums fade by `alpha` with each row,
+learners know, and is written down if there is room; where `frozen` they learn no more. Rows count by their
+`weights`, or 1 each where there are none; to the dull learners all are alike. Sums fade by `alpha` with each row,
 and are copied to the rows of `found` after so many rows as `marks` has.
 """
 
@@ -60,6 +61,7 @@ def count_classes(
     y: Any,
     predicted: Any,
     dull: Any,
+    weights: Any,
     given: bool,
     base: Any,
     frozen: bool,
@@ -86,12 +88,15 @@ def count_classes(
             rows, hits_of_most, hits_of_before = rows * alpha, hits_of_most * alpha, hits_of_before * alpha
             for k in range(3, sums.shape[0]):
                 sums[k] *= alpha
-        rows += 1.0
-        hits_of_most += 1.0 if most == code else 0.0
-        hits_of_before += 1.0 if before == code else 0.0
-        sums[3 + code] += 1.0 if guess == code else 0.0
-        sums[3 + classes + code] += 1.0
-        sums[3 + 2 * classes + guess] += 1.0
+        weight = 1.0
+        if weights.shape[0]:
+            weight = weights[i]
+        rows += weight
+        hits_of_most += weight if most == code else 0.0
+        hits_of_before += weight if before == code else 0.0
+        sums[3 + code] += weight if guess == code else 0.0
+        sums[3 + classes + code] += weight
+        sums[3 + 2 * classes + guess] += weight
         if not (given or frozen):
             most = _most_after(code, most, base)
             before = code
@@ -109,6 +114,7 @@ def add_residuals(
     y: Any,
     predicted: Any,
     dull: Any,
+    weights: Any,
     given: bool,
     base: Any,
     frozen: bool,
@@ -135,16 +141,20 @@ def add_residuals(
                 if k != MEAN:
                     sums[k] *= alpha
         error, dull_error = y[i] - predicted[i], y[i] - mean
-        sums[0] += 1.0
-        sums[ABSOLUTE] += abs(error)
-        sums[SQUARED] += error * error
+        weight = 1.0
+        if weights.shape[0]:
+            weight = weights[i]
+        sums[0] += weight
+        sums[ABSOLUTE] += weight * abs(error)
+        sums[SQUARED] += weight * (error * error)
         # Welford's form: sum y^2 - n mean^2 would lose all digits where the mean is large.
         away = y[i] - sums[MEAN]
-        sums[MEAN] += away / sums[0]
-        sums[SPREAD] += away * (y[i] - sums[MEAN])
-        sums[DULL_ABSOLUTE] += abs(dull_error)
-        sums[DULL_SQUARED] += dull_error * dull_error
-        sums[BEYOND] += max(0.0, abs(error) - epsilon)
+        if weight > 0.0:
+            sums[MEAN] += away * (weight / sums[0]) if weights.shape[0] else away / sums[0]
+        sums[SPREAD] += weight * (away * (y[i] - sums[MEAN]))
+        sums[DULL_ABSOLUTE] += weight * abs(dull_error)
+        sums[DULL_SQUARED] += weight * (dull_error * dull_error)
+        sums[BEYOND] += weight * max(0.0, abs(error) - epsilon)
         if mark < marks.shape[0] and marks[mark] == i + 1:
             copy_numbers(sums, found[mark], sums.shape[0])
             mark += 1

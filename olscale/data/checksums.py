@@ -77,6 +77,8 @@ def fingerprint(
     splits: Mapping[str, SplitHash],
     segments: Mapping[str, Sequence[Segment]],
     targets: Sequence[str] | None = None,
+    *,
+    weighted: bool = False,
 ) -> str:
     """Return the fingerprint, 64 hex digits, of a dataset whose rows went through `splits` and lie in `segments`."""
     # Text labels are stored as positions in label_names, so the names belong to the label stream.
@@ -89,6 +91,8 @@ def fingerprint(
     }
     if targets is not None:  # records say what they measure of each
         content["targets"] = targets
+    if weighted:  # the first of the stored columns is no feature
+        content["weighted"] = True
     version = next(iter(splits.values())).version
     if version >= _WITH_SEGMENTS and any(segments.values()):
         content["segments"] = {name: [[s.name, s.start, s.rows] for s in found] for name, found in segments.items()}

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, Rows, read_only, read_only_rows, rows_of, slice_rows  # noqa: F401, learners written for 0.1
+from olscale.compiled.csr import (  # noqa: F401, learners written for 0.1
+    CSR,
+    Rows,
+    read_only,
+    read_only_rows,
+    rows_of,
+    slice_rows,
+    stack_rows,
+    take_rows,
+)
 from olscale.system.plain_arrays import refuse_masked
 
 
@@ -27,6 +37,8 @@ class Chunk:
         Number of features.
     delays : int64 array of shape (rows,), optional
         How many rows later the label of each row is known, where the dataset says so.
+    weights : float64 array of shape (rows,), optional
+        How much each row counts, where the dataset says so: finite, 0 or more.
 
     Examples
     --------
@@ -40,6 +52,7 @@ class Chunk:
     y: NDArray[Any]
     columns: int
     delays: NDArray[np.int64] | None = None
+    weights: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         refuse_masked(self.X, "rows")  # of a transform or layout of somebody's own
@@ -47,6 +60,8 @@ class Chunk:
         object.__setattr__(self, "y", read_only(self.y))
         if self.delays is not None:
             object.__setattr__(self, "delays", read_only(self.delays))
+        if self.weights is not None:
+            object.__setattr__(self, "weights", read_only(self.weights))
 
     def __len__(self) -> int:
         return len(self.y)
@@ -55,5 +70,40 @@ class Chunk:
         start, stop, step = span.indices(len(self))
         if step != 1:
             raise ValueError(f"a chunk is cut into consecutive rows, step was {step}")
-        delays = None if self.delays is None else self.delays[start:stop]
-        return Chunk(slice_rows(self.X, start, stop), self.y[start:stop], self.columns, delays)
+        return self._with_rows(slice_rows(self.X, start, stop), slice(start, stop))
+
+    def take(self, index: NDArray[np.int64]) -> Chunk:
+        """Return the rows at `index`, in that order, as a copy.
+
+        Examples
+        --------
+        >>> Chunk(np.eye(3), np.array([0, 1, 1]), 3).take(np.array([2, 0])).y
+        array([1, 0])
+        """
+        return self._with_rows(take_rows(self.X, index), index)
+
+    def _with_rows(self, X: Rows, which: slice | NDArray[np.int64]) -> Chunk:
+        """Return `X`, some of the rows, with what belongs to them."""
+        delays = None if self.delays is None else self.delays[which]
+        weights = None if self.weights is None else self.weights[which]
+        return replace(self, X=X, y=self.y[which], delays=delays, weights=weights)
+
+
+def join_chunks(chunks: Sequence[Chunk]) -> Chunk:
+    """Return the rows of `chunks`, which all have delays and weights or none, one below the other.
+
+    Examples
+    --------
+    >>> chunk = Chunk(np.eye(3), np.array([0, 1, 1]), 3)
+    >>> len(join_chunks([chunk, chunk]))
+    6
+    """
+    delays = [chunk.delays for chunk in chunks if chunk.delays is not None]
+    weights = [chunk.weights for chunk in chunks if chunk.weights is not None]
+    return Chunk(
+        stack_rows([chunk.X for chunk in chunks]),
+        np.concatenate([chunk.y for chunk in chunks]),
+        chunks[0].columns,
+        np.concatenate(delays) if delays else None,
+        np.concatenate(weights) if weights else None,
+    )

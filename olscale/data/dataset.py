@@ -16,7 +16,7 @@ from olscale.data.labels import ClassCodes
 from olscale.data.layouts import Block, SplitShape, open_reader
 from olscale.data.layouts.base import SplitReader
 from olscale.data.manifest import MANIFEST, MARKER, Manifest, SplitEntry
-from olscale.data.targets import part_label
+from olscale.data.targets import part_rows
 from olscale.errors import DatasetError, ParameterError, UnknownNameError
 from olscale.storage.base import Storage
 from olscale.storage.open import open_storage
@@ -100,6 +100,11 @@ class Dataset:
         return self.manifest.targets or ()
 
     @property
+    def weights(self) -> str | None:
+        """Name of the column that says how much each row counts; None where all count alike."""
+        return None if self.manifest.weights is None else self.manifest.weights.column
+
+    @property
     def splits(self) -> tuple[str, ...]:
         """Names of the splits."""
         return tuple(self.manifest.splits)
@@ -141,9 +146,9 @@ class Dataset:
 
     def decoded(self, block: Block) -> Chunk:
         """Return rows as they are stored as a chunk."""
-        label, X = part_label(block.label, block.X, self.manifest.more_targets)
+        X, label, weights = part_rows(block, self.manifest.more_targets, self.weights is not None)
         X = X if isinstance(X, CSR) else X.astype(np.float64, copy=False)
-        return Chunk(X, self._codes(label), self.columns)
+        return Chunk(X, self._codes(label), self.columns, weights=weights)
 
     def chunks(self, split: str = "train", start: int = 0) -> Iterator[Chunk]:
         """Yield the chunks of `split` in order, from chunk `start` on."""
@@ -215,7 +220,7 @@ class Dataset:
                     progress(split, len(block), nbytes(block.X))
         segments = {name: split.segments for name, split in manifest.splits.items()}
         shape = manifest.kind, manifest.columns, manifest.classes, manifest.label_names
-        got = fingerprint(*shape, hashes, segments, manifest.targets)
+        got = fingerprint(*shape, hashes, segments, manifest.targets, weighted=self.weights is not None)
         if got != manifest.fingerprint:
             raise DatasetError(
                 f"{self.path}: every chunk is as {MANIFEST} says, but the fingerprint is {got[:12]}, expected "

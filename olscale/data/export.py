@@ -16,13 +16,16 @@ from olscale.compiled.csr import CSR, entries_of, nbytes, to_dense, trim
 from olscale.data.dataset import Dataset, Progress
 from olscale.data.layouts import Block
 from olscale.data.rebatch import cut
-from olscale.data.targets import part_label
+from olscale.data.targets import PartedRows, part_rows
 from olscale.errors import DatasetError, UnknownNameError
 from olscale.storage.npz import write_member
 from olscale.storage.open import open_output
 from olscale.system.paths import path_text
 
 _SUFFIXES = {".svm": "svmlight", ".svmlight": "svmlight", ".libsvm": "svmlight", ".csv": "csv", ".npz": "npz"}
+WEIGHTS = "weights"
+"""Name of the array of the rows' weights in NPZ, ``weights_train`` where it is of one of several splits."""
+
 _CSV_COLUMNS = 65_536
 _CSV_ROWS = 1_024
 
@@ -51,7 +54,7 @@ def export(
         Known by the ending of `file` when left out. SVMlight text leaves zeros out, and its indices count from 1, or from 0
         where those of the dataset's sources did. CSV has a header and the label last. NPZ holds ``X_train``, ``y_train``
         ...; of sparse rows, one split as `scipy.sparse.load_npz` reads it, with labels ``y``; `olscale.ingest` reads either
-        back.
+        back. The weights of rows are a column of CSV, and the arrays ``weights_train`` ... or ``weights`` of NPZ.
     progress : callable, optional
         Called with the split, the rows of a chunk and their bytes as they are read; NPZ reads them several times.
 
@@ -103,10 +106,16 @@ class _Rows:
 
     def blocks(self, split: str) -> Iterator[Block]:
         """Yield the rows as they are stored, but all targets as labels."""
+        for rows in self.parted(split):
+            yield Block(rows.X, rows.label)
+
+    def parted(self, split: str) -> Iterator[PartedRows]:
+        """Yield the rows with their weights apart."""
         more = self.dataset.manifest.more_targets
+        weighted = self.dataset.weights is not None
         for i in range(self.dataset.chunk_count(split)):
             block = self.dataset.block(split, i)
-            yield Block(*reversed(part_label(block.label, block.X, more)))
+            yield part_rows(block, more, weighted)
             if self.progress is not None:
                 self.progress(split, len(block), nbytes(block.X))
 
@@ -119,6 +128,8 @@ def _write_svmlight(rows: _Rows, split: str | None, out: IO[bytes]) -> None:
     dataset = rows.dataset
     if dataset.targets:
         raise DatasetError(f"{dataset.path} has several targets, SVMlight text holds one; export it to csv or npz")
+    if dataset.weights is not None:
+        raise DatasetError(f"{dataset.path} has weights, which SVMlight text cannot hold; export it to csv or npz")
     if dataset.manifest.label_names is not None:
         raise DatasetError(f"{dataset.path} has text labels, which SVMlight text cannot hold; export it to csv or npz")
     base = 1 if dataset.manifest.index_base is None else dataset.manifest.index_base
@@ -149,13 +160,17 @@ def _write_csv(rows: _Rows, split: str | None, out: IO[bytes]) -> None:
     text = io.TextIOWrapper(out, encoding="utf-8", newline="", write_through=True)
     writer = csv.writer(text, lineterminator="\n")
     names = dataset.manifest.feature_names or tuple(f"x{i}" for i in range(dataset.columns))
-    writer.writerow([*names, *(dataset.targets or ("label",))])
+    of_weights = () if dataset.weights is None else (dataset.weights,)
+    writer.writerow([*names, *of_weights, *(dataset.targets or ("label",))])
     labels, several = dataset.manifest.label_names, bool(dataset.targets)
-    for block in rows.blocks(split or "train"):
+    for parted in rows.parted(split or "train"):
+        block = Block(parted.X, parted.label)
+        weights = np.empty((len(block), 0)) if parted.weights is None else parted.weights[:, np.newaxis]
         for start in range(0, len(block), _CSV_ROWS):
             part = cut(block, start, min(start + _CSV_ROWS, len(block)))
             X = to_dense(part.X, dataset.columns).astype(np.float64, copy=False)
-            for row, label in zip(X.tolist(), part.label.tolist(), strict=True):
+            numbers = np.hstack([X, weights[start : start + len(part)]])
+            for row, label in zip(numbers.tolist(), part.label.tolist(), strict=True):
                 told = map(_number, label) if several else [labels[int(label)] if labels else _number(label)]
                 writer.writerow([*map(_number, row), *told])
     text.detach()
@@ -172,12 +187,14 @@ def _write_npz(rows: _Rows, split: str | None, out: IO[bytes]) -> None:
             dtype = np.dtype(dataset.manifest.dtype)
             _member(archive, f"X_{name}", dtype, shape, (np.asarray(block.X) for block in rows.blocks(name)))
             _label_member(archive, f"y_{name}", rows, name)
+            _weights_member(archive, f"{WEIGHTS}_{name}", rows, name)
 
 
 def _write_sparse_npz(archive: zipfile.ZipFile, rows: _Rows, split: str) -> None:
     dataset = rows.dataset
     count = dataset.rows(split)
-    entries = sum(block.nonzeros for block in rows.blocks(split)) if dataset.targets else dataset.nonzeros(split)
+    stored_apart = dataset.targets or dataset.weights is not None
+    entries = sum(block.nonzeros for block in rows.blocks(split)) if stored_apart else dataset.nonzeros(split)
     i64, i32, f64 = np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.float64)
     _member(archive, "indptr", i64, (count + 1,), _row_ends(rows, split))
     _member(archive, "indices", i32, (entries,), (X.indices for X in _sparse(rows, split)))
@@ -185,6 +202,7 @@ def _write_sparse_npz(archive: zipfile.ZipFile, rows: _Rows, split: str) -> None
     _member(archive, "shape", i64, (2,), [np.array([count, dataset.columns])])
     _member(archive, "format", np.dtype("S3"), (), [np.array(b"csr")])
     _label_member(archive, "y", rows, split)
+    _weights_member(archive, WEIGHTS, rows, split)
 
 
 def _sparse(rows: _Rows, split: str) -> Iterator[CSR]:
@@ -206,6 +224,12 @@ def _label_member(archive: zipfile.ZipFile, member: str, rows: _Rows, split: str
     dtype = np.dtype(np.float64) if texts is None else texts.dtype
     several = (len(rows.dataset.targets),) if rows.dataset.targets else ()
     _member(archive, member, dtype, (rows.dataset.rows(split), *several), labels)
+
+
+def _weights_member(archive: zipfile.ZipFile, member: str, rows: _Rows, split: str) -> None:
+    if rows.dataset.weights is not None:
+        weights = (parted.weights for parted in rows.parted(split))
+        _member(archive, member, np.dtype(np.float64), (rows.dataset.rows(split),), weights)
 
 
 def _member(archive: zipfile.ZipFile, name: str, dtype: np.dtype[Any], shape: tuple[int, ...], parts: Any) -> None:

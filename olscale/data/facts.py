@@ -11,7 +11,7 @@ _CLASSES = 100
 def dataset_facts(manifest: Manifest) -> dict[str, Any]:
     """Return ``rows`` by split, ``columns``, ``nonzeros``, and of up to 100 classes ``classes`` and ``class_rows``."""
     facts: dict[str, Any] = {"rows": {name: split.rows for name, split in manifest.splits.items()}}
-    facts |= {"columns": manifest.columns, "nonzeros": manifest.nonzeros - (manifest.target_nonzeros or 0)}
+    facts |= {"columns": manifest.columns, "nonzeros": manifest.feature_nonzeros}
     if manifest.classes is not None and len(manifest.classes) <= _CLASSES:
         counts = manifest.splits["train"].class_rows if "train" in manifest.splits else None
         facts |= {"classes": list(manifest.classes), "class_rows": list(counts or ())}

@@ -150,6 +150,15 @@ class TableEntry(_Entry):
     missing: tuple[str, ...] | None = Field(default=None, exclude_if=_absent)
 
 
+class WeightsEntry(_Entry):
+    """The column that says how much each row counts: the least and the greatest of its values, and how many are 0."""
+
+    column: str
+    least: Annotated[float, Field(ge=0)]
+    greatest: Annotated[float, Field(ge=0)]
+    zeros: Count
+
+
 class SourceEntry(_Entry):
     """A source: its file name, bytes and SHA-256 (None where it is no file), and the split it went to."""
 
@@ -182,6 +191,8 @@ class Manifest(_Entry):
         Names of the targets of a row, where there are several; all but the first are stored before the features.
     target_nonzeros : int, optional
         How many of the `nonzeros` are such targets.
+    weights : WeightsEntry, optional
+        The weights of the rows, where they have any: they are stored before targets and features.
     distinct_labels : int, optional
         Different labels over all splits; None for a regression with more than 10,000.
     unseen_classes : tuple of float, int or str
@@ -213,6 +224,7 @@ class Manifest(_Entry):
     label_column: str | int | None = None
     targets: tuple[str, ...] | None = Field(default=None, exclude_if=_absent)
     target_nonzeros: Count | None = Field(default=None, exclude_if=_absent)
+    weights: WeightsEntry | None = Field(default=None, exclude_if=_absent)
     distinct_labels: int | None = None
     unseen_classes: tuple[int | float | str, ...] = ()
     label_names: tuple[str, ...] | None = None
@@ -277,7 +289,14 @@ class Manifest(_Entry):
     @property
     def stored_columns(self) -> int:
         """Columns of the stored rows."""
-        return self.more_targets + self.columns
+        return (self.weights is not None) + self.more_targets + self.columns
+
+    @property
+    def feature_nonzeros(self) -> int:
+        """How many of the `nonzeros` are values of features."""
+        rows = sum(split.rows for split in self.splits.values())
+        of_weights = 0 if self.weights is None else rows - self.weights.zeros
+        return self.nonzeros - (self.target_nonzeros or 0) - of_weights
 
     def to_json(self) -> bytes:
         """Return the file's content, with the checksum of all of it as the last field."""

@@ -1,15 +1,15 @@
-"""Several targets of a row: the first is stored as the label, the others as columns before those of the features.
+"""What a row has beside its label and features: a weight, and further targets, stored as columns before the features.
 
-So every layout, order and checksum of rows holds for targets as well; whoever reads rows as chunks gets them apart.
+So every layout, order and checksum of rows holds for them as well; whoever reads rows as chunks gets them apart.
 """
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, rows_of, to_csr, trim
-from olscale.data.layouts.base import StoredRows
+from olscale.data.layouts.base import Block, StoredRows
 
 
 def join_targets(targets: NDArray[np.float64], X: StoredRows) -> StoredRows:
@@ -52,9 +52,29 @@ def part_targets(X: StoredRows, count: int) -> tuple[NDArray[np.float64], Stored
     return targets, CSR(before[indptr], indices[~own] - np.int32(count), data[~own])
 
 
-def part_label(label: NDArray[np.float64], X: StoredRows, count: int) -> tuple[NDArray[Any], StoredRows]:
-    """Return all targets of stored rows, shape (rows,) or (rows, 1 + count), and the features."""
-    if not count:
-        return label, X
-    others, features = part_targets(X, count)
-    return np.column_stack([label, others]), features
+class PartedRows(NamedTuple):
+    """Stored rows, taken apart.
+
+    Parameters
+    ----------
+    X : StoredRows
+        The features.
+    label : ndarray of shape (rows,) or (rows, targets), float64
+        All targets.
+    weights : ndarray of shape (rows,), float64, optional
+        How much each row counts, where the dataset says so.
+    """
+
+    X: StoredRows
+    label: NDArray[np.float64]
+    weights: NDArray[np.float64] | None
+
+
+def part_rows(block: Block, more_targets: int, weighted: bool) -> PartedRows:
+    """Return rows with so many targets beside their label, and a weight where `weighted`, which is stored first."""
+    if not more_targets and not weighted:
+        return PartedRows(block.X, block.label, None)
+    first, X = part_targets(block.X, more_targets + weighted)
+    targets = first[:, int(weighted) :]
+    label = np.column_stack([block.label, targets]) if more_targets else block.label
+    return PartedRows(X, label, np.ascontiguousarray(first[:, 0]) if weighted else None)

@@ -42,6 +42,7 @@ def can_shard(run: Run, classes: int) -> bool:
     if (
         classes < 3
         or scoring.interrupts
+        or scoring.weighted_measures  # the merge has no weights
         or any(m.reads_scores or m.watches for m in METRICS.load_all() if m.meets(shape))
     ):
         return False
@@ -139,7 +140,14 @@ class _ShardState(RunState):
         self._outputs = (len(classes), len(classes))
         self._train, self._test = (_Ballots(scratch, classes, split) for split in ("train", "test"))
 
-    def count(self, rows: NDArray[np.int64], y: NDArray[Any], codes: NDArray[Any], scores: FloatArray) -> None:
+    def count(
+        self,
+        rows: NDArray[np.int64],
+        y: NDArray[Any],
+        codes: NDArray[Any],
+        scores: FloatArray,
+        weights: NDArray[np.float64] | None = None,
+    ) -> None:
         assert isinstance(self.learner, ClassShard)
         self._train.add(y, scores, moved=self.learner.moved)
 

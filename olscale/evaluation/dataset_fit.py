@@ -1,10 +1,14 @@
 """Whether a dataset fits a learner, which is asked before anything runs."""
 
+from dataclasses import fields
+
 from olscale.data.dataset import Dataset
 from olscale.errors import ExperimentError
+from olscale.evaluation.metrics import METRICS, StreamShape
+from olscale.evaluation.protocol import Scoring, ScoringOptions
 from olscale.learners.contract.learner import Learner
 from olscale.learners.contract.many_targets import expect_targets, learns_targets
-from olscale.learners.registry import ask
+from olscale.learners.registry import ask, learner_class, learner_names
 from olscale.task import Task
 
 _LEARNS = {"classification": "learns classes", "regression": "predicts numbers", "novelty": "tells novelties"}
@@ -46,6 +50,54 @@ def check_targets(name: str, learner: Learner, dataset: Dataset) -> None:
             "ingest a dataset for each with --label TARGET and the others in --drop, or take a learner of several, as rls"
         )
     ask(name, "expect_targets", lambda: expect_targets(learner, count))
+
+
+def check_weights(scoring: ScoringOptions, dataset: Dataset) -> None:
+    """Refuse a column of weights that the dataset does not have, and metrics that cannot count rows by it.
+
+    Raises
+    ------
+    ExperimentError
+        Saying which column it has, or which metric.
+    """
+    if scoring.weights not in (None, dataset.weights):
+        there = "none; ingest its sources with --weights COLUMN"
+        if dataset.weights is not None:
+            there = f"those of its column {dataset.weights!r}; name that"
+        raise ExperimentError(
+            f"protocol.weights was {scoring.weights!r}, and the weights of dataset {dataset.path} are {there}"
+        )
+    if not scoring.weighted_measures:
+        return
+    options = {option.name: getattr(scoring, option.name) for option in fields(ScoringOptions)}
+    shape = StreamShape(dataset.rows(), len(dataset.classes or ()), (), Scoring(**options), dataset.task)
+    for metric in METRICS.load_all():
+        if metric.meets(shape) and not (metric.weighs_rows or metric.watches):
+            raise ExperimentError(
+                f"protocol.weighted_measures does not go with the metric {metric.__name__}, where all rows count alike"
+            )
+
+
+def check_takes_weights(name: str, learner: Learner, weights: str | None) -> None:
+    """Refuse the learner `name` where rows count by their weights and it takes none; to baselines all count alike.
+
+    Raises
+    ------
+    ExperimentError
+        Saying which learners of its task take them.
+    """
+    if weights is None or takes_or_ignores_weights(learner):
+        return
+    able = [other for other in learner_names(learner.task) if getattr(learner_class(other), "takes_weights", False)]
+    raise ExperimentError(
+        f"learner {name} takes no weights of rows, and protocol.weights was {weights!r}; leave one of them out. Learners of "
+        f"its task that take them: {', '.join(able) or 'none'}"
+    )
+
+
+def takes_or_ignores_weights(learner: Learner | type) -> bool:
+    """Tell whether a learner, or its class, can stand in an experiment in which rows count by their weights."""
+    return bool(getattr(learner, "takes_weights", False) or getattr(learner, "baseline", False))
 
 
 def check_classes(dataset: Dataset) -> None:

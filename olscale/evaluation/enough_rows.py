@@ -60,12 +60,12 @@ def rows_learned(scoring: Scoring, fold: int | None, rows: int, tested: bool) ->
     >>> rows_learned(Scoring(holdout_every=3, holdout_rows=1), None, rows=100, tested=True)
     (75, 75)
     """
-    weights = Schedule(scoring, fold).weights(0, rows)
+    times = Schedule(scoring, fold).times(0, rows)
     last = rows if tested else rows - 1
     if scoring.folds is not None and not tested:
-        last = int(np.flatnonzero(weights == 0)[-1:].sum())  # the last row that tests this model
+        last = int(np.flatnonzero(times == 0)[-1:].sum())  # the last row that tests this model
     arrived = max(0, last - (scoring.delay if isinstance(scoring.delay, int) else 0))
-    return int(weights[:arrived].sum()), int(np.count_nonzero(weights))
+    return int(times[:arrived].sum()), int(np.count_nonzero(times))
 
 
 def check_seen(learner: Learner) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import product
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
@@ -177,12 +179,12 @@ class TuningSpec(Section):
         """Return the metric by which candidates are compared."""
         return self.metric or ("test_rmse" if task == "regression" else "test_error")
 
-    def protocol(self, task: Task) -> ProtocolSpec:
-        """Return how tuning runs meet a dataset."""
+    def protocol(self, task: Task, weighing: Mapping[str, Any] = MappingProxyType({})) -> ProtocolSpec:
+        """Return how tuning runs meet a dataset, whose rows count as `weighing` says."""
         base = base_name(self.metric_for(task))
         by_itself = base not in askable() or task in MEASURES[base].default
-        return ProtocolSpec(split=self.split, folds=self.folds, measures=() if by_itself else (base,))
+        return ProtocolSpec(split=self.split, folds=self.folds, measures=() if by_itself else (base,), **weighing)
 
-    def definition(self, seed: int, task: Task) -> dict[str, Any]:
+    def definition(self, seed: int, task: Task, weighing: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
         """Return how candidates are compared as plain JSON values."""
-        return {"split": self.split, "folds": self.folds, "seed": seed, "metric": self.metric_for(task)}
+        return {"split": self.split, "folds": self.folds, "seed": seed, "metric": self.metric_for(task), **weighing}

@@ -25,6 +25,8 @@ class FusedRuns:
     def __init__(self, runs: Sequence[RunState]) -> None:
         self._runs = runs
         self._fused = attempt(runs, lambda: fuse([run.learner for run in runs]), counts=False)
+        first = runs[0]
+        self._weighted = first.run.stream.scoring.weights is not None and first.learner.takes_weights
         self._ready = False
 
     def step(self, chunk: Chunk) -> None:
@@ -38,7 +40,8 @@ class FusedRuns:
         start = perf_counter()
         with guarded(self._runs):
             seen = self._runs[0].seen_by_learner(chunk)
-            scores = learn_usable_together(fused, self._runs[0].learner, seen.X, seen.y)
+            weights = seen.weights if self._weighted else None
+            scores = learn_usable_together(fused, self._runs[0].learner, seen.X, seen.y, weights)
         share = (perf_counter() - start) / len(self._runs)
         for run, mine in zip(self._runs, scores or (), strict=scores is not None):
             if isinstance(mine, Exception):
@@ -48,7 +51,7 @@ class FusedRuns:
                 run.see(chunk, Scored(np.arange(len(chunk)), mine), share)
 
     def _compile(self, fused: FusedSettings, chunk: Chunk) -> None:
-        fused.compile(chunk.X)
+        fused.compile(chunk.X, self._weighted)
         if not self._runs[0].learner.checks_rows:
             usable_rows(slice_rows(chunk.X, 0, 0), self._runs[0].learner.norm_limits())
 

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, Rows, read_only, slice_rows, stack_rows, take_rows
-from olscale.data.chunk import Chunk
+from olscale.compiled.csr import CSR, Rows, read_only, slice_rows, take_rows
+from olscale.data.chunk import Chunk, join_chunks
 from olscale.evaluation.metrics import StreamShape
 from olscale.evaluation.protocol import Scoring
-from olscale.learners.contract.learner import FloatArray, Learner, hide_labels
+from olscale.learners.contract.learner import FloatArray, Learner, hide_labels, learn_rows
 from olscale.learners.contract.usable_rows import diverged_at, learn_usable, score_usable, usable_rows
 
 
@@ -51,7 +51,7 @@ class _Waiting(NamedTuple):
 
     rows: Chunk
     arrival: NDArray[np.int64]  # after the prediction of which row of the stream each label arrives
-    weights: NDArray[np.int64]  # how often each row is learned from
+    times: NDArray[np.int64]  # how often each row is learned from
     numbers: NDArray[np.int64]  # which row of the stream each is
 
 
@@ -111,42 +111,51 @@ class Schedule:
         """
         count = len(chunk)
         # Learners that check their rows themselves are called straight.
-        learn = learner.learn if learner.checks_rows else partial(learn_usable, learner)
+        learn = partial(learn_rows if learner.checks_rows else learn_usable, learner)
         if not self._scoring.interrupts:
-            return Scored(np.arange(count), learn(chunk.X, self._seen(chunk.y)))
+            return Scored(np.arange(count), learn(chunk.X, self._seen(chunk.y), self._weights(learner, chunk)))
         tested = np.flatnonzero(self._tested(first, first + count))
-        weights = self.weights(first, first + count)
+        times = self.times(first, first + count)
         late = bool(self._scoring.delay)
-        if not late and weights.all() and weights.sum() == count:
-            scores = learn(chunk.X, self._seen(chunk.y))
+        if not late and times.all() and times.sum() == count:
+            scores = learn(chunk.X, self._seen(chunk.y), self._weights(learner, chunk))
             self._check(learner, chunk.X, scores, tested, np.arange(first, first + count))
             return Scored(tested, scores[tested], Arrivals(chunk.y, tested))
         numbers = np.arange(first, first + count)
-        known = self._joined(_Waiting(chunk, numbers + self._delays(chunk), weights, numbers))
+        chunk_alone = replace(chunk, delays=None)
+        known = self._joined(_Waiting(chunk_alone, numbers + self._delays(chunk), times, numbers))
         before = len(known.rows) - count
         # A label that arrives at row t is learned after that row is predicted; of several the earlier row is first.
         due = np.flatnonzero(known.arrival < first + count)
-        trained = np.repeat(due, known.weights[due])
+        trained = np.repeat(due, known.times[due])
         # Without delay a row that is both tested on and learned from is one event: `learn` predicts it first.
-        alone = tested if late else tested[weights[tested] == 0]
+        alone = tested if late else tested[times[tested] == 0]
         when = np.concatenate([2 * alone, 2 * (known.arrival[trained] - first) + 1])
         order = np.argsort(when, kind="stable")
         row = np.concatenate([alone + before, trained])[order]
         learning = np.concatenate([np.zeros(len(alone), dtype=bool), np.ones(len(trained), dtype=bool)])[order]
-        rows, events = known.rows, _take(known.rows, row)
+        rows, events = known.rows, known.rows.take(row)
         labels = hide_labels(events.y, ~learning)
+        weights = self._weights(learner, events)
         if learner.takes_unknown:
-            scores = learn(events.X, hide_labels(self._seen(events.y), ~learning))
+            scores = learn(events.X, hide_labels(self._seen(events.y), ~learning), weights)
         else:
-            scores = follow(learner, events.X, self._seen(events.y), learning)
+            scores = follow(learner, events.X, self._seen(events.y), learning, weights)
         # The first event of each row is the one before any update by it.
         own = np.searchsorted(when[order] // 2, tested)
         self._check(learner, events.X, scores, own, known.numbers[row])
         if late:
-            waits = (known.arrival >= first + count) & (known.arrival < self._rows) & (known.weights > 0)
+            waits = (known.arrival >= first + count) & (known.arrival < self._rows) & (known.times > 0)
             index = np.flatnonzero(waits)
-            self._waiting = _Waiting(_take(rows, index), *(array[index] for array in known[1:]))
+            self._waiting = _Waiting(rows.take(index), *(array[index] for array in known[1:]))
         return Scored(tested, scores[own], Arrivals(labels, own))
+
+    def weighs(self, learner: Learner) -> bool:
+        """Tell whether rows count by their weights to the learner: to baselines all count alike."""
+        return self._scoring.weights is not None and learner.takes_weights
+
+    def _weights(self, learner: Learner, rows: Chunk) -> FloatArray | None:
+        return rows.weights if self.weighs(learner) else None
 
     def _seen(self, y: NDArray[Any]) -> NDArray[Any]:
         """Return the labels as the learner may see them."""
@@ -176,9 +185,9 @@ class Schedule:
     def _tested(self, first: int, stop: int) -> NDArray[np.bool_]:
         if self._scoring.folds is None:
             return np.ones(stop - first, dtype=bool)
-        return np.equal(self.weights(first, stop), 0)
+        return np.equal(self.times(first, stop), 0)
 
-    def weights(self, first: int, stop: int) -> NDArray[np.int64]:
+    def times(self, first: int, stop: int) -> NDArray[np.int64]:
         """Return how often each row is learned from."""
         folds, every, held = self._scoring.folds, self._scoring.holdout_every, self._scoring.holdout_rows
         if folds is not None and self._fold is not None:
@@ -193,16 +202,19 @@ class Schedule:
         old = self._waiting
         if old is None:
             return new
-        X, y = stack_rows([old.rows.X, new.rows.X]), np.concatenate([old.rows.y, new.rows.y])
-        return _Waiting(Chunk(X, y, new.rows.columns), *map(np.concatenate, zip(old[1:], new[1:], strict=True)))
+        rows = join_chunks([old.rows, new.rows])
+        return _Waiting(rows, *map(np.concatenate, zip(old[1:], new[1:], strict=True)))
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the rows whose labels are still to arrive as plain arrays; nothing if there are none."""
         if self._waiting is None:
             return {}
-        rows, arrival, weights, numbers = self._waiting
+        rows, arrival, times, numbers = self._waiting
         X = rows.X._asdict() if isinstance(rows.X, CSR) else {"X": rows.X}
-        arrays = {"arrival": arrival, "weights": weights, "numbers": numbers}
+        # Their names are those of olscale 0.1, where rows had no weights of their own.
+        arrays: dict[str, NDArray[Any]] = {"arrival": arrival, "weights": times, "numbers": numbers}
+        if rows.weights is not None:
+            arrays["row_weights"] = rows.weights
         return {**X, "y": rows.y, "columns": np.array([rows.columns]), **arrays}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
@@ -210,18 +222,20 @@ class Schedule:
         self._waiting = None
         if state:
             X: Rows = state["X"] if "X" in state else CSR(state["indptr"], state["indices"], state["data"])
-            rows = Chunk(X, state["y"], int(state["columns"][0]))
+            rows = Chunk(X, state["y"], int(state["columns"][0]), weights=state.get("row_weights"))
             # Checkpoints of olscale 0.1 have no numbers, which nothing but the reason of a failure depends on.
             delay = self._scoring.delay if isinstance(self._scoring.delay, int) else 0
             numbers = state.get("numbers", state["arrival"] - delay)
             self._waiting = _Waiting(rows, state["arrival"], state["weights"], numbers)
 
 
-def _take(rows: Chunk, index: NDArray[np.int64]) -> Chunk:
-    return Chunk(take_rows(rows.X, index), rows.y[index], rows.columns)
-
-
-def follow(learner: Learner, X: Rows, y: NDArray[Any], learning: NDArray[np.bool_]) -> FloatArray:
+def follow(
+    learner: Learner,
+    X: Rows,
+    y: NDArray[Any],
+    learning: NDArray[np.bool_],
+    weights: FloatArray | None = None,
+) -> FloatArray:
     """Score rows one after another and learn from those where `learning`; return the scores, each before its update.
 
     Examples
@@ -237,7 +251,11 @@ def follow(learner: Learner, X: Rows, y: NDArray[Any], learning: NDArray[np.bool
     for start, stop in pairwise([0, *turns.tolist(), len(y)]):
         rows = slice_rows(X, start, stop)
         learns = bool(learning[start : start + 1].any())
-        found.append(learn_usable(learner, rows, y[start:stop]) if learns else score_usable(learner, rows))
+        if learns:
+            counts = None if weights is None else weights[start:stop]
+            found.append(learn_usable(learner, rows, y[start:stop], counts))
+        else:
+            found.append(score_usable(learner, rows))
         if not np.isfinite(found[-1]).all():  # the run has ended there: nothing more is learned
             found.append(np.full((len(y) - stop, found[-1].shape[1]), np.nan))
             break

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from olscale.compiled.csr import stack_rows, take_rows, values_of
-from olscale.data.chunk import Chunk
+from olscale.compiled.csr import values_of
+from olscale.data.chunk import Chunk, join_chunks
 from olscale.data.stream import Stream, open_streams
 from olscale.evaluation.forecast import seconds_of
 from olscale.evaluation.run import Run
@@ -87,10 +87,9 @@ def _rows(stream: Stream, run: Run, count: int) -> Chunk:
         chunk = stream.chunk(int(number))
         size = min(len(chunk), -(-count // BLOCKS) if len(stream) >= BLOCKS else -(-count // len(stream)))
         index = np.arange(size) if run.stream.shuffle is None else generator.permutation(len(chunk))[:size]
-        part = Chunk(take_rows(chunk.X, index), chunk.y[index], chunk.columns)
-        parts.append(transforms.learn(part, sum(map(len, parts)))[run.fold])
-    whole = Chunk(stack_rows([part.X for part in parts]), np.concatenate([part.y for part in parts]), parts[0].columns)
+        parts.append(transforms.learn(chunk.take(index), sum(map(len, parts)))[run.fold])
+    whole = join_chunks(parts)
     if run.stream.shuffle is None:
         return whole
     order = generator.permutation(len(whole))
-    return Chunk(take_rows(whole.X, order), whole.y[order], whole.columns)
+    return whole.take(order)

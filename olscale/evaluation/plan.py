@@ -16,17 +16,24 @@ from olscale.data.stream import delay_position
 from olscale.data.transforms.pipeline import make_transform, size_after
 from olscale.data.transforms.revision import transforms_version
 from olscale.errors import ExperimentError, ParameterError
-from olscale.evaluation.dataset_fit import check_classes, check_learner, check_targets
+from olscale.evaluation.dataset_fit import (
+    check_classes,
+    check_learner,
+    check_takes_weights,
+    check_targets,
+    check_weights,
+)
 from olscale.evaluation.enough_rows import check_enough_rows
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.experiment_sections import DatasetSpec, LearnerSpec
-from olscale.evaluation.protocol import ProtocolSpec, check_stream, check_task
+from olscale.evaluation.protocol import ProtocolSpec, check_stream, check_task, weighing_of
 from olscale.evaluation.roster import Roster
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import StreamSource
 from olscale.evaluation.run_plan import RunPlan
 from olscale.evaluation.search import Search
 from olscale.evaluation.streams import stream_keys
+from olscale.learners.contract.class_weights import name_classes, weighs_classes
 from olscale.learners.contract.cost import check_row_numbers, cost_of
 from olscale.learners.contract.learner import Learner
 from olscale.learners.contract.look_ahead import looks_ahead
@@ -138,7 +145,9 @@ class PlannedExperiment:
                     points = [(spec.name, source.learner(spec, point, experiment)) for point in search.points]
                     for _, point in points:
                         roster.enter(source.planned, spec, point)
-                    runs = plan.add(source, experiment.tuning.protocol(source.dataset.task), experiment.seed, points)
+                    protocol = source.spec.protocol or experiment.protocol
+                    tuning = experiment.tuning.protocol(source.dataset.task, weighing_of(protocol))
+                    runs = plan.add(source, tuning, experiment.seed, points)
                     searches[search.id] = search.over(runs)
         return replace(plan.plan(f"{experiment.name}{TUNING}", roster), searches=tuple(searches.values()))
 
@@ -184,6 +193,8 @@ class _Input:
         check_targets(spec.name, learner, self.dataset)
         columns, _ = size_after(self.transforms, self.dataset.columns, self.dataset.columns)
         classes = len(self.dataset.classes or ())
+        if weighs_classes(learner):
+            ask(spec.name, "begin", lambda: learner.begin(1, classes))  # classes that there are not are told now
         ask(spec.name, "check_memory", lambda: cost_of(learner).check_memory(columns, classes))
         ask(spec.name, "row_numbers", lambda: check_row_numbers(learner, columns, classes))
         ask(spec.name, "begin", lambda: check_start_size(learner, columns, classes))
@@ -194,6 +205,7 @@ class _Input:
         if isinstance(learner, TakesNames):
             steps = [make_transform(text) for text in self.transforms]
             learner.expect_names(feature_names(self.dataset.manifest, steps), self.dataset.classes or ())
+        name_classes(learner, self.dataset.classes or ())
         measures = list((self.spec.protocol or experiment.protocol).measures)
         if spec.tune and experiment.tuning.metric:
             measures.append(experiment.tuning.metric)
@@ -203,13 +215,14 @@ class _Input:
 
     def search(self, experiment: Experiment, spec: LearnerSpec, settings: dict[str, Any]) -> Search:
         """Return the search for the parameters that `spec` leaves open."""
+        weighing = weighing_of(self.spec.protocol or experiment.protocol)
         points = [self._told(make_learner(spec.name, settings | point), spec, experiment) for point in spec.points()]
         return Search(
             dataset={"name": self.dataset.name, "fingerprint": self.dataset.fingerprint},
             transforms=self.transforms,
             learner={"name": spec.name, "version": points[0].version, "params": settings},
             grid=spec.tune,
-            protocol=experiment.tuning.definition(experiment.seed, self.dataset.task) | self.version,
+            protocol=experiment.tuning.definition(experiment.seed, self.dataset.task, weighing) | self.version,
             points=tuple(ask(spec.name, "resolved_params", point.resolved_params) for point in points),
         )
 
@@ -244,6 +257,9 @@ class _Builder:
         """Add a run for each learner on each stream of `source`; return the runs of each learner."""
         dataset = source.dataset
         check_task(protocol, dataset.path, dataset.task, len(dataset.classes or ()))
+        check_weights(protocol, dataset)
+        for name, learner in learners:
+            check_takes_weights(name, learner, protocol.weights)
         rows = dataset.rows("train")
         numbers = dataset.nonzeros("train") if dataset.kind == "sparse" else rows * dataset.columns
         self.sources[dataset.fingerprint] = StreamSource(

@@ -18,7 +18,7 @@ from pydantic import AfterValidator
 from olscale.data.splits import HALVES
 from olscale.errors import ExperimentError
 from olscale.evaluation.rows_or_column import RowsOrColumn
-from olscale.measures import ALONG_THE_STREAM, check_measures, check_task_measures
+from olscale.measures import ALONG_THE_STREAM, UNWEIGHTED, check_measures, check_task_measures
 from olscale.task import Task
 
 if TYPE_CHECKING:
@@ -99,6 +99,8 @@ class ScoringOptions:
     epsilon: float = option(0.1, "Residuals up to this cost nothing in epsilon_loss.", flag=False, ge=0.0)
     burn_in: int = option(0, "The first N rows are learned from and not counted.", "N", ge=0)
     mcnemar: bool = option(False, "Keep which rows are predicted wrongly, for McNemar's test.")
+    weights: str | None = option(None, "Rows count by this column: that of ingest --weights.", "COLUMN")
+    weighted_measures: bool = option(False, "Rows count by their weights in measures, too.")
     test_only: bool = option(False, "Only the final models are measured, on test rows; nothing along the stream.")
 
 
@@ -171,6 +173,22 @@ class Scoring(ScoringOptions):
         return used | (self.folds.definition() if self.folds else {})
 
 
+def weighing_of(options: ScoringOptions) -> dict[str, Any]:
+    """Return those of the options that say how rows count, where they say so.
+
+    Examples
+    --------
+    >>> weighing_of(Scoring(weights="w")), weighing_of(Scoring())
+    ({'weights': 'w'}, {})
+    """
+    weighing: dict[str, Any] = {}
+    if options.weights is not None:
+        weighing["weights"] = options.weights
+    if options.weighted_measures:
+        weighing["weighted_measures"] = True
+    return weighing
+
+
 PLAIN = Scoring()
 """Prequential evaluation, and a test of the final model."""
 
@@ -202,6 +220,13 @@ def conflicts(p: ProtocolSpec) -> Iterator[str]:
         yield from (f"test_only does not go with {name}, which needs predictions along the stream" for name in asked)
     if "train_error" in p.measures and (p.online or p.delay or p.holdout_rows is not None):
         yield "measures has 'train_error', which needs a model that learns from every row: no delay, holdout_rows, folds"
+    if p.weighted_measures and p.weights is None:
+        yield "weighted_measures needs protocol.weights: the column by which rows count"
+    if p.weighted_measures:
+        asked = ["drift"] if p.drift is not None else []
+        asked += ["mcnemar"] if p.mcnemar else []
+        asked += [f"measures = {name!r}" for name in p.measures if name in UNWEIGHTED]
+        yield from (f"weighted_measures does not go with {name}, where all rows count alike" for name in asked)
     if p.epsilon != 0.1 and "epsilon_loss" not in p.measures:
         yield "epsilon needs 'epsilon_loss' in protocol.measures"
 

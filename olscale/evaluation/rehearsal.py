@@ -21,7 +21,7 @@ from olscale.evaluation.guard import GlobalRandom
 from olscale.learners.contract.foreign.answers import numbers_of
 from olscale.learners.contract.foreign.learner import ForeignLearner
 from olscale.learners.contract.foreign.parts import differences, parts_of
-from olscale.learners.contract.learner import Learner
+from olscale.learners.contract.learner import FloatArray, Learner, learn_rows
 from olscale.learners.contract.usable_rows import usable_rows
 from olscale.system.user_source import is_installed
 
@@ -51,16 +51,17 @@ class Rehearsal:
 
     def __init__(self, make: Callable[[], Learner], entropy: Sequence[int]) -> None:
         self._make, self._entropy = make, entropy
-        self._parts: list[tuple[Rows, NDArray[Any]]] = []
+        self._parts: list[tuple[Rows, NDArray[Any], FloatArray | None]] = []
+        self._weights: FloatArray | None = None
         self._rows_left = ROWS
         self.differs, self.shared = False, ""
 
-    def see(self, X: Rows, y: NDArray[Any]) -> None:
+    def see(self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> None:
         """Take the next rows of the stream, however many they are; hold it when there are enough."""
         if not self._rows_left:
             return
         count = min(self._rows_left, rows_of(X))
-        self._parts.append((slice_rows(X, 0, count), y[:count]))
+        self._parts.append((slice_rows(X, 0, count), y[:count], None if weights is None else weights[:count]))
         self._rows_left -= count
         if not self._rows_left:
             self.hold()
@@ -70,8 +71,10 @@ class Rehearsal:
         parts, self._parts, self._rows_left = self._parts, [], 0
         if not parts:
             return
-        X = read_only_rows(stack_rows([rows for rows, _ in parts]))
-        y = read_only(np.concatenate([labels for _, labels in parts]))
+        X = read_only_rows(stack_rows([rows for rows, _, _ in parts]))
+        y = read_only(np.concatenate([labels for _, labels, _ in parts]))
+        weights = [counts for _, _, counts in parts if counts is not None]
+        self._weights = read_only(np.concatenate(weights)) if weights else None
         shared = SharedState(_model_of(self._make()))
         try:
             first = self._learned(X, y)
@@ -94,7 +97,8 @@ class Rehearsal:
             learner = self._make()
             usable = usable_rows(X, learner.norm_limits())
             end = rows_of(X) if usable.all() else int(np.argmin(usable))
-            scores = learner.learn(slice_rows(X, 0, end), y[:end])
+            counts = None if self._weights is None else self._weights[:end]
+            scores = learn_rows(learner, slice_rows(X, 0, end), y[:end], counts)
             return {"": scores} | {name: np.array(values) for name, values in numbers_of(_model_of(learner))}
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Set
 
 from olscale.data.dataset import open_dataset
 from olscale.errors import ExperimentError, OlscaleError, UnknownNameError
+from olscale.evaluation.dataset_fit import takes_or_ignores_weights
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.experiment_sections import EVERY, DatasetSpec, LearnerSpec
 from olscale.learners.contract.many_targets import LearnsTargets
@@ -56,10 +57,15 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> tuple[Experim
     tasks = {dataset.name: dataset.task for dataset in opened}
     _check_names(experiment, known.union(tasks))
     several = {dataset.name for dataset in opened if dataset.targets}
+    weighted = {
+        dataset.name
+        for spec, dataset in zip(datasets, opened, strict=True)
+        if (spec.protocol or experiment.protocol).weights is not None
+    }
     learners: list[LearnerSpec] = []
     for learner in experiment.learners:
         try:
-            learners += _named(learner, tasks, several)
+            learners += _named(learner, tasks, several, weighted)
         except OlscaleError as error:
             if not learner.optional:
                 raise
@@ -72,16 +78,16 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> tuple[Experim
     return experiment.model_copy(update={"datasets": tuple(datasets), "learners": tuple(learners)}), tuple(left_out)
 
 
-def _named(spec: LearnerSpec, tasks: dict[str, Task], several: Set[str]) -> list[LearnerSpec]:
+def _named(spec: LearnerSpec, tasks: dict[str, Task], several: Set[str], weighted: Set[str]) -> list[LearnerSpec]:
     """Return what `spec` stands for, each for datasets of its task: itself, or with ``*`` all of the registry.
 
-    Datasets with `several` targets are for those that learn them.
+    Datasets with `several` targets are for those that learn them, `weighted` ones for those that take weights.
     """
     among = {task: tuple(name for name in tasks if tasks[name] == task and spec.meets(name)) for task in TASKS}
     if spec.name == EVERY:
         able = {name for name in learner_names("regression") if issubclass(learner_class(name), LearnsTargets)}
         named = [
-            (name, tuple(dataset for dataset in among[task] if name in able or dataset not in several))
+            (name, tuple(dataset for dataset in among[task] if dataset not in _beyond(name, able, several, weighted)))
             for task in TASKS
             for name in learner_names(task)
         ]
@@ -90,6 +96,16 @@ def _named(spec: LearnerSpec, tasks: dict[str, Task], several: Set[str]) -> list
     if spec.datasets is None and task in TASKS and among[task] and len(among[task]) < len(tasks):
         return [spec.model_copy(update={"datasets": among[task]})]
     return [spec]
+
+
+def _beyond(name: str, of_targets: Set[str], several: Set[str], weighted: Set[str]) -> set[str]:
+    """Return the datasets that the learner `name` cannot learn from; those `of_targets` learn several."""
+    beyond = set[str]()
+    if name not in of_targets:
+        beyond |= several
+    if weighted and not takes_or_ignores_weights(learner_class(name)):
+        beyond |= weighted
+    return beyond
 
 
 def _names(spec: DatasetSpec) -> set[str]:

@@ -14,6 +14,7 @@ from olscale.evaluation.budget import NO_BUDGET, BudgetExceeded, Meter, Spent
 from olscale.evaluation.guard import GlobalRandom, attempt
 from olscale.evaluation.metrics import StreamShape
 from olscale.evaluation.run import Run
+from olscale.learners.contract.class_weights import name_classes
 from olscale.learners.contract.cost import cost_of
 from olscale.learners.contract.fused_settings import grid_key
 from olscale.learners.contract.learner import Learner
@@ -150,6 +151,7 @@ def _begun(make: Callable[[], Learner], columns: int, shape: StreamShape, entrop
     """Return a new learner that knows what is known of its stream before the first row."""
     learner = make()
     expect_names(learner, shape.features, shape.labels)
+    name_classes(learner, shape.labels)
     if ranking_measures(shape.scoring.measures):
         expect_ranking(learner)
     if shape.targets:

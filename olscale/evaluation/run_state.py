@@ -107,7 +107,8 @@ class RunState(RunLearner):
         """Predict, then learn, each row of the stream's next chunk; or do so when the protocol says."""
         if not self._ready:
             self._schedule.compile(chunk)
-            self._guarded(lambda: compile_loops(self.learner, chunk.X), counts=False)
+            weighted = self._schedule.weighs(self.learner)
+            self._guarded(lambda: compile_loops(self.learner, chunk.X, weighted), counts=False)
             if not self.learner.checks_rows:
                 self._guarded(lambda: self._usable(slice_rows(chunk.X, 0, 0)), counts=False)
             self._ready = True
@@ -143,7 +144,8 @@ class RunState(RunLearner):
             self._guarded(rehearsal.hold, counts=False)
         else:
             rows = self.seen_by_learner(chunk)
-            self._guarded(lambda: rehearsal.see(rows.X, rows.y), counts=False)
+            weights = rows.weights if self._schedule.weighs(self.learner) else None
+            self._guarded(lambda: rehearsal.see(rows.X, rows.y, weights), counts=False)
         if rehearsal.shared:
             self.fail("learner_error", shared_reason(rehearsal.shared), raised=False)
 
@@ -180,22 +182,44 @@ class RunState(RunLearner):
             self._diverge(chunk, row, self.position + row, "row", self.position + row)
             return
         if scored.arrivals is None:
-            self.count(self.position + rows, chunk.y[rows], self._predictions(scores), scores)
+            weights = None if chunk.weights is None else chunk.weights[rows]
+            self.count(self.position + rows, chunk.y[rows], self._predictions(scores), scores, weights)
         else:
             counted = slice(self._burned_in(self.position + rows), None)
             for metric in self._counting():
                 metric.arrive(scored.arrivals.labels, scored.arrivals.asked[counted])
+            self._weigh(self._counting(), chunk.weights, rows[counted])
             self._see(counted, chunk.y[rows], self._predictions(scores), scores)
         self.position += len(chunk)
         self._seconds += seconds
 
-    def count(self, rows: NDArray[np.int64], y: NDArray[Any], codes: NDArray[Any], scores: FloatArray) -> None:
-        """Count rows of the stream: their numbers, targets, predictions before each update, scores."""
+    def count(
+        self,
+        rows: NDArray[np.int64],
+        y: NDArray[Any],
+        codes: NDArray[Any],
+        scores: FloatArray,
+        weights: NDArray[np.float64] | None = None,
+    ) -> None:
+        """Count rows of the stream: their numbers, targets, predictions before each update, scores, weights."""
         burned_in = self._burned_in(rows)
         for metric in self._counting():
             if burned_in:
                 metric.arrive(y[:burned_in], None)
+        self._weigh(self._counting(), weights, slice(burned_in, None))
         self._see(slice(burned_in, None), y, codes, scores)
+
+    def _weigh(
+        self,
+        metrics: Sequence[Metric],
+        weights: NDArray[np.float64] | None,
+        rows: slice | NDArray[np.int64] = slice(None),
+    ) -> None:
+        """Tell metrics how much each of the rows counts that they get next, where that is asked for."""
+        if self.run.stream.scoring.weighted_measures:
+            assert weights is not None, "the dataset has weights, or the plan would have refused it"
+            for metric in metrics:
+                metric.weigh(weights[rows])
 
     def _counting(self) -> Sequence[Metric]:
         """Return the metrics that count rows of the stream."""
@@ -213,6 +237,7 @@ class RunState(RunLearner):
         """Predict rows that are held out, from test row number `first` on, with the model as it is now."""
         scores = self._scores(chunk, first)
         if scores is not None:
+            self._weigh(self._metrics, chunk.weights)
             for metric in self._metrics:
                 metric.held_out(chunk.y, self._predictions(scores))
 
@@ -221,6 +246,7 @@ class RunState(RunLearner):
         scores = self._scores(chunk, self._tested)
         self._tested += len(chunk)
         if scores is not None:
+            self._weigh(self._metrics, chunk.weights)
             self.count_test(chunk.y, self._predictions(scores), scores)
 
     def predict_again(self, chunk: Chunk) -> None:
@@ -228,6 +254,7 @@ class RunState(RunLearner):
         scores = self._scores(chunk, self._again, "training row")
         self._again += len(chunk)
         if scores is not None:
+            self._weigh(self._metrics, chunk.weights)
             for metric in self._metrics:
                 metric.train(chunk.y, self._predictions(scores))
 

@@ -6,6 +6,7 @@ from typing import Any
 from olscale.errors import OlscaleError
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.experiment_sections import DatasetSpec, LearnerSpec
+from olscale.evaluation.protocol import weighing_of
 from olscale.evaluation.run import Run
 from olscale.evaluation.streams import stream_keys
 from olscale.learners.registry import learner_class, make_learner
@@ -35,7 +36,8 @@ def settings(experiment: Experiment, selections: Iterable[Selection]) -> Experim
         for spec in experiment.learners:
             transforms = experiment.transforms_of(dataset, spec)
             if spec.meets(name):
-                for version, params, tuned in _choices(experiment, spec, name, transforms, chosen):
+                weighing = weighing_of(dataset.protocol or experiment.protocol)
+                for version, params, tuned in _choices(experiment, spec, name, transforms, chosen, weighing):
                     label = spec.label or spec.name
                     for protocol in _protocols(experiment, dataset, name, transforms):
                         setting = Setting(name, transforms, label, spec.name, version, params, protocol, tuned)
@@ -51,7 +53,12 @@ def dataset_name(spec: DatasetSpec) -> str:
 
 
 def _choices(
-    experiment: Experiment, spec: LearnerSpec, dataset: str, transforms: tuple[str, ...], selections: list[Selection]
+    experiment: Experiment,
+    spec: LearnerSpec,
+    dataset: str,
+    transforms: tuple[str, ...],
+    selections: list[Selection],
+    weighing: Mapping[str, Any],
 ) -> Iterator[tuple[str, Mapping[str, Any] | None, Mapping[str, Any] | None]]:
     """Yield version, parameters and how they were tuned, for each of a learner's settings."""
     try:
@@ -72,7 +79,7 @@ def _choices(
             "transforms": list(transforms),
             "learner": {"name": spec.name, "version": version, "params": given},
             "grid": spec.tune,
-            "protocol": experiment.tuning.definition(experiment.seed, learner.task),
+            "protocol": experiment.tuning.definition(experiment.seed, learner.task, weighing),
         }
         search = canonical_json(search)
         of_dataset = (one for one in selections if one.definition["dataset"]["name"] == dataset)

@@ -44,7 +44,7 @@ class StreamTransforms:
         if not self._streams:
             return self._by_fold([chunk])
         span = first, first + len(chunk)
-        trains = [schedule.weights(*span) > 0 for schedule in self._schedules]
+        trains = [schedule.times(*span) > 0 for schedule in self._schedules]
         return self._by_fold([step.learn(chunk, some) for step, some in zip(self._steps, trains, strict=True)])
 
     def apply(self, chunk: Chunk) -> dict[_Fold, Chunk]:

@@ -26,7 +26,7 @@ from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_state import RunState
 from olscale.learners.contract.compilation import compile_loops
-from olscale.learners.contract.learner import State
+from olscale.learners.contract.learner import FloatArray, State
 from olscale.learners.contract.merged_sums import MergesSums, mergeable, sums_key
 from olscale.learners.contract.usable_rows import usable_rows
 from olscale.learners.registry import ask, make_learner
@@ -85,7 +85,8 @@ class _SummedState(RunState):
     def step(self, chunk: Chunk) -> None:
         """Add the rows that are in blocks of this shard."""
         if not self._ready:
-            self._guarded(lambda: compile_loops(self.learner, chunk.X), counts=False)
+            weighted = self._schedule.weighs(self.learner)
+            self._guarded(lambda: compile_loops(self.learner, chunk.X, weighted), counts=False)
             self._ready = True
         first, self.position = self.position, self.position + len(chunk)
         for block in self._blocks:
@@ -103,7 +104,10 @@ class _SummedState(RunState):
             return
         start = perf_counter()
         self._sums = self._sums or self._guarded(learner.no_sums) or {}
-        self._guarded(lambda: learner.add_rows(rows.X, rows.y, self._sums))
+        weights = rows.weights if self._schedule.weighs(learner) else None
+        weighted: tuple[FloatArray, ...] = () if weights is None else (weights,)
+        add_rows: Any = learner.add_rows
+        self._guarded(lambda: add_rows(rows.X, rows.y, self._sums, *weighted))
         ends = self._guarded(lambda: learner.end_sums(self._sums)) if last else None
         self._seconds += perf_counter() - start
         if ends is not None:

@@ -18,6 +18,7 @@ from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.plan import PlannedExperiment
 from olscale.evaluation.resolve import resolve
 from olscale.evaluation.run_group import RunGroup
+from olscale.evaluation.unweighted_baselines import unweighted_notes
 from olscale.evaluation.versions import check_sources
 from olscale.execution import worker_template
 from olscale.execution.background import Background
@@ -142,7 +143,7 @@ def evaluate(
     planned = PlannedExperiment(found, left_out)
     if strict_online:
         planned.check_strictly_online()
-    for line in coarse_score_notes(found):
+    for line in (*coarse_score_notes(found), *unweighted_notes(found)):
         progress.note(line)
     where = ClusterOptions(workers, scheduler, None if tls is None else path_text(tls, "tls"), dashboard)
     if scheduler is not None and not in_process:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from olscale.compiled.csr import Rows
     from olscale.compiled.decorator import compiled
     from olscale.compiled.row_layout import by_layout
+    from olscale.compiled.row_weights import weight_of
     from olscale.compiled.rows import add_column, add_row, column_sums, row_scores, set_column
     from olscale.learners.amm import AMM
     from olscale.learners.arow import AROW
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from olscale.learners.contract.parameters import Choice, Domain, Flag, Real, Whole
     from olscale.learners.contract.regressor import OnePassRegressor, Regressor
     from olscale.learners.contract.usable_rows import unusable
+    from olscale.learners.contract.weighted import WeightedClassifier, WeightedRegressor
     from olscale.learners.fogd import FOGD
     from olscale.learners.forgetron import Forgetron
     from olscale.learners.gradient_descent import OGD
@@ -156,6 +158,8 @@ __all__ = [
     "ShardsClasses",
     "SoftLOL",
     "State",
+    "WeightedClassifier",
+    "WeightedRegressor",
     "Whole",
     "add_column",
     "add_row",
@@ -168,12 +172,14 @@ __all__ = [
     "row_scores",
     "set_column",
     "unusable",
+    "weight_of",
 ]
 
 _NAMES = {
     "olscale.compiled.csr": "Rows",
     "olscale.compiled.decorator": "compiled",
     "olscale.compiled.row_layout": "by_layout",
+    "olscale.compiled.row_weights": "weight_of",
     "olscale.compiled.rows": "add_column add_row column_sums row_scores set_column",
     "olscale.learners.amm": "AMM",
     "olscale.learners.arow": "AROW",
@@ -194,6 +200,7 @@ _NAMES = {
     "olscale.learners.contract.parameters": "Choice Domain Flag Real Whole",
     "olscale.learners.contract.regressor": "OnePassRegressor Regressor",
     "olscale.learners.contract.usable_rows": "unusable",
+    "olscale.learners.contract.weighted": "WeightedClassifier WeightedRegressor",
     "olscale.learners.fogd": "FOGD",
     "olscale.learners.forgetron": "Forgetron",
     "olscale.learners.gradient_descent": "OGD",

@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled
+from olscale.compiled.row_weights import weight_of
 from olscale.compiled.rows import add_column, borrowed_rows, row_scores
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import UNKNOWN, FloatArray, State, frobenius_norm
 from olscale.learners.contract.parameters import Domain, Real, Whole
 from olscale.learners.contract.usable_rows import unusable
+from olscale.learners.contract.weighted import WeightedClassifier
 
 
 class AMMRule(NamedTuple):
@@ -91,6 +93,7 @@ def _learn_and_score(
     updates: NDArray[np.int64],
     learning: bool,
     scores: FloatArray,
+    weights: Any,
 ) -> int:
     """Score rows from `first` on and, when `learning`, learn from them; return where another hyperplane needs room."""
     X, (low, high) = borrowed_rows(X), limits
@@ -120,14 +123,15 @@ def _learn_and_score(
         for k in range(classes):
             if k != true and f[best[k]] > f[best[rival]]:
                 rival = k
-        if square > 0.0 and f[best[true]] - f[best[rival]] < scale:
+        weight = weight_of(weights, i)
+        if square > 0.0 and weight > 0.0 and f[best[true]] - f[best[rival]] < scale:
             updates[0] += 1
-            add_column(X, i, S, best[rival], -1.0)
+            add_column(X, i, S, best[rival], -weight)
             if f[best[true]] > 0.0:
-                add_column(X, i, S, best[true], 1.0)
+                add_column(X, i, S, best[true], weight)
             elif np.sum(owner[: counts[0]] == true) < rule.limit:
                 # No hyperplane of the class is above the zero weight that it always has: the row begins one of its own.
-                add_column(X, i, S, counts[0], 1.0)
+                add_column(X, i, S, counts[0], weight)
                 owner[counts[0]] = true
                 counts[0] += 1
         if t % rule.k == 0:
@@ -135,7 +139,7 @@ def _learn_and_score(
     return len(scores)
 
 
-class AMM(OnePassLearner, EstimatesCost):
+class AMM(OnePassLearner, WeightedClassifier, EstimatesCost):
     """Adaptive multi-hyperplane machine, online: each class has several hyperplanes, and gets more where it needs them.
 
     The score of class i is ``g_i = max_j w_ij.x``; each class begins with one weight of zero. Row t (from 1) is scored; then
@@ -163,6 +167,9 @@ class AMM(OnePassLearner, EstimatesCost):
     BudgetedSVM's own default is five. The rule is that program's; it stores weights in float32 and multiplies them at
     every row, so that rounding decides its ties. Here the sums are not multiplied at all. A class never loses its last
     weight, and rows of zeros change nothing.
+
+    A row's weight multiplies its step, that of gradient descent on a loss which counts so many
+    times. The shrinks are those of any row.
 
     References
     ----------
@@ -204,12 +211,21 @@ class AMM(OnePassLearner, EstimatesCost):
         owner[:classes] = np.arange(classes)
         return {"S": np.zeros((columns, room)), "owner": owner, "count": np.full(1, classes, dtype=np.int64)}
 
-    def _pass(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
+    def _pass(
+        self,
+        X: Rows,
+        y: NDArray[np.int64],
+        state: State,
+        learning: bool,
+        scores: FloatArray,
+        weights: FloatArray | None = None,
+    ) -> None:
         rule = AMMRule(float(self.lam), int(self.limit), int(self.k), float(self.c))
         counts, row = (state["seen"], state["updates"]), 0
         while True:
             planes = ClassPlanes(state["S"], state["owner"], state["count"])
-            row = _learn_and_score(X, y, row, planes, rule, self.norm_limits(), *counts, learning, scores)
+            limits = self.norm_limits()
+            row = _learn_and_score(X, y, row, planes, rule, limits, *counts, learning, scores, weights)
             if row == len(scores):
                 return
             room = min(2 * len(state["owner"]), self._most())

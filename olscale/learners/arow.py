@@ -3,6 +3,7 @@
 from typing import ClassVar, NamedTuple
 
 from olscale.learners.contract.parameters import Domain, Real
+from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.second_order import SecondOrderLearner
 from olscale.learners.second_order_rule import moves
 
@@ -18,11 +19,11 @@ def _needed(rule, square):  # type: ignore[no-untyped-def]
 
 
 @moves(AROWRule, _needed)
-def _arow(rule, m, v):  # type: ignore[no-untyped-def]
-    return (1.0 - m) / (v + rule.r), 1.0 / rule.r
+def _arow(rule, m, v, weight):  # type: ignore[no-untyped-def]
+    return weight * (1.0 - m) / (weight * v + rule.r), weight / rule.r
 
 
-class AROW(SecondOrderLearner):
+class AROW(SecondOrderLearner, WeightedClassifier):
     """Adaptive regularisation of weights: keep the margin in the mean, shrink the variance along every row with a loss.
 
     With margin m, hinge loss ``l = max(0, 1 - m)`` and variance ``v = x' Sigma x``, where ``l > 0``::
@@ -52,6 +53,9 @@ class AROW(SecondOrderLearner):
 
     Other implementations: "diagonal" here is that of AROW's authors, SOL and DOGMA. Dropping the rest of Sigma itself,
     ``sigma_j -= beta (sigma_j x_j)^2``, is another algorithm with other figures.
+
+    A row's weight divides `r`: in the objective (section 3) its squared loss and its variance
+    count so many times as much.
 
     References
     ----------

@@ -16,6 +16,8 @@ from olscale.learners.contract.parameters import Domain, Real, Whole
 from olscale.learners.contract.shift_free import ShiftFree
 from olscale.learners.foresight import FIRST_MACHINE
 
+_WEIGHTS = "weights"
+
 _PAIR_NUMBERS = 60
 """A kernel value of scikit-learn takes as long as so many numbers beside those of a row."""
 
@@ -52,7 +54,10 @@ class BatchMachine(Learner, EstimatesCost):
 
     @abstractmethod
     def _train(self, X: Any, y: NDArray[Any]) -> Any:
-        """Return a machine trained on the rows of a sparse matrix."""
+        """Return a machine trained on the rows of a sparse matrix.
+
+        That of a learner that `takes_weights` has their weights behind these, where there are some.
+        """
 
     def _start(self, columns: int, outputs: int) -> None:
         super()._start(columns, outputs)
@@ -67,7 +72,8 @@ class BatchMachine(Learner, EstimatesCost):
             "y": np.zeros(0, dtype=np.float64 if self.task == "regression" else np.int64),
         }
 
-    def learn(self, X: Rows, y: NDArray[Any]) -> FloatArray:
+    def learn(self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> FloatArray:
+        weights = self._weights_of(y, weights)
         scores, start = np.empty((rows_of(X), self._outputs)), 0
         while start < len(y):
             seen = int(self.state_["seen"][0])
@@ -75,7 +81,7 @@ class BatchMachine(Learner, EstimatesCost):
             stop = min(len(y), start + (2 * trained or FIRST_MACHINE) - seen)
             part = slice_rows(X, start, stop)
             scores[start:stop] = self._scores_by(trained, part)
-            self._keep(part, y[start:stop])
+            self._keep(part, y[start:stop], None if weights is None else weights[start:stop])
             self.state_["updates"][0] += trained_rows(seen + stop - start) > trained
             start = stop
         return scores
@@ -84,7 +90,7 @@ class BatchMachine(Learner, EstimatesCost):
         """Return the scores of the machine of all rows."""
         return self._scores_by(int(self.state_["seen"][0]), X)
 
-    def _keep(self, X: Rows, y: NDArray[Any]) -> None:
+    def _keep(self, X: Rows, y: NDArray[Any], weights: FloatArray | None) -> None:
         state, total = self.state_, len(self.state_["y"]) + len(y)
         if total > self.capacity:
             raise ParameterError(
@@ -92,6 +98,10 @@ class BatchMachine(Learner, EstimatesCost):
                 "that, or take a one-pass learner"
             )
         y = np.zeros_like(y) if self.task == "novelty" else y  # not even kept
+        # Rows that all weigh 1 need no array, whether they came with weights or without.
+        if _WEIGHTS in state or (weights is not None and (weights != 1.0).any()):
+            before = state.get(_WEIGHTS, np.ones(len(state["y"])))
+            state[_WEIGHTS] = np.append(before, np.ones(len(y)) if weights is None else weights)
         rows = stack_rows([CSR(state["indptr"], state["indices"], state["data"]), to_csr(X)])
         assert isinstance(rows, CSR)
         state.update(rows._asdict(), y=np.concatenate([state["y"], y]))
@@ -100,7 +110,7 @@ class BatchMachine(Learner, EstimatesCost):
     def _scores_by(self, count: int, X: Rows) -> FloatArray:
         """Return the scores of the machine of the first `count` rows: 0 of none."""
         scores = np.zeros((rows_of(X), self._outputs))
-        if len(scores) and count:
+        if len(scores) and self._weighing(count).any():
             scores[:, 0] = self._score(self._trained(count), self._matrix(to_csr(X)))
         return scores
 
@@ -117,9 +127,18 @@ class BatchMachine(Learner, EstimatesCost):
             state = self.state_
             rows = slice_rows(CSR(state["indptr"], state["indices"], state["data"]), 0, count)
             assert isinstance(rows, CSR)
+            given: list[Any] = [self._matrix(rows), state["y"][:count]]
+            if _WEIGHTS in state:
+                weighing = self._weighing(count)
+                given = [of_rows[weighing] for of_rows in (*given, state[_WEIGHTS][:count])]
             with threadpool_limits(limits=1):
-                self._machines[count] = self._train(self._matrix(rows), state["y"][:count])
+                self._machines[count] = self._train(*given)
         return self._machines[count]
+
+    def _weighing(self, count: int) -> NDArray[np.bool_]:
+        """Return which of the first `count` rows weigh anything: a machine is trained on no others."""
+        weights = self.state_.get(_WEIGHTS)
+        return np.ones(count, np.bool_) if weights is None else weights[:count] > 0.0
 
     def _matrix(self, X: CSR) -> Any:
         from scipy.sparse import csr_matrix
@@ -132,6 +151,10 @@ class BatchMachine(Learner, EstimatesCost):
         for name in ("indptr", "indices", "data", "y"):
             if name in state and state[name].ndim == 1:
                 self.state_[name] = np.zeros(len(state[name]), self.state_[name].dtype)
+        if _WEIGHTS in state:
+            self.state_[_WEIGHTS] = np.zeros(len(state[_WEIGHTS]))
+        else:
+            self.state_.pop(_WEIGHTS, None)
         super().restore(state)
         self._machines.clear()
 
@@ -175,12 +198,12 @@ class GaussianMachine(BatchMachine, ShiftFree):
     def _machine(self) -> Any:
         """Return an untrained estimator of scikit-learn's kind."""
 
-    def _train(self, X: Any, y: NDArray[Any]) -> Any:
+    def _train(self, X: Any, y: NDArray[Any], weights: FloatArray | None = None) -> Any:
         machine = self._machine()
         machine.random_state = 0  # nothing is drawn with it, but without it one is drawn from NumPy's global state
         if is_blurred(X, self._gamma()):
             machine = WithoutOffset(machine, self._gamma())
-        return machine.fit(X, y)
+        return machine.fit(X, y) if weights is None else machine.fit(X, y, sample_weight=weights)
 
     def _gamma(self) -> float:
         return 1.0 / max(1, self._columns) if self.gamma == "auto" else float(self.gamma)

@@ -7,6 +7,7 @@ from olscale.compiled.support_vectors import put
 from olscale.errors import ParameterError
 from olscale.learners.budget_maintenance import merge_lightest, project_lightest, remove_lightest
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
+from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.gram_learner import GramLearner
 from olscale.learners.kernel_learner import KernelLearner
 from olscale.learners.kernel_loop import learns
@@ -26,13 +27,13 @@ class BSGDRule(NamedTuple):
     maintenance: int
 
 
-@learns(BSGDRule)
+@learns(BSGDRule, weighted=True)
 def learn_bsgd(rule: Any, model: Any, row: Any) -> bool:
     """Learn a row; all coefficients shrink by ``1 - 1 / t`` in that the scale is ``1 / (lam t)``."""
     outputs, slot, moved = row.f.shape[0], model.support.counts[0], False
     for c in range(outputs):
         model.scale[c] = 1.0 / (rule.lam * row.t)
-        row.step[c] = row.target[c] if row.margin[c] < 1.0 else 0.0
+        row.step[c] = row.weight * row.target[c] if row.margin[c] < 1.0 else 0.0
         moved = moved or row.step[c] != 0.0
     if not moved:
         return False
@@ -57,7 +58,7 @@ def learn_bsgd(rule: Any, model: Any, row: Any) -> bool:
     return True
 
 
-class BSGD(GramLearner, KernelLearner):
+class BSGD(GramLearner, KernelLearner, WeightedClassifier):
     """Budgeted stochastic gradient descent, BSGD: Pegasos with kernels, at most `B` support vectors and no offset.
 
     Row t is scored, all coefficients shrink by ``1 - 1 / t``, and where ``y f < 1`` the row comes in with ``y / (lam t)``. A
@@ -100,6 +101,9 @@ class BSGD(GramLearner, KernelLearner):
 
     With projection, a row nearer than 1e-8 ``k(x, x)`` to the vectors' span is projected and does not come in; 1e-10 of
     ``k(x, x)`` is added to the diagonal.
+
+    A row's weight multiplies its step, that of gradient descent on a loss which counts so many
+    times. The shrinks are those of any row.
 
     References
     ----------

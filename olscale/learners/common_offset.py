@@ -79,8 +79,8 @@ class WithoutOffset:
     def __init__(self, machine: Any, gamma: float) -> None:
         self._machine, self._gamma = machine, gamma
 
-    def fit(self, X: Any, y: NDArray[Any]) -> Self:
-        """Train the machine on rows less the first, at the features that no row lacks.
+    def fit(self, X: Any, y: NDArray[Any], **weights: NDArray[Any]) -> Self:
+        """Train the machine on rows less the first, at the features that no row lacks, with `weights` if there are any.
 
         Raises
         ------
@@ -95,7 +95,7 @@ class WithoutOffset:
                 "the features, for example with the transform standardize",
                 X.shape[0],
             )
-        self._machine.fit(rows, y)
+        self._machine.fit(rows, y, **weights)
         return self
 
     def predict(self, X: Any) -> Any:

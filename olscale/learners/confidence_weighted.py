@@ -52,7 +52,7 @@ def _needed_variance(rule, square):  # type: ignore[no-untyped-def]
 
 
 @moves(ConfidenceRule, needed)
-def _step(rule, m, v):  # type: ignore[no-untyped-def]
+def _step(rule, m, v, weight):  # type: ignore[no-untyped-def]
     if rule.max_score and m >= rule.phi * np.sqrt(v):
         return 0.0, 0.0
     phi2 = rule.phi * rule.phi
@@ -62,7 +62,7 @@ def _step(rule, m, v):  # type: ignore[no-untyped-def]
     else:
         xi = 1.0 + phi2
         alpha = (-m * psi + np.sqrt(0.25 * m * m * phi2 * phi2 + v * phi2 * xi)) / (v * xi)
-    alpha = min(rule.C, alpha)
+    alpha = min(weight * rule.C, alpha)
     return alpha, confidence_gained(alpha, v, rule.phi, 8.0 if rule.max_score else 4.0)
 
 

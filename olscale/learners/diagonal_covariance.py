@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled
 from olscale.compiled.row_layout import borrowed_rows
+from olscale.compiled.row_weights import weight_of
 from olscale.learners.contract.class_shards import count_update
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
 from olscale.learners.contract.usable_rows import unusable
@@ -39,18 +40,27 @@ def learn_diagonal(
     seen: Any,
     updates: Any,
     scores: FloatArray,
+    weights: Any,
 ) -> tuple[int, float, int]:
     """Learn the rows; return what broke down, if anything did, x' Sigma x there, and at which row of `X`."""
     # No step below the first bound can carry a number past the largest there is: it would be lost in rounding.
     limits = (float(np.finfo(A.dtype).max) * 2.0**-60, float(np.finfo(A.dtype).tiny), *norms)
     if scores.shape[1] == 1:
-        return _learn_two_classes(X, y, A.reshape(-1), rule, limits, seen, updates, scores)
-    return _learn_columns(X, y, A, rule, max_score, limits, seen, updates, scores)
+        return _learn_two_classes(X, y, A.reshape(-1), rule, limits, seen, updates, scores, weights)
+    return _learn_columns(X, y, A, rule, max_score, limits, seen, updates, scores, weights)
 
 
 @compiled
 def _learn_two_classes(
-    X: Any, y: NDArray[np.int64], A: Any, rule: Any, limits: Any, seen: Any, updates: Any, scores: FloatArray
+    X: Any,
+    y: NDArray[np.int64],
+    A: Any,
+    rule: Any,
+    limits: Any,
+    seen: Any,
+    updates: Any,
+    scores: FloatArray,
+    weights: Any,
 ) -> tuple[int, float, int]:
     X, (large, tiny, low, high) = borrowed_rows(X), limits
     t = seen[0]
@@ -73,7 +83,7 @@ def _learn_two_classes(
         if not (0.0 < v < np.inf):
             reason = VARIANCE_OF_ROW
             break
-        alpha, gamma = step(rule, m, v)
+        alpha, gamma = step(rule, m, v, weight_of(weights, i))
         if not (np.isfinite(alpha) and np.isfinite(gamma)):
             reason = STEP_NOT_FINITE
             break
@@ -101,6 +111,7 @@ def _learn_columns(
     seen: Any,
     updates: Any,
     scores: FloatArray,
+    weights: Any,
 ) -> tuple[int, float, int]:
     X, (large, tiny, low, high) = borrowed_rows(X), limits
     outputs = scores.shape[1]
@@ -135,7 +146,7 @@ def _learn_columns(
                 continue
             if not (0.0 < v[k] < np.inf):
                 return VARIANCE_OF_ROW, v[k], i
-            alpha, gamma = step(rule, m, v[k])
+            alpha, gamma = step(rule, m, v[k], weight_of(weights, i))
             if not (np.isfinite(alpha) and np.isfinite(gamma)):
                 return STEP_NOT_FINITE, v[k], i
             if alpha > 0.0:

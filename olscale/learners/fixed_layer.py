@@ -115,9 +115,17 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
             "limits": np.array([1.0, start / float(np.finfo(np.float64).eps)]),
         }
 
-    def _pass(self, X: Rows, y: NDArray[Any], state: State, learning: bool, scores: FloatArray) -> None:
+    def _pass(
+        self,
+        X: Rows,
+        y: NDArray[Any],
+        state: State,
+        learning: bool,
+        scores: FloatArray,
+        weights: FloatArray | None = None,
+    ) -> None:
         for first, Z, T in self.featured_rows(X, y if learning else None, state):
-            if not self.learn_featured(first, Z, T, state, scores):
+            if not self.learn_featured(first, Z, T, state, scores, weights):
                 break
 
     def featured_rows(
@@ -134,7 +142,15 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
                 _set_targets(y[first:stop], T)
             yield first, Z, T
 
-    def learn_featured(self, first: int, Z: FloatArray, T: FloatArray, state: State, scores: FloatArray) -> bool:
+    def learn_featured(
+        self,
+        first: int,
+        Z: FloatArray,
+        T: FloatArray,
+        state: State,
+        scores: FloatArray,
+        weights: FloatArray | None,
+    ) -> bool:
         """Set the `scores` of rows from number `first` on, and learn those with targets; False where learning has ended.
 
         Raises
@@ -147,7 +163,8 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
             LeastSquares(**{name: state[name] for name in LeastSquares._fields}),
         )
         more = float(self.forget), self._gathered(), state["seen"], state["updates"]
-        reason, i = learn_features(Z, T, model, *more, some)
+        own_weights = None if weights is None else weights[first : first + len(Z)]
+        reason, i = learn_features(Z, T, model, *more, some, own_weights)
         if reason == FINE:
             return True
         if np.isfinite(scores[: first + i + 1]).all():
@@ -184,7 +201,7 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
     def no_sums(self) -> State:
         return no_products(self.state_["W"].shape[1], self._outputs)
 
-    def add_rows(self, X: Rows, y: NDArray[Any], sums: State) -> None:
+    def add_rows(self, X: Rows, y: NDArray[Any], sums: State, weights: FloatArray | None = None) -> None:
         self._check_ready(X)
         first = 0
         with one_blas_thread():
@@ -194,6 +211,10 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
                 T[:count] = np.nan
                 self._set_features(slice_rows(X, first, first + count), self.state_, Z[:count])
                 _set_targets(y[first : first + count], T[:count])
+                if weights is not None:
+                    roots = np.sqrt(weights[first : first + count])[:, np.newaxis]
+                    Z[:count] *= roots
+                    T[:count] *= roots
                 put(sums, count)
                 first += count
 

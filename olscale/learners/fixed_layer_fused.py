@@ -31,14 +31,14 @@ class FusedLayers(FusedSettings):
         self.task = learners[0].task
         self._ends: list[DivergedError | None] = [None] * len(learners)
 
-    def learn(self, X: Rows, y: NDArray[Any]) -> list[FloatArray | DivergedError]:
+    def learn(self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> list[FloatArray | DivergedError]:
         scores = [np.full((rows_of(X), learner._outputs), np.nan) for learner in self._learners]
         going = [n for n, end in enumerate(self._ends) if end is None]
         for first, Z, T in self._learners[0].featured_rows(X, y, self._learners[0].state_):
             for n in tuple(going):
                 learner = self._learners[n]
                 try:
-                    fine = learner.learn_featured(first, Z, T, learner.state_, scores[n])
+                    fine = learner.learn_featured(first, Z, T, learner.state_, scores[n], weights)
                 except DivergedError as error:
                     fine, self._ends[n] = False, error
                 if not fine:

@@ -12,6 +12,7 @@ from olscale.compiled.dot import vector_dot
 from olscale.compiled.intrinsics import borrowed
 from olscale.compiled.pages import aligned_space
 from olscale.compiled.row_layout import borrowed_rows
+from olscale.compiled.row_weights import weight_of
 from olscale.data.transforms.fourier import set_angles, set_features
 from olscale.data.transforms.matrix import MatrixRows, borrowed_kept
 from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class_axis
@@ -22,6 +23,7 @@ from olscale.learners.contract.fused_settings import FusedSettings, FusesSetting
 from olscale.learners.contract.learner import UNKNOWN, FloatArray, Learner, State, frobenius_norm, score_columns
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
 from olscale.learners.contract.usable_rows import unusable
+from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.kernel_aim import aim
 from olscale.learners.kernel_width import WidthLearner
 
@@ -45,6 +47,7 @@ def _learn_and_score(
     updates: NDArray[np.int64],
     space: FloatArray,
     scores: FloatArray,
+    weights: Any,
 ) -> None:
     X, kept, (low, high) = borrowed_rows(X), borrowed_kept(kept), limits
     settings, outputs, width = W.shape
@@ -66,9 +69,10 @@ def _learn_and_score(
             if not learns:
                 continue
             aim(f, y[i], max_score, target, margin, wrong)
+            weight = weight_of(weights, i)
             for c in range(outputs):
-                if target[c] != 0.0 and margin[c] < 1.0:
-                    w, step, moved = W[s, c], eta[s] * target[c], True
+                if target[c] != 0.0 and margin[c] < 1.0 and weight > 0.0:
+                    w, step, moved = W[s, c], weight * (eta[s] * target[c]), True
                     for j in range(width):
                         w[j] += step * z[j]
             if moved and settings == 1:
@@ -77,7 +81,7 @@ def _learn_and_score(
                 updates[s] += moved
 
 
-class FOGD(WidthLearner, OnePassLearner, ShardsClasses, FusesSettings, EstimatesCost):
+class FOGD(WidthLearner, OnePassLearner, WeightedClassifier, ShardsClasses, FusesSettings, EstimatesCost):
     """Fourier online gradient descent: a linear learner on cosines and sines of random projections.
 
     With D frequencies u, drawn from a Gaussian of variance ``2 gamma`` in each direction, ``z(x) = [cos(u.x), sin(u.x)]``:
@@ -110,6 +114,9 @@ class FOGD(WidthLearner, OnePassLearner, ShardsClasses, FusesSettings, Estimates
 
     The papers' MATLAB code takes ``D B`` frequencies for its parameter D and a budget B. Angles beyond 1e5 lose whole turns
     first, so that features are cosines and sines however long a row is.
+
+    A row's weight multiplies its step, as in CSOGD (J. Wang, P. Zhao, S. C. H. Hoi,
+    Cost-sensitive online classification, ICDM 2012): its loss counts so many times.
 
     References
     ----------
@@ -184,12 +191,28 @@ class FOGD(WidthLearner, OnePassLearner, ShardsClasses, FusesSettings, Estimates
         """Return the axis of the weights, in the one-vs-all form; the features are shared by all classes."""
         return {"W": class_axis(0, outputs)} if self.multiclass == "ova" and not self.looks_ahead else None
 
-    def _pass(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
+    def _pass(
+        self,
+        X: Rows,
+        y: NDArray[np.int64],
+        state: State,
+        learning: bool,
+        scores: FloatArray,
+        weights: FloatArray | None = None,
+    ) -> None:
         self._check_width(X)
         one = {**state, "W": state["W"][None], "eta": np.array([self.eta], dtype=np.float64)}
-        self._learn_and_score(X, y, one, learning, scores)
+        self._learn_and_score(X, y, one, learning, scores, weights)
 
-    def _learn_and_score(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
+    def _learn_and_score(
+        self,
+        X: Rows,
+        y: NDArray[np.int64],
+        state: State,
+        learning: bool,
+        scores: FloatArray,
+        weights: FloatArray | None,
+    ) -> None:
         """Go through rows with one setting or more: `state` has their weights, shape (settings, outputs, 2 D), and steps."""
         rows, y = read_only_csr(X), read_only(y)
         scale = float(self.D) ** -0.5 if self.scale == "unit" else 1.0
@@ -197,7 +220,7 @@ class FOGD(WidthLearner, OnePassLearner, ShardsClasses, FusesSettings, Estimates
         counts, space = (state["seen"], state["updates"]), aligned_space(3 * int(self.D))
         with self._frequencies.lock:
             _learn_and_score(
-                rows, y, self._frequencies.kept, *model, self.norm_limits(), learning, *counts, space, scores
+                rows, y, self._frequencies.kept, *model, self.norm_limits(), learning, *counts, space, scores, weights
             )
 
     def grid_key(self) -> object:
@@ -244,13 +267,13 @@ class FusedFOGD(FusedSettings):
             "updates": np.concatenate([states[n]["updates"] for n in self._order]),
         }
 
-    def learn(self, X: Rows, y: NDArray[np.int64]) -> list[FloatArray]:
+    def learn(self, X: Rows, y: NDArray[np.int64], weights: FloatArray | None = None) -> list[FloatArray]:
         """Predict, then update, row by row; return each learner's scores before each update."""
         for learner in self._learners:
             learner._check_width(X)
         settings, outputs, _ = self._state["W"].shape
         scores = np.empty((rows_of(X), settings * outputs))
-        self._learners[0]._learn_and_score(X, y, self._state, True, scores)
+        self._learners[0]._learn_and_score(X, y, self._state, True, scores, weights)
         parts = np.split(scores, settings, axis=1)
         return [parts[place] for place in np.argsort(self._order)]
 

@@ -15,6 +15,7 @@ from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled
 from olscale.compiled.intrinsics import flat
 from olscale.compiled.row_layout import by_layout
+from olscale.compiled.row_weights import weight_of
 from olscale.compiled.rows import row_scores
 from olscale.compiled.simd.covariance import subtract_multiply
 from olscale.learners.contract.class_shards import count_update
@@ -72,6 +73,7 @@ def learn_full(
     seen: Any,
     updates: Any,
     scores: FloatArray,
+    weights: Any,
 ) -> tuple[int, float, int]:
     """Learn the rows; return what broke down, if anything did, x' Sigma x there, and at which row of `X`."""
     low, high = limits
@@ -124,7 +126,7 @@ def learn_full(
             if not (0.0 < v < np.inf):
                 reason = VARIANCE_OF_ROW
                 break
-            alpha, gamma = step(rule, m, v)
+            alpha, gamma = step(rule, m, v, weight_of(weights, i))
             if not (np.isfinite(alpha) and np.isfinite(gamma)):
                 reason = STEP_NOT_FINITE
                 break

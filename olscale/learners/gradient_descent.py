@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from olscale.learners.contract.learner import FloatArray
+from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.linear import AggressiveLearner, implements, setting
 
 
@@ -15,11 +16,11 @@ class OGDRule(NamedTuple):
 
 
 @implements(OGDRule)
-def _ogd(rule, s, y, f, square, t, wrong):  # type: ignore[no-untyped-def]
-    return rule.C[s] / np.sqrt(t) if y * f < 1.0 else 0.0
+def _ogd(rule, s, y, f, square, t, wrong, weight):  # type: ignore[no-untyped-def]
+    return weight * (rule.C[s] / np.sqrt(t)) if y * f < 1.0 else 0.0
 
 
-class OGD(AggressiveLearner):
+class OGD(AggressiveLearner, WeightedClassifier):
     """Online gradient descent: ``w += C/sqrt(t) y x`` where the hinge loss is positive.
 
     `t` is the number of the row from 1 and counts every row, whether it moves the weights or not. In the max-score form
@@ -41,6 +42,9 @@ class OGD(AggressiveLearner):
 
     scikit-learn's ``SGDClassifier(loss="hinge", penalty=None, learning_rate="invscaling", power_t=0.5, eta0=C)`` is the same
     rule, except that it also steps at a margin of exactly 1.
+
+    A row's weight multiplies its step, as in CSOGD (J. Wang, P. Zhao, S. C. H. Hoi,
+    Cost-sensitive online classification, ICDM 2012): its loss counts so many times.
 
     References
     ----------

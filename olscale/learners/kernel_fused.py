@@ -55,7 +55,7 @@ class FusedVectors(FusedSettings):
         self._ready = [learner._ready(learning=True) for learner in self._learners]
         self._failed: dict[int, Exception] = {}
 
-    def learn(self, X: Rows, y: NDArray[Any]) -> list[FloatArray | Exception]:
+    def learn(self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> list[FloatArray | Exception]:
         """Predict, then update, row by row; return each learner's scores before each update, or what it has raised."""
         rows, y, count = read_only_csr(X), read_only(y), rows_of(X)
         scores = [np.empty((count, learner._outputs)) for learner in self._learners]
@@ -64,17 +64,18 @@ class FusedVectors(FusedSettings):
             stop = count if self._alone else min(start + _ROWS, count)
             part = slice(start, stop)
             few, mine = CSR(rows.indptr[start : stop + 1], *rows[1:]), [each[part] for each in scores]
+            own_weights = None if weights is None else weights[part]
             if not usable:
                 for each in mine:
                     each[:] = np.nan
             elif self._alone:
-                self._go(few, y[part], mine)
+                self._go(few, y[part], mine, own_weights)
             else:
-                usable = self._learn(few, y[part], mine)
+                usable = self._learn(few, y[part], mine, own_weights)
             start = max(1, stop)
         return [self._failed.get(n, mine) for n, mine in enumerate(scores)]
 
-    def _learn(self, rows: CSR, y: NDArray[Any], scores: Sequence[FloatArray]) -> bool:
+    def _learn(self, rows: CSR, y: NDArray[Any], scores: Sequence[FloatArray], weights: FloatArray | None) -> bool:
         """Learn from a few rows; False where one cannot be used."""
         count = rows_of(rows)
         self._make_room(count, int(rows.indptr[-1] - rows.indptr[0]))
@@ -84,16 +85,17 @@ class FusedVectors(FusedSettings):
         limits = self._learners[0].norm_limits()
         usable = set_values(rows, self._support(), self._kernel, self._finished, limits, *space, came, values)
         self._shared = [each._replace(values=values, finished=self._finished, came=came) for each in self._shared]
-        self._go(rows, y, scores)
+        self._go(rows, y, scores, weights)
         self._keep(values_of(rows) / max(1, count))
         return usable == count
 
-    def _go(self, rows: CSR, y: NDArray[Any], scores: Sequence[FloatArray]) -> None:
+    def _go(self, rows: CSR, y: NDArray[Any], scores: Sequence[FloatArray], weights: FloatArray | None) -> None:
         """Have every setting that has not failed go through rows; what one raises ends that one."""
         for n, learner in enumerate(self._learners):
             if n not in self._failed:
                 try:
-                    self._ready[n] = learner._go(self._ready[n], rows, y, self._shared[n], scores[n])
+                    ready, shared = self._ready[n], self._shared[n]
+                    self._ready[n] = learner._go(ready, rows, y, shared, scores[n], weights)
                 except Exception as error:
                     self._failed[n] = error
 

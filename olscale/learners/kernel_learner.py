@@ -29,12 +29,18 @@ from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.detector import OnePassDetector
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.fused_settings import FusedSettings, FusesSettings
-from olscale.learners.contract.learner import FloatArray, Learner, State, score_columns
+from olscale.learners.contract.learner import (
+    FloatArray,
+    Learner,
+    State,
+    no_weights,
+    score_columns,
+)
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
 from olscale.learners.contract.regressor import OnePassRegressor
 from olscale.learners.contract.shift_free import ShiftFree
 from olscale.learners.kernel_fused import FusedVectors
-from olscale.learners.kernel_loop import learn_and_score
+from olscale.learners.kernel_loop import learn_and_score, takes_weight
 from olscale.learners.kernel_model import Model, Space
 from olscale.learners.kernel_width import WidthLearner
 from olscale.learners.kernels import DISTANCE_KERNELS, KERNELS, Kernel
@@ -122,10 +128,18 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
     def _matrix(self, slots: int) -> FloatArray:
         return aligned_space(slots, slots)
 
-    def _pass(self, X: Rows, y: NDArray[Any], state: State, learning: bool, scores: FloatArray) -> None:
+    def _pass(
+        self,
+        X: Rows,
+        y: NDArray[Any],
+        state: State,
+        learning: bool,
+        scores: FloatArray,
+        weights: FloatArray | None = None,
+    ) -> None:
         self._check_width(X)
         rows = read_only_csr(X)
-        self._go(self._ready(learning, rows), rows, read_only(y), no_values(), scores)
+        self._go(self._ready(learning, rows), rows, read_only(y), no_values(), scores, weights)
 
     def _ready(self, learning: bool, rows: CSR | None = None) -> Ready:
         """Return what the loop has of the learner; `rows` are those to look up, where they are."""
@@ -135,11 +149,21 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         form = self._is_max_score(), self.norm_limits(), learning, self.state_["seen"], self.state_["updates"]
         return Ready(loop, (self._model(), rule, self._space(rows)), form)
 
-    def _go(self, ready: Ready, rows: CSR, y: NDArray[Any], shared: SharedValues, scores: FloatArray) -> Ready:
+    def _go(
+        self,
+        ready: Ready,
+        rows: CSR,
+        y: NDArray[Any],
+        shared: SharedValues,
+        scores: FloatArray,
+        weights: FloatArray | None,
+    ) -> Ready:
         """Go through rows, alone or with what is computed for several settings; return what is ready after the last."""
+        if weights is not None and not takes_weight(ready.model[1]):
+            raise ParameterError(no_weights(self.name))
         row = 0
         while True:
-            row = ready.loop(rows, y, row, *ready.model, shared, *ready.form, scores)
+            row = ready.loop(rows, y, row, *ready.model, shared, *ready.form, scores, weights)
             if row == len(scores):
                 return ready
             self._grow(int(rows.indptr[row + 1] - rows.indptr[row]))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.decorator import INLINED, compiled
 from olscale.compiled.row_layout import borrowed_rows, is_tuple_of
+from olscale.compiled.row_weights import weight_of
 from olscale.compiled.rows_together import may_go_together, multiply_together, renew, take_products
 from olscale.compiled.simd.row_tiles import ROWS
 from olscale.compiled.support_vectors import find_places, has_room
@@ -29,10 +30,25 @@ def learn_row(rule: Any, model: Model, row: KernelRow) -> bool:
     raise TypeError("for compiled loops only")
 
 
-def learns(rule_type: type) -> Callable[[Callable[..., bool]], Callable[..., bool]]:
-    """Register a function ``(rule, model, row) -> bool`` as that which learns a row by rules of `rule_type`."""
+_WEIGHTED: set[type] = set()
+"""Rules by which a row may weigh more or less."""
+
+
+def takes_weight(rule: Any) -> bool:
+    """Tell whether a row may weigh more or less by `rule`."""
+    return type(rule) in _WEIGHTED
+
+
+def learns(rule_type: type, weighted: bool = False) -> Callable[[Callable[..., bool]], Callable[..., bool]]:
+    """Register a function ``(rule, model, row) -> bool`` as that which learns a row by rules of `rule_type`.
+
+    `weighted` says whether it uses ``row.weight``, as that of a learner which `takes_weights` does.
+    """
 
     def register(function: Callable[..., bool]) -> Callable[..., bool]:
+        if weighted:
+            _WEIGHTED.add(rule_type)
+
         @overload(learn_row, strict=False, jit_options=INLINED)
         def choose(rule, model, row):  # type: ignore[no-untyped-def]
             return function if is_tuple_of(rule, rule_type) else None
@@ -57,6 +73,7 @@ def learn_and_score(
     seen: NDArray[np.int64],
     updates: NDArray[np.int64],
     scores: FloatArray,
+    weights: Any,
 ) -> int:
     """Score rows from `first` on, and learn them; return the row for which there is no room, or how many there are."""
     X, (low, high) = borrowed_rows(X), limits
@@ -115,6 +132,7 @@ def learn_and_score(
                 value,
                 k,
                 other,
+                weight_of(weights, i),
             )
             if learn_row(rule, model, row):
                 updates[0] += 1

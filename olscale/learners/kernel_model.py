@@ -92,6 +92,8 @@ class KernelRow(NamedTuple):
         Its size and ``k(x, x)``.
     pair : bool
         Whether two outputs move together, as in the max-score form.
+    weight : float
+        How much the loss of the row counts, 1 where rows have no weights; for rules that `learns` knows to use it.
     """
 
     X: CSR
@@ -109,6 +111,7 @@ class KernelRow(NamedTuple):
     value: FloatArray
     k: FloatArray
     other: FloatArray
+    weight: float
 
 
 @inlined

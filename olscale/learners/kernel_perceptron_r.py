@@ -3,6 +3,7 @@
 from typing import Any, ClassVar, NamedTuple
 
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
+from olscale.learners.contract.weighted import WeightedRegressor
 from olscale.learners.kernel_learner import KernelRegressor
 from olscale.learners.kernel_loop import learns
 from olscale.learners.kernel_model import add
@@ -15,18 +16,21 @@ class ResidualRule(NamedTuple):
     sign: bool
 
 
-@learns(ResidualRule)
+@learns(ResidualRule, weighted=True)
 def learn_residual(rule: Any, model: Any, row: Any) -> bool:
     """Take in a row whose prediction was not its target."""
     error = row.margin[0]
-    if error == 0.0:
+    if error == 0.0 or row.weight == 0.0:
         return False
-    row.step[0] = (rule.eta if error > 0.0 else -rule.eta) if rule.sign else rule.eta * error
+    step = rule.eta * error
+    if rule.sign:
+        step = rule.eta if error > 0.0 else -rule.eta
+    row.step[0] = row.weight * step
     add(model, row, model.support.counts[0])
     return True
 
 
-class KernelPerceptronR(KernelRegressor):
+class KernelPerceptronR(KernelRegressor, WeightedRegressor):
     """The perceptron with kernels for targets: every row comes in, with ``alpha = eta (y - f)`` or ``eta sign(y - f)``.
 
     Parameters
@@ -47,6 +51,9 @@ class KernelPerceptronR(KernelRegressor):
     or nnz for d.
 
     The OLK paper compares itself with a kernel perceptron for regression that no source defines; these are the readings.
+
+    A row's weight multiplies its step, that of gradient descent on a loss which counts so many
+    times.
 
     References
     ----------

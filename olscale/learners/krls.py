@@ -10,6 +10,7 @@ from olscale.compiled.simd.columns import multiply_dense
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.contract.many_targets import LearnsTargets
 from olscale.learners.contract.parameters import Domain, Maybe, Real, Whole
+from olscale.learners.contract.weighted import WeightedRegressor
 from olscale.learners.gram_learner import GramLearner
 from olscale.learners.kernel_learner import KernelRegressor
 from olscale.learners.kernel_loop import learns
@@ -23,10 +24,12 @@ class KRLSRule(NamedTuple):
     B: int
 
 
-@learns(KRLSRule)
+@learns(KRLSRule, weighted=True)
 def learn_krls(rule: Any, model: Any, row: Any) -> bool:
     """Add a row that the vectors do not span, or solve for the coefficients of those anew."""
     count, errors, share = model.support.counts[0], row.margin, row.other
+    if row.weight == 0.0:
+        return False
     inverse, P, alpha = model.matrix[0], model.matrix[1], model.alpha
     distance = project(inverse, count, row.k, row.own, share)
     full = 0 < rule.B <= count
@@ -36,20 +39,20 @@ def learn_krls(rule: Any, model: Any, row: Any) -> bool:
             for s in range(count):
                 alpha[s, c] -= share[s] * row.step[c]
         border(inverse, count, share, distance)
-        P[count, count] = 1.0
+        P[count, count] = 1.0 / row.weight
         add(model, row, count)
     elif count > 0:
-        _reduce(inverse, P, count, share, row.k, errors, alpha)
+        _reduce(inverse, P, count, share, row.k, errors, row.weight, alpha)
     else:
         return False
     return True
 
 
 @compiled
-def _reduce(inverse: Any, P: Any, count: int, share: Any, q: Any, errors: Any, alpha: Any) -> None:
+def _reduce(inverse: Any, P: Any, count: int, share: Any, q: Any, errors: Any, weight: float, alpha: Any) -> None:
     """Have a row, whose projection is `share`, move the coefficients; `q` and `share` are space then."""
     multiply_dense(share[:count], P[:count], q)
-    inside = 1.0
+    inside = 1.0 / weight
     for s in range(count):
         inside += share[s] * q[s]
     for s in range(count):  # symmetric to the bit, as the inverse
@@ -62,7 +65,7 @@ def _reduce(inverse: Any, P: Any, count: int, share: Any, q: Any, errors: Any, a
             alpha[s, c] += share[s] * (errors[c] / inside)
 
 
-class KRLS(GramLearner, KernelRegressor, LearnsTargets):
+class KRLS(GramLearner, KernelRegressor, WeightedRegressor, LearnsTargets):
     """Kernel recursive least squares: the least squares of all rows, over a dictionary of those that others do not span.
 
     With kernel values k of the row x and the dictionary, and the inverse K of the matrix of the dictionary's own,
@@ -88,6 +91,9 @@ class KRLS(GramLearner, KernelRegressor, LearnsTargets):
 
     Nothing is regularised: as long as most rows come in, it goes through noisy targets. A row nearer than 1e-8 ``k(x, x)``
     is projected, whatever `nu`. kafbox and the package krls are met; the latter adds exact duplicates, as if delta was 1.
+
+    A row's weight multiplies the square of its error: 2 is the row twice. The dictionary goes
+    by rows, but for those of weight 0.
 
     References
     ----------

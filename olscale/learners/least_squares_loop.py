@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from olscale.compiled.decorator import compiled
 from olscale.compiled.dot import vector_dot
 from olscale.compiled.half_matrix import invert, multiply, place, subtract
+from olscale.compiled.row_weights import weight_of
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.rls_loop import FINE, GREW, LARGE_SCALE, LOST, NOT_FINITE, SINGULAR
 
@@ -61,10 +62,12 @@ def learn_features(
     seen: Any,
     updates: Any,
     scores: FloatArray,
+    weights: Any,
 ) -> tuple[int, int]:
     """Learn rows of features `Z` with targets `T`; return what broke down, if anything did, and at which row.
 
-    Of the first `gathered` rows only sums are kept, and they are scored 0.
+    Of the first `gathered` rows only sums are kept, and they are scored 0. A row of weight w is learned as ``sqrt(w)``
+    times its features and targets, of which the square of the error is w times as large.
     """
     W, waiting, targets, counts = model.W, model.waiting, model.targets, model.counts
     outputs, width = W.shape
@@ -77,16 +80,17 @@ def learn_features(
         seen[0] += 1
         updates[0] += 1
         reason = FINE
+        root = np.sqrt(weight_of(weights, i))
         if seen[0] <= gathered:
-            _gather(Z[i], T[i], model)
+            _gather(Z[i], T[i], root, model)
             if seen[0] == gathered:
                 reason = solve(model)
         else:
             at = counts[1]
             for j in range(width):
-                waiting[at, j] = Z[i, j]
+                waiting[at, j] = root * Z[i, j]
             for c in range(outputs):
-                targets[at, c] = T[i, c]
+                targets[at, c] = root * T[i, c]
             counts[1] += 1
             if counts[1] == waiting.shape[0]:
                 reason = _learn_block(model, forget, G)
@@ -106,14 +110,14 @@ def _flush(model: Any) -> None:
 
 
 @compiled
-def _gather(z: Any, t: Any, model: Any) -> None:
+def _gather(z: Any, t: Any, root: float, model: Any) -> None:
     W, pending, counts = model.W, model.pending, model.counts
     outputs, width = W.shape
     for c in range(outputs):
         for j in range(width):
-            W[c, j] += t[c] * z[j]
+            W[c, j] += (root * t[c]) * (root * z[j])
     for j in range(width):
-        pending[counts[0], j] = z[j]
+        pending[counts[0], j] = root * z[j]
     counts[0] += 1
     if counts[0] == MOST_PENDING:
         _flush(model)

@@ -8,6 +8,7 @@ binary problem), one for the max-score form (the true class against the best wro
 Several settings of a rule's parameters can share one pass: weights then have a block of columns for each setting.
 """
 
+import inspect
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
@@ -17,21 +18,33 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows, rows_of
-from olscale.compiled.decorator import compiled, is_ours, uncached
+from olscale.compiled.decorator import compiled, inlined, is_ours, uncached
 from olscale.compiled.row_layout import is_tuple_of
+from olscale.compiled.row_weights import weight_of
 from olscale.compiled.rows import add_column, add_row, borrowed_rows, row_scores
+from olscale.errors import ParameterError
 from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class_axis
 from olscale.learners.contract.class_shards import count_update
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.estimator import Classifier, Estimator
 from olscale.learners.contract.fused_settings import FusedSettings, FusesSettings
-from olscale.learners.contract.learner import UNKNOWN, FloatArray, Learner, State, frobenius_norm
+from olscale.learners.contract.learner import (
+    UNKNOWN,
+    FloatArray,
+    Learner,
+    State,
+    frobenius_norm,
+    no_weights,
+)
 from olscale.learners.contract.parameters import Choice, Domain, Real
 from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.linear_fused import FusedLinear
 
+_WEIGHTED: set[type] = set()
+"""Rules whose functions take the weight of a row."""
 
-def step_size(rule: Any, s: int, y: float, f: float, square: float, t: int, wrong: bool) -> float:
+
+def step_size(rule: Any, s: int, y: float, f: float, square: float, t: int, wrong: bool, weight: float) -> float:
     """Return the step of `rule` for setting `s`; compiled loops resolve it to the rule's own function at compile time."""
     raise TypeError("for compiled loops only")
 
@@ -43,12 +56,25 @@ def implements(rule_type: type) -> Callable[[Callable[..., float]], Callable[...
     (in {-1, +1}, or any in a regression), the score (or the margin, with ``y = 1``, in the max-score form), the squared norm
     of the row (twice of it in the max-score form, where two columns move), the number of the row from 1 and whether the
     prediction was wrong (never in a regression). Weights move by ``y`` times the step, in a regression by the step.
+
+    That of a learner which `takes_weights` has an eighth argument, `weight`: how much the loss of the row counts, 1 where
+    rows have no weights.
     """
 
     def register(step: Callable[..., float]) -> Callable[..., float]:
+        takes_weight = len(inspect.signature(step).parameters) == 8
+        if takes_weight:
+            _WEIGHTED.add(rule_type)
+        without_weight: Any = inlined(step)
+
+        def step_alone(rule, s, y, f, square, t, wrong, weight):  # type: ignore[no-untyped-def]
+            return without_weight(rule, s, y, f, square, t, wrong)
+
         @overload(step_size, inline="always")
-        def choose(rule, s, y, f, square, t, wrong):  # type: ignore[no-untyped-def]
-            return step if is_tuple_of(rule, rule_type) else None
+        def choose(rule, s, y, f, square, t, wrong, weight):  # type: ignore[no-untyped-def]
+            if not is_tuple_of(rule, rule_type):
+                return None
+            return step if takes_weight else step_alone
 
         return step
 
@@ -66,6 +92,7 @@ def _learn_one_vs_all(
     seen: Any,
     updates: Any,
     scores: FloatArray,
+    weights: Any,
 ) -> None:
     X, (low, high) = borrowed_rows(X), limits
     columns = scores.shape[1]
@@ -92,7 +119,7 @@ def _learn_one_vs_all(
                 a[c] = 0.0
                 if target * f[c] < 1.0 and square > 0.0:
                     wrong = (f[c] >= 0.0) != (target > 0.0)
-                    a[c] = target * step_size(rule, s, target, f[c], square, t, wrong)
+                    a[c] = target * step_size(rule, s, target, f[c], square, t, wrong, weight_of(weights, i))
                 if a[c] != 0.0:
                     moved = 1
                     active += 1
@@ -120,6 +147,7 @@ def _learn_max_score(
     seen: Any,
     updates: Any,
     scores: FloatArray,
+    weights: Any,
 ) -> None:
     X, (low, high) = borrowed_rows(X), limits
     classes = W.shape[1] // settings
@@ -142,7 +170,8 @@ def _learn_max_score(
             margin = f[true] - f[rival]
             wrong = margin < 0.0 or (margin == 0.0 and rival < true)
             if margin < 1.0 and square > 0.0:
-                step = step_size(rule, s, 1.0, margin, 2.0 * square, seen[0], wrong)
+                weight = weight_of(weights, i)
+                step = step_size(rule, s, 1.0, margin, 2.0 * square, seen[0], wrong, weight)
                 if step != 0.0:
                     updates[s] += 1
                     add_column(X, i, W, true, step)
@@ -189,16 +218,28 @@ class LinearModel(Estimator, FusesSettings, EstimatesCost):
     def _allocate(self, columns: int, outputs: int) -> State:
         return {"W": np.zeros((columns, outputs), dtype=self.dtype)}
 
-    def learn(self, X: Rows, y: NDArray[Any]) -> FloatArray:
-        return self._learn(X, y, self.state_, self._rule(), 1)
+    def learn(self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> FloatArray:
+        weights = self._weights_of(y, weights)
+        return self._learn(X, y, self.state_, self._rule(), 1, weights)
 
-    def _learn(self, X: Rows, y: NDArray[Any], state: State, rule: NamedTuple, settings: int) -> FloatArray:
+    def _learn(
+        self,
+        X: Rows,
+        y: NDArray[Any],
+        state: State,
+        rule: NamedTuple,
+        settings: int,
+        weights: FloatArray | None,
+    ) -> FloatArray:
+        if weights is not None and type(rule) not in _WEIGHTED:
+            raise ParameterError(no_weights(self.name))
         W = state["W"]
         scores = np.empty((rows_of(X), W.shape[1]))
         loop = self._loop(W.shape[1] // settings)
         if not is_ours(type(rule).__module__):
             loop = uncached(loop)
-        loop(X, y, one_or_many(W), rule, settings, self.norm_limits(), state["seen"], state["updates"], scores)
+        counts = (state["seen"], state["updates"])
+        loop(X, y, one_or_many(W), rule, settings, self.norm_limits(), *counts, scores, weights)
         return scores
 
     def scores(self, X: Rows) -> FloatArray:

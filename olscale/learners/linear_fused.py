@@ -41,9 +41,12 @@ class FusedLinear(FusedSettings):
         rule: Any = type(rules[0])
         self._rule = rule(*(np.concatenate(values) for values in zip(*rules, strict=True)))
 
-    def learn(self, X: Rows, y: NDArray[Any]) -> list[FloatArray]:
+    def learn(
+        self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
+    ) -> list[FloatArray]:
         settings = len(self._learners)
-        scores: FloatArray = self._learners[0]._learn(X, y, self._state, self._rule, settings)
+        first = self._learners[0]
+        scores: FloatArray = first._learn(X, y, self._state, self._rule, settings, weights)
         return np.split(scores, settings, axis=1)
 
     def release(self) -> None:

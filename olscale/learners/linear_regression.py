@@ -10,6 +10,7 @@ from olscale.learners.contract.learner import FloatArray
 from olscale.learners.contract.many_targets import LearnsTargets, targets_of
 from olscale.learners.contract.parameters import Choice, Domain, Real
 from olscale.learners.contract.regressor import Regressor
+from olscale.learners.contract.weighted import WeightedRegressor
 from olscale.learners.linear import LinearModel, implements, setting
 from olscale.learners.linear_target_loop import learn_targets
 
@@ -26,14 +27,15 @@ class LinearRegressor(LinearModel, Regressor, LearnsTargets):
         """Return class and precision: settings that differ in the rule's parameters only share a pass, of one target."""
         return (type(self), self.dtype) if targets_of(self) == 1 else None
 
-    def learn(self, X: Rows, y: NDArray[Any]) -> FloatArray:
+    def learn(self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> FloatArray:
         targets = targets_of(self)
         if targets == 1:
-            return super().learn(X, y)
+            return super().learn(X, y, weights)
         # Targets share a pass as settings do: each has a column of weights, and the same rule.
         rule, state = self._rule(), {**self.state_, "updates": np.zeros(targets, dtype=np.int64)}
         alike: Any = type(rule)
-        scores = self._learn(X, y, state, alike(*(np.repeat(value, targets) for value in rule)), targets)
+        repeated = alike(*(np.repeat(value, targets) for value in rule))
+        scores = self._learn(X, y, state, repeated, targets, self._weights_of(y, weights))
         self.state_["updates"] += state["updates"].sum()
         return scores
 
@@ -70,20 +72,23 @@ def _pa_r(rule, s, y, f, square, t, wrong):  # type: ignore[no-untyped-def]
 
 
 @implements(PA1RRule)
-def _pa1_r(rule, s, y, f, square, t, wrong):  # type: ignore[no-untyped-def]
-    return np.sign(y - f) * min(rule.C[s], max(0.0, abs(y - f) - rule.epsilon[s]) / square)
+def _pa1_r(rule, s, y, f, square, t, wrong, weight):  # type: ignore[no-untyped-def]
+    return np.sign(y - f) * min(weight * rule.C[s], max(0.0, abs(y - f) - rule.epsilon[s]) / square)
 
 
 @implements(PA2RRule)
-def _pa2_r(rule, s, y, f, square, t, wrong):  # type: ignore[no-untyped-def]
-    return np.sign(y - f) * max(0.0, abs(y - f) - rule.epsilon[s]) / (square + 0.5 / rule.C[s])
+def _pa2_r(rule, s, y, f, square, t, wrong, weight):  # type: ignore[no-untyped-def]
+    if weight == 0.0:
+        return 0.0
+    slack = 0.5 / (weight * rule.C[s])
+    return np.sign(y - f) * max(0.0, abs(y - f) - rule.epsilon[s]) / (square + slack)
 
 
 LOSSES = ("squared", "absolute", "epsilon-insensitive", "huber")
 
 
 @implements(SGDRRule)
-def _sgd_r(rule, s, y, f, square, t, wrong):  # type: ignore[no-untyped-def]
+def _sgd_r(rule, s, y, f, square, t, wrong, weight):  # type: ignore[no-untyped-def]
     residual, epsilon, loss = y - f, rule.epsilon[s], rule.loss[s]
     if loss == 1.0 or (loss == 2.0 and abs(residual) > epsilon):
         residual = np.sign(residual)
@@ -91,7 +96,7 @@ def _sgd_r(rule, s, y, f, square, t, wrong):  # type: ignore[no-untyped-def]
         residual = 0.0
     elif loss == 3.0:
         residual = min(max(residual, -epsilon), epsilon)
-    return rule.eta[s] * t ** -rule.power[s] * residual
+    return weight * (rule.eta[s] * t ** -rule.power[s] * residual)
 
 
 class PAR(LinearRegressor):
@@ -135,7 +140,7 @@ class PAR(LinearRegressor):
         return PARRule(setting(self.epsilon))
 
 
-class PA1R(LinearRegressor):
+class PA1R(LinearRegressor, WeightedRegressor):
     """Passive-aggressive regression with linear slack: ``tau = min(C, l / |x|^2)``.
 
     Parameters
@@ -150,6 +155,9 @@ class PA1R(LinearRegressor):
     State and time are as in `PAR`. scikit-learn's ``SGDRegressor(loss="epsilon_insensitive", learning_rate="pa1", eta0=C,
     epsilon=epsilon, penalty=None, fit_intercept=False)`` is the same rule and agrees to 1e-12. River's ``PARegressor`` is
     not: its loss takes targets for labels.
+
+    A row's weight multiplies `C`: in the objective its slack costs so many times as much.
+    scikit-learn's ``sample_weight`` multiplies the step instead.
 
     References
     ----------
@@ -190,6 +198,9 @@ class PA2R(PA1R):
     State and time are as in `PAR`. scikit-learn's ``SGDRegressor(loss="epsilon_insensitive", learning_rate="pa2", eta0=C,
     epsilon=epsilon, penalty=None, fit_intercept=False)`` is the same rule and agrees to 1e-12.
 
+    A row's weight multiplies `C`: in the objective its slack costs so many times as much.
+    scikit-learn's ``sample_weight`` multiplies the step instead.
+
     References
     ----------
     Crammer et al., JMLR 7, 2006: section 5, figure 3, PA-II.
@@ -207,7 +218,7 @@ class PA2R(PA1R):
         return PA2RRule(setting(self.C), setting(self.epsilon))
 
 
-class SGDR(LinearRegressor):
+class SGDR(LinearRegressor, WeightedRegressor):
     """Stochastic gradient descent on a loss of targets: ``w -= eta t^-power loss'(f) x``.
 
     `t` is the number of the row from 1 and counts every row with a target. The losses are ``(y - f)^2 / 2``, ``|y - f|``,
@@ -232,6 +243,9 @@ class SGDR(LinearRegressor):
     until the run ends as diverged: scale the features, or take another loss.
     scikit-learn's ``SGDRegressor(learning_rate="invscaling", eta0=eta, power_t=power, penalty=None, fit_intercept=False)``
     is the same rule; River's squared loss is twice as large, so that its rate is half of `eta`.
+
+    A row's weight multiplies its step, that of gradient descent on a loss which counts so many
+    times. So does scikit-learn's ``sample_weight``.
 
     References
     ----------

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from olscale.compiled.decorator import compiled
 from olscale.compiled.many_targets import target_of
 from olscale.compiled.row_layout import borrowed_rows
+from olscale.compiled.row_weights import weight_of
 from olscale.compiled.rows import add_row, row_scores
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.contract.usable_rows import unusable
@@ -25,6 +26,7 @@ def learn_targets(
     seen: Any,
     updates: Any,
     scores: FloatArray,
+    weights: Any,
 ) -> None:
     """Learn rows with as many columns of weights as there are settings, or targets."""
     X, (low, high) = borrowed_rows(X), limits
@@ -44,7 +46,8 @@ def learn_targets(
             continue
         moved = False
         for s in range(settings):
-            a[s] = step_size(rule, s, target_of(y, i, s), f[s], square, t, False)
+            target = target_of(y, i, s)
+            a[s] = step_size(rule, s, target, f[s], square, t, False, weight_of(weights, i))
             if a[s] != 0.0:
                 moved = True
                 updates[s] += 1

@@ -34,21 +34,29 @@ class FusedLocal(FusedSettings, Generic[Rule]):
         for learner in learners:
             learner.state_ = {name: np.require(array, requirements="W") for name, array in learner.state_.items()}
 
-    def learn(self, X: Rows, y: NDArray[np.int64]) -> list[FloatArray]:
+    def learn(self, X: Rows, y: NDArray[np.int64], weights: FloatArray | None = None) -> list[FloatArray]:
         """Predict, then update, row by row; return each learner's scores before each update."""
         rows = rows_of(X)
         scores = [np.empty((rows, learner._outputs)) for learner in self._learners]
         size = max(1, int(_NUMBERS * rows / max(1, values_of(X))))
         for start in range(0, max(1, rows), size):
             part = slice(start, min(start + size, rows))
-            if not self._learn(slice_rows(X, start, part.stop), y[part], [mine[part] for mine in scores]):
+            own_scores = [mine[part] for mine in scores]
+            own_weights = None if weights is None else weights[part]
+            if not self._learn(slice_rows(X, start, part.stop), y[part], own_scores, own_weights):
                 for mine in scores:
                     mine[part.stop :] = np.nan
                 break
         return scores
 
     @abstractmethod
-    def _learn(self, X: Rows, y: NDArray[np.int64], scores: Sequence[FloatArray]) -> bool:
+    def _learn(
+        self,
+        X: Rows,
+        y: NDArray[np.int64],
+        scores: Sequence[FloatArray],
+        weights: FloatArray | None,
+    ) -> bool:
         """Learn from a few rows; False where one cannot be used."""
 
     def release(self) -> None:

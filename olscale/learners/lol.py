@@ -19,6 +19,7 @@ from olscale.learners.contract.learner import FloatArray, Learner, State
 from olscale.learners.contract.look_ahead import LooksAhead
 from olscale.learners.contract.no_score import ExplainsNoScore
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
+from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.lol_fused import FusedLOL
 from olscale.learners.lol_loop import Hyperplanes, LOLRule, learn_and_score, open_places
 from olscale.learners.offline_prototypes import offline_prototypes
@@ -26,7 +27,9 @@ from olscale.learners.offline_prototypes import offline_prototypes
 _ROWS = 32  # whose prototypes are found before the first of them is scored
 
 
-class _Local(OnePassLearner, LooksAhead, ShardsClasses, FusesSettings, EstimatesCost, ExplainsNoScore):
+class _Local(
+    OnePassLearner, WeightedClassifier, LooksAhead, ShardsClasses, FusesSettings, EstimatesCost, ExplainsNoScore
+):
     """What LOL and I-LOL share: the compiled loop, the state and the prototypes."""
 
     k: int
@@ -89,7 +92,15 @@ class _Local(OnePassLearner, LooksAhead, ShardsClasses, FusesSettings, Estimates
             return None
         return {"W": class_axis(1, outputs), "U": class_axis(2, outputs)}
 
-    def _pass(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
+    def _pass(
+        self,
+        X: Rows,
+        y: NDArray[np.int64],
+        state: State,
+        learning: bool,
+        scores: FloatArray,
+        weights: FloatArray | None = None,
+    ) -> None:
         if self.looks_ahead and len(scores) and not state["members"].any():
             raise ParameterError(
                 f"learner {self.name}: prototypes = 'offline' are fitted to the rows before the first is learned from, and "
@@ -98,7 +109,8 @@ class _Local(OnePassLearner, LooksAhead, ShardsClasses, FusesSettings, Estimates
         counts = (state["seen"], state["updates"])
         prototypes = open_prototypes(state, X, self._existing(state))
         planes, places, rule = Hyperplanes(state["W"], state["U"]), open_places(_ROWS, scores.shape[1]), self._rule()
-        learn_and_score(X, y, planes, prototypes, places, rule, self.norm_limits(), *counts, learning, scores)
+        rest = (rule, self.norm_limits(), *counts, learning, scores, weights)
+        learn_and_score(X, y, planes, prototypes, places, *rest)
 
     def _rule(self) -> LOLRule:
         return LOLRule(
@@ -173,6 +185,9 @@ class LOL(_Local):
     Cost of a row: O(k d), or O(k nnz) for a sparse row.
     Two slips of the paper are mended here: eq. (18) lacks the label, and Algorithm 1 gives the dimension kd for (k+1)d.
 
+    A row's weight multiplies `C`: in the objective its slack costs so many times as much.
+    Prototypes move by rows, whatever they weigh.
+
     References
     ----------
     Z. Zhou, W.-S. Zheng, J.-F. Hu, Y. Xu, J. You, One-pass online learning: a local approach, Pattern Recognition 51,
@@ -229,6 +244,10 @@ class ILOL(_Local):
         As in `LOL`, with ``|x|^2`` for ``(1 + 1/lam) |x|^2``.
     prototypes, count_rule, dtype
         As in `LOL`; with ``prototypes="offline"`` I-LOL is NOT one-pass.
+
+    Notes
+    -----
+    Weights of rows count as in `LOL`.
 
     References
     ----------

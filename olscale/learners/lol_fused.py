@@ -26,7 +26,13 @@ class FusedLOL(FusedLocal[LOLRule]):
     [[[0.0], [0.2], [0.0]], [[0.0], [1.0], [0.5]]]
     """
 
-    def _learn(self, X: Rows, y: NDArray[np.int64], scores: Sequence[FloatArray]) -> bool:
+    def _learn(
+        self,
+        X: Rows,
+        y: NDArray[np.int64],
+        scores: Sequence[FloatArray],
+        weights: FloatArray | None,
+    ) -> bool:
         shared = self._learners[0].state_
         learned, places = int(shared["seen"][0]), open_places(len(y), scores[0].shape[1])
         prototypes = open_prototypes(shared, X, min(learned, len(shared["members"])))
@@ -34,5 +40,6 @@ class FusedLOL(FusedLocal[LOLRule]):
         for learner, rule, mine in zip(self._learners, self._rules, scores, strict=True):
             state = learner.state_
             planes = Hyperplanes(state["W"], state["U"])
-            learn_assigned(X, y, planes, places, usable, rule, state["seen"], state["updates"], mine)
+            counts = (state["seen"], state["updates"])
+            learn_assigned(X, y, planes, places, usable, rule, *counts, mine, weights)
         return bool(usable == len(y))

@@ -23,6 +23,7 @@ from olscale.compiled.dot import copy_square, dot, dot_both
 from olscale.compiled.intrinsics import borrowed, flat
 from olscale.compiled.near_prototypes import NONE, nearest
 from olscale.compiled.prototypes import Prototypes, begin, flush, measure, move, replace, row_space
+from olscale.compiled.row_weights import weight_of
 from olscale.compiled.rows import add_column, add_row, borrowed_rows, row_scores
 from olscale.learners.contract.class_shards import count_update
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
@@ -105,16 +106,25 @@ def _stacked_square(square: float, rule: LOLRule) -> float:
 
 
 @inlined
-def _set_steps(f: FloatArray, label: int, square: float, rule: LOLRule, step: FloatArray) -> bool:
+def _set_steps(f: FloatArray, label: int, square: float, rule: LOLRule, weight: float, step: FloatArray) -> bool:
     """Set the steps ``eta y`` of all outputs (eq. 17); False if the row has no loss."""
+    C = weight * rule.C
     if rule.max_score:
-        return bool(_set_max_score_steps(f, label, rule.C, _stacked_square(square, rule), step))
-    return bool(_set_one_vs_all_steps(f, label, rule.C, _stacked_square(square, rule), step))
+        return bool(_set_max_score_steps(f, label, C, _stacked_square(square, rule), step))
+    return bool(_set_one_vs_all_steps(f, label, C, _stacked_square(square, rule), step))
 
 
 @inlined
 def _learn_binary(
-    X: Any, i: int, label: int, planes: Hyperplanes, p: int, square: float, rule: LOLRule, learns: bool
+    X: Any,
+    i: int,
+    label: int,
+    planes: Hyperplanes,
+    p: int,
+    square: float,
+    rule: LOLRule,
+    learns: bool,
+    weight: float,
 ) -> tuple[float, bool]:
     """Return the score of a row of two classes, and whether it moves the hyperplanes, which it may if the model `learns`.
 
@@ -129,7 +139,7 @@ def _learn_binary(
         f = dot(X, i, u)
     if not (learns and square > 0.0):
         return f, False
-    step, moves = _one_vs_all_step(f, label == 1, rule.C, _stacked_square(square, rule))
+    step, moves = _one_vs_all_step(f, label == 1, weight * rule.C, _stacked_square(square, rule))
     if moves:
         add_column(X, i, u, 0, step)
         if rule.inverse_lam > 0.0:
@@ -229,6 +239,7 @@ def _learn(
     updates: Any,
     learning: bool,
     scores: Any,
+    weights: Any,
 ) -> None:
     """Score the rows from `first` to `stop` by the hyperplanes of their prototypes and, when `learning`, move these."""
     for i in range(first, stop):
@@ -236,11 +247,13 @@ def _learn(
         label = y[i] if learning else UNKNOWN  # without learning `y` is empty
         learns = label != UNKNOWN
         seen[0] += learns
+        weight = weight_of(weights, i)
+        learns = learns and weight > 0.0
         if rule.binary:
-            f[0], moves = _learn_binary(X, i, label, planes, p, square, rule, learns)
+            f[0], moves = _learn_binary(X, i, label, planes, p, square, rule, learns, weight)
         else:
             _score(X, i, planes, p, rule, places.local, f)
-            moves = learns and square > 0.0 and _set_steps(f, label, square, rule, places.step)
+            moves = learns and square > 0.0 and _set_steps(f, label, square, rule, weight, places.step)
             if moves:
                 _move_planes(X, i, planes, p, rule, places.step)
         if moves:
@@ -260,6 +273,7 @@ def learn_and_score(
     updates: NDArray[np.int64],
     learning: bool,
     scores: FloatArray,
+    weights: Any,
 ) -> None:
     """Algorithm 1, a few rows at a time: find prototypes, score, and when `learning` move prototypes and hyperplanes."""
     X, prototypes, scores = borrowed_rows(X), begin(prototypes), borrowed(scores)
@@ -268,7 +282,7 @@ def learn_and_score(
     for first in range(0, rows, size):
         stop = min(first + size, rows)
         usable = _assign(X, y, first, stop, prototypes, rule, limits, seen[0], learning, places)
-        _learn(X, y, first, usable, planes, places, rule, seen, updates, learning, scores)
+        _learn(X, y, first, usable, planes, places, rule, seen, updates, learning, scores, weights)
         if usable < stop:
             scores[usable:] = np.nan
             break
@@ -297,8 +311,9 @@ def learn_assigned(
     seen: NDArray[np.int64],
     updates: NDArray[np.int64],
     scores: FloatArray,
+    weights: Any,
 ) -> None:
     """Score the `usable` rows and learn from them, in one setting, with the prototypes that `assign` found."""
     X, planes, places, scores = borrowed_rows(X), _borrowed_planes(planes), _borrowed_places(places), borrowed(scores)
-    _learn(X, y, 0, usable, planes, places, rule, seen, updates, True, scores)
+    _learn(X, y, 0, usable, planes, places, rule, seen, updates, True, scores, weights)
     scores[usable:] = np.nan

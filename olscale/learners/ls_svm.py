@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from olscale.learners.batch_machine import GaussianMachine
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.contract.parameters import Domain, Real
-from olscale.learners.contract.regressor import Regressor
+from olscale.learners.contract.weighted import WeightedRegressor
 
 
-class LSSVM(GaussianMachine, Regressor):
+class LSSVM(GaussianMachine, WeightedRegressor):
     """Batch reference, no one-pass learner: the least squares support vector machine of all rows it was given.
 
     ``f(x) = sum_s alpha_s k(x, s) + b``, whose coefficients solve ``[0 1'; 1 K + I / C] [b; alpha] = [0; y]``. It keeps
@@ -31,6 +31,9 @@ class LSSVM(GaussianMachine, Regressor):
     -----
     State: all rows, as sparse ones. Training on n rows takes n^2 numbers of memory and O(n^3) time, for each doubling and
     for the test. scikit-learn's KernelRidge has no b.
+
+    A row's weight multiplies `C`, and with it the square of its error (J. A. K. Suykens et al.,
+    Weighted least squares support vector machines, Neurocomputing 48, 2002).
 
     References
     ----------
@@ -63,12 +66,13 @@ class _LeastSquares:
     def __init__(self, C: float, gamma: float) -> None:
         self._C, self._gamma = C, gamma
 
-    def fit(self, X: Any, y: NDArray[np.float64]) -> Self:
+    def fit(self, X: Any, y: NDArray[np.float64], sample_weight: NDArray[np.float64] | None = None) -> Self:
         import scipy.linalg
 
         self._rows = X
         K = self._kernel(X)
-        K[np.diag_indices_from(K)] += 1.0 / self._C
+        C = self._C if sample_weight is None else self._C * sample_weight
+        K[np.diag_indices_from(K)] += 1.0 / C
         # Of ones and of targets in one factorisation; b is what makes the coefficients add up to 0.
         ones, solved = scipy.linalg.solve(K, np.stack([np.ones(len(y)), y], axis=1), assume_a="pos", overwrite_a=True).T
         self._b = solved.sum() / ones.sum()

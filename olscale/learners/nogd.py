@@ -9,6 +9,7 @@ from olscale.compiled.simd.columns import multiply_first
 from olscale.errors import ParameterError
 from olscale.learners.contract.learner import FloatArray, State
 from olscale.learners.contract.parameters import Domain, Real, Whole
+from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.gram_learner import GramLearner
 from olscale.learners.kernel_learner import KernelLearner
 from olscale.learners.kernel_loop import learns
@@ -27,14 +28,14 @@ class NOGDRule(NamedTuple):
     eta: float
 
 
-@learns(NOGDRule)
+@learns(NOGDRule, weighted=True)
 def learn_nogd(rule: Any, model: Any, row: Any) -> bool:
     """Keep a row with loss until there are B; from then on step in the features of those."""
     alpha, matrix, phase, moving = model.alpha, model.matrix, model.memory[0], False
     outputs, slots, count = row.f.shape[0], alpha.shape[0], model.support.counts[0]
     for c in range(outputs):
-        loss = row.target[c] != 0.0 and row.margin[c] < 1.0
-        row.step[c] = rule.eta * row.target[c] if loss else 0.0
+        loss = row.target[c] != 0.0 and row.margin[c] < 1.0 and row.weight > 0.0
+        row.step[c] = row.weight * (rule.eta * row.target[c]) if loss else 0.0
         moving |= loss
     if not moving:
         return False
@@ -62,7 +63,7 @@ def set_gram(model: Any, at: Any, value: Any, K: FloatArray) -> None:
         vector_row(model.kernel, support, s, at, value, K[s])
 
 
-class NOGD(GramLearner, KernelLearner):
+class NOGD(GramLearner, KernelLearner, WeightedClassifier):
     """Nystrom online gradient descent: kernel gradient descent until `B` rows are kept, then linear on `k` features of them.
 
     While there are fewer than B support vectors, each row with loss comes in with the coefficient `eta y`. Then the Gram
@@ -89,6 +90,9 @@ class NOGD(GramLearner, KernelLearner):
     after them, may be other ones on another kind of processor.
 
     The text of the LOL paper keeps the first B rows, not the first B with loss; at small steps these are the same.
+
+    A row's weight multiplies its step, as in CSOGD (J. Wang, P. Zhao, S. C. H. Hoi,
+    Cost-sensitive online classification, ICDM 2012): its loss counts so many times.
 
     References
     ----------

@@ -7,6 +7,7 @@ from olscale.compiled.support_vectors import take_out
 from olscale.errors import ParameterError
 from olscale.learners.contract.learner import State
 from olscale.learners.contract.parameters import Domain, Flag, Maybe, Real, Whole
+from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.kernel_learner import KernelLearner
 from olscale.learners.kernel_loop import learns
 from olscale.learners.kernel_model import add, shrink
@@ -23,7 +24,7 @@ class NORMARule(NamedTuple):
     bias: bool
 
 
-@learns(NORMARule)
+@learns(NORMARule, weighted=True)
 def learn_norma(rule: Any, model: Any, row: Any) -> bool:
     """Fade the model, take in a row within the margin, and move the margin."""
     support, rho = model.support, model.memory
@@ -31,16 +32,16 @@ def learn_norma(rule: Any, model: Any, row: Any) -> bool:
     moved = False
     for c in range(row.f.shape[0]):
         shared = 0 if row.pair else c  # the max-score form has one margin
-        hit = row.target[c] != 0.0 and row.margin[c] <= rho[shared, 0]
-        row.step[c] = eta * row.target[c] if hit else 0.0
+        hit = row.target[c] != 0.0 and row.margin[c] <= rho[shared, 0] and row.weight > 0.0
+        row.step[c] = row.weight * (eta * row.target[c]) if hit else 0.0
         moved |= hit
         shrink(model, c, 1.0 - eta * rule.lam)
         if rule.bias:
             model.offset[c] += row.step[c]
         if rule.nu > 0.0 and not row.pair:
-            rho[c, 0] += eta * (rule.nu - hit)
+            rho[c, 0] += row.weight * (eta * (rule.nu - hit))
     if rule.nu > 0.0 and row.pair:
-        rho[0, 0] += eta * (rule.nu - moved)
+        rho[0, 0] += row.weight * (eta * (rule.nu - moved))
     if moved:
         add(model, row, slot_of_oldest(support, rule.tau))
     return moved
@@ -56,7 +57,7 @@ def slot_of_oldest(support: Any, tau: int) -> int:
     return slot
 
 
-class NORMA(KernelLearner):
+class NORMA(KernelLearner, WeightedClassifier):
     """NORMA, the naive online regularised risk minimisation: stochastic gradient descent on hinge loss and norm.
 
     A row t takes a step ``eta_t = eta t^-power``: all coefficients are multiplied by ``1 - eta_t lam``, and if the row is
@@ -93,6 +94,9 @@ class NORMA(KernelLearner):
     constant step the error is within the paper's bound, ``(1 - eta lam)^tau / lam`` for ``k(x, x) = 1``. The paper leaves
     open what rho starts from and whether it may become negative: here it may. f is taken before the model fades, as by
     MADlib and the R package NORMA; kernlab's ``onlearn`` decides by the score of the row before and is not met.
+
+    A row's weight multiplies the step of its loss, by which coefficient and margin move; the
+    model fades as for any row.
 
     References
     ----------

@@ -4,6 +4,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from olscale.learners.contract.learner import State
 from olscale.learners.contract.parameters import Choice, Domain, Maybe, Real, Whole
+from olscale.learners.contract.weighted import WeightedRegressor
 from olscale.learners.kernel_learner import KernelRegressor
 from olscale.learners.kernel_loop import learns
 from olscale.learners.kernel_model import add, shrink
@@ -21,26 +22,26 @@ class NORMARegressionRule(NamedTuple):
     squared: bool
 
 
-@learns(NORMARegressionRule)
+@learns(NORMARegressionRule, weighted=True)
 def learn_norma_r(rule: Any, model: Any, row: Any) -> bool:
     """Fade the model, take in a row outside the tube, and move the tube."""
     tube, error = model.memory[0], row.margin[0]
     eta = rule.eta * float(row.t) ** -rule.power
-    hit: bool = error != 0.0
+    hit: bool = error != 0.0 and row.weight > 0.0
     shrink(model, 0, 1.0 - eta * rule.lam)
     if rule.squared:
-        row.step[0] = eta * error
+        row.step[0] = row.weight * (eta * error)
     else:
-        hit = abs(error) > tube[0]
-        row.step[0] = eta if error > 0.0 else -eta
+        hit = abs(error) > tube[0] and row.weight > 0.0
+        row.step[0] = row.weight * (eta if error > 0.0 else -eta)
         if rule.nu > 0.0:
-            tube[0] += eta * (hit - rule.nu)
+            tube[0] += row.weight * (eta * (hit - rule.nu))
     if hit:
         add(model, row, slot_of_oldest(model.support, rule.tau))
     return hit
 
 
-class NORMAR(KernelRegressor):
+class NORMAR(KernelRegressor, WeightedRegressor):
     """NORMA for targets: stochastic gradient descent on the epsilon-insensitive or squared loss and the norm.
 
     A row t takes a step ``eta_t = eta t^-power``: all coefficients are multiplied by ``1 - eta_t lam``, and a row outside
@@ -76,6 +77,9 @@ class NORMAR(KernelRegressor):
     f is taken before the model fades. The tube may become negative, as the paper leaves it; every row is outside then. The R
     package NORMA is met with a fixed tube, operalib's ONORMA with the squared loss and half of its lam. kernlab's
     ``onlearn`` decides by the score of the row before and adds rows inside the tube, kafbox fades first: not met.
+
+    A row's weight multiplies the step of its loss, by which coefficient and tube move; the
+    model fades as for any row.
 
     References
     ----------

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, NamedTuple
 from olscale.compiled.decorator import compiled
 from olscale.compiled.support_vectors import drop
 from olscale.learners.contract.parameters import Domain, Real, Whole
+from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.kernel_learner import KernelLearner
 from olscale.learners.kernel_loop import learns
 from olscale.learners.kernel_model import add, shrink
@@ -18,7 +19,7 @@ class OLKRule(NamedTuple):
     threshold: float
 
 
-@learns(OLKRule)
+@learns(OLKRule, weighted=True)
 def learn_olk(rule: Any, model: Any, row: Any) -> bool:
     """Fade the model, then take in a row that falls short of a margin of ``1 + r``."""
     # The two outputs of the max-score form move the margin twice as far.
@@ -26,7 +27,8 @@ def learn_olk(rule: Any, model: Any, row: Any) -> bool:
     largest = 0.0
     for c in range(row.f.shape[0]):
         short = shrunk - row.margin[c]
-        a = min(rule.C, max(0.0, short / (parts * row.own))) if row.own > 0.0 else 0.0
+        most = row.weight * rule.C
+        a = min(most, max(0.0, short / (parts * row.own))) if row.own > 0.0 else 0.0
         row.step[c] = row.target[c] * a / shrunk
         largest = max(largest, abs(row.step[c]))
         if rule.r > 0.0:
@@ -53,7 +55,7 @@ def forget_small(model: Any, threshold: float) -> None:
                 alpha[s, c] = alpha[last, c]
 
 
-class OLK(KernelLearner):
+class OLK(KernelLearner, WeightedClassifier):
     """Online learning with kernels for classes, OLK-C: the nearest model with a small norm and little loss.
 
     A row gives ``a = clip((1 + r - y f) / k(x, x), 0, C)``; all coefficients are divided by ``1 + r``, and with ``a > 0``
@@ -80,6 +82,9 @@ class OLK(KernelLearner):
 
     The paper has two classes and ``k(x, x) = 1``. Max-score: ``a = clip((1 + r - margin) / (2 k(x, x)), 0, C)`` for the
     class, -a for its best rival, by the same derivation. A row that would come in with less than `threshold` does not.
+
+    A row's weight multiplies `C`: in the objective its slack costs so many times as much. The
+    model fades as for any row.
 
     References
     ----------

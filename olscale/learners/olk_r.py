@@ -3,6 +3,7 @@
 from typing import Any, ClassVar, NamedTuple
 
 from olscale.learners.contract.parameters import Domain, Real, Whole
+from olscale.learners.contract.weighted import WeightedRegressor
 from olscale.learners.kernel_learner import KernelRegressor
 from olscale.learners.kernel_loop import learns
 from olscale.learners.kernel_model import add, shrink
@@ -18,13 +19,14 @@ class OLKRegressionRule(NamedTuple):
     threshold: float
 
 
-@learns(OLKRegressionRule)
+@learns(OLKRegressionRule, weighted=True)
 def learn_olk_r(rule: Any, model: Any, row: Any) -> bool:
     """Fade the model, then take in a row that would be outside the tube."""
     shrunk = 1.0 + rule.r
     error = shrunk * row.target[0] - row.f[0]
     short = abs(error) - shrunk * rule.epsilon
-    a = min(rule.C, max(0.0, short / row.own)) / shrunk if row.own > 0.0 else 0.0
+    most = row.weight * rule.C
+    a = min(most, max(0.0, short / row.own)) / shrunk if row.own > 0.0 else 0.0
     row.step[0] = a if error > 0.0 else -a
     if rule.r > 0.0:
         shrink(model, 0, 1.0 / shrunk)
@@ -36,7 +38,7 @@ def learn_olk_r(rule: Any, model: Any, row: Any) -> bool:
     return comes_in
 
 
-class OLKR(KernelRegressor):
+class OLKR(KernelRegressor, WeightedRegressor):
     """Online learning with kernels for targets, OLK-R: the nearest model with a small norm and little loss.
 
     A row gives ``e = (1 + r) y - f`` and ``a = sign(e) clip((|e| - (1 + r) epsilon) / k(x, x), 0, C)``; all coefficients are
@@ -66,6 +68,9 @@ class OLKR(KernelRegressor):
     The paper's eq. (52) has the two multipliers the wrong way round, where (42) has them right, and (50), taken at its word,
     may choose a point outside the box of the multipliers; this is the solution of the problem that it states. The paper has
     ``k(x, x) = 1``. scikit-learn's SGDRegressor with ``learning_rate="pa1"`` is met at ``r = 0`` with a linear kernel.
+
+    A row's weight multiplies `C`: in the objective its slack costs so many times as much. The
+    model fades as for any row.
 
     References
     ----------

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled
+from olscale.compiled.row_weights import weight_of
 from olscale.compiled.rows import add_row, row_scores, set_column
 from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class_axis
 from olscale.learners.contract.class_shards import count_update
@@ -15,6 +16,7 @@ from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import UNKNOWN, FloatArray, State, score_columns
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
 from olscale.learners.contract.usable_rows import unusable
+from olscale.learners.contract.weighted import WeightedClassifier
 
 
 @compiled
@@ -46,6 +48,7 @@ def _learn_and_score(
     seen: NDArray[np.int64],
     updates: NDArray[np.int64],
     scores: FloatArray,
+    weights: Any,
 ) -> None:
     """Score rows and, when `learning`, take one step a row.
 
@@ -62,19 +65,21 @@ def _learn_and_score(
         if not (low <= square <= high) and unusable(X, i, square, low, high):
             scores[i:] = np.nan
             break
+        weight = weight_of(weights, i)
         if learns:
             seen[0] += 1
-            if anchor[0] == 0.0 and square > 0.0:
+            learns = square > 0.0 and weight > 0.0
+            if learns and anchor[0] == 0.0:
                 set_column(X, i, V, last)
                 anchor[0], g[last] = square, square
                 for c in range(outputs):
                     hold[c] = g[3 * c]
                     lift[c] = max(0.0, (beta - hold[c]) / square)
-        rate = 1.0 / np.sqrt(max(1, seen[0]))
+        rate = weight * (1.0 / np.sqrt(max(1, seen[0])))
         for c in range(outputs):
             gate = g[3 * c] + lift[c] * g[last]
             scores[i, c] = g[3 * c + 1] if gate > 0.0 else g[3 * c + 2]
-            if learns and square > 0.0:
+            if learns:
                 target = 1.0 if y[i] == (c if outputs > 1 else 1) else -1.0
                 one, two = target * g[3 * c + 1], target * g[3 * c + 2]
                 a[3 * c], a[3 * c + 1], a[3 * c + 2] = 0.0, 0.0, 0.0
@@ -86,12 +91,12 @@ def _learn_and_score(
                     a[3 * c + 2] = rate * target * _logistic(-two)
                 hold[c] += a[3 * c] * g[last]
                 lift[c] += max(0.0, (beta - hold[c] - lift[c] * anchor[0]) / anchor[0])
-        if learns and square > 0.0:
+        if learns:
             count_update(updates, i)
             add_row(X, i, V, a)
 
 
-class OLLC(OnePassLearner, ShardsClasses, EstimatesCost):
+class OLLC(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
     """Online locally linear classification: a gate splits the space in two regions with a hyperplane each.
 
     With gate ``g = a.x`` and classifiers ``f_r = b_r.x`` the score is f_1 where g > 0 and f_2 elsewhere. On each row the
@@ -117,6 +122,9 @@ class OLLC(OnePassLearner, ShardsClasses, EstimatesCost):
     Algorithm 1 prints the gradient of the gate with the sign opposite to that of the paper's objective. It is the printed
     form that learns XOR as Fig. 2 shows; ``gate="descent"`` does far worse there. The printed algorithm leaves out the
     anchor of section II.B; ours keeps it.
+
+    A row's weight multiplies its step, that of gradient descent on a loss which counts so many
+    times.
 
     References
     ----------
@@ -162,8 +170,17 @@ class OLLC(OnePassLearner, ShardsClasses, EstimatesCost):
         """Return the axes of gates and classifiers; the anchor is shared by all classes."""
         return {"V": class_axis(1, outputs, each=3), "lift": class_axis(0, outputs), "hold": class_axis(0, outputs)}
 
-    def _pass(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
+    def _pass(
+        self,
+        X: Rows,
+        y: NDArray[np.int64],
+        state: State,
+        learning: bool,
+        scores: FloatArray,
+        weights: FloatArray | None = None,
+    ) -> None:
         arrays = (state["V"], state["lift"], state["hold"], state["anchor"])
         direction = 1.0 if self.gate == "printed" else -1.0
         settings = (float(self.beta), direction, self.norm_limits())
-        _learn_and_score(X, y, *arrays, *settings, learning, state["seen"], state["updates"], scores)
+        counts = (state["seen"], state["updates"])
+        _learn_and_score(X, y, *arrays, *settings, learning, *counts, scores, weights)

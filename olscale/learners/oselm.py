@@ -3,10 +3,11 @@
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.many_targets import LearnsTargets
 from olscale.learners.contract.regressor import OnePassRegressor
+from olscale.learners.contract.weighted import WeightedClassifier, WeightedRegressor
 from olscale.learners.random_nodes import RandomNodes
 
 
-class OSELM(RandomNodes, OnePassLearner):
+class OSELM(RandomNodes, OnePassLearner, WeightedClassifier):
     """Online sequential extreme learning machine: a random hidden layer, and recursive least squares behind it.
 
     Features ``h_j = 1 / (1 + exp(-(a_j.x + b_j)))``, or radial ones ``exp(-b_j |x - a_j|^2)``, are drawn at the start:
@@ -48,6 +49,8 @@ class OSELM(RandomNodes, OnePassLearner):
     The paper's own code has two outputs for two classes, each minus the other, and a pseudoinverse at the start, which here
     is an inverse. Sums are rounded in a fixed order; of P there is no more than half, so it stays symmetric.
 
+    A row's weight multiplies the square of its error: 2 is the row twice.
+
     References
     ----------
     N.-Y. Liang, G.-B. Huang, P. Saratchandran, N. Sundararajan, A fast and accurate online sequential learning algorithm for
@@ -65,7 +68,7 @@ class OSELM(RandomNodes, OnePassLearner):
     name = "oselm"
 
 
-class OSELMR(RandomNodes, OnePassRegressor, LearnsTargets):
+class OSELMR(RandomNodes, OnePassRegressor, WeightedRegressor, LearnsTargets):
     """Online sequential extreme learning machine for targets: `OSELM` with the target of a row as it is.
 
     Parameters
@@ -76,6 +79,8 @@ class OSELMR(RandomNodes, OnePassRegressor, LearnsTargets):
     Notes
     -----
     State and time are as in `OSELM`, with one output. Targets are not scaled: `lam` means more where they are large.
+
+    A row's weight multiplies the square of its error: 2 is the row twice.
 
     References
     ----------

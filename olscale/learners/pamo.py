@@ -9,6 +9,7 @@ from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled
 from olscale.compiled.many_columns import move_multiply, multiply
 from olscale.compiled.pages import aligned_zeros
+from olscale.compiled.row_weights import weight_of
 from olscale.compiled.rows import add_row
 from olscale.compiled.simd.vectors import VECTOR
 from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class_axis
@@ -18,6 +19,7 @@ from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import UNKNOWN, FloatArray, State
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
 from olscale.learners.contract.usable_rows import unusable
+from olscale.learners.contract.weighted import WeightedClassifier
 
 
 @compiled
@@ -69,6 +71,7 @@ def _learn_and_score(
     seen: NDArray[np.int64],
     updates: NDArray[np.int64],
     scores: FloatArray,
+    weights: Any,
 ) -> None:
     low, high = limits
     outputs, h = W.shape
@@ -89,23 +92,24 @@ def _learn_and_score(
         scale = 1.0 / np.sqrt(square) if square > 0.0 else 0.0
         a[:] = 0.0
         moves, pulls = False, False
+        most = weight_of(weights, i) * C  # of both kinds of step
         for c in range(outputs):
             valid = _project(g, c * h * k, k, scale, raw, winner, z)
             score = 0.0
             for m in range(h):
                 score += W[c, m] * z[m]
             scores[i, c] = score
-            if learns and valid:
+            if learns and valid and most > 0.0:
                 target = 1.0 if y[i] == (c if outputs > 1 else 1) else -1.0
                 loss = max(0.0, 1.0 - target * score)
                 if loss > 0.0:
                     moves = True
-                    _move(W[c], z, target, loss, C, alpha)
+                    _move(W[c], z, target, loss, most, alpha)
                 if alpha > 0.0 and (loss > 0.0 or always):
                     pulls = True
                     for m in range(h):
                         error = z[m] - raw[m]
-                        step = min(C, max(0.0, abs(error) - epsilon))
+                        step = min(most, max(0.0, abs(error) - epsilon))
                         a[winner[m]] = (step if error > 0.0 else -step) * scale
         if learns:
             seen[0] += 1
@@ -117,7 +121,7 @@ def _learn_and_score(
         add_row(X, pending, theta, a)
 
 
-class PAMO1(OnePassLearner, ShardsClasses, EstimatesCost):
+class PAMO1(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
     """Passive-aggressive max-out, PAMO-I: a hyperplane on a max-out projection, both moves on rows with loss.
 
     A row of unit length is projected to ``z_m = max_j u_mj.x``, m = 1..h, and z scaled to unit length; the score is
@@ -147,6 +151,9 @@ class PAMO1(OnePassLearner, ShardsClasses, EstimatesCost):
     State: ``outputs h (k d + 1)`` numbers for d features. Cost of a row: O(outputs h k d), or nnz for d on sparse rows.
     Slips of the paper: eq. (17) should leave alpha l, as (19) does; (22) must divide by ``|w|^2``, since there the roles of
     w and z are exchanged (Algorithm 1 rightly passes the new w).
+
+    A row's weight multiplies `C` in both kinds of step, the largest of them; one of weight 0
+    moves nothing.
 
     References
     ----------
@@ -220,9 +227,18 @@ class PAMO1(OnePassLearner, ShardsClasses, EstimatesCost):
         """Return the axes of the projections and of the hyperplanes on them: each class has its own."""
         return {"theta": class_axis(1, outputs, each=int(self.h) * int(self.k)), "W": class_axis(0, outputs)}
 
-    def _pass(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
+    def _pass(
+        self,
+        X: Rows,
+        y: NDArray[np.int64],
+        state: State,
+        learning: bool,
+        scores: FloatArray,
+        weights: FloatArray | None = None,
+    ) -> None:
         settings = (int(self.k), float(self.C), float(self.alpha), float(self.epsilon), self.always, self.norm_limits())
-        _learn_and_score(X, y, state["theta"], state["W"], *settings, learning, state["seen"], state["updates"], scores)
+        counts = (state["seen"], state["updates"])
+        _learn_and_score(X, y, state["theta"], state["W"], *settings, learning, *counts, scores, weights)
 
 
 class PAMO2(PAMO1):
@@ -234,6 +250,10 @@ class PAMO2(PAMO1):
     ----------
     h, k, C, alpha, epsilon, seed, dtype
         As in `PAMO1`.
+
+    Notes
+    -----
+    Weights of rows count as in `PAMO1`.
 
     References
     ----------

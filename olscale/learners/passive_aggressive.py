@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from olscale.learners.contract.learner import FloatArray
+from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.linear import AggressiveLearner, LinearLearner, implements, setting
 
 
@@ -26,13 +27,15 @@ def _pa(rule, s, y, f, square, t, wrong):  # type: ignore[no-untyped-def]
 
 
 @implements(PA1Rule)
-def _pa1(rule, s, y, f, square, t, wrong):  # type: ignore[no-untyped-def]
-    return min(rule.C[s], max(0.0, 1.0 - y * f) / square)
+def _pa1(rule, s, y, f, square, t, wrong, weight):  # type: ignore[no-untyped-def]
+    return min(weight * rule.C[s], max(0.0, 1.0 - y * f) / square)
 
 
 @implements(PA2Rule)
-def _pa2(rule, s, y, f, square, t, wrong):  # type: ignore[no-untyped-def]
-    return max(0.0, 1.0 - y * f) / (square + 0.5 / rule.C[s])
+def _pa2(rule, s, y, f, square, t, wrong, weight):  # type: ignore[no-untyped-def]
+    if weight == 0.0:
+        return 0.0
+    return max(0.0, 1.0 - y * f) / (square + 0.5 / (weight * rule.C[s]))
 
 
 class PA(LinearLearner):
@@ -72,7 +75,7 @@ class PA(LinearLearner):
         return PARule()
 
 
-class PA1(AggressiveLearner):
+class PA1(AggressiveLearner, WeightedClassifier):
     """Passive-aggressive with linear slack: ``tau = min(C, l / |x|^2)``; max-score: ``min(C, l / (2|x|^2))``.
 
     Parameters
@@ -86,6 +89,9 @@ class PA1(AggressiveLearner):
     -----
     State and time are as in `PA`. LIBOL's ``PA1`` and ``M_PA1`` are this form; scikit-learn's
     ``SGDClassifier(learning_rate="pa1", eta0=C, penalty=None, fit_intercept=False)`` is the same rule and agrees to 1e-12.
+
+    A row's weight multiplies `C`: in the objective (figure 1, PA-I) its slack costs so many
+    times as much. scikit-learn's ``sample_weight`` multiplies the step instead.
 
     References
     ----------
@@ -105,7 +111,7 @@ class PA1(AggressiveLearner):
         return PA1Rule(setting(self.C))
 
 
-class PA2(AggressiveLearner):
+class PA2(AggressiveLearner, WeightedClassifier):
     """Passive-aggressive with squared slack: ``tau = l / (|x|^2 + 1/(2C))``; max-score: ``l / (2|x|^2 + 1/(2C))``.
 
     Parameters
@@ -119,6 +125,9 @@ class PA2(AggressiveLearner):
     -----
     State and time are as in `PA`. LIBOL's ``PA2`` and ``M_PA2`` are this form; scikit-learn's
     ``SGDClassifier(learning_rate="pa2", eta0=C, penalty=None, fit_intercept=False)`` is the same rule and agrees to 1e-12.
+
+    A row's weight multiplies `C`: in the objective (figure 1, PA-II) its slack costs so many
+    times as much. scikit-learn's ``sample_weight`` multiplies the step instead.
 
     References
     ----------

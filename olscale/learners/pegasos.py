@@ -13,14 +13,15 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows, rows_of
 from olscale.compiled.decorator import compiled
+from olscale.compiled.row_weights import weight_of
 from olscale.compiled.rows import add_column, borrowed_rows, row_scores
 from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class_axis
 from olscale.learners.contract.class_shards import count_update
 from olscale.learners.contract.cost import EstimatesCost
-from olscale.learners.contract.estimator import Classifier
 from olscale.learners.contract.learner import UNKNOWN, FloatArray, State, frobenius_norm
 from olscale.learners.contract.parameters import Choice, Domain, Flag, Real, Whole
 from olscale.learners.contract.usable_rows import unusable
+from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.linear import linear_scores
 
 FOLD_BELOW = 1e-12
@@ -61,6 +62,7 @@ def _learn(
     seen: Any,
     updates: Any,
     scores: FloatArray,
+    weights: Any,
 ) -> None:
     X, (low, high) = borrowed_rows(X), limits
     outputs = V.shape[1]
@@ -78,7 +80,8 @@ def _learn(
         if y[i] == UNKNOWN:
             continue
         seen[0] += 1
-        if square == 0.0:
+        weight = weight_of(weights, i)
+        if square == 0.0 or weight == 0.0:
             continue
         if max_score:
             true = y[i]
@@ -88,7 +91,7 @@ def _learn(
                     rival = k
             if scores[i, true] - scores[i, rival] < 1.0:
                 updates[0] += 1
-                step = 1.0 / c[0]
+                step = weight / c[0]
                 norms[0] += 2.0 * step * (f[true] - f[rival]) + 2.0 * step * step * square
                 add_column(X, i, V, true, step)
                 add_column(X, i, V, rival, -step)
@@ -102,7 +105,7 @@ def _learn(
                 target = 1.0 if y[i] == true else -1.0
                 if target * scores[i, k] < 1.0:
                     moved = True
-                    step = target / c[k]
+                    step = weight * target / c[k]
                     norms[k] += 2.0 * step * f[k] + step * step * square
                     add_column(X, i, V, k, step)
                     if project:
@@ -113,7 +116,7 @@ def _learn(
             _fold(V, c, norms)
 
 
-class Pegasos(Classifier, ShardsClasses, EstimatesCost):
+class Pegasos(WeightedClassifier, ShardsClasses, EstimatesCost):
     """Pegasos, online: stochastic sub-gradient descent on the SVM objective ``lam/2 |w|^2 + hinge``.
 
     Row t (from 1) is scored with `w`; then ``w *= 1 - 1/t`` and, if its hinge loss was positive, ``w += y x / (lam t)``.
@@ -141,6 +144,10 @@ class Pegasos(Classifier, ShardsClasses, EstimatesCost):
     BudgetedSVM keeps a weight vector for each of two classes, moves both and starts at t = 2: its ``lam`` is twice ours.
     Its a9a run (``lam = 1e-4``, bias feature 1, 6297 mistakes) is ``lam=5e-5, offset=1`` here, with the 624 rows of score
     exactly 0 left out of the count; counted as everywhere in olscale (the sign of 0 is +1) it makes 6688 mistakes.
+
+    A row's weight multiplies its step, as in CSOGD (J. Wang, P. Zhao, S. C. H. Hoi,
+    Cost-sensitive online classification, ICDM 2012): its loss counts so many times. The shrinks
+    are those of any row.
 
     References
     ----------
@@ -190,13 +197,13 @@ class Pegasos(Classifier, ShardsClasses, EstimatesCost):
             return None
         return {"V": class_axis(1, outputs), "c": class_axis(0, outputs), "norms": class_axis(0, outputs)}
 
-    def learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
-        state = self.state_
+    def learn(self, X: Rows, y: NDArray[np.int64], weights: FloatArray | None = None) -> FloatArray:
+        state, weights = self.state_, self._weights_of(y, weights)
         V, c, norms = state["V"], state["c"], state["norms"]
         scores = np.empty((rows_of(X), V.shape[1]))
         shared = V.shape[1] > 1 and self.multiclass == "max-score"
         settings = (float(self.lam), int(self.offset), self.project, shared, self.norm_limits())
-        _learn(X, y, V, c, norms, *settings, state["seen"], state["updates"], scores)
+        _learn(X, y, V, c, norms, *settings, state["seen"], state["updates"], scores, weights)
         return scores
 
     def scores(self, X: Rows) -> FloatArray:

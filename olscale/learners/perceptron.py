@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.linear import LinearLearner, implements
 
 
@@ -10,11 +11,11 @@ class PerceptronRule(NamedTuple):
 
 
 @implements(PerceptronRule)
-def _perceptron(rule, s, y, f, square, t, wrong):  # type: ignore[no-untyped-def]
-    return 1.0 if wrong else 0.0
+def _perceptron(rule, s, y, f, square, t, wrong, weight):  # type: ignore[no-untyped-def]
+    return weight if wrong else 0.0
 
 
-class Perceptron(LinearLearner):
+class Perceptron(LinearLearner, WeightedClassifier):
     """The perceptron: ``w += y x`` on a mistake.
 
     Parameters
@@ -28,6 +29,9 @@ class Perceptron(LinearLearner):
     -----
     State and time are as in `PA`. LIBOL's ``Perceptron`` and ``M_PerceptronM`` are this form: the sign of 0 is +1, and of
     equal best scores the first class wins.
+
+    A row's weight multiplies its step, as in CSOGD (J. Wang, P. Zhao, S. C. H. Hoi,
+    Cost-sensitive online classification, ICDM 2012): its loss counts so many times.
 
     References
     ----------

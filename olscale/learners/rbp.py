@@ -4,6 +4,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from olscale.compiled.support_vectors import take_out
 from olscale.learners.contract.parameters import Domain, Whole
+from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.kernel_learner import KernelLearner
 from olscale.learners.kernel_loop import learns
 from olscale.learners.kernel_model import add
@@ -16,12 +17,12 @@ class RBPRule(NamedTuple):
     B: int
 
 
-@learns(RBPRule)
+@learns(RBPRule, weighted=True)
 def learn_rbp(rule: Any, model: Any, row: Any) -> bool:
     """Take in a row that is predicted wrongly, in place of a vector at random when the budget is spent."""
     support, moved = model.support, False
     for c in range(row.f.shape[0]):
-        row.step[c] = row.target[c] if row.wrong[c] else 0.0
+        row.step[c] = row.weight * row.target[c] if row.wrong[c] else 0.0
         moved |= row.step[c] != 0.0
     if moved:
         slot = support.counts[0]
@@ -32,7 +33,7 @@ def learn_rbp(rule: Any, model: Any, row: Any) -> bool:
     return moved
 
 
-class RBP(RandomVictims):
+class RBP(RandomVictims, WeightedClassifier):
     """The random budget perceptron: the kernel perceptron with `B` support vectors, one of which goes at random.
 
     A row that is predicted wrongly comes in with ``alpha = y``; when the budget is spent it takes the place of a vector that
@@ -54,6 +55,9 @@ class RBP(RandomVictims):
 
     The victim is drawn by a generator of the seed and the row's number (Philox), so cuts and resumes agree; other programs
     draw other victims, and agree on average only.
+
+    A row's weight multiplies its step, as in `kernel_perceptron`; the victim is drawn with
+    equal chances.
 
     References
     ----------

@@ -16,6 +16,7 @@ from olscale.learners.contract.learner import FloatArray, State
 from olscale.learners.contract.many_targets import LearnsTargets
 from olscale.learners.contract.parameters import Domain, Flag, Whole
 from olscale.learners.contract.regressor import OnePassRegressor
+from olscale.learners.contract.weighted import WeightedClassifier, WeightedRegressor
 from olscale.learners.fixed_layer import FixedLayer
 from olscale.learners.kernel_width import GammaLearner
 
@@ -111,7 +112,7 @@ class FourierLayer(GammaLearner, FixedLayer):
             _add_rows(X, Z, count, self._columns)
 
 
-class RFFRLS(FourierLayer, OnePassLearner):
+class RFFRLS(FourierLayer, OnePassLearner, WeightedClassifier):
     """Recursive least squares on random Fourier features: near kernel ridge regression on targets 1 and -1, in one pass.
 
     ``z(x) = sqrt(2 / D) [cos(u.x), sin(u.x)]`` with D / 2 frequencies u, drawn from a Gaussian of variance ``2 gamma`` in
@@ -146,6 +147,8 @@ class RFFRLS(FourierLayer, OnePassLearner):
     transform ``minmax`` or ``standardize`` where they are not. Frequencies are functions of a key, as those of `fogd`, and
     at most 64 MiB of them are kept outside the state.
 
+    A row's weight multiplies the square of its error: 2 is the row twice.
+
     References
     ----------
     A. Rahimi, B. Recht, Random features for large-scale kernel machines, NIPS 2007. N.-Y. Liang et al., IEEE Transactions on
@@ -163,7 +166,7 @@ class RFFRLS(FourierLayer, OnePassLearner):
     name = "rff-rls"
 
 
-class RFFRLSR(FourierLayer, OnePassRegressor, LearnsTargets):
+class RFFRLSR(FourierLayer, OnePassRegressor, WeightedRegressor, LearnsTargets):
     """Recursive least squares on random Fourier features, for targets: `RFFRLS` with the target of a row as it is.
 
     Parameters
@@ -174,6 +177,8 @@ class RFFRLSR(FourierLayer, OnePassRegressor, LearnsTargets):
     Notes
     -----
     State and time are as in `RFFRLS`, with one output. Targets are not scaled: `lam` means more where they are large.
+
+    A row's weight multiplies the square of its error: 2 is the row twice.
 
     References
     ----------

@@ -10,34 +10,36 @@ from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled
 from olscale.compiled.many_targets import add_line, copy_line, divide_line, target_of
 from olscale.compiled.row_layout import by_layout
+from olscale.compiled.row_weights import weight_of
 from olscale.compiled.rows import add_row, row_scores
-from olscale.errors import DivergedError
+from olscale.errors import DivergedError, ParameterError
 from olscale.learners.contract.learner import FloatArray, State, frobenius_norm
 from olscale.learners.contract.many_targets import LearnsTargets
 from olscale.learners.contract.parameters import Choice, Domain, Real
 from olscale.learners.contract.regressor import OnePassRegressor
 from olscale.learners.contract.usable_rows import unusable
+from olscale.learners.contract.weighted import WeightedRegressor
 from olscale.learners.feature_pairs import PairsFeatures
 
 
 @by_layout
-def add_products(X: Rows, i: int, A: NDArray[np.float64]) -> Any:
-    """Add ``x_i x_i'`` to the upper triangle of `A`."""
+def add_products(X: Rows, i: int, weight: float, A: NDArray[np.float64]) -> Any:
+    """Add `weight` times ``x_i x_i'`` to the upper triangle of `A`."""
 
-    def dense(X, i, A):  # type: ignore[no-untyped-def]
+    def dense(X, i, weight, A):  # type: ignore[no-untyped-def]
         x = X[i]
         for j in range(A.shape[0]):
-            value = x[j]
+            value = weight * x[j]
             if value != 0.0:
                 a = A[j]
                 for k in range(j, A.shape[0]):
                     a[k] += value * x[k]
 
-    def csr(X, i, A):  # type: ignore[no-untyped-def]
+    def csr(X, i, weight, A):  # type: ignore[no-untyped-def]
         for p in range(X.indptr[i], X.indptr[i + 1]):
             a = A[X.indices[p]]
             for q in range(p, X.indptr[i + 1]):
-                a[X.indices[q]] += X.data[p] * X.data[q]
+                a[X.indices[q]] += weight * X.data[p] * X.data[q]
 
     return dense, csr
 
@@ -84,6 +86,7 @@ def _pass(
     seen: Any,
     updates: Any,
     scores: FloatArray,
+    weights: Any,
 ) -> int:
     """Return the row at which there is no solution, or -1."""
     low, high = limits
@@ -104,15 +107,16 @@ def _pass(
         elif learning and not np.isnan(target_of(y, i, 0)):
             seen[0] += 1
             updates[0] += 1
+            weight = weight_of(weights, i)
             for c in range(outputs):
-                step[c] = target_of(y, i, c)
-            add_products(X, i, A)
+                step[c] = weight * target_of(y, i, c)
+            add_products(X, i, weight, A)
             add_row(X, i, b, step)
             solved = False
     return -1
 
 
-class Ridge(PairsFeatures, OnePassRegressor, LearnsTargets):
+class Ridge(PairsFeatures, OnePassRegressor, WeightedRegressor, LearnsTargets):
     """Ridge regression on all rows seen, exact: ``w = (X'X + lam D)^-1 X'y``, solved before each row that is scored.
 
     Parameters
@@ -128,6 +132,9 @@ class Ridge(PairsFeatures, OnePassRegressor, LearnsTargets):
     State: the sums ``X'X`` and ``X'y``, ``columns^2`` numbers of 8 bytes. Time a row: ``O(columns^3)`` where each row is
     predicted before it is learned; `rls` keeps the same solution, without `scaling`, in ``O(columns^2)``. Elimination is in
     double precision, in fixed order. The transform ``bias`` gives an intercept, which is penalised too.
+
+    A row's weight multiplies the square of its error: 2 is the row twice. ``scaling="rms"``
+    takes no weights.
 
     References
     ----------
@@ -151,6 +158,14 @@ class Ridge(PairsFeatures, OnePassRegressor, LearnsTargets):
         self.lam = lam
         self.scaling = scaling
 
+    def _weights_of(self, y: NDArray[Any], weights: FloatArray | None) -> FloatArray | None:
+        if weights is not None and self.scaling == "rms":
+            raise ParameterError(
+                "learner ridge: rows came with weights and scaling = 'rms', whose mean square is that of rows that count "
+                "alike; use scaling = 'none', or leave the weights out"
+            )
+        return super()._weights_of(y, weights)
+
     def cheaper(self) -> str:
         """Return the ways around the matrix and its elimination."""
         return "use rls, or rls:form=diagonal, or fewer features: transform project:features=500"
@@ -165,8 +180,16 @@ class Ridge(PairsFeatures, OnePassRegressor, LearnsTargets):
             "targets": np.zeros(columns if outputs == 1 else (columns, outputs)),
         }
 
-    def _pass(self, X: Rows, y: NDArray[Any], state: State, learning: bool, scores: FloatArray) -> None:
-        rest = (learning, self.norm_limits(), state["seen"], state["updates"], scores)
+    def _pass(
+        self,
+        X: Rows,
+        y: NDArray[Any],
+        state: State,
+        learning: bool,
+        scores: FloatArray,
+        weights: FloatArray | None = None,
+    ) -> None:
+        rest = (learning, self.norm_limits(), state["seen"], state["updates"], scores, weights)
         i = _pass(X, y, state["products"], state["targets"], float(self.lam), self.scaling == "rms", *rest)
         if i >= 0:
             if np.isfinite(scores[:i]).all():

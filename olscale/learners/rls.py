@@ -12,13 +12,13 @@ from olscale.errors import DivergedError, ParameterError
 from olscale.learners.contract.learner import FloatArray, State, frobenius_norm
 from olscale.learners.contract.many_targets import LearnsTargets
 from olscale.learners.contract.parameters import Choice, Domain, Real
-from olscale.learners.contract.regressor import Regressor
+from olscale.learners.contract.weighted import WeightedRegressor
 from olscale.learners.feature_pairs import PairsFeatures
 from olscale.learners.linear import linear_scores, one_or_many
 from olscale.learners.rls_loop import FINE, learn_diagonal, learn_full, why_broken
 
 
-class RLS(PairsFeatures, Regressor, LearnsTargets):
+class RLS(PairsFeatures, WeightedRegressor, LearnsTargets):
     """Recursive least squares: after each row the ridge solution of all rows seen, with exponential forgetting.
 
     With ``P = I / lam`` at the start, ``u = P x`` and ``k = u / (forget + x.u)``: ``w += k (y - f)`` and
@@ -41,6 +41,8 @@ class RLS(PairsFeatures, Regressor, LearnsTargets):
 
     With ``forget < 1`` the variances of features that do not vary grow like ``forget^-t`` until rounding is all there is: a
     full form in which one passes ``1 / (lam 2.2e-16)`` ends as diverged. The diagonal form has no such end.
+
+    A row's weight multiplies the square of its error: 2 is the row twice.
 
     References
     ----------
@@ -99,7 +101,7 @@ class RLS(PairsFeatures, Regressor, LearnsTargets):
         np.fill_diagonal(matrix, 1.0 / self.lam)
         return {"W": np.zeros((columns, outputs)), "P": matrix, "scale": scale}
 
-    def learn(self, X: Rows, y: NDArray[Any]) -> FloatArray:
+    def learn(self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> FloatArray:
         """Predict, then update, row by row; return the predictions before each update, shape (rows, targets).
 
         Raises
@@ -108,7 +110,7 @@ class RLS(PairsFeatures, Regressor, LearnsTargets):
             At the row that breaks the numbers: a variance is negative or has grown past all digits, or a step is not finite.
         """
         state, scores = self.state_, np.empty((rows_of(X), self._outputs))
-        rest = (self.norm_limits(), state["seen"], state["updates"], scores)
+        rest = (self.norm_limits(), state["seen"], state["updates"], scores, weights)
         forget = float(self.forget)
         if self._pairs():
             most = 1.0 / (float(self.lam) * float(np.finfo(np.float64).eps))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.decorator import compiled
 from olscale.compiled.many_targets import add_steps, target_of
+from olscale.compiled.row_weights import weight_of
 from olscale.compiled.rows import row_scores
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.contract.usable_rows import unusable
@@ -52,6 +53,7 @@ def learn_full(
     seen: Any,
     updates: Any,
     scores: FloatArray,
+    weights: Any,
 ) -> tuple[int, int]:
     """Learn the rows, with ``P = scale S``; return what broke down, if anything did, and at which row of `X`."""
     low, high = limits
@@ -76,7 +78,8 @@ def learn_full(
             multiply(X, i, S, h, pending, g)
             row_scores(X, i, g[:columns], product)
             variance = scale[0] * product[0]
-            share = scale[0] / (forget + variance)
+            weight = weight_of(weights, i)
+            share = weight * scale[0] / (forget + weight * variance)
             sound = variance < np.inf
             for c in range(outputs):
                 step[c] = share * (target_of(y, i, c) - f[c])
@@ -126,6 +129,7 @@ def learn_diagonal(
     seen: Any,
     updates: Any,
     scores: FloatArray,
+    weights: Any,
 ) -> tuple[int, int]:
     """Learn the rows, with pairs `A` of a weight and a variance, the latter ``/ scale``; return as `learn_full`."""
     low, high = limits
@@ -140,13 +144,14 @@ def learn_diagonal(
             continue
         seen[0] += 1
         if square > 0.0:
-            share = scale[0] / (forget + scale[0] * variance)
+            weight = weight_of(weights, i)
+            share = weight * scale[0] / (forget + weight * (scale[0] * variance))
             step = share * (y[i] - f)
             if not (np.isfinite(step) and variance < np.inf):
                 reason = NOT_FINITE
                 break
             updates[0] += 1
-            if move_pairs(X, i, A, step, scale[0] / forget, 0.0):
+            if move_pairs(X, i, A, step, weight * scale[0] / forget, 0.0):
                 reason = NOT_FINITE
                 break
         scale[0] /= forget

@@ -28,12 +28,24 @@ from olscale.errors import DivergedError, ParameterError
 from olscale.learners.contract.class_axes import ClassAxes, ClassAxis, ShardsClasses, class_axis
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.estimator import Classifier
-from olscale.learners.contract.learner import FloatArray, State, frobenius_norm, score_columns
+from olscale.learners.contract.learner import (
+    FloatArray,
+    State,
+    frobenius_norm,
+    no_weights,
+    score_columns,
+)
 from olscale.learners.contract.parameters import Choice, Domain
 from olscale.learners.diagonal_covariance import learn_diagonal
 from olscale.learners.full_covariance import learn_full
 from olscale.learners.linear import linear_scores
-from olscale.learners.second_order_rule import FINE, STEP_NOT_FINITE, VARIANCE_OF_FEATURE, VARIANCE_OF_ROW
+from olscale.learners.second_order_rule import (
+    FINE,
+    STEP_NOT_FINITE,
+    VARIANCE_OF_FEATURE,
+    VARIANCE_OF_ROW,
+    takes_weight,
+)
 from olscale.system.memory import memory_bytes
 from olscale.system.sizes import size_text
 
@@ -128,7 +140,7 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
         means = np.arange(outputs, dtype=np.int64)
         return {"mean_variance": ClassAxis(1, np.stack([means, outputs + means], axis=1))}
 
-    def learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
+    def learn(self, X: Rows, y: NDArray[np.int64], weights: FloatArray | None = None) -> FloatArray:
         """Predict, then update, row by row; return the scores before each update, shape (rows, outputs).
 
         Raises
@@ -137,11 +149,16 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
             At the row that breaks the numbers: x' Sigma x or the variance of a feature is not positive (rounding cost Sigma
             its definiteness, or the variance underflowed), or a score, step or mean is not finite.
         """
+        weights = self._weights_of(y, weights)
         state = self.state_
         outputs = self._mean.shape[1]
         max_score = outputs > 1 and self.multiclass == "max-score"
         scores = np.empty((rows_of(X), outputs))
-        rest = (self._rule(max_score), max_score, self.norm_limits(), state["seen"], state["updates"], scores)
+        rule = self._rule(max_score)
+        if weights is not None and not takes_weight(rule):
+            raise ParameterError(no_weights(self.name))
+        counts = (state["seen"], state["updates"])
+        rest = (rule, max_score, self.norm_limits(), *counts, scores, weights)
         if self.covariance == "full":
             reason, v, i = learn_full(X, y, state["mean"], state["covariance"], *rest)
         else:

@@ -5,18 +5,29 @@ A rule is a named tuple of parameters. Its function gives ``(alpha, gamma)`` of 
     mu += alpha y Sigma x,    Sigma^-1 += gamma x x'
 """
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 from numba.extending import overload
 
+from olscale.compiled.decorator import inlined
 from olscale.compiled.row_layout import is_tuple_of
 
 FINE, VARIANCE_OF_ROW, VARIANCE_OF_FEATURE, STEP_NOT_FINITE, MEAN_NOT_FINITE = range(5)
 """What the loops say has broken down."""
 
 
-def step(rule: Any, m: float, v: float) -> tuple[float, float]:
+_WEIGHTED: set[type] = set()
+"""Rules whose functions take the weight of a row."""
+
+
+def takes_weight(rule: Any) -> bool:
+    """Tell whether a row may weigh more or less by `rule`."""
+    return type(rule) in _WEIGHTED
+
+
+def step(rule: Any, m: float, v: float, weight: float) -> tuple[float, float]:
     """Return ``(alpha, gamma)`` of `rule`; compiled loops resolve it to the rule's own function at compile time."""
     raise TypeError("for compiled loops only")
 
@@ -29,13 +40,24 @@ def margin_needed(rule: Any, square: float) -> float:
 def moves(rule_type: type, needed: Callable[..., float]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a function ``(rule, m, v) -> (alpha, gamma)`` as the step of the rule `rule_type`.
 
+    That of a learner which `takes_weights` has a fourth argument, the weight of the row, 1 where rows have none.
     `needed` is a function ``(rule, square)``: rows with at least that margin are passed over without the cost of v.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        is_weighted = len(inspect.signature(function).parameters) == 4
+        if is_weighted:
+            _WEIGHTED.add(rule_type)
+        without_weight: Any = inlined(function)
+
+        def step_alone(rule, m, v, weight):  # type: ignore[no-untyped-def]
+            return without_weight(rule, m, v)
+
         @overload(step, inline="always")
-        def choose_step(rule, m, v):  # type: ignore[no-untyped-def]
-            return function if is_tuple_of(rule, rule_type) else None
+        def choose_step(rule, m, v, weight):  # type: ignore[no-untyped-def]
+            if not is_tuple_of(rule, rule_type):
+                return None
+            return function if is_weighted else step_alone
 
         @overload(margin_needed, inline="always")
         def choose_needed(rule, square):  # type: ignore[no-untyped-def]

@@ -6,6 +6,7 @@ import numpy as np
 
 from olscale.learners.confidence_weighted import ConfidenceRule, confidence_gained, needed, quantile
 from olscale.learners.contract.parameters import Domain, Real
+from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.second_order import SecondOrderLearner
 from olscale.learners.second_order_rule import moves
 
@@ -19,17 +20,17 @@ class SquaredSlackRule(NamedTuple):
 
 
 @moves(SquaredSlackRule, needed)
-def _step(rule, m, v):  # type: ignore[no-untyped-def]
-    if rule.max_score and m >= rule.phi * np.sqrt(v):
+def _step(rule, m, v, weight):  # type: ignore[no-untyped-def]
+    if weight == 0.0 or (rule.max_score and m >= rule.phi * np.sqrt(v)):
         return 0.0, 0.0
     phi2, moved = rule.phi * rule.phi, 2.0 if rule.max_score else 1.0
-    n = moved * v + 0.5 / rule.C
+    n = moved * v + 0.5 / (weight * rule.C)
     root = rule.phi * np.sqrt(phi2 * m * m * v * v + 4.0 * moved * n * v * (n + v * phi2))
     alpha = (-(2.0 * m * n + phi2 * m * v) + root) / (2.0 * (n * n + n * v * phi2))
     return alpha, confidence_gained(alpha, v, rule.phi, 4.0 * moved)
 
 
-class SCW1(SecondOrderLearner):
+class SCW1(SecondOrderLearner, WeightedClassifier):
     """Soft confidence-weighted, linear slack (SCW-I): CW whose step is at most C.
 
     ``phi`` is the normal quantile of eta, m the margin, ``v = x' Sigma x``, ``psi = 1 + phi^2/2``, ``xi = 1 + phi^2``. The
@@ -62,6 +63,8 @@ class SCW1(SecondOrderLearner):
 
     Other implementations: LIBOL's ``SCW`` and ``M_SCW1`` are the full forms; figures agree to the last mistake. In its
     max-score step psi stands where the binary one has xi; it is kept so, to be comparable.
+
+    A row's weight multiplies `C`: in the objective its slack costs so many times as much.
 
     References
     ----------
@@ -102,7 +105,7 @@ class SCW1(SecondOrderLearner):
         return ConfidenceRule(quantile(self.eta), float(self.C), max_score)
 
 
-class SCW2(SecondOrderLearner):
+class SCW2(SecondOrderLearner, WeightedClassifier):
     """Soft confidence-weighted, squared slack (SCW-II).
 
     ``phi`` is the normal quantile of eta, m the margin, ``v = x' Sigma x``, ``n = v + 1/(2C)``. The update is
@@ -136,6 +139,8 @@ class SCW2(SecondOrderLearner):
     Other implementations: LIBOL's ``SCW2`` has two typing slips in the root: it computes ``v * 2`` for ``v^2`` and
     ``phi * 2`` for ``phi^2``, and prints 5335 mistakes on a9a (eta = 0.9) where the paper's formula makes 5254. Ours is the
     paper's. ``M_SCW2`` has no such slip.
+
+    A row's weight multiplies `C`: in the objective its slack costs so many times as much.
 
     References
     ----------

@@ -17,13 +17,14 @@ from olscale.learners.contract.fused_settings import FusedSettings, FusesSetting
 from olscale.learners.contract.learner import FloatArray, Learner, State
 from olscale.learners.contract.no_score import ExplainsNoScore
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
+from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.soft_lol_fused import FusedSoftLOL
 from olscale.learners.soft_lol_loop import EXPONENT, MEAN, NO_CHOICE, SoftLOLRule, learn_and_score, open_gates
 
 _ROWS = 32  # whose prototypes are found before the first of them is scored
 
 
-class SoftLOL(OnePassLearner, FusesSettings, EstimatesCost, ExplainsNoScore):
+class SoftLOL(OnePassLearner, WeightedClassifier, FusesSettings, EstimatesCost, ExplainsNoScore):
     """Soft local online learning: olscale's own variant of `LOL`, not from a paper.
 
     A row x, scaled to length 1, is scored by a common hyperplane and by those of the m prototypes nearest to it:
@@ -73,6 +74,9 @@ class SoftLOL(OnePassLearner, FusesSettings, EstimatesCost, ExplainsNoScore):
     What comes from where: prototypes, common component and step from LOL [1]_; the multi-class step from [2]_; the mean of
     the weights from [3]_, its weighting from [4]_; several hyperplanes to a row, weighted by distance, from locally linear
     SVMs [5]_, where they are not learned in one pass.
+
+    A row's weight multiplies `C`, as in `LOL`; prototypes and the mean of the weights go by
+    rows, whatever these weigh.
 
     References
     ----------
@@ -139,11 +143,20 @@ class SoftLOL(OnePassLearner, FusesSettings, EstimatesCost, ExplainsNoScore):
             **choice,
         }
 
-    def _pass(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
+    def _pass(
+        self,
+        X: Rows,
+        y: NDArray[np.int64],
+        state: State,
+        learning: bool,
+        scores: FloatArray,
+        weights: FloatArray | None = None,
+    ) -> None:
         prototypes = open_prototypes(state, X, int(np.count_nonzero(state["members"])))
         model = (state["V"], prototypes, open_gates(_ROWS, int(self.m)), state.get("force", NO_CHOICE))
         counts = (state["seen"], state["updates"])
-        learn_and_score(X, y, *model, self._rule(), self.norm_limits(), *counts, learning, scores)
+        rule, limits = self._rule(), self.norm_limits()
+        learn_and_score(X, y, *model, rule, limits, *counts, learning, scores, weights)
 
     def _rule(self) -> SoftLOLRule:
         averaging = EXPONENT if self.averaging == "adaptive" else int(self.averaging)

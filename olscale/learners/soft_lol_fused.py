@@ -26,7 +26,13 @@ class FusedSoftLOL(FusedLocal[SoftLOLRule]):
     [[[0.0], [0.1]], [[0.0], [0.5]]]
     """
 
-    def _learn(self, X: Rows, y: NDArray[np.int64], scores: Sequence[FloatArray]) -> bool:
+    def _learn(
+        self,
+        X: Rows,
+        y: NDArray[np.int64],
+        scores: Sequence[FloatArray],
+        weights: FloatArray | None,
+    ) -> bool:
         shared, rule = self._learners[0].state_, self._rules[0]
         prototypes = open_prototypes(shared, X, int(np.count_nonzero(shared["members"])))
         found = open_gates(len(y), rule.m)
@@ -34,5 +40,6 @@ class FusedSoftLOL(FusedLocal[SoftLOLRule]):
         for learner, mine, scored in zip(self._learners, self._rules, scores, strict=True):
             state = learner.state_
             model = (state["V"], found, usable, state.get("force", NO_CHOICE))
-            learn_assigned(X, y, *model, mine, state["seen"], state["updates"], scored)
+            counts = (state["seen"], state["updates"])
+            learn_assigned(X, y, *model, mine, *counts, scored, weights)
         return bool(usable == len(y))

@@ -22,6 +22,7 @@ from olscale.compiled.intrinsics import borrowed
 from olscale.compiled.mixture import Mixture, add_mixed, mixed_scores, set_gates
 from olscale.compiled.near_prototypes import are_blurred
 from olscale.compiled.prototypes import Prototypes, begin, flush, measure, move, nearest_few, row_space
+from olscale.compiled.row_weights import weight_of
 from olscale.compiled.rows import borrowed_rows
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
 from olscale.learners.contract.usable_rows import unusable
@@ -193,6 +194,7 @@ def _learn(
     updates: Any,
     learning: bool,
     scores: Any,
+    weights: Any,
 ) -> None:
     """Score the rows from `first` to `stop` by the hyperplanes of their prototypes and, when `learning`, move these."""
     common, outputs = V.shape[0] - 1, scores.shape[1]
@@ -215,9 +217,10 @@ def _learn(
             scores[i, c] = f[c, force[0] if adaptive else MEAN]
         if not learns:
             continue
-        if adaptive:
+        weight = weight_of(weights, i)
+        if adaptive and weight > 0.0:
             _compare(f, y[i], force)
-        if _step(f, y[i], norm, rule.C, step):
+        if weight > 0.0 and _step(f, y[i], norm, weight * rule.C, step):
             past = _power(float(seen[0]), rule.averaging)
             for c in range(outputs):
                 if step[c] != 0.0:
@@ -241,6 +244,7 @@ def learn_and_score(
     updates: NDArray[np.int64],
     learning: bool,
     scores: FloatArray,
+    weights: Any,
 ) -> None:
     """A few rows at a time: find prototypes, score, and when `learning` move prototypes and hyperplanes.
 
@@ -252,7 +256,7 @@ def learn_and_score(
     for first in range(0, rows, size):
         stop = min(first + size, rows)
         usable, existing = _assign(X, y, first, stop, prototypes, existing, rule, limits, learning, far, found)
-        _learn(X, y, first, usable, V, found, force, rule, seen, updates, learning, scores)
+        _learn(X, y, first, usable, V, found, force, rule, seen, updates, learning, scores, weights)
         if usable < stop:
             scores[usable:] = np.nan
             break
@@ -282,8 +286,9 @@ def learn_assigned(
     seen: NDArray[np.int64],
     updates: NDArray[np.int64],
     scores: FloatArray,
+    weights: Any,
 ) -> None:
     """Score the `usable` rows and learn from them, in one setting, with the prototypes that `assign` found."""
     X, V, found, scores = borrowed_rows(X), borrowed(V), _borrowed_gates(found), borrowed(scores)
-    _learn(X, y, 0, usable, V, found, force, rule, seen, updates, True, scores)
+    _learn(X, y, 0, usable, V, found, force, rule, seen, updates, True, scores, weights)
     scores[usable:] = np.nan

@@ -9,6 +9,7 @@ from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import FloatArray, State
 from olscale.learners.contract.look_ahead import LooksAhead
 from olscale.learners.contract.parameters import Domain, Whole
+from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.random_nodes import RandomNodes
 
 SAMPLE = 2_000
@@ -53,7 +54,7 @@ def singular_vectors(X: Rows, columns: int, rank: int) -> tuple[FloatArray, Floa
     return mean, V, sizes / np.sqrt(count)
 
 
-class SVDOSELM(RandomNodes, OnePassLearner, LooksAhead):
+class SVDOSELM(RandomNodes, OnePassLearner, WeightedClassifier, LooksAhead):
     """Online sequential extreme learning machine on singular vectors. It looks ahead: it is not strictly one-pass.
 
     Before the stream it is shown rows without labels, a uniform sample of at most 65,536. With their mean and the first
@@ -78,6 +79,8 @@ class SVDOSELM(RandomNodes, OnePassLearner, LooksAhead):
     the latter. Vectors that turn would make old sums meaningless, unless features of all rows are computed anew, so here
     they are fixed. Dividing by the standard deviation is a choice of ours: without it the sigmoids of random sums of large
     components are constant.
+
+    A row's weight multiplies the square of its error: 2 is the row twice.
 
     References
     ----------

@@ -6,12 +6,12 @@ import numpy as np
 
 from olscale.compiled.csr import Rows, rows_of, to_csr
 from olscale.learners.batch_machine import GaussianMachine
-from olscale.learners.contract.estimator import Classifier
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.contract.parameters import Domain, Real
+from olscale.learners.contract.weighted import WeightedClassifier
 
 
-class SVM(GaussianMachine, Classifier):
+class SVM(GaussianMachine, WeightedClassifier):
     """Batch reference, no one-pass learner: scikit-learn's SVC with a Gaussian kernel, trained on all rows it was given.
 
     It keeps every row. Test rows are scored by a machine trained on all of them. Along the stream a row is scored by the
@@ -33,6 +33,8 @@ class SVM(GaussianMachine, Classifier):
     State: all rows, as sparse ones. Cost of training on n rows: O(n^2) kernel values or more, for each doubling and for the
     test; with late labels for every row that is predicted. More than two classes: one machine a pair, and scikit-learn's
     scores of a class by its votes.
+
+    A row's weight multiplies `C`, as scikit-learn's ``sample_weight`` does.
 
     References
     ----------
@@ -61,7 +63,8 @@ class SVM(GaussianMachine, Classifier):
 
     def _scores_by(self, count: int, X: Rows) -> FloatArray:
         """Return the scores of the machine of the first `count` rows: 0 of none, and 1 for a class that is alone in them."""
-        scores, known = np.zeros((rows_of(X), self._outputs)), np.unique(self.state_["y"][:count])
+        scores = np.zeros((rows_of(X), self._outputs))
+        known = np.unique(self.state_["y"][:count][self._weighing(count)])
         if not (len(scores) and len(known)):
             return scores
         if len(known) == 1:

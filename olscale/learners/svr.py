@@ -4,10 +4,10 @@ from typing import Any, ClassVar
 
 from olscale.learners.batch_machine import GaussianMachine
 from olscale.learners.contract.parameters import Domain, Real
-from olscale.learners.contract.regressor import Regressor
+from olscale.learners.contract.weighted import WeightedRegressor
 
 
-class SVR(GaussianMachine, Regressor):
+class SVR(GaussianMachine, WeightedRegressor):
     """Batch reference, no one-pass learner: scikit-learn's SVR with a Gaussian kernel, trained on all rows it was given.
 
     It keeps every row, and is trained anew whenever they have doubled in number, as
@@ -28,6 +28,8 @@ class SVR(GaussianMachine, Regressor):
     -----
     State: all rows, as sparse ones. Cost of training on n rows: O(n^2) kernel values or more, for each doubling and for the
     test.
+
+    A row's weight multiplies `C`, as scikit-learn's ``sample_weight`` does.
 
     References
     ----------

@@ -54,7 +54,7 @@ class ColumnsEntry(_Entry):
     targets : tuple of str
         Names of the targets, where a row has several; of tables their columns.
     dropped : tuple of str
-        Columns of tables that were left out.
+        Columns of tables that were left out, and that of the weights.
     index_base : {0, 1}, optional
         Of SVMlight text: the index that the first feature has there; none where it is not known.
     quoting, escape : str, optional
@@ -88,6 +88,9 @@ class ColumnsEntry(_Entry):
         """Return the features of a dataset."""
         names, table = manifest.feature_names, manifest.table
         text, coded = ((), None) if table is None else (tuple(table.categorical), table.coded)
+        dropped = () if table is None else table.dropped
+        if table is not None and manifest.weights is not None:  # it may be there or not, as those that were left out
+            dropped += (manifest.weights.column,)
         return cls(
             count=manifest.columns,
             kind=manifest.kind,
@@ -96,7 +99,7 @@ class ColumnsEntry(_Entry):
             coded=coded or {},
             label=manifest.label_column,
             targets=manifest.targets or (),
-            dropped=() if table is None else table.dropped,
+            dropped=dropped,
             index_base=manifest.index_base,
             quoting=table.quoting if table else None,
             escape=table.escape if table else None,

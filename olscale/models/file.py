@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from olscale.errors import ModelError
+from olscale.learners.contract.class_weights import name_classes
 from olscale.learners.contract.learner import Learner
 from olscale.learners.contract.many_targets import expect_targets
 from olscale.learners.registry import LEARNERS, is_learner, learner_class, make_learner
@@ -74,6 +75,7 @@ def load_model(file: str | os.PathLike[str], learner: str | None = None) -> Fina
         made = _make(about, learner)
         if about.columns.targets:
             expect_targets(made, len(about.columns.targets))
+        name_classes(made, about.classes or ())
         made.begin(pipeline.width, len(about.classes or ()), about.learner.entropy)
         made.restore({name[8:]: array for name, array in arrays.items() if name.startswith("learner/")})
         return FinalModel(about, made, pipeline)

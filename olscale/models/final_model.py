@@ -14,7 +14,7 @@ from olscale.data.chunk import Chunk
 from olscale.data.transforms.drop import Drop
 from olscale.data.transforms.pipeline import Pipeline, make_transform
 from olscale.errors import ParameterError
-from olscale.learners.contract.estimator import to_rows
+from olscale.learners.contract.estimator import checked_weights, to_rows
 from olscale.learners.contract.learner import FloatArray, Learner, codes_of
 from olscale.learners.contract.usable_rows import diverged_at, learn_usable, score_usable
 from olscale.learners.contract.writable_state import make_writable
@@ -156,7 +156,13 @@ class FinalModel:
             )
         return scores
 
-    def partial_fit(self, X: ArrayLike, y: ArrayLike | None = None, classes: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Learn from the next rows of the stream, as the run would have.
 
         Parameters
@@ -167,6 +173,8 @@ class FinalModel:
             Class labels, of those in `classes_`, or targets; a novelty detector needs none.
         classes : array-like of shape (n_classes,), optional
             Those of the model: it knows them.
+        sample_weight : array-like of shape (n_samples,), optional
+            How much each row counts: finite, 0 or more.
 
         Returns
         -------
@@ -175,7 +183,9 @@ class FinalModel:
         Raises
         ------
         ParameterError
-            If rows, labels or classes are not such as the model learned from.
+            If rows, labels or classes are not such as the model learned from, or it takes no weights.
+        ValueError
+            If weights are not one for each row.
         DivergedError
             If a row cannot be learned from; the rows before it were.
         """
@@ -190,7 +200,7 @@ class FinalModel:
         if labels.shape != expected:
             raise ParameterError(f"y has shape {labels.shape}, expected {expected}: the labels of each row")
         chunk = self.pipeline.learn(self._stored(rows, labels if novelty else self._targets(labels)))
-        scores = learn_usable(self.learner, chunk.X, chunk.y)
+        scores = learn_usable(self.learner, chunk.X, chunk.y, checked_weights(chunk.y, sample_weight))
         finite = np.isfinite(scores).all(axis=1)
         if not finite.all():
             row = int(np.argmin(finite))

@@ -73,8 +73,20 @@ def check_batches_are_sound(format: Format, source: str, options: ReadOptions) -
             target = batch.target
             assert isinstance(target, list) or target.dtype == np.float64, f"targets are {target.dtype}"
             _check_rows(batch)
+            _check_weights(batch, options)
             columns = max(columns, batch.columns)
         assert batch.columns == columns, "the width of a batch is less than that of one before"
+
+
+def _check_weights(batch: Batch, options: ReadOptions) -> None:
+    weights = batch.weights
+    if options.weights is None:
+        assert weights is None, "a batch has weights, which the options do not ask for"
+    elif weights is not None:  # not every format has weights, and those that have none say nothing
+        assert weights.dtype == np.float64, f"weights are {weights.dtype}"
+        assert weights.shape == (len(batch),), f"weights have shape {weights.shape} for {len(batch)} rows"
+        assert np.isfinite(weights).all(), "a weight is not finite"
+        assert (weights >= 0.0).all(), "a weight is negative"
 
 
 def _check_rows(batch: Batch) -> None:
@@ -154,9 +166,10 @@ def _refusal(format: Format, source: str, options: ReadOptions) -> str | None:
 
 
 def _read(format: Format, source: str, options: ReadOptions) -> tuple[NDArray[np.float64], list[object]]:
-    """Return all rows, as wide as the widest, and their targets."""
+    """Return all rows, as wide as the widest, and their targets, with their weights where there are some."""
     batches = list(format.read(source, options))
     columns = max(batch.columns for batch in batches)
     rows = [to_dense(batch.X, batch.columns) for batch in batches]
     X = np.concatenate([np.pad(part, ((0, 0), (0, columns - part.shape[1]))) for part in rows])
-    return X.astype(np.float64), [label for batch in batches for label in batch.target]
+    labels: list[object] = [label for batch in batches for label in batch.target]
+    return X.astype(np.float64), labels + [w for batch in batches if batch.weights is not None for w in batch.weights]

@@ -31,6 +31,7 @@ from olscale.testing.small_streams import (
     variants,
 )
 from olscale.testing.unread_labels import check_scoring_reads_no_label
+from olscale.testing.weights import weight_checks
 
 
 def learner_checks(learner: type[Learner]) -> list[Check]:
@@ -61,7 +62,7 @@ def learner_checks(learner: type[Learner]) -> list[Check]:
         name_check(check, learner, n, kind, of=text) for check in of_variants for text, n, kind in variants(learner)
     ]
     of_contract = of_streams + check_list(others, learner)
-    return of_contract + claim_checks(learner) + estimator_checks(learner)
+    return of_contract + claim_checks(learner) + weight_checks(learner) + estimator_checks(learner)
 
 
 def check_label_comes_after_the_prediction(learner: type[Learner], classes: int, kind: str) -> None:

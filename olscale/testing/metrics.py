@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -45,6 +46,8 @@ def metric_checks(metric: type[Metric], scoring: Scoring = PLAIN) -> list[Check]
     ]
     if not metric.reads_scores:
         checks.append(check_scores_are_not_read)
+    if scoring.weighted_measures:
+        checks.append(check_weights_of_1_change_nothing)
     return check_list(checks, metric, scoring)
 
 
@@ -63,6 +66,12 @@ def events(metric: type[Metric], rows: int, seed: int) -> tuple[NDArray[Any], ND
     return y, predictions_of(scores, task), scores
 
 
+def weigh(counter: Metric, scoring: Scoring, seed: int, rows: slice) -> None:
+    """Tell `counter` the weights of rows that it gets next, some of them 0, where the options ask for that."""
+    if scoring.weighted_measures:
+        counter.weigh(np.random.default_rng(seed).integers(0, 7, ROWS)[rows] / 3.0)
+
+
 def begin(metric: type[Metric], scoring: Scoring) -> Metric:
     """Return a new metric at the start of a stream of `ROWS` rows."""
     return metric(StreamShape(ROWS, CLASSES[metric.tasks[0]], SEGMENTS, scoring, metric.tasks[0]))
@@ -75,17 +84,20 @@ def feed(counter: Metric, scoring: Scoring, first: int, last: int, cuts: tuple[i
     due = set(range(every, ROWS + 1, every)) if every else set()
     looks = set(range(50, ROWS + 1, 50)) if counter.watches else set()
     for start, stop in pairwise(sorted({first, last, *cuts, *due, *looks} & set(range(first, last + 1)))):
+        weigh(counter, scoring, 0, slice(start, stop))
         counter.see(y[start:stop], codes[start:stop], scores[start:stop])
         if stop in looks:
             counter.look(stop, 8.0 * stop, (1e-6, 2e-6))
         if stop in due:
+            weigh(counter, scoring, stop, slice(TEST_ROWS))
             counter.held_out(*events(type(counter), TEST_ROWS, stop)[:2])
 
 
-def end(counter: Metric, cuts: tuple[int, ...] = (0, TEST_ROWS)) -> list[Any]:
+def end(counter: Metric, scoring: Scoring, cuts: tuple[int, ...] = (0, TEST_ROWS)) -> list[Any]:
     """Show `counter` the test rows and return all it says, as plain values."""
     y, codes, scores = events(type(counter), TEST_ROWS, 1)
     for start, stop in pairwise(cuts):
+        weigh(counter, scoring, 1, slice(start, stop))
         counter.test(y[start:stop], codes[start:stop], scores[start:stop])
         counter.train(y[start:stop], codes[start:stop])
     series = [(curve.name, curve.rows.tolist(), curve.values.tolist()) for curve in counter.series()]
@@ -101,33 +113,36 @@ def check_the_protocol_asks_for_it(metric: type[Metric], scoring: Scoring) -> No
     assert metric.wanted(scoring), f"the options do not ask for {metric.__name__}"
     counter = begin(metric, scoring)
     feed(counter, scoring, 0, ROWS)
-    assert any(end(counter)[:2]), "nothing was measured in a stream with test rows"
+    assert any(end(counter, scoring)[:2]), "nothing was measured in a stream with test rows"
 
 
 def check_any_cut_into_chunks_gives_the_same_bits(metric: type[Metric], scoring: Scoring) -> None:
     """One chunk, rows one by one, ragged chunks and empty ones give equal values, series and sums."""
     whole = begin(metric, scoring)
     feed(whole, scoring, 0, ROWS)
-    expected = end(whole)
+    expected = end(whole, scoring)
     for cuts in (tuple(range(ROWS)), (1, 64, 65, 150)):
         counter = begin(metric, scoring)
         feed(counter, scoring, 0, ROWS, cuts)
         nothing = events(metric, 0, 0)
+        weigh(counter, scoring, 0, slice(0))
         counter.see(*nothing)
-        assert end(counter, (0, 1, 30, TEST_ROWS)) == expected, f"chunks that end at {cuts[:3]} ... give other values"
+        assert end(counter, scoring, (0, 1, 30, TEST_ROWS)) == expected, (
+            f"chunks that end at {cuts[:3]} ... give other values"
+        )
 
 
 def check_saving_and_restoring_in_mid_stream_is_exact(metric: type[Metric], scoring: Scoring) -> None:
     """Sums put into a new metric go on to the same values, wherever the stream was cut."""
     whole = begin(metric, scoring)
     feed(whole, scoring, 0, ROWS)
-    expected = end(whole)
+    expected = end(whole, scoring)
     for at in (0, 1, 77, ROWS):
         counter, restored = begin(metric, scoring), begin(metric, scoring)
         feed(counter, scoring, 0, at)
         restored.sums = {name: array.copy() for name, array in counter.sums.items()}
         feed(restored, scoring, at, ROWS)
-        assert end(restored) == expected, f"restored after {at} rows it gives other values"
+        assert end(restored, scoring) == expected, f"restored after {at} rows it gives other values"
 
 
 def check_sums_are_plain_arrays(metric: type[Metric], scoring: Scoring) -> None:
@@ -142,7 +157,7 @@ def check_values_are_finite_and_what_was_not_measured_is_left_out(metric: type[M
     counter = begin(metric, scoring)
     assert all(math.isfinite(value) for value in counter.values().values()), "a value of no rows is not finite"
     feed(counter, scoring, 0, ROWS)
-    for name, value in end(counter)[0].items():
+    for name, value in end(counter, scoring)[0].items():
         assert name.isidentifier(), f"{name!r} is no name of a metric"
         assert isinstance(value, float), f"{name} is a {type(value).__name__}"
         assert math.isfinite(value), f"{name} is {value}"
@@ -155,6 +170,7 @@ def check_values_are_finite_and_what_was_not_measured_is_left_out(metric: type[M
 def check_arrays_are_left_as_they_were(metric: type[Metric], scoring: Scoring) -> None:
     """Targets, codes and scores are not changed: other metrics get the same arrays."""
     counter, given = begin(metric, scoring), events(metric, ROWS, 0)
+    weigh(counter, scoring, 0, slice(ROWS))
     counter.see(*given)
     counter.test(*given)
     for array, expected in zip(given, events(metric, ROWS, 0), strict=True):
@@ -166,7 +182,27 @@ def check_scores_are_not_read(metric: type[Metric], scoring: Scoring) -> None:
     (y, codes, scores), values = events(metric, ROWS, 0), []
     for shown in (scores, np.full_like(scores, np.nan)):
         counter = begin(metric, scoring)
+        weigh(counter, scoring, 0, slice(ROWS))
         counter.see(y, codes, shown)
         counter.test(y, codes, shown)
         values.append(counter.values())
     assert values[0] == values[1], "values depend on the scores, and reads_scores is False"
+
+
+def check_weights_of_1_change_nothing(metric: type[Metric], scoring: Scoring) -> None:
+    """Where all rows weigh 1 the values are those without weights, but for rounding."""
+    assert metric.weighs_rows, f"{metric.__name__} counts all rows alike, and the options ask for weighted measures"
+    plain = replace(scoring, weights=None, weighted_measures=False)
+    if not metric.wanted(plain):  # another stands there without weights
+        return
+    given, values = events(metric, ROWS, 0), []
+    for options in (plain, scoring):
+        counter = begin(metric, options)
+        if options.weighted_measures:
+            counter.weigh(np.ones(ROWS))
+        counter.see(*given)
+        counter.test(*given)
+        values.append(counter.values())
+    assert values[0].keys() == values[1].keys(), f"the values are {sorted(values[1])}, expected {sorted(values[0])}"
+    for name, value in values[0].items():
+        np.testing.assert_allclose(values[1][name], value, rtol=1e-9, err_msg=name)

@@ -21,6 +21,7 @@ def test_any_cut_of_any_rows(classes: int, rows: int, cuts: list[int], common: f
     y = np.where(rng.random(rows) < common, rng.integers(2), rng.integers(0, classes, rows))
     predicted = np.where(rng.random(rows) < 0.7, y, rng.integers(0, classes, rows))
     no_room, no_marks, nothing = np.empty((0, 2), np.int64), np.empty(0, np.int64), np.empty((0, 3 + 3 * classes))
+    no_weights = np.empty(0)
     sums, totals = np.zeros(3 + 3 * classes), np.zeros(3 + 3 * classes)
     base = np.zeros(2 + classes, np.int64)
     base[2:] = rng.integers(0, 40, classes)
@@ -28,7 +29,8 @@ def test_any_cut_of_any_rows(classes: int, rows: int, cuts: list[int], common: f
     other = base.copy()
     # The class met most often is ahead of others by no more than some rows: it changes.
     for part in np.split(np.arange(rows), sorted(min(cut, rows) for cut in cuts)):
-        count_classes(y[part], predicted[part], no_room, False, base, frozen, sums, 1.0, no_marks, nothing)
+        events = y[part], predicted[part], no_room, no_weights
+        count_classes(*events, False, base, frozen, sums, 1.0, no_marks, nothing)
         add_class_totals(y[part], predicted[part], other, frozen, totals)
         np.testing.assert_array_equal(totals, sums)
         np.testing.assert_array_equal(other, base)

@@ -19,7 +19,7 @@ from olscale.data.transforms.pipeline import TRANSFORMS, make_transform
 from olscale.evaluation.metrics import METRICS
 from olscale.evaluation.protocol import PLAIN, Scoring
 from olscale.learners import Perceptron
-from olscale.measures import askable
+from olscale.measures import UNWEIGHTED, askable
 from olscale.testing import format_checks, layout_checks, metric_checks, transform_checks
 from olscale.testing.check_list import Check
 from olscale.testing.learners import check_label_comes_after_the_prediction, check_labels_do_not_matter
@@ -61,6 +61,19 @@ SCORINGS = {
     "drift ddm": Scoring(drift="ddm"),
     "drift page-hinkley": Scoring(drift="page-hinkley"),
     "mcnemar": Scoring(mcnemar=True),
+    **{
+        f"weighted, {text}": Scoring(
+            weights="w",
+            weighted_measures=True,
+            measures=tuple(name for name in askable() if name not in UNWEIGHTED),
+            costs=(1.0, 2.0, 0.5),
+            **options,
+        )
+        for text, options in {
+            "window": {"window": 30, "fading": 0.9, "holdout_every": 30, "holdout_rows": 10},
+            "held out": {"holdout_every": 40},
+        }.items()
+    },
 }
 CSV = "a,b,kind,label\n1,2.5,x,yes\n-3,,y,no\n0.5,1e3,x,yes\n4,5,z,no\n"
 ARFF = (
@@ -109,6 +122,27 @@ def test_formats_keep_the_contract(tmp_path: Path, name: str) -> None:
         check()
 
 
+WEIGHTED = {"csv": "a", "tsv": "b", "arff": "a", "jsonl": "a", "vw": "importance", "parquet": "a", "npz": "w"}
+"""Formats that have weights, with what ``--weights`` names in their small sources; that of MAT is as that of NPZ."""
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_formats_keep_the_contract_of_weights(tmp_path: Path, name: str) -> None:
+    path = Path(_sources(tmp_path)[name])
+    if name == "npz":
+        np.savez(path, X=np.eye(4), y=np.array([0, 1, 1, 0]), w=np.arange(4.0))
+    elif name != "parquet":
+        whole = {"-3": "3", "?": "0", "null": "7", "\t\t": "\t4\t"}
+        text = path.read_text()
+        for odd, number in whole.items():
+            text = text.replace(odd, number)
+        path.write_text(text)
+    options = ReadOptions(weights=WEIGHTED[name])
+    assert all(batch.weights is not None for batch in find_format(str(path), name).read(str(path), options))
+    for _, check in format_checks(find_format(str(path), name), str(path), options):
+        check()
+
+
 def _layouts() -> Iterator[Any]:
     for name in LAYOUTS:
         module = LAYOUTS.load(name)
@@ -123,6 +157,8 @@ def test_layouts_keep_the_contract(check: Callable[[], None]) -> None:
 def _metrics() -> Iterator[Any]:
     for metric in METRICS.load_all():
         for text, scoring in SCORINGS.items():
+            if scoring.weighted_measures and not metric.weighs_rows:
+                continue
             plain = metric.wanted(PLAIN)
             if metric.wanted(scoring) and (scoring.measures or plain == (scoring == PLAIN)):
                 yield from _named(metric_checks(metric, scoring), f"{metric.__name__}, {text}")

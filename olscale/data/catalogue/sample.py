@@ -52,7 +52,13 @@ def sample(dataset: Dataset, dest: str | os.PathLike[str], rows: int) -> Dataset
     chunk_rows = dataset.manifest.chunk_rows
     with (
         claim(path_text(dest, "dest"), {"sample": dataset.fingerprint, "rows": rows}) as directory,
-        DatasetWriter(directory, dataset.manifest.layout, chunk_rows, labels=labels) as writer,
+        DatasetWriter(
+            directory,
+            dataset.manifest.layout,
+            chunk_rows,
+            labels=labels,
+            weights=dataset.weights,
+        ) as writer,
     ):
         sources = []
         for split in dataset.splits:
@@ -66,7 +72,14 @@ def sample(dataset: Dataset, dest: str | os.PathLike[str], rows: int) -> Dataset
                     values = [named[code] for code in chunk.y.tolist()]
                     target = values if isinstance(values[0], str) else np.array(values, dtype=np.float64)  # type: ignore[assignment]
                 names = dataset.manifest.feature_names
-                batch = Batch(chunk.X, target, dataset.columns, names, targets=dataset.targets)
+                batch = Batch(
+                    chunk.X,
+                    target,
+                    dataset.columns,
+                    names,
+                    targets=dataset.targets,
+                    weights=chunk.weights,
+                )
                 writer.write(split, Member(source, split), batch)
             sources.append(SourceEntry(name=source, split=split))
         writer.finish(sources)

@@ -18,7 +18,7 @@ from olscale.compiled.decorator import compiled
 from olscale.compiled.eight_bytes import byte_at, word_at
 from olscale.compiled.number import HARD, NOT_A_NUMBER, number_at
 
-OK, BAD_LABEL, NO_LABEL, TAB_BEFORE_BAR, NO_BAR, BAD_SPACE, BAD_VALUE, BAD_RETURN = range(8)
+OK, BAD_LABEL, NO_LABEL, TAB_BEFORE_BAR, NO_BAR, BAD_SPACE, BAD_VALUE, BAD_RETURN, BAD_IMPORTANCE = range(9)
 FULL, HARD_NUMBERS = 20, 21
 """No faults: the table of names is full; the row has numbers that are left to ``float``."""
 
@@ -327,9 +327,11 @@ def parse_rows(
     max_rows: int,
     max_nonzeros: int,
     needs_label: bool,
+    weighted: bool,
     mask: int,
     rows: int,
     labels: NDArray[np.float64],
+    importances: NDArray[np.float64],
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
     data: NDArray[np.float64],
@@ -355,11 +357,13 @@ def parse_rows(
         Stop after the row that reaches either.
     needs_label : bool
         Whether a row without a label is a fault; else its label is NaN.
+    weighted : bool
+        Whether an importance less than 0 is a fault.
     mask : int
         All ones up to the largest index of hashed features, or -1 for named ones.
     rows : int
         Rows that the arrays hold already; parsing appends.
-    labels, indptr, indices, data : ndarray
+    labels, importances, indptr, indices, data : ndarray
         Receive the rows.
     slots, arena : ndarray
         The table of names.
@@ -488,9 +492,12 @@ def parse_rows(
         if not is_sorted:
             _sort(indices, data, first, nonzeros, spare_indices, spare_data)
             nonzeros = _summed(indices, data, first, nonzeros)
+        if weighted and importance < 0.0:
+            return row, lines, rows, BAD_IMPORTANCE, row, hards
         counts[WEIGHTED] += importance != 1.0
         counts[BASED] += base != 0.0
         labels[rows] = label
+        importances[rows] = importance
         rows += 1
         indptr[rows] = nonzeros
         pos += 1

@@ -153,6 +153,32 @@ def choose_arrays(
     raise FormatError(source, f"holds the arrays {listed}; expected {expected}; {cure}")
 
 
+def weights_array(source: str, held: Sequence[HeldArray], options: ReadOptions, split: str | None) -> str | None:
+    """Return the name of the array of weights that `ReadOptions.weights` asks for; None where it asks for none.
+
+    In a file of two splits the array ``w`` may be called ``w_train`` and ``w_test``; that of the test rows beside
+    ``w_train`` is ``w_test`` as well.
+
+    Raises
+    ------
+    FormatError
+        When the file has no such array: lists those that it has.
+    """
+    name = options.weights
+    if name is None:
+        return None
+    names = [name, f"{name}_train"]
+    if split == "test":
+        names = [f"{name}_test", name.replace("train", "test")]
+        names = [one for one in names if one != name] or [name]
+    there = {array.name for array in held}
+    chosen = next((one for one in names if one in there), None)
+    if chosen is None:
+        listed = ", ".join(map(str, held[:_MOST_LISTED])) or "none"
+        raise FormatError(source, f"holds the arrays {listed}; expected {' or '.join(names)} for --weights {name}")
+    return chosen
+
+
 def _first_in(names: Set[str], pairs: Iterable[ArrayPair]) -> ArrayPair | None:
     for features, targets in pairs:
         if features in names and (targets is None or targets in names):

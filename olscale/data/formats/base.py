@@ -9,7 +9,7 @@ To add a format, write a module with a class that follows `Format` and name it i
 import io
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from olscale.data.formats.cell_form import check_quoting
 from olscale.data.formats.coding import parse_codings
 from olscale.data.formats.constant_columns import Constant, constants_lacking
 from olscale.data.formats.delimiter import check_delimiter
+from olscale.data.formats.row_weights import checked_weights, weights_position
 from olscale.data.formats.table_columns import TableColumns, TableRows, Target, columns_there
 from olscale.errors import FormatError, NoRowsError, ParameterError
 from olscale.system.plain_arrays import refuse_masked
@@ -59,6 +60,8 @@ class Batch:
         Names of the targets, where a row has several; else empty.
     notes : tuple of str
         What the user should know of how the source was read, where that was unclear; with its first rows.
+    weights : ndarray of shape (rows,), float64, optional
+        How much each row counts, where `ReadOptions.weights` asks for it: finite, 0 or more.
     """
 
     X: NDArray[Any] | CSR
@@ -72,6 +75,7 @@ class Batch:
     unlabelled: bool = False
     targets: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    weights: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         refuse_masked(self.X, "the rows of a source")  # of a format of somebody's own
@@ -79,6 +83,27 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.target)
+
+
+class ColumnsAside(NamedTuple):
+    """Positions of columns that are set aside.
+
+    Parameters
+    ----------
+    dropped : frozenset of int
+        Those that are no features.
+    carried : tuple of int
+        Those that are carried along.
+    as_written : frozenset of int
+        Both: text, as it is written.
+    weights : int, optional
+        The one that says how much each row counts, among the dropped.
+    """
+
+    dropped: frozenset[int]
+    carried: tuple[int, ...]
+    as_written: frozenset[int]
+    weights: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +160,9 @@ class ReadOptions:
         Of CSV and TSV: a backslash takes the meaning of the next character, see `olscale.data.formats.cell_form`.
     missing : tuple of str
         Of CSV and TSV: words that mean "no value", beside those that do so in all tables.
+    weights : str, optional
+        Column of a table, or array of a file of arrays, that says how much each row counts; of VW text ``importance``. It
+        is no feature, and wanted in `Batch.weights`.
     """
 
     chunk_rows: int = 8192
@@ -157,6 +185,7 @@ class ReadOptions:
     quoting: str | None = None
     escape: str | None = None
     missing: tuple[str, ...] = ()
+    weights: str | None = None
 
     def __post_init__(self) -> None:
         if self.chunk_rows < 1:
@@ -169,16 +198,17 @@ class ReadOptions:
         if self.escape is not None and self.delimiter == "\\":
             raise ParameterError("delimiter is a backslash, which escape gives another meaning; leave one of them out")
 
-    def set_aside(
-        self, names: Sequence[str], dropped: frozenset[int]
-    ) -> tuple[frozenset[int], tuple[int, ...], frozenset[int]]:
-        """Return which of the columns `names` are left out, carried along, and both: text, as it is written.
+    def set_aside(self, source: str, names: Sequence[str], dropped: frozenset[int], width: int) -> ColumnsAside:
+        """Return which of the columns `names` are no features for another reason than that they are labels.
 
-        `dropped` are left out anyway.
+        `dropped` are left out anyway, and `width` of the columns are in the file.
         """
+        weights = weights_position(source, names, self.weights, self.label, dropped, width)
+        if weights is not None:
+            dropped |= {weights}
         dropped |= set(columns_there(names, self.drop_if_there))
         carried = columns_there(names, self.carry)
-        return dropped, carried, dropped.intersection(carried)
+        return ColumnsAside(dropped, carried, dropped.intersection(carried), weights)
 
     def added_columns(self, names: Collection[str]) -> tuple[Constant, ...]:
         """Return the constant columns to put behind those of a table, which are called `names`."""
@@ -236,6 +266,7 @@ def batches_of_arrays(
     y: NDArray[Any] | list[str] | None,
     options: ReadOptions,
     feature_names: tuple[str, ...] | None = None,
+    weights: NDArray[Any] | None = None,
 ) -> Iterator[Batch]:
     """Yield whole arrays of a source as batches.
 
@@ -252,6 +283,8 @@ def batches_of_arrays(
         `chunk_rows` and `labels_needed` are used.
     feature_names : tuple of str, optional
         Passed on.
+    weights : ndarray, optional
+        As many numbers as there are rows: how much each counts.
 
     Raises
     ------
@@ -274,6 +307,7 @@ def batches_of_arrays(
     columns = int(np.prod(X.shape[1:]))
     kept = np.dtype(np.uint8) if X.dtype == bool else X.dtype.newbyteorder("=")
     dtype = kept if kept.type in _KEPT else np.dtype(np.float64)
+    counts = None if weights is None else _weights(source, weights, len(X), str(options.weights))
     for start in range(0, len(X), options.chunk_rows):
         part = slice(start, start + options.chunk_rows)
         rows = np.ascontiguousarray(X[part].reshape(len(target[part]), columns), dtype=dtype)
@@ -284,7 +318,18 @@ def batches_of_arrays(
             feature_names,
             unlabelled=unlabelled,
             targets=several,
+            weights=None if counts is None else counts[part],
         )
+
+
+def _weights(source: str, weights: NDArray[Any], rows: int, name: str) -> NDArray[np.float64]:
+    """Return the array `name` as the weights of so many rows."""
+    if weights.size != rows or max(weights.shape, default=0) != rows or weights.dtype.kind not in "buif":
+        got = f"{weights.dtype} of shape {weights.shape}"
+        raise FormatError(
+            source, f"the weights, its array {name}, are {got}; expected a number for each of {rows} rows"
+        )
+    return checked_weights(source, weights.reshape(-1).astype(np.float64), name)
 
 
 def _target_names(y: NDArray[Any] | list[str], rows: int) -> tuple[str, ...]:

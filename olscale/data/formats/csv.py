@@ -262,13 +262,13 @@ def _columns(
     # More than one row: a last cell that is empty once may well be a missing label.
     if not beside and len(body) > 1 and not (named and named[last]) and not any(cell.strip() for cell in cells[last]):
         empty, dropped = last, dropped | {last}
-    dropped, carried, as_written = options.set_aside(names, dropped)
+    dropped, carried, as_written, weights = options.set_aside(source, names, dropped, width)
     # There is nothing to carry in a column that a delimiter at the end of each row makes.
     carried = tuple(position for position in carried if position != empty)
     mark = options.decimal or "."
     fits = _fits(mark)
     segments = segment_position(source, names, options.segments)
-    read = [position not in dropped or position == segments for position in range(width)]
+    read = [position not in dropped or position in (segments, weights) for position in range(width)]
     numbers = [column_of(each, blocks, mark) if is_read else None for is_read, each in zip(read, cells, strict=True)]
     text = [
         is_read and known is None and not all(map(fits, column))
@@ -306,6 +306,7 @@ def _columns(
         more=labels[1:],
         constants=tuple(constant.value for constant in added),
         carried=carried,
+        weights=weights,
     )
     return columns, empty, first
 

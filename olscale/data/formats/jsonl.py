@@ -117,11 +117,11 @@ class _Records:
         self._unmet = set(self._late)
         drop = [word for word in options.drop if word not in self._late]
         dropped = columns_named(text.source, names, drop, width)
-        dropped, carried, as_written = options.set_aside(names, dropped)
+        dropped, carried, as_written, weights = options.set_aside(text.source, names, dropped, width)
         segments = segment_position(text.source, names, options.segments)
         labels = self._labels(names, width, dropped, options)
         keys = names[:width]
-        is_read = [place not in dropped or place == segments for place in range(width)]
+        is_read = [place not in dropped or place in (segments, weights) for place in range(width)]
         types = self._types({name for name, read in zip(keys, is_read, strict=True) if read})
         for place, name in enumerate(keys):
             self._check_before(name, types, before, is_label=place in labels)
@@ -140,6 +140,7 @@ class _Records:
             more=labels[1:],
             constants=tuple(constant.value for constant in added),
             carried=carried,
+            weights=weights,
         )
         self._encoder = TableEncoder(
             text.source,

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.data.formats import _loadmat
-from olscale.data.formats.array_names import HeldArray, choose_arrays, path_and_split
+from olscale.data.formats.array_names import HeldArray, choose_arrays, path_and_split, weights_array
 from olscale.data.formats.base import Batch, ReadOptions, batches_of_arrays
 from olscale.data.formats.compression import open_raw
 from olscale.data.formats.sparse_arrays import batches_of_sparse
@@ -73,16 +73,18 @@ class MatFormat:
         variables = _load(path)
         held = [_held(name, variable) for name, variable in variables.items()]
         features, targets = choose_arrays(source, held, _NAMES, options, split)
-        for name in (features, targets):
+        counting = weights_array(source, held, options, split)
+        for name in (features, targets, counting):
             if name is not None and isinstance(variables[name], Other):
                 problem = f"its {_held(name, variables[name])} cannot be read; {_CURE}"
                 raise FormatError(source, problem)
         X = variables[features]
         y = None if targets is None else _labels(source, targets, variables[targets], X.shape)
+        weights = None if counting is None else _labels(source, counting, variables[counting], X.shape)
         if isinstance(X, np.ndarray):
-            yield from batches_of_arrays(source, _side_by_side(source, X), y, options)
+            yield from batches_of_arrays(source, _side_by_side(source, X), y, options, weights=weights)
         else:
-            yield from batches_of_sparse(source, X, y, options)
+            yield from batches_of_sparse(source, X, y, options, weights)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.data.formats.array_names import HeldArray, choose_arrays, path_and_split
+from olscale.data.formats.array_names import HeldArray, choose_arrays, path_and_split, weights_array
 from olscale.data.formats.base import Batch, ReadOptions, batches_of_arrays, split_fragment
 from olscale.data.formats.compression import open_raw
 from olscale.data.formats.sparse_arrays import batches_of_sparse, sparse_matrix, sparse_members
@@ -64,6 +64,8 @@ class NpzFormat:
             sparse = sparse_members(arrays.files)
             held = _held(source, arrays, sparse)
             features, targets = choose_arrays(source, held, _NAMES, options, split)
+            counting = weights_array(source, held, options, split)
+            weights = None if counting is None else _array(source, arrays, counting)
             y = None if targets is None else _labels(source, arrays, targets, options)
             if sparse and features == _SPARSE:
                 members = {name: _array(source, arrays, name) for name in sparse}
@@ -71,9 +73,9 @@ class NpzFormat:
             else:
                 X = _array(source, arrays, features)
         if isinstance(X, np.ndarray):
-            yield from batches_of_arrays(source, X, y, options)
+            yield from batches_of_arrays(source, X, y, options, weights=weights)
         else:
-            yield from batches_of_sparse(source, X, y, options)
+            yield from batches_of_sparse(source, X, y, options, weights)
 
 
 def _held(source: str, arrays: np.lib.npyio.NpzFile, sparse: tuple[str, ...]) -> list[HeldArray]:

@@ -109,8 +109,8 @@ def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
     segments = segment_position(source, names, options.segments)
     if index := _index_of(schema, names) - _labels_named(source, names, options, dropped, width):
         dropped |= index
-    dropped, carried, as_written = options.set_aside(names, dropped)
-    read = [position not in dropped or position == segments for position in range(width)]
+    dropped, carried, as_written, weights = options.set_aside(source, names, dropped, width)
+    read = [position not in dropped or position in (segments, weights) for position in range(width)]
     fields = [field if is_read else None for is_read, field in zip(read, schema, strict=True)]
     labels: tuple[int, ...] = (UNLABELLED,)
     if options.labelled:
@@ -132,6 +132,7 @@ def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
         more=labels[1:],
         constants=tuple(constant.value for constant in added),
         carried=carried,
+        weights=weights,
     )
     codings = parse_codings(options.encode)
     encoder = TableEncoder(

@@ -1,6 +1,7 @@
 """Sparse matrices of SciPy as batches, and as the archives of `scipy.sparse.save_npz` hold them."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ def batches_of_sparse(
     X: Any,
     y: NDArray[Any] | list[str] | None,
     options: ReadOptions,
+    weights: NDArray[Any] | None = None,
 ) -> Iterator[Batch]:
     """Yield a sparse matrix and its targets as batches.
 
@@ -50,7 +52,7 @@ def batches_of_sparse(
         raise FormatError(source, f"has {columns:,} columns, expected at most {_MOST_COLUMNS:,}")
     # The targets are checked and cut like those of dense rows of no width; only then are there as
     # many rows as promised.
-    parts = batches_of_arrays(source, np.empty((rows, 0)), y, options)
+    parts = batches_of_arrays(source, np.empty((rows, 0)), y, options, weights=weights)
     indptr = np.empty(0, dtype=np.int64)
     for start, part in enumerate(parts):
         if start == 0:
@@ -62,7 +64,7 @@ def batches_of_sparse(
         span = slice(bounds[0], bounds[-1])
         values = X.data[span].astype(np.float64)
         csr = CSR(bounds - bounds[0], X.indices[span].astype(np.int32), values)
-        yield Batch(csr, part.target, columns, unlabelled=part.unlabelled, targets=part.targets)
+        yield replace(part, X=csr, columns=columns)
 
 
 def sparse_members(names: Mapping[str, Any] | list[str]) -> tuple[str, ...]:

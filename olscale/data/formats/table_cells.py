@@ -51,7 +51,7 @@ class CellPlaces:
     numeric, categorical : list of int
         Features that are numbers, and that are text.
     others : list of int
-        Further columns of numbers that are wanted: the labels, the segments, what is carried along.
+        Further columns of numbers that are wanted: the labels, the weights, the segments, what is carried along.
     text : list of int
         All columns of text that are wanted, those of `categorical` first.
     """
@@ -59,9 +59,8 @@ class CellPlaces:
     def __init__(self, columns: TableColumns) -> None:
         features = columns.features
         wanted = [*columns.labels]
-        more = columns.carried if columns.segments is None else (columns.segments, *columns.carried)
-        for position in more:
-            if position not in features and position not in wanted:
+        for position in (columns.weights, columns.segments, *columns.carried):
+            if position is not None and position not in features and position not in wanted:
                 wanted.append(position)
         self.numeric = [position for position in features if not columns.text[position]]
         self.categorical = [position for position in features if columns.text[position]]

@@ -72,6 +72,8 @@ class TableColumns:
         How cells are written, as `olscale.data.formats.base.ReadOptions` says it.
     sparse : bool, optional
         Whether its rows list their cells, as those of sparse ARFF do; None where that is open.
+    weights : int, optional
+        Position of the column that says how much each row counts, among the dropped.
     """
 
     names: tuple[str, ...]
@@ -95,6 +97,7 @@ class TableColumns:
     escape: str | None = None
     missing: tuple[str, ...] = ()
     sparse: bool | None = False
+    weights: int | None = None
 
     @property
     def width(self) -> int:

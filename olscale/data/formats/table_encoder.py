@@ -21,6 +21,7 @@ from olscale.data.formats.column_watch import ColumnWatch
 from olscale.data.formats.feature_owners import FeatureOwners
 from olscale.data.formats.missing_cells import missing_cells
 from olscale.data.formats.one_hot import OneHot
+from olscale.data.formats.row_weights import checked_weights, first_wrong_weight, weight_problem
 from olscale.data.formats.table_cells import CellPlaces, TableCells, Values
 from olscale.data.formats.table_columns import UNLABELLED, Carried, TableColumns, TableRows
 from olscale.errors import FormatError, UnknownNameError
@@ -98,6 +99,8 @@ class TableEncoder:
     ) -> None:
         self._rules = rules or UntypedCells()
         columns.text = coded_as_text(columns.names, columns.text, codings)
+        if columns.weights is not None:  # numbers, whatever they look like: a word among them is told with its line
+            columns.text = tuple(is_text and i != columns.weights for i, is_text in enumerate(columns.text))
         self.columns, self._source, self._names = columns, source, list(columns.names)
         self._labelled = columns.label != UNLABELLED
         self._label_name = self._names[columns.label] if label_name is None and self._labelled else label_name
@@ -151,7 +154,10 @@ class TableEncoder:
                 place = places.text.index(position)
                 cells.ids[place] = self.values[place].ids([value])[0]
             elif position in places.others:
-                cells.others[places.others.index(position)] = self._number(position, value)
+                number = self._number(position, value)
+                if position == self.columns.weights:
+                    checked_weights(self._source, np.array([number]), self._names[position])
+                cells.others[places.others.index(position)] = number
             elif position in places.numeric:
                 cells.numbers[:, places.numeric.index(position)] = self._number(position, value)
         return cells
@@ -203,6 +209,8 @@ class TableEncoder:
             cells.others[j, span] = self.floats(position, columns[position], lines)
             if position in labels:
                 self.check_label(position, np.isnan(cells.others[j, span]).tolist(), lines)
+            if position == self.columns.weights:
+                self.check_weights(cells.others[j, span], lines)
         for j, position in in_file(self.places.text):
             text = columns[position]
             assert not isinstance(text, np.ndarray)
@@ -246,6 +254,9 @@ class TableEncoder:
         found = Batch(X, self._target(cells), len(names), self._feature_names, label=self._label_name, table=table)
         if self.columns.more:
             found = replace(found, targets=tuple(self._names[label] for label in self.columns.labels))
+        if self.columns.weights is not None:
+            weights = cells.others[places.others.index(self.columns.weights), :rows]
+            found = replace(found, weights=weights + 0.0)  # no zero has a sign
         return found if self._labelled else replace(found, label=None, unlabelled=True)
 
     def _in_features(self, numbers: Rows, ids: NDArray[np.int32]) -> tuple[CSR, NDArray[np.bool_]]:
@@ -269,6 +280,8 @@ class TableEncoder:
         position = self._names.index(name)
         if position not in self.columns.features:
             kind = "the label" if position in self.columns.labels else "dropped"
+            if position == self.columns.weights:
+                kind = "that of the weights"
             raise FormatError(self._source, f"column {name!r} is {kind}, expected a feature for --encode")
         return position
 
@@ -321,6 +334,25 @@ class TableEncoder:
             cure = "take the row out, or name another column with --label"
             raise FormatError(self._source, f"{problem}; {cure}", lines[absent.index(True)])
 
+    @property
+    def _weights_name(self) -> str:
+        assert self.columns.weights is not None
+        return self._names[self.columns.weights]
+
+    def check_weights(self, weights: NDArray[np.float64], lines: Sequence[int]) -> None:
+        """Refuse the first of some weights that is none."""
+        wrong = first_wrong_weight(weights)
+        if wrong is not None:
+            problem = weight_problem(float(weights[wrong]), self._weights_name)
+            raise FormatError(self._source, problem, lines[wrong])
+
+    def takes_weights(self, cells: FilledCells, first: int, stop: int) -> bool:
+        """Return whether rows `first` to `stop` have weights that are right, where there are any."""
+        position = self.columns.weights
+        if position is None:
+            return True
+        return first_wrong_weight(cells.others[cells.places.others.index(position), first:stop]) is None
+
     def floats(self, position: int, cells: Column, lines: Sequence[int]) -> NDArray[np.float64]:
         """Return `cells` of a column of numbers, NaN where they have no value; refuse other words."""
         if isinstance(cells, np.ndarray):
@@ -337,6 +369,8 @@ class TableEncoder:
                 numbers[i] = float(cell.replace(mark, "."))
             else:
                 what = "label" if position in self.columns.labels else "column"
+                if position == self.columns.weights:
+                    what = "weight"
                 name = self._names[position]
                 expected = self._rules.number
                 if position in self._as_numbers:

@@ -266,6 +266,8 @@ class _Loop:
                 cells.others[slot - width, row] = number
         if self._absent and not self._clear(cells, before, rows):
             return False
+        if not self._encoder.takes_weights(cells, before, rows):
+            return False
         if len(self._declared[0]):
             from olscale.data.formats._declared_loop import all_declared
 

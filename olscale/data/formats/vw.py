@@ -2,8 +2,9 @@
 
 *Labels* are numbers: classes such as -1 and 1 or 1 to k, or real values. A row without one is an
 error, unless rows are only to be predicted. Labels of several numbers (``--csoaa``, ``--cb``,
-``--multilabel_oaa``) are refused by name. Importances and bases are not used; how many rows have
-one is noted. A word that touches the first bar is a tag, as it is to Vowpal Wabbit, even a number.
+``--multilabel_oaa``) are refused by name. Importances are the weights of the rows where
+`ReadOptions.weights` is ``importance``, else they are not used, and neither are bases: how many rows
+have one is noted. A word that touches the first bar is a tag, as it is to Vowpal Wabbit, even a number.
 
 *Features* are named as ``vw --audit`` names them: ``namespace^name``, or ``name`` alone without a
 namespace, numbered in order of first appearance. A feature without a value is 1, one without a name
@@ -28,6 +29,7 @@ from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.coding import Hash, parse_codings
 from olscale.data.formats.delimiter import text_lines
 from olscale.data.formats.lines import TextBlocks
+from olscale.data.formats.row_weights import EXPECTED
 from olscale.data.formats.table_columns import UNLABELLED, TableColumns, TableRows
 from olscale.data.formats.text import open_text
 from olscale.errors import FormatError, NoRowsError
@@ -37,6 +39,9 @@ MAX_NONZEROS = 4_000_000
 
 ALL = "*"
 """The column that ``--encode`` names for all features."""
+
+IMPORTANCE = "importance"
+"""What ``--weights`` calls the second number before the first bar."""
 
 _DIGITS_ROOM = 64
 _FIRST_NAMES = 1 << 12
@@ -81,6 +86,9 @@ class VwFormat:
             is malformed, and of text that is not UTF-8. Names the file when it has no rows.
         """
         coding = _coding(source, options)
+        if options.weights not in (None, IMPORTANCE):
+            problem = f"is vw text, whose rows have no weights but their importance, got --weights {options.weights}"
+            raise FormatError(source, f"{problem}; give --weights {IMPORTANCE}")
         with open_text(source, options.stream) as stream:
             yield from _Parser(TextBlocks(source, stream), options, coding).batches()
 
@@ -143,12 +151,13 @@ class _Parser:
         self._table: TableRows | None = None
         self._hashed: tuple[str, ...] | None = None
         self._mask = -1
+        self._weighted = options.weights is not None
         if coding is not None:
             self._hashed = tuple(f"{ALL}={part}" for part in coding.parts)
             self._mask = len(coding.parts) - 1
             coded = {ALL: str(coding)}
             self._table = TableRows(TableColumns((ALL,), UNLABELLED, (True,), coded=coded))
-        self._parts: list[tuple[CSR, NDArray[np.float64]]] = []
+        self._parts: list[tuple[CSR, NDArray[np.float64], NDArray[np.float64]]] = []
         self._counts = np.zeros(4, dtype=np.int64)
 
     def batches(self) -> Iterator[Batch]:
@@ -174,15 +183,16 @@ class _Parser:
 
     def _size(self) -> tuple[int, int]:
         """Return how many rows and nonzeros there are since the last batch."""
-        rows = sum(len(labels) for _, labels in self._parts)
-        return rows, sum(len(X.data) for X, _ in self._parts)
+        rows = sum(len(labels) for _, labels, _ in self._parts)
+        return rows, sum(len(X.data) for X, _, _ in self._parts)
 
     def _batch(self) -> Batch:
         from olscale.data.formats import _vw_loop as loop
 
-        X = stack_rows([part for part, _ in self._parts])
+        X = stack_rows([rows for rows, _, _ in self._parts])
         assert isinstance(X, CSR)
-        labels = np.concatenate([part for _, part in self._parts])
+        labels = np.concatenate([labels for _, labels, _ in self._parts])
+        importances = np.concatenate([importances for _, _, importances in self._parts])
         self._parts = []
         names = self._hashed
         if names is None:
@@ -190,19 +200,19 @@ class _Parser:
         unlabelled = bool(np.isnan(labels).all())
         if unlabelled:
             labels = np.zeros(len(labels))
-        return Batch(X, labels, len(names), names, table=self._table, unlabelled=unlabelled)
+        weights = importances if self._weighted else None
+        return Batch(X, labels, len(names), names, table=self._table, unlabelled=unlabelled, weights=weights)
 
     def _notes(self) -> tuple[str, ...]:
         from olscale.data.formats import _vw_loop as loop
 
+        unused = 0 if self._weighted else self._counts[loop.WEIGHTED]
         kinds = {
-            "an importance other than 1": self._counts[loop.WEIGHTED],
-            "a base (an initial prediction)": self._counts[loop.BASED],
+            "an importance other than 1, which is not used without --weights importance": unused,
+            "a base (an initial prediction), which is not used": self._counts[loop.BASED],
         }
         return tuple(
-            f"rows of {self._text.source} that have {kind}, which is not used: {count:,}"
-            for kind, count in kinds.items()
-            if count
+            f"rows of {self._text.source} that have {kind}: {count:,}" for kind, count in kinds.items() if count
         )
 
     def _parse(self) -> None:
@@ -217,6 +227,7 @@ class _Parser:
         entries = size // 2 + 1
         most_rows = min(self._options.chunk_rows - rows, entries)
         labels = np.empty(most_rows)
+        importances = np.empty(most_rows)
         indptr = np.zeros(most_rows + 1, dtype=np.int64)
         indices = np.empty(entries, dtype=np.int32)
         data = np.empty(entries)
@@ -234,9 +245,11 @@ class _Parser:
                 most_rows,
                 MAX_NONZEROS - nonzeros,
                 self._options.labelled and self._options.labels_needed,
+                self._weighted,
                 self._mask,
                 done,
                 labels,
+                importances,
                 indptr,
                 indices,
                 data,
@@ -264,7 +277,7 @@ class _Parser:
         stop = int(indptr[done])
         if done:
             X = CSR(indptr[: done + 1], indices[:stop].copy(), data[:stop].copy())
-            self._parts.append((X, labels[:done]))
+            self._parts.append((X, labels[:done], importances[:done]))
 
     def _check_text(self) -> None:
         """Refuse a block that is no text."""
@@ -293,6 +306,7 @@ class _Parser:
         before = row.partition("|")[0].strip()
         problems = {
             loop.BAD_LABEL: _label_problem(word),
+            loop.BAD_IMPORTANCE: f"the row {row[:40]!r} has an importance less than 0, expected {EXPECTED}",
             loop.NO_LABEL: "the row has no label; write one, or take the row out",
             loop.TAB_BEFORE_BAR: f"there is a tab behind {got}, and Vowpal Wabbit leaves out what is "
             "before a tab; write a space",

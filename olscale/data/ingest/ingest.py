@@ -60,6 +60,7 @@ def ingest(
     quoting: str | None = None,
     escape: str | None = None,
     missing: str | Sequence[str] = (),
+    weights: str | int | None = None,
     progress: Progress | None = None,
     note: Callable[[str], None] | None = None,
 ) -> Dataset:
@@ -123,6 +124,10 @@ def ingest(
         Cells of CSV and TSV that have no value, beside those that never have one (empty, ``?``, ``NA``, ``n/a``, ``nan``,
         ``null``, ``none``): each a word as it is written, or several with commas between. A number stands for all cells
         of its value.
+    weights : str or int, optional
+        Column that says how much each row counts, by name or position: finite numbers, 0 or more. It is no feature; learners
+        get it where an experiment says ``weights`` in ``[protocol]``. Of NPZ and MAT files it is an array (``w``, or
+        ``w_train`` and ``w_test``), of VW text ``"importance"``.
     progress : callable, optional
         Called as each batch was read, see `olscale.data.dataset.Progress`. In a notebook an ingest that takes longer than
         half a second shows how far it is when this is left out.
@@ -186,6 +191,7 @@ def ingest(
     }
     options |= {"drop": list(names), "train_rows": train_rows, "decimal": decimal}
     # Only where given: an ingest that an earlier version began is gone on with.
+    column_of_weights = None if weights is None else str(weights)
     names_of_arrays = None if arrays is None else parse_arrays(arrays)
     later = {
         "target": target,
@@ -197,6 +203,7 @@ def ingest(
         "quoting": quoting,
         "escape": escape,
         "missing": list(absent) or None,
+        "weights": column_of_weights,
     }
     options |= {name: value for name, value in later.items() if value is not None}
     codings = (encode,) if isinstance(encode, str) else tuple(encode)
@@ -234,11 +241,22 @@ def ingest(
             quoting=quoting,
             escape=escape,
             missing=absent,
+            weights=column_of_weights,
         )
 
         def build(reader: Reader) -> None:
             labels = Labels(target, None if novel is None else str(novel))
-            with DatasetWriter(directory, layout, chunk_rows, segments, progress, reader.journal, labels) as writer:
+            writer = DatasetWriter(
+                directory,
+                layout,
+                chunk_rows,
+                segments,
+                progress,
+                reader.journal,
+                labels,
+                column_of_weights,
+            )
+            with writer:
                 if train_rows is None:
                     for split, several in by_split.items():
                         _write(writer, reader, several, split)

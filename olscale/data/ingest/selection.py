@@ -18,8 +18,13 @@ def rows_between(batch: Batch, first: int, last: int) -> Batch:
     """Return rows `first` to `last` of `batch`."""
     if (first, last) == (0, len(batch)):
         return batch
-    table = None if batch.table is None else batch.table.slice(first, last)
-    return replace(batch, X=slice_rows(batch.X, first, last), target=batch.target[first:last], table=table)
+    return replace(
+        batch,
+        X=slice_rows(batch.X, first, last),
+        target=batch.target[first:last],
+        table=None if batch.table is None else batch.table.slice(first, last),
+        weights=None if batch.weights is None else batch.weights[first:last],
+    )
 
 
 def check_form(source: str, format: str, options: ReadOptions) -> None:

@@ -126,7 +126,7 @@ class TableNotes:
         return TableEntry(
             numeric=len(numeric),
             categorical=categorical,
-            dropped=tuple(names[i] for i in sorted(table.dropped)),
+            dropped=tuple(names[i] for i in sorted(table.dropped) if i != table.weights),
             segments=None if table.segments is None else names[table.segments],
             growing=tuple(growing),
             distinct=tuple(distinct),

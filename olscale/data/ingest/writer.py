@@ -20,6 +20,7 @@ from olscale.data.ingest.members import Member
 from olscale.data.ingest.resume import PROGRESS, Journal
 from olscale.data.ingest.segments import Segments, segments_by
 from olscale.data.ingest.table_notes import TableNotes
+from olscale.data.ingest.weights import Weights
 from olscale.data.labels import Labels
 from olscale.data.layouts import LAYOUTS, Block, SplitShape, open_reader
 from olscale.data.layouts.base import StoredRows
@@ -52,6 +53,8 @@ class DatasetWriter:
         Keeps what is written, for an ingest that resumes this one.
     labels : Labels, optional
         What is known of the labels before the first.
+    weights : str, optional
+        What asks for the weights of rows, where they are to be kept.
     """
 
     def __init__(
@@ -63,6 +66,7 @@ class DatasetWriter:
         progress: Progress | None = None,
         journal: Journal | None = None,
         labels: Labels | None = None,
+        weights: str | None = None,
     ) -> None:
         if layout is not None:
             LAYOUTS.check(layout)
@@ -78,6 +82,7 @@ class DatasetWriter:
         self._label_column: str | int | None = None
         self._targets: tuple[str, ...] | None = None
         self._target_nonzeros = 0
+        self._weights = None if weights is None else Weights(weights)
         self._zero_based: bool | None = None
         self._dtype: np.dtype[Any] | None = None
         self._background = ThreadPoolExecutor(1)
@@ -124,6 +129,8 @@ class DatasetWriter:
         if self._targets:
             self._target_nonzeros += int(np.count_nonzero(label[:, 1:]))
             X, label = join_targets(label[:, 1:], X), label[:, 0]
+        if self._weights is not None:
+            X = join_targets(self._weights.take(batch, member.name)[:, np.newaxis], X)
         self._writer(split, X).put(Block(X, label))
         if self._progress is not None:
             self._progress(member.name, len(batch), nbytes(batch.X))
@@ -160,7 +167,7 @@ class DatasetWriter:
             {
                 "kind": kind,
                 "layout": self._layout,
-                "dtype": "float64" if self._targets else str(columns.dtype),
+                "dtype": "float64" if self._targets or self._weights else str(columns.dtype),
                 "columns": columns.width,
                 "nonzeros": sum(split.nonzeros for split in splits.values()),
                 "chunk_rows": self._chunk_rows,
@@ -169,6 +176,7 @@ class DatasetWriter:
                 "label_column": self._label_column,
                 "targets": self._targets or None,
                 "target_nonzeros": self._target_nonzeros if self._targets else None,
+                "weights": None if self._weights is None else self._weights.entry(),
                 "unseen_classes": labels.unseen,
                 "distinct_labels": labels.distinct,
                 "label_names": labels.names,
@@ -187,6 +195,7 @@ class DatasetWriter:
                     {name: writer.hash for name, writer in self._splits.items()},
                     segments,
                     self._targets or None,
+                    weighted=self._weights is not None,
                 ),
             }
         )
@@ -196,13 +205,14 @@ class DatasetWriter:
     @property
     def _width(self) -> int:
         """Columns that are stored."""
-        return max(0, len(self._targets or ()) - 1) + self._columns.width
+        return (self._weights is not None) + max(0, len(self._targets or ()) - 1) + self._columns.width
 
     def _begin(self, split: str) -> None:
         self._end()
         self._split, self._segments[split] = split, segments_by(self._by)
-        for state in (self._labels, self._notes):
-            state.begin(split)
+        for state in (self._labels, self._notes, self._weights):
+            if state is not None:
+                state.begin(split)
         self._columns.begin()
 
     def _end(self) -> None:
@@ -239,7 +249,13 @@ class DatasetWriter:
 
     def _share(self) -> float:
         chunks = [chunk for writer in self._splits.values() for chunk in writer.chunks]
-        return sum(chunk.nonzeros for chunk in chunks) / (sum(chunk.rows for chunk in chunks) * self._width)
+        rows = sum(chunk.rows for chunk in chunks)
+        nonzeros = sum(chunk.nonzeros for chunk in chunks)
+        width = self._width
+        if self._weights is not None:  # which say nothing of the features
+            nonzeros -= rows - self._weights.zeros
+            width -= 1
+        return nonzeros / (rows * width)
 
     def _densify(self) -> None:
         self._journal = None

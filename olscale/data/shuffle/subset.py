@@ -5,8 +5,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import stack_rows, take_rows
-from olscale.data.chunk import Chunk
+from olscale.data.chunk import Chunk, join_chunks
 from olscale.data.dataset import Dataset
 from olscale.data.shuffle.external import ExternalShuffle, chunk_bytes
 from olscale.data.shuffle.in_memory import most_bytes, split_in_memory
@@ -67,14 +66,12 @@ class Subset:
         """Return chunk number `i`."""
         size = self._dataset.manifest.chunk_rows
         order = self._order[i * size : (i + 1) * size]
-        X, y = [], []
+        parts = []
         for number in np.unique(order // size).tolist():
             chunk = self._read(number)
-            index = order[order // size == number] - number * size
-            X.append(take_rows(chunk.X, index))
-            y.append(chunk.y[index])
+            parts.append(chunk.take(order[order // size == number] - number * size))
             del chunk  # or there would be two when the next is read
-        return Chunk(stack_rows(X), np.concatenate(y), self._dataset.columns)
+        return join_chunks(parts)
 
     def _read(self, number: int) -> Chunk:
         if self._last is None or self._last[0] != number:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,7 @@ def go_through(steps: Sequence[Transform], chunk: Chunk, trains: NDArray[np.bool
         else:
             X = step.apply(X, columns)
         columns = step.width(columns)
-    return Chunk(X, chunk.y, columns, chunk.delays) if steps else chunk
+    return replace(chunk, X=X, columns=columns) if steps else chunk
 
 
 class StreamingSteps:

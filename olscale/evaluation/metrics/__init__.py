@@ -15,6 +15,7 @@ from olscale.evaluation.metrics.prequential import Prequential
 from olscale.evaluation.metrics.ranking import Ranking
 from olscale.evaluation.metrics.residuals import Residuals
 from olscale.evaluation.metrics.roc import Roc
+from olscale.evaluation.metrics.weighted_rates import WeightedError, WeightedWindowError
 from olscale.evaluation.metrics.window import WindowError
 from olscale.evaluation.metrics.wrong_rows import WrongRows
 from olscale.registry import Registry
@@ -38,6 +39,8 @@ __all__ = [
     "Residuals",
     "Roc",
     "StreamShape",
+    "WeightedError",
+    "WeightedWindowError",
     "WindowError",
     "WrongRows",
 ]
@@ -46,9 +49,11 @@ METRICS: Registry[type[Metric]] = Registry(
     "metric",
     {
         "prequential": "olscale.evaluation.metrics.prequential:Prequential",
+        "weighted-error": "olscale.evaluation.metrics.weighted_rates:WeightedError",
         "final-error": "olscale.evaluation.metrics.final_error:FinalError",
         "train-error": "olscale.evaluation.metrics.train_error:TrainError",
         "window-error": "olscale.evaluation.metrics.window:WindowError",
+        "weighted-window-error": "olscale.evaluation.metrics.weighted_rates:WeightedWindowError",
         "fading-error": "olscale.evaluation.metrics.fading:FadingError",
         "holdout-error": "olscale.evaluation.metrics.holdout:HoldoutError",
         "drift-alarms": "olscale.evaluation.metrics.drift:DriftAlarms",

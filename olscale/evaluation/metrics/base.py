@@ -82,6 +82,9 @@ class Metric(ABC):
         Whether it reads of the scores how they rank rows: it gets those that the learner has for that, where it has others.
     watches : bool
         Whether it is to `look` at the model; such a run shares no pass and is cut into no class shards.
+    weighs_rows : bool
+        Whether it counts rows by their weights, where `weigh` tells these; a protocol with `weighted_measures` asks for no
+        others that look at rows.
     tasks : tuple of str
         What it can measure.
     measure : str
@@ -93,8 +96,10 @@ class Metric(ABC):
     reads_probabilities: ClassVar[bool] = False
     ranks_rows: ClassVar[bool] = False
     watches: ClassVar[bool] = False
+    weighs_rows: ClassVar[bool] = False
     tasks: ClassVar[tuple[Task, ...]] = ("classification", "novelty")
     sums: dict[str, NDArray[Any]]
+    _weights: NDArray[np.float64] | None = None
 
     @classmethod
     def wanted(cls, scoring: Scoring) -> bool:
@@ -129,6 +134,17 @@ class Metric(ABC):
             no row is: labels of the rows after it arrive one by one.
         """
         del labels, asked
+
+    def weigh(self, weights: NDArray[np.float64]) -> None:
+        """Note how much each of the rows counts that the next call counts: of `see`, `test`, `train` or `held_out`.
+
+        It is called before each of them where the protocol has `weighted_measures`, and else never.
+        """
+        self._weights = weights
+
+    def weights_of(self, rows: int) -> NDArray[np.float64]:
+        """Return how much each of so many rows counts; an empty array where all count alike."""
+        return np.empty(0) if self._weights is None else self._weights[:rows]
 
     def test(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
         """Count test rows: targets, predictions and scores of the final model."""

@@ -53,7 +53,7 @@ class ClassCounts(RowSums):
         found: NDArray[np.float64],
     ) -> None:
         """Count new rows."""
-        if not len(events.dull) and not len(marks):
+        if not len(events.dull) and not len(marks) and not len(events.weights):
             add_class_totals(events.y, events.predicted, base, frozen, sums)
         else:
             count_classes(*events, False, base, frozen, sums, 1.0, marks, found)

@@ -1,5 +1,7 @@
 """The confusion matrix, as the cells of it that are not empty."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -8,7 +10,7 @@ from olscale.results.record import Series
 
 
 class Confusion(Metric):
-    """`confusion` and `test_confusion`: how many rows of each class were taken for each.
+    """`confusion` and `test_confusion`: how many rows of each class were taken for each, or what they weigh together.
 
     Asked for by ``measures = ["confusion"]``. The matrix is no curve, but kept as one: in place of a row of the stream a
     position is a cell, ``65536 * class + predicted class``; `olscale.analysis.curves.confusions` reads it.
@@ -23,9 +25,11 @@ class Confusion(Metric):
     """
 
     measure = "confusion"
+    weighs_rows = True
 
     def __init__(self, shape: StreamShape) -> None:
-        self.sums = {name: np.zeros((2, 0), dtype=np.int64) for name in ("stream", "test")}
+        kind = np.float64 if shape.scoring.weighted_measures else np.int64
+        self.sums = {name: np.zeros((2, 0), dtype=kind) for name in ("stream", "test")}
 
     def see(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]) -> None:
         """Count rows of the stream."""
@@ -38,8 +42,14 @@ class Confusion(Metric):
     def _count(self, split: str, y: NDArray[np.int64], codes: NDArray[np.int64]) -> None:
         known, counts = self.sums[split]
         cells, where = np.unique(np.concatenate([known, y * 65536 + codes]), return_inverse=True)
-        total = np.bincount(where[len(known) :], minlength=len(cells))
-        total[where[: len(known)]] += counts
+        total: NDArray[Any]
+        if self._weights is None:
+            total = np.bincount(where[len(known) :], minlength=len(cells))
+            total[where[: len(known)]] += counts
+        else:  # row by row, so that no chunk changes a bit
+            total = np.zeros(len(cells))
+            total[where[: len(known)]] = counts
+            np.add.at(total, where[len(known) :], self.weights_of(len(y)))
         self.sums[split] = np.stack([cells, total])
 
     def values(self) -> dict[str, float]:
@@ -49,4 +59,8 @@ class Confusion(Metric):
     def series(self) -> list[Series]:
         """Return the cells with their counts."""
         named = (("confusion", self.sums["stream"]), ("test_confusion", self.sums["test"]))
-        return [Series(name, cells, counts.astype(np.float64)) for name, (cells, counts) in named if len(cells)]
+        return [
+            Series(name, cells.astype(np.int64), counts.astype(np.float64))
+            for name, (cells, counts) in named
+            if len(cells)
+        ]

@@ -49,6 +49,10 @@ class EachTarget(Metric):
         for i, each in enumerate(self._each):
             each.see(y[:, i], codes[:, i], scores[:, i : i + 1])
 
+    def weigh(self, weights: NDArray[np.float64]) -> None:
+        for metric in self._each:
+            metric.weigh(weights)
+
     def arrive(self, labels: NDArray[Any], asked: NDArray[np.int64] | None) -> None:
         for i, metric in enumerate(self._each):
             metric.arrive(labels[:, i], asked)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from olscale.evaluation.metrics.base import Metric, StreamShape
 from olscale.evaluation.metrics.holdout import HoldoutPlan
-from olscale.evaluation.metrics.summary import Events, RowSums
+from olscale.evaluation.metrics.summary import NO_WEIGHTS, Events, RowSums
 from olscale.measures import ALONG_THE_STREAM, MEASURES
 from olscale.results.record import Series
 
@@ -26,6 +26,7 @@ class Estimates(Metric):
     Sums are added row by row, and a window is summed anew at each position of its curve: no chunk changes a bit.
     """
 
+    weighs_rows = True
     always: tuple[str, ...] = ()
     """Measures with all forms in every run."""
 
@@ -45,8 +46,11 @@ class Estimates(Metric):
         self._ends = [(i, name) for i, name in enumerate(known) if ends[i]]
         self._no_rows = np.empty((0, size))
         self._dull: NDArray[Any] | None = None
+        self._weighted = scoring.weighted_measures
         self.sums = {"stream": np.zeros(size), "base": self._summary.base.copy()}
         self.sums |= {"test": np.zeros(size), "test_base": self._summary.base.copy()}
+        if self._weighted:  # else the first of the sums is their number
+            self.sums["rows"] = np.zeros(1, dtype=np.int64)
         if not self._names:
             return
         self._points, self._window, self._holdout = shape.points(), scoring.window or 0, HoldoutPlan(shape)
@@ -55,7 +59,7 @@ class Estimates(Metric):
         if self._window:
             self.sums["window_curve"] = np.full((points, width), np.nan)
             nothing = self._summary.events(self._no_rows[:, 0], self._no_rows[:, 0], dull=True)
-            self.sums |= {f"last_{name}": part for name, part in nothing._asdict().items()}
+            self.sums |= self._kept(nothing)
         if scoring.fading is not None:
             self.sums |= {"fading": np.zeros(size), "fading_curve": np.full((points, width), np.nan)}
         if scoring.holdout_every is not None:
@@ -71,12 +75,14 @@ class Estimates(Metric):
     def see(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
         """Add rows of the stream."""
         sums = self.sums
+        first = self._rows_seen
+        if self._weighted:
+            sums["rows"] += len(y)
         if not self._names:
-            self._follow(self._summary.events(y, codes, dull=False), _NO_MARKS, self._no_rows)
+            self._follow(self._events(y, codes, dull=False), _NO_MARKS, self._no_rows)
             return
         kept = any(name in sums for name in ("window_curve", "fading", "held"))
-        events = self._summary.events(y, codes, dull=kept)
-        first = int(sums["stream"][0])
+        events = self._events(y, codes, dull=kept)
         low, high = np.searchsorted(self._points, [first, first + len(y)], side="right")
         reached, marks = slice(low, high), self._points[low:high] - first
         found = np.empty((len(marks), self._summary.size))
@@ -94,6 +100,20 @@ class Estimates(Metric):
                 self._summary.add(events.rows(numbers == at), sums["held"], 1.0, _NO_MARKS, self._no_rows)
                 sums["holdout_curve"][at] = self._values(sums["held"][np.newaxis])[0]
 
+    @property
+    def _rows_seen(self) -> int:
+        """How many rows of the stream are counted."""
+        return int(self.sums["rows"][0]) if self._weighted else int(self.sums["stream"][0])
+
+    def _events(self, y: NDArray[Any], codes: NDArray[Any], dull: bool) -> Events:
+        """Return rows as they are summed, each of its weight."""
+        return self._summary.events(y, codes, dull)._replace(weights=self.weights_of(len(y)))
+
+    def _kept(self, events: Events) -> dict[str, NDArray[Any]]:
+        """Return the rows of a window as plain arrays."""
+        names = [name for name in Events._fields if name != "weights" or self._weighted]
+        return {f"last_{name}": getattr(events, name).copy() for name in names}
+
     def _follow(self, events: Events, marks: NDArray[np.int64], found: NDArray[np.float64]) -> Events:
         """Add rows to the sums of the stream; return them with what dull learners predict of them."""
         stream = self.sums["stream"]
@@ -107,21 +127,20 @@ class Estimates(Metric):
 
     def _slide(self, events: Events, marks: NDArray[np.int64], reached: slice) -> None:
         """Sum the windows that end at `marks`."""
-        last = Events(*(self.sums[f"last_{name}"] for name in Events._fields))
+        last = Events(*(self.sums.get(f"last_{name}", NO_WEIGHTS) for name in Events._fields))
         rows, found = last.followed_by(events), np.zeros((len(marks), self._summary.size))
         for sums, stop in zip(found, (marks + len(last.y)).tolist(), strict=True):
             window = rows.rows(slice(max(0, stop - self._window), stop))
             self._summary.add(window, sums, 1.0, _NO_MARKS, self._no_rows)
         self.sums["window_curve"][reached] = self._values(found)
         # Copies: else all rows so far would be kept.
-        kept = rows.rows(slice(max(0, len(rows.y) - self._window), None))
-        self.sums |= {f"last_{name}": part.copy() for name, part in kept._asdict().items()}
+        self.sums |= self._kept(rows.rows(slice(max(0, len(rows.y) - self._window), None)))
 
     def held_out(self, y: NDArray[Any], codes: NDArray[Any]) -> None:
         """Add rows that are held out of the test split."""
         sums = self.sums
         if "held" in sums:
-            at = self._holdout.last(int(sums["stream"][0]))
+            at = self._holdout.last(self._rows_seen)
             if at != sums["held_at"][0]:
                 sums["held_base"] = sums["base"].copy()
             self._begin_holdout(at)
@@ -140,7 +159,7 @@ class Estimates(Metric):
 
     def _predict(self, y: NDArray[Any], codes: NDArray[Any], sums: str, base: str) -> None:
         """Add rows that are only predicted: the dull learners know what they know from the stream."""
-        events = self._summary.events(y, codes, dull=False)
+        events = self._events(y, codes, dull=False)
         self._summary.follow(events, self.sums[base], True, self.sums[sums], _NO_MARKS, self._no_rows)
 
     def _values(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -155,7 +174,7 @@ class Estimates(Metric):
             found |= {form + name: values[i] for i, name in self._ends}
         if not self._names:
             return {name: value for name, value in found.items() if isfinite(value)}
-        reached = int(np.searchsorted(self._points, self.sums["stream"][0], side="right"))
+        reached = int(np.searchsorted(self._points, self._rows_seen, side="right"))
         for form in ("window_", "fading_"):
             for name, curve in zip(self._names, self._curve(form), strict=False):
                 if reached:

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.evaluation.metrics.base import Metric, StreamShape
+from olscale.evaluation.metrics.weighted_rates import mistake_terms, rates
 from olscale.evaluation.protocol import Scoring
 from olscale.results.record import Series
 
@@ -11,8 +12,9 @@ from olscale.results.record import Series
 class FadingError(Metric):
     """`fading_error`: ``S_t / N_t`` with ``S_t = e_t + alpha S_{t-1}`` and ``N_t = 1 + alpha N_{t-1}``.
 
-    e_t is 1 for a mistake, else 0. Asked for by ``fading = alpha``; it remembers about the last ``1 / (1 - alpha)`` rows.
-    The value is that at the end of the stream; the curve has it at the positions of the curve of mistakes.
+    e_t is 1 for a mistake, else 0; where rows count by their weights w_t, that stands for each 1. Asked for by
+    ``fading = alpha``; it remembers about the last ``1 / (1 - alpha)`` rows. The value is that at the end of the stream; the
+    curve has it at the positions of the curve of mistakes.
 
     References
     ----------
@@ -30,12 +32,14 @@ class FadingError(Metric):
     def wanted(cls, scoring: Scoring) -> bool:
         return scoring.fading is not None
 
+    weighs_rows = True
+
     def __init__(self, shape: StreamShape) -> None:
         self._alpha, self._points = shape.scoring.fading or 0.0, shape.points()
         self.sums = {
             "rows": np.zeros(1, dtype=np.int64),
             "faded": np.zeros((2, 1)),  # alpha times the sums S and N
-            "curve": np.zeros(len(self._points)),
+            "curve": np.full(len(self._points), np.nan),
         }
 
     def see(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]) -> None:
@@ -45,11 +49,12 @@ class FadingError(Metric):
         from scipy.signal import lfilter
 
         first = int(self.sums["rows"][0])
-        terms = np.stack([codes != y, np.ones(len(y))])
+        weights = np.ones(len(y)) if self._weights is None else self.weights_of(len(y))
+        terms = mistake_terms(codes != y, weights).T[::-1]
         sums, self.sums["faded"] = lfilter([1.0], [1.0, -self._alpha], terms, zi=self.sums["faded"])
         low, high = np.searchsorted(self._points, [first, first + len(y)], side="right")
         at = self._points[low:high] - first - 1
-        self.sums["curve"][low:high] = sums[0, at] / sums[1, at]
+        self.sums["curve"][low:high] = rates(sums[::-1, at].T)
         self.sums["rows"] += len(y)
 
     def values(self) -> dict[str, float]:
@@ -57,5 +62,5 @@ class FadingError(Metric):
         return {"fading_error": float(errors[-1])} if len(errors) else {}
 
     def series(self) -> list[Series]:
-        at = self._points[self._points <= self.sums["rows"][0]]
-        return [Series("fading_error", at, self.sums["curve"][: len(at)])]
+        reached = np.isfinite(self.sums["curve"]) & (self._points <= self.sums["rows"][0])
+        return [Series("fading_error", self._points[reached], self.sums["curve"][reached])]

@@ -56,28 +56,39 @@ class HoldoutError(Metric):
     def wanted(cls, scoring: Scoring) -> bool:
         return scoring.holdout_every is not None
 
+    weighs_rows = True
+
     def __init__(self, shape: StreamShape) -> None:
         self._plan = HoldoutPlan(shape)
         whole = len(self._plan.at)
+        kind = np.float64 if shape.scoring.weighted_measures else np.int64
         self.sums = {
             "seen": np.zeros(1, dtype=np.int64),
-            "rows": np.zeros(whole, dtype=np.int64),
-            "mistakes": np.zeros(whole, dtype=np.int64),
+            "rows": np.zeros(whole, dtype=kind),
+            "mistakes": np.zeros(whole, dtype=kind),
         }
 
     def see(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]) -> None:
         """Count those of the stream's rows that are held out."""
         number = self._plan.numbers(np.arange(len(y)) + self.sums["seen"][0])
-        self._count(number[number >= 0], (codes != y)[number >= 0])
+        held = number >= 0
+        weights = self.weights_of(len(y))
+        self._count(number[held], (codes != y)[held], weights[held] if len(weights) else weights)
         self.sums["seen"] += len(y)
 
     def held_out(self, y: NDArray[np.int64], codes: NDArray[np.int64]) -> None:
-        self._count(np.full(len(y), self._plan.last(int(self.sums["seen"][0]))), codes != y)
+        number = np.full(len(y), self._plan.last(int(self.sums["seen"][0])))
+        self._count(number, codes != y, self.weights_of(len(y)))
 
-    def _count(self, number: NDArray[np.int64], wrong: NDArray[np.bool_]) -> None:
+    def _count(self, number: NDArray[np.int64], wrong: NDArray[np.bool_], weights: NDArray[np.float64]) -> None:
+        """Count rows of measurements; each of a weight of 1 where no weights are given."""
         whole = len(self._plan.at)
-        self.sums["rows"] += np.bincount(number, minlength=whole)
-        self.sums["mistakes"] += np.bincount(number[wrong], minlength=whole)
+        if self._weights is None:
+            self.sums["rows"] += np.bincount(number, minlength=whole)
+            self.sums["mistakes"] += np.bincount(number[wrong], minlength=whole)
+        else:  # row by row, so that no chunk changes a bit
+            np.add.at(self.sums["rows"], number, weights)
+            np.add.at(self.sums["mistakes"], number[wrong], weights[wrong])
 
     def values(self) -> dict[str, float]:
         """Return the mean of `holdout_error` over the measurements."""

@@ -33,10 +33,11 @@ class EveryRow(Metric):
 
     def __init__(self, shape: StreamShape) -> None:
         asked = self.name in shape.scoring.measures
+        self._width = self.width + shape.scoring.weighted_measures  # the last of them the weight
         self._points, self._window = shape.points(), (shape.scoring.window or 0) if asked else 0
-        self.sums = {"test": np.empty((0, self.width))}
+        self.sums = {"test": np.empty((0, self._width))}
         if asked:
-            self.sums |= {"rows": np.zeros(1, dtype=np.int64), "stream": np.zeros((shape.rows, self.width))}
+            self.sums |= {"rows": np.zeros(1, dtype=np.int64), "stream": np.zeros((shape.rows, self._width))}
         if self._window:
             self.sums["curve"] = np.full(len(self._points), np.nan)
 
@@ -45,7 +46,7 @@ class EveryRow(Metric):
         if "stream" not in self.sums:
             return
         first = int(self.sums["rows"][0])
-        self.sums["stream"][first : first + len(y)] = self._kept(y, codes, scores)
+        self.sums["stream"][first : first + len(y)] = self._weighed(self._kept(y, codes, scores))
         self.sums["rows"] += len(y)
         if self._window:
             low, high = np.searchsorted(self._points, [first, first + len(y)], side="right")
@@ -54,7 +55,11 @@ class EveryRow(Metric):
 
     def test(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
         """Keep rows of the test split."""
-        self.sums["test"] = np.concatenate([self.sums["test"], self._kept(y, codes, scores)])
+        self.sums["test"] = np.concatenate([self.sums["test"], self._weighed(self._kept(y, codes, scores))])
+
+    def _weighed(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what is kept of rows, with their weights where these count."""
+        return rows if self._weights is None else np.column_stack([rows, self.weights_of(len(rows))])
 
     @abstractmethod
     def _kept(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -62,10 +67,13 @@ class EveryRow(Metric):
 
     @abstractmethod
     def _value(self, rows: NDArray[np.float64]) -> float:
-        """Return the measure of what was kept of at least one row; NaN where it is not defined."""
+        """Return the measure of what was kept of at least one row; NaN where it is not defined.
+
+        Where rows count by their weights, these stand in one more column.
+        """
 
     def _seen(self) -> NDArray[np.float64]:
-        return self.sums["stream"][: int(self.sums["rows"][0])] if "stream" in self.sums else np.empty((0, self.width))
+        return self.sums["stream"][: int(self.sums["rows"][0])] if "stream" in self.sums else np.empty((0, self._width))
 
     def values(self) -> dict[str, float]:
         """Return the measure of the stream, of its last window and of the test split."""

@@ -10,6 +10,8 @@ from olscale.evaluation.protocol import Scoring
 class Prequential(Metric):
     """`mistakes` (a count) and `cumulative_error` (a fraction of the rows seen), as in Zhou et al. 2016, section 5.2.
 
+    Where rows count by their weights `WeightedError` takes its place.
+
     The curve holds the mistakes after at most 1,000 evenly spaced numbers of rows, the last of them all rows.
 
     Examples
@@ -24,7 +26,7 @@ class Prequential(Metric):
 
     @classmethod
     def wanted(cls, scoring: Scoring) -> bool:
-        return not scoring.test_only
+        return not (scoring.test_only or scoring.weighted_measures)
 
     def __init__(self, shape: StreamShape) -> None:
         self._points = shape.points()

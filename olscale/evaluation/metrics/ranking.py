@@ -14,6 +14,8 @@ from olscale.task import Task
 class Ranking(EveryRow):
     """`auc`: of the pairs of a row of class 1 and one of class 0, the share whose first has the higher score; ties are 1/2.
 
+    Where rows count by their weights a pair counts by the product of both.
+
     In novelty detection, where every run has `test_auc`, the classes are normal rows and novelties. Of the stream it takes
     the scores before each update.
 
@@ -31,7 +33,7 @@ class Ranking(EveryRow):
     """
 
     name, width = "auc", 2
-    reads_scores = ranks_rows = True
+    reads_scores = ranks_rows = weighs_rows = True
     tasks: ClassVar[tuple[Task, ...]] = ("novelty", "classification")
 
     @classmethod
@@ -48,7 +50,22 @@ class Ranking(EveryRow):
         return np.stack([scores[:, 0], y], axis=1)
 
     def _value(self, rows: NDArray[np.float64]) -> float:
+        if rows.shape[1] > self.width:
+            return _weighted_auc(*rows.T)
         high, low = (np.sort(rows[rows[:, 1] == code, 0]) for code in (1, 0))
         pairs = len(high) * len(low)
         below = (np.searchsorted(low, high, side).sum() for side in ("left", "right"))
         return float(sum(below)) / (2 * pairs) if pairs else np.nan
+
+
+def _weighted_auc(score: NDArray[np.float64], code: NDArray[np.float64], weight: NDArray[np.float64]) -> float:
+    """Return the share of the weights of pairs whose row of class 1 has the higher score; ties are half."""
+    low = np.flatnonzero(code == 0)
+    low = low[np.argsort(score[low], kind="stable")]
+    below = np.concatenate([[0.0], np.cumsum(weight[low])])
+    high = code == 1
+    pairs = weight[high].sum() * below[-1]
+    sides = (below[np.searchsorted(score[low], score[high], side)] for side in ("left", "right"))
+    # Sums without BLAS, whose bits depend on the number of threads.
+    won = sum(float((weight[high] * of_side).sum()) for of_side in sides)
+    return won / (2.0 * float(pairs)) if pairs > 0.0 else np.nan

@@ -8,17 +8,25 @@ from numpy.typing import NDArray
 
 from olscale.evaluation.metrics.base import StreamShape
 
+NO_WEIGHTS = np.empty(0)
+"""Weights of rows that all count alike."""
+
 
 class Events(NamedTuple):
-    """Rows as they are summed: targets, predictions, and what dull learners would have predicted, shape (rows, ...)."""
+    """Rows as they are summed: targets, predictions, and what dull learners would have predicted, shape (rows, ...).
+
+    `weights` say how much each counts; there are none where all count alike.
+    """
 
     y: NDArray[Any]
     predicted: NDArray[Any]
     dull: NDArray[Any]
+    weights: NDArray[np.float64] = NO_WEIGHTS
 
     def rows(self, index: slice | NDArray[np.bool_]) -> "Events":
         """Return some of the rows."""
-        return Events(*(part[index] for part in self))
+        weights = self.weights[index] if len(self.weights) else self.weights
+        return Events(self.y[index], self.predicted[index], self.dull[index], weights)
 
     def followed_by(self, later: "Events") -> "Events":
         """Return these rows and `later` ones."""
@@ -37,7 +45,7 @@ class RowSums(ABC):
     names : tuple of str
         The measures.
     size : int
-        How many sums there are; the first is the number of rows.
+        How many sums there are; the first is that of the rows, each of its weight.
     base : array
         What the dull learners know before the first row.
     """

@@ -11,6 +11,8 @@ from olscale.results.record import Series
 class WindowError(Metric):
     """`window_error`: fraction of the last `window` rows that was predicted wrongly; of all rows while there are fewer.
 
+    Where rows count by their weights `WeightedWindowError` takes its place.
+
     Asked for by ``window = N``. The value is that at the end of the stream; the curve has it at the positions of the curve
     of mistakes.
 
@@ -28,7 +30,7 @@ class WindowError(Metric):
 
     @classmethod
     def wanted(cls, scoring: Scoring) -> bool:
-        return scoring.window is not None
+        return scoring.window is not None and not scoring.weighted_measures
 
     def __init__(self, shape: StreamShape) -> None:
         self._window, self._points = shape.scoring.window or 1, shape.points()

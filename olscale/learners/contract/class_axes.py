@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.pages import aligned_zeros, copy_of, filled_blocks
 from olscale.learners.contract.capability import Capability
+from olscale.learners.contract.class_weights import weighs_classes
 
 
 class ClassAxis(NamedTuple):
@@ -47,8 +48,13 @@ class ShardsClasses(Capability):
 
 
 def class_axes(learner: object, outputs: int) -> ClassAxes | None:
-    """Return the class axes of `learner`, or None if its classes cannot be learned apart."""
-    return learner.class_axes(outputs) if isinstance(learner, ShardsClasses) else None
+    """Return the class axes of `learner`, or None if its classes cannot be learned apart.
+
+    Weights of classes come from the labels of all of them, which a shard does not have.
+    """
+    if not isinstance(learner, ShardsClasses) or weighs_classes(learner):
+        return None
+    return learner.class_axes(outputs)
 
 
 def class_axis(axis: int, classes: int, each: int = 1) -> ClassAxis:

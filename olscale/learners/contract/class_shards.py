@@ -17,7 +17,7 @@ from olscale.compiled.decorator import compiled
 from olscale.learners.contract.class_axes import class_axes, cut_classes
 from olscale.learners.contract.compilation import CompilesLoops
 from olscale.learners.contract.cost import EstimatesCost, cost_of
-from olscale.learners.contract.learner import FloatArray, Learner, State
+from olscale.learners.contract.learner import FloatArray, Learner, State, learn_rows
 
 
 @compiled
@@ -73,6 +73,7 @@ class ClassShard(Learner, EstimatesCost, CompilesLoops):
     def __init__(self, learner: Learner, classes: range) -> None:
         self.name = learner.name  # type: ignore[misc]
         self.checks_rows = learner.checks_rows  # type: ignore[misc]
+        self.takes_weights = learner.takes_weights  # type: ignore[misc]
         self.learner, self.classes = learner, classes
         self.moved: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
 
@@ -115,13 +116,13 @@ class ClassShard(Learner, EstimatesCost, CompilesLoops):
     def _allocate(self, columns: int, outputs: int) -> State:
         raise TypeError("a shard's arrays are allocated by its learner")
 
-    def learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
+    def learn(self, X: Rows, y: NDArray[np.int64], weights: FloatArray | None = None) -> FloatArray:
         """Predict, then update, row by row; return the scores of the shard's classes before each update."""
         updates = np.zeros(1 + len(y), dtype=np.int64)  # the count, then a mark for each row
         updates[0] = self.state_["updates"][0]
         self.state_["updates"] = updates
         try:
-            return self.learner.learn(X, self._targets(y))
+            return learn_rows(self.learner, X, self._targets(y), weights)
         finally:
             self.state_["updates"] = updates[:1].copy()
             self.moved = updates[1:] > 0

@@ -4,7 +4,7 @@ from typing import cast
 
 from olscale.compiled.csr import Rows, slice_rows
 from olscale.learners.contract.capability import Capability
-from olscale.learners.contract.learner import Learner, no_labels
+from olscale.learners.contract.learner import NO_WEIGHTS, Learner, learn_rows, no_labels
 from olscale.learners.contract.many_targets import targets_of
 
 
@@ -18,7 +18,13 @@ class CompilesLoops(Capability):
         learner.scores(none)
 
 
-def compile_loops(learner: Learner, X: Rows) -> None:
-    """Have the loops of a begun learner ready for rows like `X`, so that no measured time has compilation in it."""
+def compile_loops(learner: Learner, X: Rows, weighted: bool = False) -> None:
+    """Have the loops of a begun learner ready for rows like `X`, so that no measured time has compilation in it.
+
+    `weighted` says whether rows come with weights, for which there is other machine code.
+    """
     if isinstance(learner, CompilesLoops):
         learner.compile(X)
+        if weighted:
+            labels = no_labels(learner.task, targets_of(learner))
+            learn_rows(learner, slice_rows(X, 0, 0), labels, NO_WEIGHTS)

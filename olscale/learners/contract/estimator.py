@@ -14,13 +14,40 @@ from olscale.compiled.csr import CSR, Rows, read_only, rows_of
 from olscale.errors import DivergedError, ParameterError
 from olscale.learners.contract.compilation import CompilesLoops
 from olscale.learners.contract.cost import check_rows
-from olscale.learners.contract.learner import FloatArray, Learner, State, codes_of, no_labels
+from olscale.learners.contract.learner import (
+    FloatArray,
+    Learner,
+    State,
+    codes_of,
+    learn_rows,
+    no_labels,
+)
 from olscale.learners.contract.look_ahead import looks_ahead
 from olscale.learners.contract.many_targets import targets_of
 from olscale.learners.contract.scikit_learn import inherits
 from olscale.learners.contract.usable_rows import diverged_at, why_no_score
 from olscale.learners.contract.writable_state import make_writable
 from olscale.system.plain_arrays import refuse_masked
+
+
+def checked_weights(X: Any, sample_weight: Any) -> FloatArray | None:
+    """Return weights of the rows of `X` for compiled loops, None where there are none.
+
+    Raises
+    ------
+    ValueError
+        If they are not one for each row, or for all, each finite and not negative.
+    """
+    if sample_weight is None:
+        return None
+    from sklearn.utils.validation import _check_sample_weight
+
+    refuse_masked(sample_weight, "sample_weight")
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    if (weights < 0.0).any():
+        row = int(np.argmax(weights < 0.0))
+        raise ValueError(f"sample_weight of row {row} was {weights[row]:g}, expected 0 or more")
+    return read_only(np.ascontiguousarray(weights))
 
 
 def to_rows(X: Any) -> Rows:
@@ -85,14 +112,14 @@ class Estimator(Learner, CompilesLoops):
         if (whole or (self.first_rows_will_do and rows_of(rows) > 1)) and looks_ahead(self):
             self.prepare(rows)
 
-    def _learn_rows(self, rows: Rows, y: NDArray[Any]) -> Self:
+    def _learn_rows(self, rows: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> Self:
         """Learn from rows; where learning ends at one of them, warn as scikit-learn's own estimators do."""
         from sklearn.exceptions import ConvergenceWarning
 
         self._check_model()
         self.resolved_params()  # those of `update_params` may have been set since `begin`
         try:
-            scores = self.learn(rows, read_only(y))
+            scores = learn_rows(self, rows, read_only(y), weights)
             wrong = np.flatnonzero(~np.isfinite(scores).all(axis=1))
             if len(wrong):
                 raise diverged_at(self, rows, int(wrong[0]), int(wrong[0]))
@@ -196,11 +223,15 @@ class Classifier(Estimator):
         ValueError
             If `classes` are others than in the first call, or `y` has a label that is none of them.
         """
-        # A fit that was refused may have come as far as the classes.
-        begun = hasattr(self, "classes_") and hasattr(self, "state_")
-        return self._partial_fit(X, y, classes, first=not begun)
+        return self._partial_fit(X, y, classes, first=not self._is_begun())
 
-    def _partial_fit(self, X: Any, y: Any, classes: Any, first: bool, whole: bool = False) -> Self:
+    def _is_begun(self) -> bool:
+        # A fit that was refused may have come as far as the classes.
+        return hasattr(self, "classes_") and hasattr(self, "state_")
+
+    def _partial_fit(
+        self, X: Any, y: Any, classes: Any, first: bool, whole: bool = False, sample_weight: Any = None
+    ) -> Self:
         from sklearn.utils import column_or_1d
         from sklearn.utils.multiclass import check_classification_targets, unique_labels
         from sklearn.utils.validation import validate_data
@@ -212,6 +243,7 @@ class Classifier(Estimator):
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", reset=first)
         check_classification_targets(y)
         y, rows = column_or_1d(y), to_rows(X)
+        weights = checked_weights(X, sample_weight)
         if first:
             self.classes_ = unique_labels(y if classes is None else classes)
             self._begin_rows(rows, X.shape[1], len(self.classes_), whole)
@@ -223,7 +255,7 @@ class Classifier(Estimator):
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):
             raise ValueError(f"y has labels {unknown.tolist()} that are not among the classes of the first call")
-        return self._learn_rows(rows, np.searchsorted(self.classes_, y).astype(np.int64))
+        return self._learn_rows(rows, np.searchsorted(self.classes_, y).astype(np.int64), weights)
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Return the scores: shape (n_samples,) for two classes, else (n_samples, n_classes)."""
@@ -247,17 +279,21 @@ class OnePass(Learner):
 
     @abstractmethod
     def _pass(self, X: Rows, y: NDArray[Any], state: State, learning: bool, scores: FloatArray) -> None:
-        """Set `scores`; when `learning`, update `state` after each row. Without learning `y` is empty."""
+        """Set `scores`; when `learning`, update `state` after each row. Without learning `y` is empty.
 
-    def learn(self, X: Rows, y: NDArray[Any]) -> FloatArray:
-        return self._run(X, y, learning=True)
+        A learner that `takes_weights` has ``weights=None`` behind these.
+        """
+
+    def learn(self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> FloatArray:
+        weights = self._weights_of(y, weights)
+        return self._run(X, y, True, *(() if weights is None else (weights,)))
 
     def scores(self, X: Rows) -> FloatArray:
-        return self._run(X, no_labels(self.task, targets_of(self)), learning=False)
+        return self._run(X, no_labels(self.task, targets_of(self)), False)
 
-    def _run(self, X: Rows, y: NDArray[Any], learning: bool) -> FloatArray:
+    def _run(self, X: Rows, y: NDArray[Any], learning: bool, *weights: FloatArray) -> FloatArray:
         scores = np.empty((rows_of(X), self._outputs))
-        self._pass(X, y, self.state_, learning, scores)
+        self._pass(X, y, self.state_, learning, scores, *weights)
         return scores
 
 

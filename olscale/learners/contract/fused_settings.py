@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows, slice_rows
 from olscale.learners.contract.capability import Capability
-from olscale.learners.contract.learner import FloatArray, Learner, no_labels
+from olscale.learners.contract.class_weights import weighs_classes
+from olscale.learners.contract.learner import NO_WEIGHTS, FloatArray, Learner, no_labels
 from olscale.task import Task
 
 
@@ -37,15 +38,18 @@ class FusedSettings(ABC):
 
     @abstractmethod
     def learn(self, X: Rows, y: NDArray[Any]) -> Sequence[FloatArray | Exception]:
-        """Predict, then update, row by row; return each learner's scores before each update, or what it alone has raised."""
+        """Predict, then update, row by row; return each learner's scores before each update, or what it alone has raised.
+
+        Those of learners that `takes_weights` have ``weights=None`` besides, as their `learn` has.
+        """
 
     @abstractmethod
     def release(self) -> None:
         """Bring the learners up to date; the fused settings go on from where they are."""
 
-    def compile(self, X: Rows) -> None:
-        """Have the compiled loops for rows like `X` ready."""
-        self.learn(slice_rows(X, 0, 0), no_labels(self.task))
+    def compile(self, X: Rows, weighted: bool = False) -> None:
+        """Have the compiled loops for rows like `X` ready, of which each has a weight or none."""
+        learn_together(self, slice_rows(X, 0, 0), no_labels(self.task), NO_WEIGHTS if weighted else None)
 
 
 class FusesSettings(Capability):
@@ -61,8 +65,24 @@ class FusesSettings(Capability):
 
 
 def grid_key(learner: Learner) -> object:
-    """Return the key that `learner` shares with the settings it can be fused with, or None if it runs alone."""
-    return learner.grid_key() if isinstance(learner, FusesSettings) else None
+    """Return the key that `learner` shares with the settings it can be fused with, or None if it runs alone.
+
+    One that weighs classes does: what rows weigh is part of its state.
+    """
+    if not isinstance(learner, FusesSettings) or weighs_classes(learner):
+        return None
+    return learner.grid_key()
+
+
+def learn_together(
+    fused: FusedSettings, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
+) -> Sequence[FloatArray | Exception]:
+    """Have fused settings learn rows, with their weights where there are some."""
+    if weights is None:
+        return fused.learn(X, y)
+    weighted: Any = fused
+    scores: Sequence[FloatArray | Exception] = weighted.learn(X, y, weights)
+    return scores
 
 
 def fuse(learners: Sequence[Learner]) -> FusedSettings:

@@ -14,6 +14,7 @@ several targets has a score of each. Or it tells novelties without labels: the o
 What a learner can do beyond this contract it declares as a capability: see `olscale.learners.contract.capability`.
 """
 
+import inspect
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -38,6 +39,9 @@ NO_LABELS = read_only(np.empty(0, dtype=np.int64))
 
 NO_TARGETS = read_only(np.empty(0, dtype=np.float64))
 """Targets of no rows, as `NO_LABELS`."""
+
+NO_WEIGHTS = read_only(np.empty(0, dtype=np.float64))
+"""Weights of no rows, as `NO_LABELS`."""
 
 UNKNOWN = -2
 """Class code of a row whose label is not known: learners that `takes_unknown` score it and learn nothing from it.
@@ -132,6 +136,8 @@ class Learner(InitParameters):
         `norm_limits`, `learn` for all rows after it too; `olscale.testing` checks it. Others are never shown such rows.
     baseline : bool
         Whether it looks at labels only, so that others can be set beside it; it need not learn anything of rows.
+    takes_weights : bool
+        Whether `learn` has a third argument, the weights of the rows; others are never called with it.
     update_params : tuple of str
         Parameters that nothing but later updates depend on, neither what `begin` allocates nor what
         a score is: they may be set between two calls of `learn`; `olscale.testing` checks it.
@@ -149,10 +155,19 @@ class Learner(InitParameters):
     takes_unknown: ClassVar[bool] = False
     checks_rows: ClassVar[bool] = False
     baseline: ClassVar[bool] = False
+    takes_weights: ClassVar[bool] = False
     update_params: ClassVar[tuple[str, ...]] = ()
     restorable: ClassVar[bool] = True
     state_: State
     _begun_params: Mapping[str, Any] = MappingProxyType({})
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if not cls.takes_weights or "takes_weights" in vars(cls):
+            return
+        own_methods = [vars(cls)[name] for name in ("learn", "_pass") if name in vars(cls)]
+        # A class that replaces these without the argument inherits no promise about it.
+        cls.takes_weights = all("weights" in inspect.signature(method).parameters for method in own_methods)
 
     def resolved_params(self) -> dict[str, Any]:
         """Return all parameters in canonical form.
@@ -219,7 +234,18 @@ class Learner(InitParameters):
 
         `y` are int64 class codes or float64 targets, of shape (rows, targets) where there are several; novelty detectors are
         shown zeros in place of labels.
+
+        A learner that `takes_weights` has ``weights=None`` besides: None, or a read-only float64 array of shape
+        (rows,), finite and not negative. A weight says how much the loss of its row counts, and is nothing that
+        the row is scored by. Weights of 1 and none give the same bits. Call `learn_rows` where a learner may be any.
         """
+
+    def _weights_of(self, y: NDArray[Any], weights: FloatArray | None) -> FloatArray | None:
+        """Return what the rows of labels `y` weigh, which are learned next: `weights`, where nothing else counts."""
+        del y
+        if weights is not None and not self.takes_weights:
+            raise ParameterError(no_weights(self.name))
+        return weights
 
     @abstractmethod
     def scores(self, X: Rows) -> FloatArray:
@@ -250,3 +276,28 @@ class Learner(InitParameters):
             "updates": float(self.state_["updates"][0]),
             "model_bytes": float(sum(array.nbytes for array in self.state_.values())),
         }
+
+
+def learn_rows(learner: Learner, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> FloatArray:
+    """Have `learner` learn rows, with their weights where there are some; return the scores before.
+
+    Raises
+    ------
+    ParameterError
+        If there are weights and it takes none.
+    """
+    if weights is None:
+        return learner.learn(X, y)
+    if not learner.takes_weights:
+        raise ParameterError(no_weights(learner.name))
+    weighted: Any = learner
+    scores: FloatArray = weighted.learn(X, y, weights)
+    return scores
+
+
+def no_weights(name: str) -> str:
+    """Return what is said where rows with weights come to a learner that takes none."""
+    return (
+        f"learner {name} takes no weights of rows: its rule has no loss that could count more for one of them; "
+        "leave the weights out, or take pa1, arow, ogd, lol or bpas, or rls, ridge or pa1-r for targets"
+    )

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
 from olscale.learners.contract.capability import Capability
+from olscale.learners.contract.class_weights import weighs_classes
 from olscale.learners.contract.learner import State
 
 
@@ -32,7 +33,10 @@ class MergesSums(Capability):
 
     @abstractmethod
     def add_rows(self, X: Rows, y: NDArray[Any], sums: State) -> None:
-        """Add rows to `sums`; the cut of a block into calls changes no bit."""
+        """Add rows to `sums`; the cut of a block into calls changes no bit.
+
+        A learner that `takes_weights` has ``weights=None`` besides, as its `learn` has.
+        """
 
     @abstractmethod
     def end_sums(self, sums: State) -> State:
@@ -58,7 +62,7 @@ def mergeable(learner: object) -> bool:
     >>> mergeable(OSELM()), mergeable(OSELM(forget=0.99)), mergeable(PA1())
     (True, False, False)
     """
-    return isinstance(learner, MergesSums) and bool(learner.mergeable)
+    return isinstance(learner, MergesSums) and bool(learner.mergeable) and not weighs_classes(learner)
 
 
 def sums_key(learner: object) -> object:

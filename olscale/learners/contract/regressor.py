@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from olscale.learners.contract.estimator import Estimator, OnePass, to_rows
+from olscale.learners.contract.estimator import Estimator, OnePass, checked_weights, to_rows
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.contract.many_targets import expect_targets, takes_several, targets_of
 from olscale.learners.contract.scikit_learn import inherits
@@ -63,7 +63,7 @@ class Regressor(Estimator):
         """
         return self._partial_fit(X, y, first=not hasattr(self, "state_"), whole=False)
 
-    def _partial_fit(self, X: Any, y: Any, first: bool, whole: bool) -> Self:
+    def _partial_fit(self, X: Any, y: Any, first: bool, whole: bool, sample_weight: Any = None) -> Self:
         from sklearn.utils.validation import validate_data
 
         if first:
@@ -73,13 +73,15 @@ class Regressor(Estimator):
         refuse_masked(y, "y")
         X, y = validate_data(self, X, y, reset=first, multi_output=takes_several(self), **how)
         rows, targets = to_rows(X), y.shape[1] if y.ndim == 2 else 1
+        weights = checked_weights(X, sample_weight)
         if first:
             self._many = y.ndim == 2
             expect_targets(self, targets)
             self._begin_rows(rows, X.shape[1], 0, whole)
         if targets != targets_of(self):
             raise ValueError(f"y has {targets} targets, expected {targets_of(self)} as in the first call")
-        return self._learn_rows(rows, np.asarray(y[:, 0] if y.ndim == 2 and targets == 1 else y, dtype=np.float64))
+        column = y[:, 0] if y.ndim == 2 and targets == 1 else y
+        return self._learn_rows(rows, np.asarray(column, dtype=np.float64), weights)
 
     def predict(self, X: ArrayLike) -> FloatArray:
         """Return the predicted targets, shape (n_samples,) or (n_samples, n_targets) as those that were learned."""

@@ -16,8 +16,8 @@ from olscale.compiled.csr import CSR, Rows, read_only_rows, rows_of, slice_rows,
 from olscale.compiled.decorator import compiled
 from olscale.compiled.row_layout import by_layout
 from olscale.errors import DivergedError
-from olscale.learners.contract.fused_settings import FusedSettings
-from olscale.learners.contract.learner import FloatArray, Learner
+from olscale.learners.contract.fused_settings import FusedSettings, learn_together
+from olscale.learners.contract.learner import FloatArray, Learner, learn_rows
 from olscale.learners.contract.no_score import ExplainsNoScore
 
 
@@ -82,22 +82,27 @@ def usable_rows(X: Rows, limits: tuple[float, float]) -> NDArray[np.bool_]:
     return usable
 
 
-def learn_usable(learner: Learner, X: Rows, y: NDArray[Any]) -> FloatArray:
+def learn_usable(learner: Learner, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> FloatArray:
     """Have `learner` learn the rows before the first that cannot be used, and return NaN from there on."""
     end = _first_unusable(learner, X)
     if end == len(y):
-        return learner.learn(X, y)
-    return _followed_by_nan(learner.learn(slice_rows(X, 0, end), y[:end]) if end else _no_scores(learner, X), len(y))
+        return learn_rows(learner, X, y, weights)
+    if end == 0:
+        return _followed_by_nan(_no_scores(learner, X), len(y))
+    first_weights = None if weights is None else weights[:end]
+    scores = learn_rows(learner, slice_rows(X, 0, end), y[:end], first_weights)
+    return _followed_by_nan(scores, len(y))
 
 
 def learn_usable_together(
-    fused: FusedSettings, learner: Learner, X: Rows, y: NDArray[Any]
+    fused: FusedSettings, learner: Learner, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
 ) -> Sequence[FloatArray | Exception]:
     """Do so with settings of `learner`; one that has ended gives the reason in place of scores."""
     end = _first_unusable(learner, X)
     if end == len(y):
-        return fused.learn(X, y)
-    found = fused.learn(slice_rows(X, 0, end), y[:end])
+        return learn_together(fused, X, y, weights)
+    first_weights = None if weights is None else weights[:end]
+    found = learn_together(fused, slice_rows(X, 0, end), y[:end], first_weights)
     return [each if isinstance(each, Exception) else _followed_by_nan(each, len(y)) for each in found]
 
 

@@ -129,7 +129,7 @@ class _Reader:
         added = options.added_columns(names)
         names += [constant.name for constant in added]
         dropped = columns_named(source, names, options.drop, width)
-        dropped, carried, as_written = options.set_aside(names, dropped)
+        dropped, carried, as_written, weights = options.set_aside(source, names, dropped, width)
         labels: tuple[int, ...] = (UNLABELLED,)
         if options.labelled:
             labels = label_positions(source, names, options.label, dropped, width, options.table)
@@ -142,6 +142,7 @@ class _Reader:
             more=labels[1:],
             constants=tuple(constant.value for constant in added),
             carried=carried,
+            weights=weights,
             sparse=self._is_sparse,
         )
         features = frozenset(columns.features)

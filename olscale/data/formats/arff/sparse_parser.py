@@ -119,6 +119,8 @@ class SparseParser:
             number = encoder.floats(position, [cell], [line])[0]
             if is_label:
                 encoder.check_label(position, [bool(np.isnan(number))], [line])
+            if position == encoder.columns.weights:
+                encoder.check_weights(np.array([number]), [line])
             cells.others[self._others[position], row] = number
         elif position in self._texts:
             words = encoder.words(position, [cell])
@@ -181,7 +183,9 @@ class _Loop:
         )
         count = int(indptr[rows - before])
         numbers = CSR(indptr[: rows - before + 1], indices[:count].copy(), data[:count].copy())
-        if not self._are_declared(numbers, cells, rows) or not self._put_words(buffer, words[:texts], cells):
+        takes_weights = self._encoder.takes_weights(cells, before, rows)
+        declared = takes_weights and self._are_declared(numbers, cells, rows)
+        if not declared or not self._put_words(buffer, words[:texts], cells):
             self._forget(cells)
             return False
         cells.add(numbers)

@@ -1,6 +1,7 @@
 """What a model of unknown make is for: classes, targets or novelties; and what it lacks to be a learner."""
 
 import contextlib
+from inspect import signature
 from typing import Any
 
 from olscale.errors import ParameterError
@@ -49,6 +50,23 @@ def takes_targets(model: Any) -> bool:
     with contextlib.suppress(Exception):  # as in `_kind`; River's have no such word
         return hasattr(model, "partial_fit") and bool(model.__sklearn_tags__().target_tags.multi_output)
     return False
+
+
+def takes_weights(model: Any) -> bool:
+    """Tell whether a model can be told how much a row counts: ``sample_weight`` of scikit-learn's, ``w`` of River's.
+
+    A pipeline of River's hands all words on to its last step.
+    """
+    if hasattr(model, "learn_one"):
+        return "w" in _arguments(last_step(model).learn_one)
+    return "sample_weight" in _arguments(model.partial_fit)
+
+
+def _arguments(method: Any) -> set[str]:
+    try:
+        return set(signature(method).parameters)
+    except (TypeError, ValueError):  # compiled, without a signature
+        return set()
 
 
 def fills_in_missing(model: Any) -> bool:

@@ -27,7 +27,7 @@ from olscale.learners.contract.foreign.answers import (
     numbers,
     without_infinity,
 )
-from olscale.learners.contract.foreign.kind import fills_in_missing, last_step, takes_targets, task_of
+from olscale.learners.contract.foreign.kind import fills_in_missing, last_step, takes_targets, takes_weights, task_of
 from olscale.learners.contract.foreign.labels import ClassLabels
 from olscale.learners.contract.foreign.probabilities import gives_probabilities, probabilities_of
 from olscale.learners.contract.foreign.recipe import make_model
@@ -63,6 +63,7 @@ class ForeignLearner(Learner, EstimatesCost, GivesProbabilities, LearnsTargets, 
         self.task = task_of(name, self._estimator)  # type: ignore[misc]
         self._river = hasattr(self._estimator, "learn_one")
         self.checks_rows = self._river and fills_in_missing(self._estimator)  # type: ignore[misc]
+        self.takes_weights = self.task != "novelty" and takes_weights(self._estimator)  # type: ignore[misc]
         self._features, self._labels = NAMELESS, ClassLabels()
         self._ranks = False
         self._row_scores = RowScores(self._estimator)
@@ -159,20 +160,22 @@ class ForeignLearner(Learner, EstimatesCost, GivesProbabilities, LearnsTargets, 
     def _allocate(self, columns: int, outputs: int) -> State:
         return {}
 
-    def learn(self, X: Rows, y: NDArray[Any]) -> FloatArray:
+    def learn(self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> FloatArray:
         with self._unchecked():
-            return self._learn(X, y)
+            return self._learn(X, y, weights)
 
-    def _learn(self, X: Rows, y: NDArray[Any]) -> FloatArray:
+    def _learn(self, X: Rows, y: NDArray[Any], weights: FloatArray | None) -> FloatArray:
         novelty = self.task == "novelty"
         scores = np.full((rows_of(X), self._columns_of_scores), np.nan)
         for i, row in enumerate(self._each(X)):
             scores[i] = self._score(row, slice_rows(X, i, i + 1))
             if np.isnan(scores[i, 0]):
                 break  # the run ends at this row
+            if weights is not None and weights[i] == 0.0 and not self._river:
+                continue  # scikit-learn's models fail at rows that all weigh nothing
             labels = () if novelty else (self._label(y, i),)
             learn = self._estimator.learn_one if self._river else self._estimator.partial_fit
-            learn(row, *labels, **self._arguments)
+            learn(row, *labels, **self._arguments, **self._weight(weights, i))
             self._fitted = True
             self._updates += 1
         return scores
@@ -223,6 +226,12 @@ class ForeignLearner(Learner, EstimatesCost, GivesProbabilities, LearnsTargets, 
         if not self._river:
             return y[i : i + 1]
         return y[i].item() if self.task == "regression" else self._labels.of(int(y[i]))
+
+    def _weight(self, weights: FloatArray | None, i: int) -> dict[str, Any]:
+        """Return the weight of row `i` as the model takes it."""
+        if weights is None:
+            return {}
+        return {"w": float(weights[i])} if self._river else {"sample_weight": weights[i : i + 1]}
 
     def _matrix(self, X: Rows) -> Any:
         if not isinstance(X, CSR):

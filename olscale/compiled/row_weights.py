@@ -1,0 +1,20 @@
+"""The weight of a row in compiled loops; where rows have no weights it is a 1 that no machine code multiplies by."""
+
+from typing import Any
+
+from numba import types
+from numba.extending import overload
+
+from olscale.compiled.decorator import INLINED
+
+
+def weight_of(weights: Any, i: int) -> float:
+    """Return the weight of row `i`, 1 where `weights` is None; for compiled loops only."""
+    raise TypeError("for compiled loops only")
+
+
+@overload(weight_of, strict=False, jit_options=INLINED)
+def _choose(weights: types.Type, i: Any) -> Any:
+    if isinstance(weights, types.NoneType):
+        return lambda weights, i: 1.0
+    return lambda weights, i: weights[i]

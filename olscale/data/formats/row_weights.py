@@ -1,0 +1,97 @@
+"""Weights of rows: how much each counts. Every format that has them says with these words what is wrong with one."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.data.formats.table_columns import column_positions, label_positions
+from olscale.errors import FormatError
+
+EXPECTED = "a finite number, 0 or more"
+_CURE = "mend it, or take the row out"
+
+
+def first_wrong_weight(weights: NDArray[np.float64]) -> int | None:
+    """Return the first of some weights that is negative, infinite or missing; None where all are right.
+
+    Examples
+    --------
+    >>> first_wrong_weight(np.array([0.0, 2.5, -1.0, np.nan]))
+    2
+    """
+    right = (weights >= 0.0) & (weights < np.inf)
+    return None if right.all() else int(np.argmin(right))
+
+
+def weight_problem(weight: float, column: str) -> str:
+    """Return what is wrong with a weight, NaN where it is missing, and what to do.
+
+    Examples
+    --------
+    >>> weight_problem(-1.0, "w")
+    "the weight is -1 (column 'w'), expected a finite number, 0 or more; mend it, or take the row out"
+    """
+    if np.isnan(weight):
+        return f"the weight is missing (column {column!r}), expected {EXPECTED}; {_CURE}"
+    return f"the weight is {weight:g} (column {column!r}), expected {EXPECTED}; {_CURE}"
+
+
+def checked_weights(source: str, weights: NDArray[np.float64], column: str) -> NDArray[np.float64]:
+    """Return weights, without signs of zeros.
+
+    Raises
+    ------
+    FormatError
+        At the first that is no weight, with its row, counted from 1.
+    """
+    wrong = first_wrong_weight(weights)
+    if wrong is not None:
+        raise FormatError(source, f"row {1 + wrong}: {weight_problem(float(weights[wrong]), column)}")
+    return weights + 0.0
+
+
+def weights_position(
+    source: str,
+    names: Sequence[str],
+    weights: str | None,
+    label: str | int | None,
+    dropped: frozenset[int],
+    width: int,
+) -> int | None:
+    """Return the position of the column of weights among the columns `names`; None where none is asked for.
+
+    Parameters
+    ----------
+    source : str
+        Named in errors.
+    names : sequence of str
+        Column names.
+    weights : str, optional
+        Name or position of the column.
+    label : str or int, optional
+        What was said of the label.
+    dropped : frozenset of int
+        Columns that are left out.
+    width : int
+        How many of the columns the file holds.
+
+    Raises
+    ------
+    UnknownNameError
+        When there is no column of that name.
+    FormatError
+        When it is the label, or is dropped, or not just one is named.
+    """
+    if weights is None:
+        return None
+    positions = column_positions(source, names, [weights], "for the weights", width)
+    if len(positions) != 1:
+        raise FormatError(source, f"{len(positions)} columns are named for the weights, {weights!r}; name one")
+    [position] = positions
+    other = "is to be dropped" if position in dropped else ""
+    if label is not None and position in label_positions(source, names, label, width=width):
+        other = "is the label"
+    if other:
+        raise FormatError(source, f"column {names[position]!r} has the weights and {other}; choose one of them")
+    return position

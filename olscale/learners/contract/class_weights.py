@@ -1,0 +1,183 @@
+"""Weights of classes: a row weighs what its class does, besides what it weighs itself.
+
+With ``"balanced"`` all classes weigh the same together. Along a stream nobody knows how many rows of a class there will be,
+so the weight of a row is that of the rows so far: with n of them, this one included, of K classes, and m of its class,
+``n / (K m)``. The counts are part of the state. `fit`, which has all rows, takes n, K and m of all of them.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import read_only
+from olscale.compiled.decorator import compiled
+from olscale.errors import ParameterError
+from olscale.learners.contract.learner import FloatArray, Learner, no_weights
+from olscale.learners.contract.parameters import Domain, Real
+
+BALANCED = "balanced"
+NAME = "class_weight"
+_COUNTS = "class_counts"
+
+
+@dataclass(frozen=True, slots=True)
+class ClassWeight:
+    """The word ``"balanced"``, or weights by the labels of classes, or nothing."""
+
+    words: tuple[str, ...] = (BALANCED,)
+
+    def accept(self, name: str, value: Any) -> Any:
+        """Return weights by the texts of the labels, in their order; the word and None as they are."""
+        if value is None or (isinstance(value, str) and value in self.words):
+            return value
+        if not isinstance(value, Mapping) or not value:
+            raise ParameterError(f"parameter {name} was {value!r}, expected {self}")
+        weight = Real(0.0)
+        weights = {str(label): weight.accept(f"{name} of class {label!r}", number) for label, number in value.items()}
+        if len(weights) < len(value):
+            raise ParameterError(f"parameter {name} was {value!r}, expected one weight a label")
+        return dict(sorted(weights.items()))
+
+    def __str__(self) -> str:
+        return f"{BALANCED!r}, or a weight >= 0 for each label, or nothing"
+
+
+@compiled
+def _weigh_by_counts(y: NDArray[np.int64], counts: NDArray[np.int64], weights: FloatArray) -> None:
+    """Set the weights of rows so that classes weigh the same together in the rows so far, and count the rows."""
+    rows = 0
+    classes = 0
+    for count in counts:
+        rows += count
+        classes += count > 0
+    for i in range(y.shape[0]):
+        weights[i] = 1.0
+        if y[i] < 0:  # a label that is not known
+            continue
+        classes += counts[y[i]] == 0
+        counts[y[i]] += 1
+        rows += 1
+        weights[i] = rows / (classes * counts[y[i]])
+
+
+class WeighsClasses(Learner):
+    """Base of classifiers that take weights of rows, and so of classes: each has the parameter `class_weight`.
+
+    Parameters
+    ----------
+    class_weight : {"balanced"} or mapping of label to float, optional
+        What rows of a class weigh, times their own weights. ``"balanced"``: all classes the same together, by the rows
+        so far, in `fit` by all of them. Classes that a mapping does not name weigh 1.
+    """
+
+    takes_weights: ClassVar[bool] = True
+    class_weight: str | Mapping[Any, float] | None = None
+    _labels: Sequence[Any] | None = None
+    _has_all_rows: bool = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        arguments = inspect.signature(cls.__init__).parameters
+        if cls.__init__ is not object.__init__ and NAME not in arguments:
+            cls.__init__ = _with_class_weight(cls.__init__)  # type: ignore[method-assign]
+        domains: Mapping[str, Domain] = {**cls.domains, NAME: ClassWeight()}
+        cls.domains = domains
+
+    def resolved_params(self) -> dict[str, Any]:
+        """Return all parameters in canonical form; classes that weigh the same are no parameter."""
+        params = super().resolved_params()
+        if params.get(NAME) is None:
+            params.pop(NAME, None)
+        return params
+
+    def _start(self, columns: int, outputs: int) -> None:
+        super()._start(columns, outputs)
+        if self.class_weight is not None and not self.takes_weights:
+            raise ParameterError(no_weights(self.name))
+        if self.class_weight == BALANCED:
+            self.state_[_COUNTS] = np.zeros(max(2, self._classes), dtype=np.int64)
+        elif self.class_weight is not None:
+            self._factors()  # of labels that there are
+
+    def _weights_of(self, y: NDArray[Any], weights: FloatArray | None) -> FloatArray | None:
+        weights = super()._weights_of(y, weights)
+        if self.class_weight is None:
+            return weights
+        of_classes = self._balanced_weights(y) if self.class_weight == BALANCED else self._named_weights(y)
+        return read_only(of_classes if weights is None else of_classes * weights)
+
+    def _balanced_weights(self, y: NDArray[np.int64]) -> FloatArray:
+        counts = self.state_[_COUNTS]
+        weights = np.empty(len(y))
+        if self._has_all_rows:
+            counts += np.bincount(y, minlength=len(counts))
+            weights[:] = len(y) / (np.count_nonzero(counts) * counts[y])
+        else:
+            _weigh_by_counts(read_only(y), counts, weights)
+        return weights
+
+    def _named_weights(self, y: NDArray[np.int64]) -> FloatArray:
+        weights: FloatArray = np.where(y >= 0, self._factors()[y], 1.0)
+        return weights
+
+    def _factors(self) -> FloatArray:
+        """Return the weights of all classes by their codes."""
+        named = ClassWeight().accept(NAME, self.class_weight)
+        labels = range(max(2, self._classes)) if self._labels is None else self._labels
+        texts = [_text_of(label, named) for label in labels]
+        unknown = sorted(named.keys() - set(texts))
+        if unknown:
+            raise ParameterError(
+                f"learner {self.name}: class_weight names {', '.join(map(repr, unknown))}, and the classes are "
+                f"{', '.join(repr(str(label)) for label in labels)}; name some of those"
+            )
+        return np.array([named.get(text, 1.0) for text in texts])
+
+
+def _text_of(label: Any, named: Mapping[str, float]) -> str:
+    """Return a label as a mapping may name it: a whole number is one without a point too."""
+    text = str(label)
+    if text not in named and isinstance(label, float | np.floating) and label == label // 1:
+        return str(int(label))
+    return text
+
+
+def _with_class_weight(init: Callable[..., None]) -> Callable[..., None]:
+    """Return `init` with the parameter `class_weight` besides."""
+
+    @wraps(init)
+    def init_weighted(self: Any, *values: Any, class_weight: Any = None, **named: Any) -> None:
+        init(self, *values, **named)
+        self.class_weight = class_weight
+
+    signature = inspect.signature(init)
+    parameter = inspect.Parameter(NAME, inspect.Parameter.KEYWORD_ONLY, default=None)
+    parameters = [*signature.parameters.values(), parameter]
+    init_weighted.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return init_weighted
+
+
+def weighs_classes(learner: object) -> bool:
+    """Tell whether classes weigh differently for `learner`, with the parameters that it has.
+
+    It then learns alone, all its classes at once and in the order of the stream: what a row weighs depends on the labels
+    before it.
+
+    Examples
+    --------
+    >>> from olscale.learners import PA1
+    >>> weighs_classes(PA1()), weighs_classes(PA1(class_weight="balanced"))
+    (False, True)
+    """
+    return isinstance(learner, WeighsClasses) and learner.class_weight is not None
+
+
+def name_classes(learner: object, labels: Sequence[Any]) -> None:
+    """Tell a learner the labels of the classes, in the order of their codes, before `begin`: it may weigh some by name."""
+    if isinstance(learner, WeighsClasses):
+        learner._labels = labels

@@ -1,0 +1,212 @@
+"""Checks of weights of rows, and of classes."""
+
+import inspect
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import read_only, slice_rows
+from olscale.data.chunk import Chunk
+from olscale.errors import ParameterError
+from olscale.learners.contract.class_axes import class_axes
+from olscale.learners.contract.class_shards import ClassShard
+from olscale.learners.contract.class_weights import BALANCED, WeighsClasses
+from olscale.learners.contract.estimator import Estimator
+from olscale.learners.contract.fused_settings import fuse, grid_key, learn_together
+from olscale.learners.contract.learner import FloatArray, Learner, learn_rows
+from olscale.testing.check_list import Check, check_list, name_check
+from olscale.testing.small_streams import (
+    CLASSES,
+    COLUMNS,
+    ROWS,
+    assert_same_state,
+    choices,
+    class_counts,
+    continue_from,
+    real_names,
+    start,
+    start_with,
+    stream,
+    variants,
+)
+
+
+def weight_checks(learner: type[Learner]) -> list[Check]:
+    """Return a check for each promise of the class `learner` about weights; one if it takes none."""
+    checks = check_list([check_sample_weight_is_an_argument_where_weights_are_taken], learner)
+    if not learner.takes_weights:
+        return [*checks, name_check(check_weights_are_refused, learner)]
+    for text, classes, kind in variants(learner):
+        for check in (
+            check_weights_of_one_are_no_weights,
+            check_any_cut_gives_the_same_bits_with_weights,
+            check_a_weight_comes_after_the_prediction,
+            check_the_label_of_a_row_without_weight_is_not_learned,
+        ):
+            checks.append(name_check(check, learner, classes, kind, of=text))
+    if issubclass(learner, WeighsClasses):
+        checks += check_list(
+            [check_balanced_classes_weigh_by_the_rows_so_far, check_balanced_runs_continue_from_their_state],
+            learner,
+        )
+    for params in choices(learner):
+        words = ", ".join(map(str, params.values()))
+        if grid_key(learner(**params)) is not None:
+            checks.append(name_check(check_fused_settings_take_weights, learner, params, of=words))
+        if class_axes(learner(**params), CLASSES) is not None:
+            checks.append(name_check(check_class_shards_take_weights, learner, params, of=words))
+    return checks
+
+
+def check_sample_weight_is_an_argument_where_weights_are_taken(learner: type[Learner]) -> None:
+    """`fit` and `partial_fit` have the argument `sample_weight` where the learner takes weights."""
+    if not issubclass(learner, Estimator):
+        return
+    for method in ("fit", "partial_fit"):
+        arguments = inspect.signature(getattr(learner, method)).parameters
+        assert "sample_weight" in arguments or not learner.takes_weights, (
+            f"{method} of {learner.__name__} has no sample_weight; inherit WeightedClassifier or WeightedRegressor"
+        )
+
+
+def check_weights_are_refused(learner: type[Learner]) -> None:
+    """Rows with weights are refused by a learner that takes none, before anything is learned."""
+    classes = class_counts(learner)[0]
+    chunk, fresh = stream(classes, "dense"), start(learner, classes)
+    message = ""
+    try:
+        learn_rows(fresh, chunk.X, chunk.y, read_only(np.ones(ROWS)))
+    except ParameterError as error:
+        message = str(error)
+    assert learner.name in message, f"weights were accepted, or the message does not name the learner: {message!r}"
+    assert_same_state(fresh, start(learner, classes))
+
+
+def check_weights_of_one_are_no_weights(learner: type[Learner], classes: int, kind: str) -> None:
+    """Rows that all weigh 1 give the scores and the state of rows without weights."""
+    chunk = stream(classes, kind)
+    plain, weighted = start(learner, classes), start(learner, classes)
+    expected = plain.learn(chunk.X, chunk.y)
+    np.testing.assert_array_equal(learn_rows(weighted, chunk.X, chunk.y, read_only(np.ones(ROWS))), expected)
+    assert_same_state(weighted, plain)
+
+
+def check_any_cut_gives_the_same_bits_with_weights(learner: type[Learner], classes: int, kind: str) -> None:
+    """One chunk, rows one by one and ragged chunks give equal scores and equal state."""
+    chunk, weights = stream(classes, kind), _weights()
+    whole = start(learner, classes)
+    expected = learn_rows(whole, chunk.X, chunk.y, weights)
+    for cuts in (range(ROWS + 1), (0, 1, 1, 64, 65, 200, ROWS)):
+        parts = start(learner, classes)
+        scores = [learn_rows(parts, *part) for part in _cut(chunk, weights, list(cuts))]
+        np.testing.assert_array_equal(np.concatenate(scores), expected)
+        assert_same_state(parts, whole)
+
+
+def check_a_weight_comes_after_the_prediction(learner: type[Learner], classes: int, kind: str) -> None:
+    """The scores of a row do not depend on its own weight."""
+    chunk, weights = stream(classes, kind), _weights()
+    for row in (0, ROWS // 2, ROWS - 1):
+        X, y = slice_rows(chunk.X, 0, row + 1), chunk.y[: row + 1]
+        heavier = weights[: row + 1].copy()
+        heavier[row] += 10.0
+        scores = [
+            learn_rows(start(learner, classes), X, y, read_only(those))[row] for those in (weights[: row + 1], heavier)
+        ]
+        np.testing.assert_array_equal(*scores)
+
+
+def check_the_label_of_a_row_without_weight_is_not_learned(learner: type[Learner], classes: int, kind: str) -> None:
+    """Rows of weight 0 have no loss: with other labels all scores are the same. The row itself may count."""
+    chunk, weights = stream(classes, kind), _weights()
+    other = (chunk.y + 1) % classes if classes else chunk.y + 1.0
+    changed = read_only(np.where(weights == 0.0, other, chunk.y))
+    assert (changed != chunk.y).any()
+    first, second = start(learner, classes), start(learner, classes)
+    expected = learn_rows(first, chunk.X, chunk.y, weights)
+    np.testing.assert_array_equal(learn_rows(second, chunk.X, changed, weights), expected)
+    np.testing.assert_array_equal(second.scores(chunk.X), first.scores(chunk.X))
+
+
+def check_balanced_classes_weigh_by_the_rows_so_far(learner: type[Learner]) -> None:
+    """With ``class_weight="balanced"`` a row weighs n / (K m) by the rows so far, times its own weight, in any cut."""
+    for classes in class_counts(learner):
+        chunk, weights = stream(classes, "dense"), _weights()
+        of_classes = _balanced(chunk.y)
+        for own in (None, weights):
+            product = read_only(of_classes if own is None else of_classes * own)
+            expected = learn_rows(start(learner, classes), chunk.X, chunk.y, product)
+            for cuts in ([0, ROWS], [0, 1, 64, 65, ROWS]):
+                balanced = start_with(learner, {"class_weight": BALANCED}, chunk.X, classes)
+                scores = [learn_rows(balanced, *part) for part in _cut(chunk, own, cuts)]
+                np.testing.assert_array_equal(np.concatenate(scores), expected)
+
+
+def check_balanced_runs_continue_from_their_state(learner: type[Learner]) -> None:
+    """A run with ``class_weight="balanced"`` goes on from its state to the same bits."""
+    params = {"class_weight": BALANCED}
+    for classes in class_counts(learner):
+        chunk = stream(classes, "dense")
+        first, second = _cut(chunk, None, [0, ROWS // 3, ROWS])
+        whole = start_with(learner, params, chunk.X, classes)
+        learn_rows(whole, *first)
+        restored = continue_from(learner, params, whole.state(), classes)
+        expected = learn_rows(whole, *second)
+        np.testing.assert_array_equal(learn_rows(restored, *second), expected)
+        assert_same_state(restored, whole)
+
+
+def check_fused_settings_take_weights(learner: type[Learner], params: dict[str, Any]) -> None:
+    """Settings that share a pass over rows with weights have the bits of settings alone."""
+    key = grid_key(learner(**params))
+    names = [name for name in real_names(learner, params) if grid_key(learner(**params, **{name: 0.5})) == key]
+    settings = [{**params, **dict.fromkeys(names[:1], value)} for value in (0.1, 0.5)]
+    for classes in class_counts(learner):
+        chunk, weights = stream(classes, "dense"), _weights()
+        alone, together = ([start_with(learner, each, chunk.X, classes) for each in settings] for _ in range(2))
+        fused = fuse(together)
+        for X, y, own in _cut(chunk, weights, [0, 64, ROWS]):
+            found = learn_together(fused, X, y, own)
+            fused.release()
+            for n, one in enumerate(alone):
+                np.testing.assert_array_equal(found[n], learn_rows(one, X, y, own))
+                assert_same_state(together[n], one)
+
+
+def check_class_shards_take_weights(learner: type[Learner], params: dict[str, Any]) -> None:
+    """Class shards give the scores of the whole learner for rows with weights too."""
+    chunk, weights = stream(CLASSES, "dense"), _weights()
+    whole = learner(**params)
+    whole.begin(COLUMNS, CLASSES)
+    expected = learn_rows(whole, chunk.X, chunk.y, weights)
+    found = []
+    for first, last in pairwise((0, 1, CLASSES)):
+        shard = ClassShard(learner(**params), range(first, last))
+        shard.begin(COLUMNS, CLASSES)
+        found.append(learn_rows(shard, chunk.X, chunk.y, weights))
+    np.testing.assert_array_equal(np.concatenate(found, axis=1), expected)
+
+
+def _weights() -> FloatArray:
+    """Return weights of the rows of `stream`, some of which are 0."""
+    random = np.random.default_rng(3)
+    return read_only(np.where(random.random(ROWS) < 0.2, 0.0, random.uniform(0.2, 3.0, ROWS)))
+
+
+def _balanced(y: NDArray[np.int64]) -> FloatArray:
+    """Return what rows weigh whose classes are balanced by the rows so far."""
+    weights = np.empty(len(y))
+    for i, label in enumerate(y):
+        so_far = y[: i + 1]
+        weights[i] = (i + 1) / (len(np.unique(so_far)) * np.count_nonzero(so_far == label))
+    return weights
+
+
+def _cut(chunk: Chunk, weights: FloatArray | None, at: list[int]) -> Iterator[tuple[Any, ...]]:
+    """Yield rows, labels and weights between the positions `at`."""
+    for first, stop in pairwise(at):
+        own = None if weights is None else weights[first:stop]
+        yield slice_rows(chunk.X, first, stop), chunk.y[first:stop], own
