@@ -182,6 +182,12 @@ def test_odd_weights_of_rows_are_refused(learner: Any, weights: Any) -> None:
         learner.partial_fit(X, Y, sample_weight=weights)
 
 
+def test_rows_that_all_weigh_nothing_are_refused_by_fit_alone() -> None:
+    with pytest.raises(ValueError, match="sample_weight was zero for all rows"):
+        PA1().fit(X, Y, sample_weight=0.0)
+    assert not PA1().partial_fit(X, Y, sample_weight=0.0).coef_.any()
+
+
 @pytest.mark.parametrize("weights", [2, 2.0, [2] * ROWS, np.full(ROWS, 2, dtype=np.int32)])
 def test_numbers_and_lists_are_weights(weights: Any) -> None:
     expected = PA1(C=0.2).fit(X, Y).coef_
@@ -253,6 +259,6 @@ def test_a_rule_without_a_weight_is_refused(learner: LinearLearner) -> None:
 
 
 def test_prototypes_move_by_rows_whatever_they_weigh() -> None:
-    light = LOL(k=3).fit(X, Y, sample_weight=0.0)
+    light = LOL(k=3).partial_fit(X, Y, sample_weight=0.0)
     np.testing.assert_array_equal(light.prototypes_, LOL(k=3).fit(X, Y).prototypes_)
     assert not light.decision_function(X).any()
