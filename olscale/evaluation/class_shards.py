@@ -7,6 +7,7 @@ its own, and whether the row changed it: the best of the shards' best is the bes
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -62,8 +63,9 @@ def cut_shards(groups: Sequence[RunGroup], workers: int, asked: int | None = Non
         How many shards to cut every run into that can be cut. Left out, only groups of one run are cut, into as many as
         there are workers for each group, and `FEWEST_CLASSES` a shard at least.
     """
+    classes_of = cache(lambda path: len(open_dataset(path).classes or ()))
     for group in groups:
-        classes = len(open_dataset(group.path).classes or ())
+        classes = classes_of(group.path)
         shards = asked if asked is not None else min(workers // len(groups), classes // FEWEST_CLASSES)
         ranges = tuple(cut_ranges(classes, shards)) if shards > 1 else ()
         alone = asked is not None or len(group.runs) == 1

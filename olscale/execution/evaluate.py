@@ -3,7 +3,7 @@
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from olscale.errors import ExecutionError, StoppedError, UnknownNameError
 from olscale.evaluation.budget import NO_BUDGET, Budget
+from olscale.evaluation.bundles import bundles_of
 from olscale.evaluation.coarse_scores import coarse_score_notes
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.plan import PlannedExperiment
@@ -26,7 +27,7 @@ from olscale.execution.cluster_options import WORKER_SHARE, ClusterOptions
 from olscale.execution.evaluation import Evaluation
 from olscale.execution.group_records import clear_scratch
 from olscale.execution.journal import LiveJournal
-from olscale.execution.on_worker import merge_as_task, run_as_task
+from olscale.execution.on_worker import merge_as_task, run_as_task, run_bundle_as_task
 from olscale.execution.phases import RETRIES, Job
 from olscale.execution.progress import Progress, Silent, tell
 from olscale.execution.settings import SETTINGS, ExecutionSettings
@@ -199,7 +200,11 @@ def _shown(store: Store, journal: LiveJournal) -> Iterator[None]:
 
 
 def _run_here(groups: list[RunGroup], store: str, progress: Progress, stop: Stop, settings: ExecutionSettings) -> None:
-    for group in groups:
+    for bundle in bundles_of(groups):
+        if len(bundle) > 1:
+            _run_bundle_here(bundle, store, progress, stop, settings)
+            continue
+        [group] = bundle
         try:
             for part in group.parts():
                 hear = partial(tell, progress, part.name)
@@ -221,6 +226,22 @@ def _run_here(groups: list[RunGroup], store: str, progress: Progress, stop: Stop
             clear_scratch(group, store)
             raise
         clear_scratch(group, store)
+
+
+def _run_bundle_here(
+    bundle: Sequence[RunGroup], store: str, progress: Progress, stop: Stop, settings: ExecutionSettings
+) -> None:
+    hear = partial(tell, progress)
+    while bundle:
+        reports = run_bundle_as_task(bundle, store, hear, lambda: stop.asked, settings)
+        for group, done in zip(bundle, reports, strict=False):  # those that were begun
+            _note(done, progress)
+            hear(group.name, done.stand)
+            if done.stopped:
+                raise stop.error(f"{group.name} was saved at chunk {done.position} of {done.chunks}")
+        bundle = bundle[len(reports) :]
+        if bundle and stop.asked:
+            raise stop.error(f"{bundle[0].name} was not begun")
 
 
 def _note(done: TaskReport, progress: Progress) -> None:

@@ -14,8 +14,8 @@ from olscale.evaluation.run_state import RunState
 from olscale.evaluation.stream_transforms import StreamTransforms
 from olscale.evaluation.summed_rows import merge_sums
 from olscale.execution.checkpoints import Checkpoints
+from olscale.execution.record_file import RecordFile, write_record
 from olscale.execution.task_report import TaskReport, answering
-from olscale.results.forget import replace_record
 from olscale.results.kept_models import kept_name
 from olscale.results.record import Record
 from olscale.results.scratch import Scratch
@@ -28,35 +28,21 @@ def write_lost(group: RunGroup, store: str, reason: str) -> list[str]:
     target = open_store(store)
     for run in group.runs:
         none = np.empty(0, dtype=np.int64)
-        _write(target, group, Record(run.definition(), run.id, "lost", reason, {}, none, none))
+        write_record(target, group, Record(run.definition(), run.id, "lost", reason, {}, none, none))
     return [run.id for run in group.runs]
 
 
-def finished_outcomes(group: RunGroup, store: str) -> dict[str, str]:
-    """Return the outcomes of the runs of `group` if the store has them all: a worker may die between that and its answer.
+def finished_outcomes(groups: Sequence[RunGroup], store: str) -> list[dict[str, str]]:
+    """Return the outcomes of the runs of each group that the store has all of: a worker may die before it tells of them.
 
-    Where results are replaced nobody can tell those from before, so that there are none.
+    There are none of other groups, nor where results are replaced: nobody can tell those from before.
     """
-    if group.replaces:
-        return {}
-    target, ids = open_store(store), [run.id for run in group.runs]
-    return {id: target.get(id).outcome for id in ids} if target.done().issuperset(ids) else {}
-
-
-def write_records(store: Store, group: RunGroup, records: Sequence[Record]) -> None:
-    """Write the records of runs of `group`, in place of older ones where that is asked for."""
-    if group.together and not group.replaces:
-        store.write_together(records)
-        return
-    for record in records:
-        _write(store, group, record)
-
-
-def _write(store: Store, group: RunGroup, record: Record) -> None:
-    if group.replaces:
-        replace_record(store, record)
-    else:
-        store.write(record)
+    asked = [[run.id for run in group.runs] if not group.replaces else [] for group in groups]
+    target = open_store(store)
+    done = target.done().intersection(id for ids in asked for id in ids)
+    table = target.read(["id", "outcome"], "skip", ids=done)
+    outcomes = dict(zip(table["id"].to_pylist(), table["outcome"].to_pylist(), strict=True))
+    return [{id: outcomes[id] for id in ids} if outcomes.keys() >= set(ids) else {} for ids in asked]
 
 
 def keep_models(store: Store, group: RunGroup, ends: Sequence[tuple[RunState, Pipeline]]) -> None:
@@ -126,7 +112,9 @@ def merge_group(
                 raise
             records = [target.get(run) for run in runs]
         else:
-            write_records(target, group, records)
+            file = RecordFile(target)
+            file.add(group, records)
+            file.write()
         answer.report = TaskReport(outcomes={record.id: record.outcome for record in records})
     return answer.report
 

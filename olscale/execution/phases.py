@@ -3,12 +3,14 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from olscale.errors import ExecutionError, StoreError
 from olscale.evaluation.budget import Budget
+from olscale.evaluation.bundles import cut_bundles
 from olscale.evaluation.class_shards import cut_shards
 from olscale.evaluation.cut_groups import cut_groups
-from olscale.evaluation.forecast import check_workers, long_runs, short_seconds
+from olscale.evaluation.forecast import bundled_seconds, check_workers, long_runs, short_seconds
 from olscale.evaluation.pilot import with_pilots
 from olscale.evaluation.plan import PlannedExperiment
 from olscale.evaluation.run import Run
@@ -174,7 +176,7 @@ class Job:
         groups = begun + list(cut_sums(list(cut_shards(groups, parts, self.class_shards)), parts))
         together = self._together(plan)
         groups = [replace(group, budget=self.budget, memory_limit=self.memory_limit) for group in groups]
-        return [
+        groups = [
             replace(
                 group,
                 replaces=any(run.id in again for run in group.runs),
@@ -183,6 +185,7 @@ class Job:
             )
             for group in groups
         ]
+        return cut_bundles(groups, partial(bundled_seconds, plan), parts)
 
 
 def choose(store: Store, tuning: RunPlan, note_damage: Callable[[str], None] = lambda name: None) -> list[Selection]:

@@ -15,12 +15,13 @@ from olscale.evaluation.summed_rows import SumsPass
 from olscale.evaluation.versions import check_learners
 from olscale.execution.alarm import Alarm
 from olscale.execution.checkpoints import Checkpoints
-from olscale.execution.group_records import keep_models, write_records
+from olscale.execution.group_records import keep_models
+from olscale.execution.record_file import RecordFile
 from olscale.execution.settings import SETTINGS, ExecutionSettings
 from olscale.execution.task_report import Stand, TaskReport
 from olscale.results.scratch import Scratch
-from olscale.results.store import open_store
-from olscale.system.memory import resident_bytes
+from olscale.results.store import Store, open_store
+from olscale.system.memory import recent_resident_bytes
 
 if TYPE_CHECKING:
     from olscale.execution.watchdog import GroupWatch
@@ -37,9 +38,11 @@ class ResumablePass:
     ----------
     group : RunGroup
         What to run.
-    store : str
+    store : str or Store
         Where checkpoints and records go.
     settings : ExecutionSettings
+    file : RecordFile, optional
+        Gets the records, for whoever has it to write; they are written when the pass ends when left out.
 
     Attributes
     ----------
@@ -47,11 +50,18 @@ class ResumablePass:
         The runs on their way through the stream.
     """
 
-    def __init__(self, group: RunGroup, store: str, settings: ExecutionSettings = SETTINGS) -> None:
+    def __init__(
+        self,
+        group: RunGroup,
+        store: str | Store,
+        settings: ExecutionSettings = SETTINGS,
+        file: RecordFile | None = None,
+    ) -> None:
         check_learners(group.runs)
         if group.memory_limit is None:
             group = replace(group, memory_limit=_share_of_worker())
-        self._store = open_store(store)
+        self._store = store if isinstance(store, Store) else open_store(store)
+        self._file = file
         self._checkpoints = Checkpoints(self._store, group, settings)
         self._watch, self._told = self._watch_of(group, settings), 0
         meter = Meter(group.budget, self._watch, settings.grace_seconds, settings.compile_seconds)
@@ -111,18 +121,20 @@ class ResumablePass:
         going = self.group_pass
         if going.group.keeps_models and going.group.shard is None:
             keep_models(self._store, going.group, [(state, going.pipeline(state)) for state in going.states])
-        write_records(self._store, going.group, records)
+        file = self._file or RecordFile(self._store)
+        # What a shard has written is needed until all are merged.
+        file.add(going.group, records, self._checkpoints.clear if going.group.shard is None else _leave)
+        if self._file is None:
+            file.write()
         self.close()
         outcomes = {record.id: record.outcome for record in records}
-        if self.group_pass.group.shard is None:  # what a shard has written is needed until all are merged
-            self._checkpoints.clear()
-        return replace(self.report(outcomes=outcomes), stand=self.stand(most=len(records)))
+        return self.report(self.stand(most=len(records)), outcomes=outcomes)
 
-    def report(self, **more: Any) -> TaskReport:
+    def report(self, stand: Stand | None = None, **more: Any) -> TaskReport:
         """Return where the group stands; each note is reported once."""
         going, notes = self.group_pass, tuple(self._checkpoints.notes)
         self._checkpoints.notes.clear()
-        return TaskReport(going.position, going.chunks, self.stand(), notes=notes, **more)
+        return TaskReport(going.position, going.chunks, stand or self.stand(), notes=notes, **more)
 
     def stand(self, most: int = MOST_ERRORS) -> Stand:
         """Return where the runs stand: the errors of a few of them, each time of the next ones."""
@@ -130,7 +142,11 @@ class ResumablePass:
         first = self._told % max(1, len(errors))
         self._told += most
         shown = (errors[first:] + errors[:first])[:most]
-        return Stand(going.rows, going.error(), tuple(shown), resident_bytes(), going.scoring)
+        return Stand(going.rows, going.error(), tuple(shown), recent_resident_bytes(), going.scoring)
+
+
+def _leave() -> None:
+    """Remove nothing."""
 
 
 def dask_worker() -> Any:
