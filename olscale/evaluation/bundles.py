@@ -44,7 +44,7 @@ def cut_bundles(groups: Sequence[RunGroup], seconds: Callable[[RunGroup], float]
             numbered.append(group)
             continue
         if own > room:
-            share = left if parts == 1 else left / (SHARES * parts)
+            share = BUNDLE_SECONDS if parts == 1 else left / (SHARES * parts)
             number, room = number + 1, min(BUNDLE_SECONDS, max(share, LEAST_SECONDS))
         numbered.append(replace(group, bundle=number))
         room, left = room - own, left - own

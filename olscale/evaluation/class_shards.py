@@ -71,7 +71,9 @@ def cut_shards(groups: Sequence[RunGroup], workers: int, asked: int | None = Non
         alone = asked is not None or len(group.runs) == 1
         cut = [run for run in group.runs if len(ranges) > 1 and alone and can_shard(run, classes)]
         yield from (replace(group, runs=(run,), shards=ranges) for run in cut)
-        if whole := tuple(run for run in group.runs if run not in cut):
+        if not cut:
+            yield group
+        elif whole := tuple(run for run in group.runs if run not in cut):
             yield replace(group, runs=whole)
 
 

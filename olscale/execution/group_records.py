@@ -14,8 +14,8 @@ from olscale.evaluation.run_state import RunState
 from olscale.evaluation.stream_transforms import StreamTransforms
 from olscale.evaluation.summed_rows import merge_sums
 from olscale.execution.checkpoints import Checkpoints
-from olscale.execution.record_file import RecordFile, write_record
 from olscale.execution.task_report import TaskReport, answering
+from olscale.results.forget import replace_record
 from olscale.results.kept_models import kept_name
 from olscale.results.record import Record
 from olscale.results.scratch import Scratch
@@ -28,7 +28,7 @@ def write_lost(group: RunGroup, store: str, reason: str) -> list[str]:
     target = open_store(store)
     for run in group.runs:
         none = np.empty(0, dtype=np.int64)
-        write_record(target, group, Record(run.definition(), run.id, "lost", reason, {}, none, none))
+        _write(target, group, Record(run.definition(), run.id, "lost", reason, {}, none, none))
     return [run.id for run in group.runs]
 
 
@@ -43,6 +43,22 @@ def finished_outcomes(groups: Sequence[RunGroup], store: str) -> list[dict[str, 
     table = target.read(["id", "outcome"], "skip", ids=done)
     outcomes = dict(zip(table["id"].to_pylist(), table["outcome"].to_pylist(), strict=True))
     return [{id: outcomes[id] for id in ids} if outcomes.keys() >= set(ids) else {} for ids in asked]
+
+
+def write_records(store: Store, group: RunGroup, records: Sequence[Record]) -> None:
+    """Write the records of runs of `group`, in place of older ones where that is asked for."""
+    if group.together and not group.replaces:
+        store.write_together(records)
+        return
+    for record in records:
+        _write(store, group, record)
+
+
+def _write(store: Store, group: RunGroup, record: Record) -> None:
+    if group.replaces:
+        replace_record(store, record)
+    else:
+        store.write(record)
 
 
 def keep_models(store: Store, group: RunGroup, ends: Sequence[tuple[RunState, Pipeline]]) -> None:
@@ -112,9 +128,7 @@ def merge_group(
                 raise
             records = [target.get(run) for run in runs]
         else:
-            file = RecordFile(target)
-            file.add(group, records)
-            file.write()
+            write_records(target, group, records)
         answer.report = TaskReport(outcomes={record.id: record.outcome for record in records})
     return answer.report
 

@@ -12,32 +12,30 @@ from olscale.compiled.machine_code import heard_when_made, machine_code_seconds
 from olscale.evaluation.bundles import BUNDLE_SECONDS
 from olscale.evaluation.run_group import RunGroup
 from olscale.execution.group_records import merge_group
-from olscale.execution.record_file import RecordFile
 from olscale.execution.resumable_pass import ResumablePass, dask_worker
 from olscale.execution.settings import SETTINGS, ExecutionSettings
+from olscale.execution.task_files import TaskFiles
 from olscale.execution.task_report import Reports, Stand, TaskReport, answering
-from olscale.results.store import Store, open_store
 
 TOPIC = "olscale-progress"
 
 
 def run_as_task(
     group: RunGroup,
-    store: str | Store,
+    store: str | TaskFiles,
     report: Callable[[Stand], None] | None = None,
     stopping: Callable[[], bool] | None = None,
     settings: ExecutionSettings = SETTINGS,
-    file: RecordFile | None = None,
 ) -> TaskReport:
     """Run a whole group, or a class shard of one; `report` hears where it stands every half second.
 
     Called in process with a `report` of the caller's, and as a Dask task with none: reports then go to the topic `TOPIC`.
-    When `stopping` says so, the group is saved and left. Of a group in a bundle the records go to its `file`.
+    When `stopping` says so, the group is saved and left. In a bundle a group shares the files of the task.
     """
     going = None
     try:
         with answering() as answer:
-            going = ResumablePass(group, store, settings, file)
+            going = ResumablePass(group, store, settings)
             tell, stop = (_topic(group), _stopping()) if report is None else (report, stopping or (lambda: False))
             reports = Reports(tell, going.stand, settings.report_seconds)
             going.group_pass.on_scored, going.group_pass.leaving = reports.tell_if_due, stop
@@ -46,10 +44,10 @@ def run_as_task(
                     going.group_pass.advance()
                     going.save_if_due()
                     reports.tell_if_due()
-                    if file is not None:
-                        file.write_if_due()
+                    if isinstance(store, TaskFiles):
+                        store.write_if_due()
                 if going.ended:
-                    if file is None:  # the end of a group in a bundle is told with the others
+                    if not isinstance(store, TaskFiles):  # the end of a group in a bundle is told with the others
                         reports.tell()
                     answer.report = going.finish()
             if not going.ended:
@@ -77,19 +75,18 @@ def run_bundle_as_task(
     start, compiled = monotonic(), machine_code_seconds()
     last = start
     with answering() as answer:
-        opened = open_store(store)
-        file = RecordFile(opened)
+        files = TaskFiles(store)
         stop = _stopping() if report is None else stopping or (lambda: False)
         for group in groups:
             tell = _topic(group) if report is None else partial(report, group.name)
-            reports.append(run_as_task(group, opened, tell, stop, settings, file))
+            reports.append(run_as_task(group, files, tell, stop, settings))
             if monotonic() - last > settings.report_seconds:
                 tell(reports[-1].stand)
                 last = monotonic()
             spent = monotonic() - start - (machine_code_seconds() - compiled)
             if reports[-1].fault or stop() or spent > BUNDLE_SECONDS:
                 break
-        file.write()
+        files.write()
     return [answer.report] if answer.report.fault else reports
 
 

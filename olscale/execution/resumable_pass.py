@@ -16,11 +16,10 @@ from olscale.evaluation.versions import check_learners
 from olscale.execution.alarm import Alarm
 from olscale.execution.checkpoints import Checkpoints
 from olscale.execution.group_records import keep_models
-from olscale.execution.record_file import RecordFile
 from olscale.execution.settings import SETTINGS, ExecutionSettings
+from olscale.execution.task_files import TaskFiles
 from olscale.execution.task_report import Stand, TaskReport
 from olscale.results.scratch import Scratch
-from olscale.results.store import Store, open_store
 from olscale.system.memory import recent_resident_bytes
 
 if TYPE_CHECKING:
@@ -38,11 +37,9 @@ class ResumablePass:
     ----------
     group : RunGroup
         What to run.
-    store : str or Store
-        Where checkpoints and records go.
+    store : str or TaskFiles
+        Where checkpoints and records go. Records of a group that shares the files of a task are for the task to write.
     settings : ExecutionSettings
-    file : RecordFile, optional
-        Gets the records, for whoever has it to write; they are written when the pass ends when left out.
 
     Attributes
     ----------
@@ -53,23 +50,24 @@ class ResumablePass:
     def __init__(
         self,
         group: RunGroup,
-        store: str | Store,
+        store: str | TaskFiles,
         settings: ExecutionSettings = SETTINGS,
-        file: RecordFile | None = None,
     ) -> None:
         check_learners(group.runs)
         if group.memory_limit is None:
             group = replace(group, memory_limit=_share_of_worker())
-        self._store = store if isinstance(store, Store) else open_store(store)
-        self._file = file
-        self._checkpoints = Checkpoints(self._store, group, settings)
+        self._shares = isinstance(store, TaskFiles)
+        self._files = store if isinstance(store, TaskFiles) else TaskFiles(store)
+        self._store = self._files.store
+        begun = not self._shares or self._files.has_begun(group)
+        self._checkpoints = Checkpoints(self._store, group, settings, begun)
         self._watch, self._told = self._watch_of(group, settings), 0
         meter = Meter(group.budget, self._watch, settings.grace_seconds, settings.compile_seconds)
         exceeded = self._checkpoints.exceeded()
 
         def beginning() -> GroupPass:
             if group.shard is None:
-                return GroupPass(group, meter, exceeded)
+                return GroupPass(group, meter, exceeded, self._files.dataset(group.path))
             kind = SumsPass if group.summed else ShardPass
             return kind(group, Scratch(self._store, group.runs[0].id), meter, exceeded)
 
@@ -121,11 +119,11 @@ class ResumablePass:
         going = self.group_pass
         if going.group.keeps_models and going.group.shard is None:
             keep_models(self._store, going.group, [(state, going.pipeline(state)) for state in going.states])
-        file = self._file or RecordFile(self._store)
         # What a shard has written is needed until all are merged.
-        file.add(going.group, records, self._checkpoints.clear if going.group.shard is None else _leave)
-        if self._file is None:
-            file.write()
+        clear = self._checkpoints.clear if going.group.shard is None else _leave
+        self._files.add(going.group, records, clear)
+        if not self._shares:
+            self._files.write()
         self.close()
         outcomes = {record.id: record.outcome for record in records}
         return self.report(self.stand(most=len(records)), outcomes=outcomes)
