@@ -19,8 +19,12 @@ _LARGEST_MMAP_THRESHOLD = 32 << 20
 _KEPT = 512 << 20
 
 
+@cache
 def memory_bytes() -> int:
-    """Return the bytes of memory this process may use at most: the machine's, or its control group's if that is less."""
+    """Return the bytes of memory this process may use at most: the machine's, or its control group's if that is less.
+
+    Every learner that may fill it asks; the answer is that of the first time.
+    """
     sizes = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     for file in _CGROUPS:
         try:

@@ -22,15 +22,19 @@ from hypothesis import strategies as st
 
 from olscale.errors import StoppedError, StoreError
 from olscale.evaluation.bundles import bundles_of
+from olscale.evaluation.cut_groups import cut_groups
+from olscale.evaluation.plan import make_plan
 from olscale.evaluation.run_group import RunGroup
 from olscale.execution import group_calls, on_worker, phases
 from olscale.execution.driver import drive
 from olscale.execution.evaluate import evaluate
+from olscale.execution.group_calls import GroupCalls, bundle_name
 from olscale.execution.on_worker import run_as_task, run_bundle_as_task
 from olscale.execution.progress import Silent, Tally
 from olscale.execution.settings import ExecutionSettings
 from olscale.execution.shutdown import Stop
 from olscale.execution.task_report import Stand, TaskReport
+from olscale.execution.workers import Workers
 from olscale.results import Store, open_store
 from olscale.results.compact import compact
 from tests.cluster import Cluster
@@ -241,9 +245,6 @@ def test_of_a_bundle_that_cannot_be_written_nothing_is_told(shelf: Path, monkeyp
 
 def bundle(shelf: Path, groups: int = 4) -> list[RunGroup]:
     """Return a bundle of groups on a permutation each, of 4 runs."""
-    from olscale.evaluation.cut_groups import cut_groups
-    from olscale.evaluation.plan import make_plan
-
     plan = make_plan(experiment(shelf, groups, 2))
     cut = cut_groups(plan.runs, plan.sources, 1)
     return [replace(group, together=True, bundle=1) for group in cut]
@@ -366,9 +367,6 @@ def test_workers_give_the_same_bytes_in_bundles(
 
 
 def test_stands_of_groups_in_a_bundle_are_those_of_its_worker(shelf: Path) -> None:
-    from olscale.execution.group_calls import GroupCalls, bundle_name
-    from olscale.execution.workers import Workers
-
     groups, tally = bundle(shelf), Tally()
     calls = GroupCalls(None, "store", Workers(None), tally, Stop(), QUICK)
     calls.hear((0.0, {"group": groups[1].name, "stand": tuple(Stand(400, 0.5))}))
