@@ -41,6 +41,7 @@ class Registry(Generic[T]):
 
     def __init__(self, kind: str, ours: Mapping[str, str]) -> None:
         self.kind, self.ours = kind, dict(ours)
+        self._all: list[T] | None = None
 
     @property
     def group(self) -> str:
@@ -94,4 +95,6 @@ class Registry(Generic[T]):
 
     def load_all(self) -> list[T]:
         """Import and return all, in the order of their names here."""
-        return [self.load(name) for name in self]
+        if self._all is None:
+            self._all = [self.load(name) for name in self]
+        return list(self._all)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
+from olscale.bench import group_sizes
 from olscale.bench.base import Figure
 from olscale.bench.store import records, write_loose
 from olscale.bench.workers import running_cluster
@@ -54,6 +55,7 @@ def figures(permutations: int = PERMUTATIONS, loose: int = LOOSE, rounds: int = 
         ratio = statistics.median(a / b for a, b in zip(one, two, strict=True))
         found.append(Figure("one worker that runs already", statistics.median(one), "s"))
         found.append(Figure("two workers", statistics.median(two), "s", ratio, "one", ">= 1.5"))
+        found += group_sizes.figures(here, clusters[2].address, rounds)
         return found + _nothing_to_compute(_experiment(here, max(1, loose // (4 * SETTINGS)), SETTINGS), here / "loose")
 
 

@@ -20,7 +20,8 @@ _OPTIONS = [
         "--workers",
         type=click.IntRange(min=1),
         metavar="N",
-        help="Worker processes of a local cluster (default: cores; none for a plan shorter than their start).",
+        help="Worker processes of a local cluster (default: cores; none for a plan shorter than their start); with "
+        "--scheduler, how many threads to expect of its workers (default: those there are).",
     ),
     click.option("--scheduler", metavar="ADDRESS", help="A running Dask scheduler, e.g. tcp://host:8786."),
     click.option(
@@ -52,15 +53,16 @@ def cluster_options(command: Callable[..., None]) -> Callable[..., None]:
         from olscale.execution.settings import SETTINGS
         from olscale.execution.shutdown import Stop
 
-        if options["workers"] is not None:
+        if options["workers"] is not None and options["scheduler"] is None:
             from olscale.execution.worker_template import begin
 
             begin()  # beside what is to be imported here
         names = ("workers", "scheduler", "tls", "dashboard", "in_process")
         cluster = {name: options.pop(name) for name in names}
         here = cluster["in_process"]
-        if sum([cluster["workers"] is not None, cluster["scheduler"] is not None, here]) > 1:
-            raise click.UsageError("--workers, --scheduler and --in-process exclude each other")
+        given = [option for option in ("workers", "scheduler") if cluster[option] is not None]
+        if here and given:
+            raise click.UsageError(f"--in-process and --{given[0]} exclude each other")
         if cluster["dashboard"] is not None and (here or cluster["scheduler"] is not None):
             raise click.UsageError(
                 "--dashboard is for a local cluster: it cannot be given with --scheduler or --in-process"
@@ -68,10 +70,10 @@ def cluster_options(command: Callable[..., None]) -> Callable[..., None]:
         if cluster["tls"] is not None and here:
             raise click.UsageError("--tls encrypts Dask's connections; there are none with --in-process")
         wait, stop_seconds = options.pop("wait_workers"), options.pop("stop_seconds")
-        given = {} if stop_seconds is None else {"stop_seconds": stop_seconds}
+        seconds = {} if stop_seconds is None else {"stop_seconds": stop_seconds}
         if wait is not None:
-            given |= {"no_worker_seconds": wait, "connect_seconds": max(wait, SETTINGS.connect_seconds)}
-        command(**options, cluster=cluster | {"stop": Stop(stop_at), "settings": replace(SETTINGS, **given)})
+            seconds |= {"no_worker_seconds": wait, "connect_seconds": max(wait, SETTINGS.connect_seconds)}
+        command(**options, cluster=cluster | {"stop": Stop(stop_at), "settings": replace(SETTINGS, **seconds)})
 
     for option in reversed(_OPTIONS):
         called = option(called)

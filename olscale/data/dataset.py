@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -283,9 +283,15 @@ def _nearest(directory: Storage) -> str:
     return ""
 
 
+@lru_cache(maxsize=8)
+def _parsed(content: bytes, dataset: str) -> Manifest:
+    """Parse a manifest once, however many groups of runs open its dataset."""
+    return Manifest.from_json(content, dataset)
+
+
 def _read_manifest(directory: Storage) -> Manifest:
     try:
-        return Manifest.from_json(directory.read(MANIFEST), directory.path)
+        return _parsed(directory.read(MANIFEST), directory.path)
     except (FileNotFoundError, NotADirectoryError):
         pass
     except OSError as error:

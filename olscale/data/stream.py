@@ -156,7 +156,7 @@ class Streams:
 
 
 def open_streams(
-    path: str,
+    path: str | Dataset,
     transforms: Sequence[str] = (),
     shuffle: Shuffle | None = None,
     part: Part | None = None,
@@ -168,8 +168,8 @@ def open_streams(
 
     Parameters
     ----------
-    path : str
-        Dataset.
+    path : str or Dataset
+        Dataset, or one that is open already.
     transforms : sequence of str
         Transforms with their parameters.
     shuffle : Shuffle, optional
@@ -199,7 +199,8 @@ def open_streams(
     >>> streams.train.rows, streams.train.columns, streams.test.rows
     (800, 3, 200)
     """
-    dataset = open_dataset(path)
+    dataset = path if isinstance(path, Dataset) else open_dataset(path)
+    path = dataset.path
     pipeline = _fitted(path, dataset.fingerprint, tuple(transforms), part, projection, limit, delay_column)
     if part is None:
         order = None if shuffle is None else shuffle.order(dataset.rows("train"))

@@ -5,8 +5,8 @@ A budget is no part of a run's definition: results that are ``ok`` do not depend
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
 from math import inf
@@ -109,12 +109,24 @@ class Watch(Protocol):
         """Stop watching: the call has returned."""
 
 
-@dataclass(frozen=True, slots=True)
 class _Call:
-    runs: Sequence[Metered]
-    started: float
-    resident: int
-    counts: bool
+    """A call into the learner of runs, which share what it takes evenly: measured within a block.
+
+    It is a class, and not a generator, because there are twenty of them in the smallest run.
+    """
+
+    __slots__ = ("counts", "meter", "resident", "runs", "started")
+
+    def __init__(self, meter: Meter, runs: Sequence[Metered], counts: bool) -> None:
+        self.meter, self.runs, self.counts = meter, runs, counts
+        self.resident = resident_bytes() if meter.budget.max_memory else 0
+        self.started = perf_counter()
+
+    def __enter__(self) -> None:
+        self.meter.begin(self)
+
+    def __exit__(self, *error: object) -> None:
+        self.meter.end(self)
 
 
 class Meter:
@@ -139,23 +151,26 @@ class Meter:
         self.budget, self.watch = budget, watch
         self._grace_seconds, self._compile_seconds = grace_seconds, compile_seconds
 
-    @contextmanager
-    def calling(self, runs: Sequence[Metered], counts: bool = True) -> Iterator[None]:
-        """Measure a call into the learner of `runs`, which share what it takes evenly; fail those that are over.
+    def calling(self, runs: Sequence[Metered], counts: bool = True) -> AbstractContextManager[None]:
+        """Return what measures a call into the learner of `runs`, made within its block; runs that are over fail.
 
         One that does not count is watched only.
         """
-        call = _Call(runs, perf_counter(), resident_bytes() if self.budget.max_memory else 0, counts)
+        return _Call(self, runs, counts)
+
+    def begin(self, call: _Call) -> None:
+        """Have the watch look at a call that is about to be made."""
         if self.watch is not None:
-            self.watch.enter(runs, *self._left(call))
-        try:
-            yield
-        finally:
-            if self.watch is not None:
-                self.watch.leave()
-            for run in runs if counts else ():
+            self.watch.enter(call.runs, *self._left(call))
+
+    def end(self, call: _Call) -> None:
+        """Note what a call has taken that has returned."""
+        if self.watch is not None:
+            self.watch.leave()
+        if call.counts:
+            for run in call.runs:
                 run.spent = self._with(run.spent, call)
-            for run in runs if counts else ():
+            for run in call.runs:
                 if over := self._over(run.spent):
                     run.fail(over.outcome, over.reason)
 

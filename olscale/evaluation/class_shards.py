@@ -7,6 +7,7 @@ its own, and whether the row changed it: the best of the shards' best is the bes
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -63,14 +64,17 @@ def cut_shards(groups: Sequence[RunGroup], workers: int, asked: int | None = Non
         How many shards to cut every run into that can be cut. Left out, only groups of one run are cut, into as many as
         there are workers for each group, and `FEWEST_CLASSES` a shard at least.
     """
+    classes_of = cache(lambda path: len(open_dataset(path).classes or ()))
     for group in groups:
-        classes = len(open_dataset(group.path).classes or ())
+        classes = classes_of(group.path)
         shards = asked if asked is not None else min(workers // len(groups), classes // FEWEST_CLASSES)
         ranges = tuple(cut_ranges(classes, shards)) if shards > 1 else ()
         alone = asked is not None or len(group.runs) == 1
         cut = [run for run in group.runs if len(ranges) > 1 and alone and can_shard(run, classes)]
         yield from (replace(group, runs=(run,), shards=ranges) for run in cut)
-        if whole := tuple(run for run in group.runs if run not in cut):
+        if not cut:
+            yield group
+        elif whole := tuple(run for run in group.runs if run not in cut):
             yield replace(group, runs=whole)
 
 

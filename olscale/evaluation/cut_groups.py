@@ -21,6 +21,10 @@ READING = 600
 LEAST_COST = 1e9
 """Numbers that a group should go through, a quarter of a second's: with fewer it would be little but messages."""
 
+GROUPS_A_THREAD = 3
+"""Groups for each thread of a cluster, at least, where there are runs enough: workers that join take a share, and the last
+group is short."""
+
 PROJECTED_RUNS = 8
 """Runs of a group that share a projection all the same: to project a row costs more than most learners take for it."""
 
@@ -31,6 +35,7 @@ def cut_groups(
     parts: int,
     memory_limit: int | None = None,
     costs: Mapping[str, float] = MappingProxyType({}),
+    groups_a_part: int = 1,
 ) -> list[RunGroup]:
     """Return groups, those that take longest first; where there are fewer streams than `parts`, several of each.
 
@@ -51,6 +56,9 @@ def cut_groups(
         That of the groups.
     costs : mapping of str to float
         How many numbers each run goes through, by its id; the values of its rows where it is left out.
+    groups_a_part : int
+        How many groups to make for each of the `parts`, at least, where there are runs enough. Of a stream that is read
+        from disk only as many as spend a twentieth of their time on that, or less, beyond one for each part.
     """
     held = default_limit() // parts if memory_limit is None else memory_limit
     streams: dict[tuple[StreamKey, bool], list[Run]] = defaultdict(list)
@@ -59,6 +67,8 @@ def cut_groups(
         streams[run.stream, is_restorable(run.learner)].append(run)
     # Fewer streams than workers: cut each into slices of its learners, at the price of reading the stream once a slice.
     slices = max(1, -(-parts // max(1, len(streams))))
+    pieces = parts * groups_a_part
+    finer_slices = max(1, -(-pieces // max(1, len(streams))))
 
     def length(key: StreamKey) -> int:
         return sources[key.fingerprint].length(key)
@@ -71,18 +81,21 @@ def cut_groups(
         return costs.get(run.id, values(run.stream))
 
     left = sum(map(cost, runs))
+    # On a cluster each worker is to have something, however little there is.
+    fair = inf if groups_a_part == 1 else left / (2 * pieces)
     cut: list[tuple[float, RunGroup]] = []
     for (key, _), mine in sorted(streams.items(), key=lambda each: max(map(cost, each[1])), reverse=True):
-        source, count = sources[key.fingerprint], min(slices, len(mine))
+        source = sources[key.fingerprint]
         if (key.shuffle is not None or key.part is not None) and source.bytes <= held:
             # Held in memory, so reading it again costs little, and a group that is stopped is lost as a whole.
             most = int(GROUP_NUMBERS / max(1.0, values(key)))
-            size = min(-(-len(mine) // count), max(most, 1 if key.projection is None else PROJECTED_RUNS))
+            size = min(-(-len(mine) // min(finer_slices, len(mine))), max(most, 1 if key.projection is None else PROJECTED_RUNS))
             least = max(READING * values(key), LEAST_COST) if key.projection is None else inf
-            shares = _guided(mine, cost, size, left, parts, least)
+            shares = _guided(mine, cost, size, left, pieces, min(least, fair))
         else:
             # Read from disk anew by each group.
-            shares = _dealt(mine, cost, count)
+            cheap = int(sum(map(cost, mine)) / (READING * max(1.0, values(key))))
+            shares = _dealt(mine, cost, min(len(mine), finer_slices, max(slices, cheap)))
         for share in shares:
             group = RunGroup(source.path, length(key), share, memory_limit=memory_limit, chunk_rows=source.chunk_rows)
             cut.append((sum(map(cost, share)), group))

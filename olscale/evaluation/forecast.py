@@ -6,6 +6,7 @@ from math import inf
 
 from olscale.errors import ParameterError
 from olscale.evaluation.run import Run
+from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_plan import RunPlan
 from olscale.learners.contract.cost import cost_of
 from olscale.learners.registry import ask, is_ours, make_learner
@@ -21,6 +22,10 @@ RUN_SECONDS = 0.01
 """A run takes so much beside its learning: rows are read, a record is written."""
 
 
+BUNDLED_SECONDS = 0.0005
+"""A run takes so much beside its learning in a bundle, and so does its group."""
+
+
 def short_seconds(plan: RunPlan, missing: Sequence[Run]) -> float:
     """Return about how long the runs take one after another; without end where a learner's author is not known.
 
@@ -34,6 +39,12 @@ def short_seconds(plan: RunPlan, missing: Sequence[Run]) -> float:
 def seconds_of(plan: RunPlan, runs: Iterable[Run]) -> float:
     """Return about how long the runs take one after another."""
     return sum(plan.costs.get(run.id, inf) / NUMBERS_A_SECOND + RUN_SECONDS for run in runs)
+
+
+def bundled_seconds(plan: RunPlan, group: RunGroup) -> float:
+    """Return about how long a group takes in a bundle, whose groups share what a file of records and a task take."""
+    learning = sum(plan.costs.get(run.id, inf) for run in group.runs) / NUMBERS_A_SECOND
+    return learning + BUNDLED_SECONDS * (1 + len(group.runs))
 
 
 def long_runs(plan: RunPlan, missing: Sequence[Run]) -> Iterator[str]:

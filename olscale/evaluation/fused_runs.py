@@ -64,6 +64,8 @@ class FusedRuns:
 def fuse_runs(runs: Sequence[RunState]) -> list[RunState | FusedRuns]:
     """Return what `runs` go through a stream as: fused where they can be, or alone."""
     able = [run for run in runs if run.outcome == "ok"]
+    if len(able) == 1:
+        return list(able)
     if any(run.run.stream.scoring.interrupts or run.watch for run in able):
         return list(able)
     able = [run for run in able if run.shares_passes]

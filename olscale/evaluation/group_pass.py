@@ -47,6 +47,8 @@ class GroupPass:
         Measures the runs; one for the group's budget when left out.
     exceeded : dict of str to BudgetExceeded, optional
         How runs have ended in earlier attempts at the group, by run id.
+    dataset : Dataset, optional
+        That of the group, where it is open already.
 
     Attributes
     ----------
@@ -74,7 +76,11 @@ class GroupPass:
     """
 
     def __init__(
-        self, group: RunGroup, meter: Meter | None = None, exceeded: Mapping[str, BudgetExceeded] = MappingProxyType({})
+        self,
+        group: RunGroup,
+        meter: Meter | None = None,
+        exceeded: Mapping[str, BudgetExceeded] = MappingProxyType({}),
+        dataset: Dataset | None = None,
     ) -> None:
         key = group.runs[0].stream
         self.group = group
@@ -82,7 +88,7 @@ class GroupPass:
         self._read_seconds, self._machine_code_before = 0.0, machine_code_seconds()
         options = (key.projection or 0, group.memory_limit, key.scoring.delay_position)
         with self._reading():
-            streams = open_streams(group.path, key.transforms, key.shuffle, key.part, *options)
+            streams = open_streams(dataset or group.path, key.transforms, key.shuffle, key.part, *options)
         self._stream, self._test = streams.train, streams.test
         self._transforms = StreamTransforms(self._stream.pipeline, group.runs)
         shape = stream_shape(self._stream.dataset, key, self._stream.rows * key.passes)
@@ -276,6 +282,8 @@ class GroupPass:
         ways = [] if self._test is None else [(self._test, RunState.test)]
         if self.group.runs[0].stream.scoring.predicts_again:
             ways.append((self._stream, RunState.predict_again))
+        if not ways:
+            return
         self.scoring = 0, sum(stream.rows for stream, _ in ways) * len(self.states)
         before = [state.counted() for state in self.states]
         try:

@@ -81,6 +81,8 @@ class RunGroup:
         Whether the store gets their final models.
     summed : bool
         Whether its `shards` are blocks of rows, whose sums make the final model.
+    bundle : int, optional
+        Number of the bundle (`olscale.evaluation.bundles`) it is in; it is a task of its own when left out.
     """
 
     path: str
@@ -96,6 +98,7 @@ class RunGroup:
     together: bool = False
     keeps_models: bool = False
     summed: bool = False
+    bundle: int | None = None
 
     @property
     def key(self) -> str:

@@ -63,7 +63,7 @@ def cut_sums(groups: Sequence[RunGroup], workers: int) -> Iterator[RunGroup]:
             if key is not None:
                 summed.setdefault(key, (group, []))[1].append(run)
         if rest := tuple(run for run, key in keys.items() if key is None):
-            others.append(replace(group, runs=rest))
+            others.append(group if rest == group.runs else replace(group, runs=rest))
     yield from others
     for group, runs in summed.values():
         blocks = min(MOST_BLOCKS, max(1, group.rows // LEAST_ROWS))

@@ -13,6 +13,7 @@ its definition, so any process that gets the group - another worker, another dri
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from time import monotonic
 from typing import Any
 
@@ -44,23 +45,34 @@ class Checkpoints:
     group : RunGroup
     settings : ExecutionSettings
         When a checkpoint is due.
+    begun : bool
+        Whether there may be some already.
 
     Attributes
     ----------
-    folder : str
-        Where they are, below the store.
     notes : list of str
         What the user should know of checkpoints that could not be used.
     """
 
-    def __init__(self, store: Store, group: RunGroup, settings: ExecutionSettings = SETTINGS) -> None:
+    def __init__(
+        self, store: Store, group: RunGroup, settings: ExecutionSettings = SETTINGS, begun: bool = True
+    ) -> None:
         self._store, self._group, self._settings = store, group, settings
-        self.folder = f"{FOLDER}/{group.key}"
-        self._saves = all(is_restorable(run.learner) for run in group.runs)
+        self._begun = begun
         self._costs: list[float] = []
         self._expected = 0.0  # seconds that the first save takes at least
         self._last, self._saved = monotonic(), (0, 0)
         self.notes: list[str] = []
+
+    @cached_property
+    def folder(self) -> str:
+        """Where they are, below the store."""
+        return f"{FOLDER}/{self._group.key}"
+
+    @cached_property
+    def _saves(self) -> bool:
+        """Whether its learners can be saved, as far as is known."""
+        return all(is_restorable(run.learner) for run in self._group.runs)
 
     def place(self) -> tuple[str, ...]:
         """Return how far the group has come: its newest checkpoint, and the runs that exceeded their budgets."""
@@ -68,6 +80,8 @@ class Checkpoints:
 
     def exceeded(self) -> dict[str, BudgetExceeded]:
         """Return how runs have ended in earlier attempts, by run id; those under another budget do not count."""
+        if not self._begun:
+            return {}
         folders = [self.folder, *([f"{FOLDER}/{self._group.origin}"] if self._group.origin else [])]
         names = [f"{folder}/{run.id}.json" for folder in folders for run in self._group.runs]
         there = {name for folder in folders for name in _names(self._store, folder)}
@@ -125,6 +139,7 @@ class Checkpoints:
             return False
         start = None
         try:
+            self._begun = True
             if not self._store.files.is_file(f"{self.folder}/pack.json"):
                 self._store.files.put(f"{self.folder}/pack.json", _about(self._group))
             start = monotonic()
@@ -150,11 +165,14 @@ class Checkpoints:
 
     def clear(self) -> None:
         """Remove the checkpoints; what cannot be removed is left."""
-        with suppress(OSError):
-            self._store.files.remove(self.folder)
+        if self._begun:
+            with suppress(OSError):
+                self._store.files.remove(self.folder)
 
     def _states(self) -> list[str]:
         """Return checkpoints to continue from, the best first: the group's own before those of its origin."""
+        if not self._begun:
+            return []
         origin = f"{FOLDER}/{self._group.origin}"
         return self._own_states() + (_states(self._store, origin) if self._group.origin else [])
 
@@ -215,6 +233,11 @@ def _content(store: Store, data: bytes | Exception) -> dict[str, Any]:
 def _short(fault: Exception) -> str:
     text = " ".join(str(fault).split()) or type(fault).__name__
     return text if len(text) <= 200 else f"{text[:200]}..."
+
+
+def begun_keys(store: Store) -> frozenset[str]:
+    """Return the keys of the groups of which there is something, a checkpoint or how a run has ended."""
+    return frozenset(name.split("/")[1] for name in _names(store, FOLDER))
 
 
 def resumable_groups(store: Store, runs: Sequence[Run], sources: Mapping[str, StreamSource]) -> list[RunGroup]:

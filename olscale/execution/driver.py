@@ -13,18 +13,20 @@ far the rest has come: a driver that dies is simply started again.
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from enum import Enum
 from math import nan
 from time import monotonic
 from typing import Any
 
 from olscale.errors import ExecutionError
+from olscale.evaluation.bundles import bundles_of, halves_of
 from olscale.evaluation.run_group import RunGroup
 from olscale.execution.checkpoints import Checkpoints
 from olscale.execution.compatibility import misfit, modules_of
 from olscale.execution.demand import ask_for_workers
-from olscale.execution.group_calls import GroupCalls
+from olscale.execution.group_calls import GroupCalls, bundle_name
 from olscale.execution.group_records import clear_scratch, finished_outcomes, write_lost
 from olscale.execution.on_worker import TOPIC, stop_tasks
 from olscale.execution.progress import Progress
@@ -91,8 +93,8 @@ class _Drive:
 
     async def _run_all(self, groups: Sequence[RunGroup]) -> None:
         async with asyncio.TaskGroup() as tasks:
-            for group in groups:
-                tasks.create_task(self._run(group))
+            for bundle in bundles_of(groups):
+                tasks.create_task(self._run_bundle(bundle))
         if self._left:
             raise self._stop.error("what was going on is saved")
 
@@ -144,6 +146,71 @@ class _Drive:
 
     # Run groups.
 
+    async def _run_bundle(self, bundle: Sequence[RunGroup]) -> None:
+        """Run groups as one task; those that it leaves as two, those that it takes along when it dies apart."""
+        if len(bundle) == 1:
+            await self._run(bundle[0])
+            return
+        async with self._in_turn():
+            pass
+        try:
+            reports = await self._calls.run_bundle(bundle)
+        except ClosedError:
+            self._left += 1
+            return
+        except WorkerLostError as lost:
+            await self._run_apart(bundle, lost.worker)
+            return
+        for report in reports:
+            self._note(report)
+        left = bundle[sum(not report.stopped for report in reports) :]
+        if left and self._stop.asked:
+            self._left += 1
+            return
+        async with asyncio.TaskGroup() as tasks:
+            for half in halves_of(left):
+                tasks.create_task(self._run_bundle(half))
+
+    async def _run_apart(self, bundle: Sequence[RunGroup], worker: str) -> None:
+        """Run the groups of a bundle whose worker has died, each by itself: only what takes workers along is to end."""
+        for group in bundle:
+            self._calls.tell(group.name, Stand())
+        await asyncio.sleep(self._settings.watch_seconds)
+        await self._workers.look()  # it may be the scheduler that is gone
+        left = []
+        ends = await asyncio.to_thread(finished_outcomes, bundle, self._store)
+        for group, outcomes in zip(bundle, ends, strict=True):
+            if outcomes:
+                self._note(TaskReport(outcomes=outcomes))
+                self._calls.tell(group.name, Stand(group.rows * len(group.runs), nan, scoring=(1, 1)))
+            else:
+                left.append(group)
+        self._progress.note(
+            f"worker {worker} was lost while it had {bundle_name(bundle)}, of which {len(left)} are run apart"
+        )
+        async with asyncio.TaskGroup() as tasks:
+            for group in left:
+                tasks.create_task(self._run(group))
+
+    def _note(self, report: TaskReport) -> None:
+        """Pass on what a report tells of."""
+        for note in report.notes:
+            self._progress.note(note)
+        if report.fault:
+            raise ExecutionError(report.fault)
+        for run, outcome in report.outcomes.items():
+            self._progress.finish(run, outcome)
+
+    @asynccontextmanager
+    async def _in_turn(self) -> AsyncIterator[None]:
+        """Leave the block in the order in which it was entered: groups line up for workers so, the longest first."""
+        turn, self._turn = self._turn, (next_turn := asyncio.Event())
+        try:
+            yield
+            await turn.wait()
+        finally:  # nobody waits for a group whose files could not be looked at
+            next_turn.set()
+
     async def _run(self, group: RunGroup, suspect: bool = False) -> None:
         """Run a group to its records, whatever happens to its workers."""
         try:
@@ -182,14 +249,9 @@ class _Drive:
         Half of a group that did is run alone at once, and one more death is enough to look into its own halves.
         """
         last = 1 if suspect and len(group.runs) > 1 else self._settings.attempts
-        # However long their files take to look at, groups line up for workers in their order: the longest come first.
-        turn, self._turn = self._turn, (next_turn := asyncio.Event())
-        try:
+        async with self._in_turn():  # however long their files take to look at
             checkpoints = Checkpoints(await asyncio.to_thread(open_store, self._store), group)
             deaths, place = 0, await asyncio.to_thread(checkpoints.place)
-            await turn.wait()
-        finally:  # nobody waits for a group whose files could not be looked at
-            next_turn.set()
         while deaths < last:
             try:
                 report = await self._calls.run(group, alone=deaths == last - 1 and (suspect or deaths > 0))
@@ -205,24 +267,17 @@ class _Drive:
                 await self._workers.look()  # it may be the scheduler that is gone
                 exceeded = await asyncio.to_thread(checkpoints.exceeded)
                 ended = [end.reason for run, end in exceeded.items() if run in place and run not in before]
-                outcomes = (
-                    {} if group.shard is not None else await asyncio.to_thread(finished_outcomes, group, self._store)
-                )
+                outcomes: dict[str, str] = {}
+                if group.shard is None:
+                    [outcomes] = await asyncio.to_thread(finished_outcomes, [group], self._store)
                 if not outcomes:
                     self._progress.note(_loss(group, lost.worker, ended, place, deaths == last))
                     continue
                 report = TaskReport(outcomes=outcomes)
                 if not group.shards:
                     self._calls.tell(group.name, Stand(group.rows * len(group.runs), nan, scoring=(1, 1)))
-            for note in report.notes:
-                self._progress.note(note)
-            if report.fault:
-                raise ExecutionError(report.fault)
-            if report.stopped:
-                return _End.STOPPED
-            for run, outcome in report.outcomes.items():
-                self._progress.finish(run, outcome)
-            return _End.OK
+            self._note(report)
+            return _End.STOPPED if report.stopped else _End.OK
         return _End.DIED
 
 

@@ -3,16 +3,17 @@
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from itertools import chain
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from olscale.errors import ExecutionError, StoppedError, UnknownNameError
 from olscale.evaluation.budget import NO_BUDGET, Budget
+from olscale.evaluation.bundles import bundles_of
 from olscale.evaluation.coarse_scores import coarse_score_notes
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.plan import PlannedExperiment
@@ -27,7 +28,7 @@ from olscale.execution.cluster_options import WORKER_SHARE, ClusterOptions
 from olscale.execution.evaluation import Evaluation
 from olscale.execution.group_records import clear_scratch
 from olscale.execution.journal import LiveJournal
-from olscale.execution.on_worker import merge_as_task, run_as_task
+from olscale.execution.on_worker import merge_as_task, run_as_task, run_bundle_as_task
 from olscale.execution.phases import RETRIES, Job
 from olscale.execution.progress import Progress, Silent, tell
 from olscale.execution.settings import SETTINGS, ExecutionSettings
@@ -40,6 +41,8 @@ from olscale.results.unmake import is_vacant, unmake
 from olscale.storage.open import absolute_path
 from olscale.system.memory import memory_bytes, parse_limit
 from olscale.system.paths import path_text
+
+T = TypeVar("T")
 
 
 def evaluate(
@@ -73,7 +76,8 @@ def evaluate(
         Metrics store, made if it is missing.
     workers : int, optional
         Processes of a local Dask cluster; as many as there are cores when left out, and none for a plan of olscale's own
-        learners that is shorter than the start of a cluster: it runs here.
+        learners that is shorter than the start of a cluster: it runs here. With a `scheduler`, how many threads its workers
+        will have: the plan is cut for no fewer.
     scheduler : str, optional
         Address of a running Dask scheduler, in place of a local cluster.
     tls : path, optional
@@ -146,13 +150,14 @@ def evaluate(
     for line in (*coarse_score_notes(found), *unweighted_notes(found)):
         progress.note(line)
     where = ClusterOptions(workers, scheduler, None if tls is None else path_text(tls, "tls"), dashboard)
+    threads = 0
     if scheduler is not None and not in_process:
-        _run_loop(_reach(where, progress, planned.learners, settings))
+        threads = _run_loop(_reach(where, progress, planned.learners, settings))
     new = is_vacant(store)
     if mend_version(store):
         progress.note(f"set aside damaged file store.json of {store}; it is written anew")
     target = open_store(store, create=True, writes=False)
-    parts = 1 if in_process else workers or os.cpu_count() or 1
+    parts = 1 if in_process else max(threads, workers or 0) or os.cpu_count() or 1
     limits = experiment.budget.model_copy(update=budget.model_dump(exclude_none=True) if budget else {})
     # What the workers of a cluster that runs already have is theirs to say.
     worker_bytes = None if in_process or scheduler is not None else WORKER_SHARE * memory_bytes() / parts
@@ -200,7 +205,11 @@ def _shown(store: Store, journal: LiveJournal) -> Iterator[None]:
 
 
 def _run_here(groups: list[RunGroup], store: str, progress: Progress, stop: Stop, settings: ExecutionSettings) -> None:
-    for group in groups:
+    for bundle in bundles_of(groups):
+        if len(bundle) > 1:
+            _run_bundle_here(bundle, store, progress, stop, settings)
+            continue
+        [group] = bundle
         try:
             for part in group.parts():
                 hear = partial(tell, progress, part.name)
@@ -222,6 +231,22 @@ def _run_here(groups: list[RunGroup], store: str, progress: Progress, stop: Stop
             clear_scratch(group, store)
             raise
         clear_scratch(group, store)
+
+
+def _run_bundle_here(
+    bundle: Sequence[RunGroup], store: str, progress: Progress, stop: Stop, settings: ExecutionSettings
+) -> None:
+    hear = partial(tell, progress)
+    while bundle:
+        reports = run_bundle_as_task(bundle, store, hear, lambda: stop.asked, settings)
+        for group, done in zip(bundle, reports, strict=False):  # those that were begun
+            _note(done, progress)
+            hear(group.name, done.stand)
+            if done.stopped:
+                raise stop.error(f"{group.name} was saved at chunk {done.position} of {done.chunks}")
+        bundle = bundle[len(reports) :]
+        if bundle and stop.asked:
+            raise stop.error(f"{bundle[0].name} was not begun")
 
 
 def _note(done: TaskReport, progress: Progress) -> None:
@@ -275,17 +300,18 @@ def _run_on_dask(
 
 async def _reach(
     where: ClusterOptions, progress: Progress, learners: Iterable[str], settings: ExecutionSettings
-) -> None:
-    """See that the scheduler answers and the cluster fits, before a store is made for results that may never come."""
+) -> int:
+    """Return how many threads the workers of a cluster have; see that it fits before a store is made for its results."""
     from olscale.execution.cluster import connect
     from olscale.execution.compatibility import agree, modules_of
 
     async with connect(where, settings) as client:
         for line in await agree(client, modules_of(learners)):
             progress.note(line)
+        return sum((await client.scheduler.ncores()).values())
 
 
-def _run_loop(job: Coroutine[Any, Any, None]) -> None:
+def _run_loop(job: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end, also from inside a notebook, whose own loop is busy with the calling cell."""
     import asyncio
     from concurrent.futures import ThreadPoolExecutor
@@ -293,19 +319,18 @@ def _run_loop(job: Coroutine[Any, Any, None]) -> None:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        asyncio.run(job)
-        return
+        return asyncio.run(job)
     interrupt: list[Callable[[], object]] = []
 
-    async def main() -> None:
+    async def main() -> T:
         task, loop = asyncio.ensure_future(job), asyncio.get_running_loop()
         interrupt.append(lambda: loop.call_soon_threadsafe(task.cancel))
-        await task
+        return await task
 
     with ThreadPoolExecutor(1, thread_name_prefix="olscale-driver") as thread:
         finished = thread.submit(asyncio.run, main())
         try:
-            finished.result()
+            return finished.result()
         except KeyboardInterrupt:  # of the notebook's kernel, which only this thread hears of
             for stop in interrupt:
                 stop()

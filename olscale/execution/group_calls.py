@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from math import ceil
@@ -13,7 +13,7 @@ from typing import Any
 from uuid import uuid4
 
 from olscale.evaluation.run_group import RunGroup
-from olscale.execution.on_worker import StreamActor, merge_as_task, run_as_task
+from olscale.execution.on_worker import StreamActor, merge_as_task, run_as_task, run_bundle_as_task
 from olscale.execution.progress import Progress, tell
 from olscale.execution.settings import SETTINGS, ExecutionSettings
 from olscale.execution.shutdown import Stop
@@ -29,7 +29,7 @@ class GroupCalls:
     name : str
         What the keys of its tasks have, and no other driver's.
     last_words : dict of str to (str, float)
-        Worker of each group that is going on, and when it last reported.
+        Worker of each group or bundle that is going on, and when it last reported.
     """
 
     def __init__(
@@ -45,6 +45,7 @@ class GroupCalls:
         self._stop, self._settings = stop, settings
         self.name = uuid4().hex[:12]
         self.last_words: dict[str, tuple[str, float]] = {}
+        self._bundles: dict[str, str] = {}  # names of those that groups are in
         self._groups: Counter[bool] = Counter()  # actors and tasks that are at work or wait for room
 
     def demand(self) -> tuple[int, set[str]]:
@@ -55,14 +56,16 @@ class GroupCalls:
     def hear(self, event: Any) -> None:
         """Pass on what a task reports of its progress."""
         _, message = event
-        if message["group"] in self.last_words:  # and not that of another driver on this cluster
-            self.tell(message["group"], Stand(*message["stand"]))
+        group = message["group"]
+        if self._bundles.get(group, group) in self.last_words:  # and not that of another driver on this cluster
+            self.tell(group, Stand(*message["stand"]))
 
     def tell(self, group: str, stand: Stand) -> None:
         """Say where a group stands."""
-        worker, _ = self.last_words.get(group, ("", 0.0))
+        call = self._bundles.get(group, group)
+        worker, _ = self.last_words.get(call, ("", 0.0))
         if worker:
-            self.last_words[group] = worker, monotonic()
+            self.last_words[call] = worker, monotonic()
         tell(self._progress, group, stand, worker)
 
     async def run(self, group: RunGroup, alone: bool) -> TaskReport:
@@ -79,30 +82,64 @@ class GroupCalls:
             return await self._as_task(group, merge_as_task, alone)
         if not (group.shuffled or group.shards):
             return await self._as_actor(group, alone)
-        settings = replace(self._settings, report_seconds=self._workers.report_seconds)
-        job = run_as_task if settings == SETTINGS else partial(run_as_task, settings=settings)
-        report = await self._as_task(group, job, alone)
+        report = await self._as_task(group, self._with_settings(run_as_task), alone)
         self.tell(group.name, report.stand)
         return report
+
+    async def run_bundle(self, bundle: Sequence[RunGroup]) -> list[TaskReport]:
+        """Run groups on a worker, one after another; return the reports of those that were begun.
+
+        Raises
+        ------
+        WorkerLostError
+            If the worker dies; what it has written of the groups is in the store.
+        ClosedError
+            If no worker takes anything more.
+        """
+        name = bundle_name(bundle)
+        self._bundles |= {group.name: name for group in bundle}
+        try:
+            async with self._placed(name, actor=False, alone=False) as worker:
+                reports: list[TaskReport] = await self._answer(
+                    name, self._with_settings(run_bundle_as_task), bundle, self._key(bundle[0]), worker
+                )
+                if reports[-1].stopped and not self._stop.asked:
+                    self._workers.forget(worker)  # it is leaving
+                for group, report in zip(bundle, reports, strict=False):
+                    self.tell(group.name, report.stand)
+                return reports
+        finally:
+            for group in bundle:
+                self._bundles.pop(group.name, None)
+
+    def _with_settings(self, job: Callable[..., Any]) -> Callable[..., Any]:
+        """Return `job` with the settings that hold on this cluster."""
+        settings = replace(self._settings, report_seconds=self._workers.report_seconds)
+        return job if settings == SETTINGS else partial(job, settings=settings)
 
     def _key(self, group: RunGroup) -> str:
         return f"{key_prefix(group)}-{self.name}-{uuid4().hex}"
 
     async def _as_task(self, group: RunGroup, job: Callable[[RunGroup, str], TaskReport], alone: bool) -> TaskReport:
-        async with self._placed(group, actor=False, alone=alone) as worker:
-            future = self._client.submit(job, group, self._store, key=self._key(group), workers=[worker], pure=False)
-            try:
-                report: TaskReport = await self._workers.answer(group.name, future, worker)
-                if report.stopped and not self._stop.asked:
-                    raise WorkerLostError  # it is leaving and has saved the group
-                return report
-            except WorkerLostError:
-                self._workers.forget(worker)  # the watch brings it back if it lives
-                await self._cancel(future)
-                raise
+        async with self._placed(group.name, actor=False, alone=alone) as worker:
+            report: TaskReport = await self._answer(group.name, job, group, self._key(group), worker)
+            if report.stopped and not self._stop.asked:
+                self._workers.forget(worker)
+                raise WorkerLostError  # it is leaving and has saved the group
+            return report
+
+    async def _answer(self, name: str, job: Callable[..., Any], work: Any, key: str, worker: str) -> Any:
+        """Return what a task on a worker answers."""
+        future = self._client.submit(job, work, self._store, key=key, workers=[worker], pure=False)
+        try:
+            return await self._workers.answer(name, future, worker)
+        except WorkerLostError:
+            self._workers.forget(worker)  # the watch brings it back if it lives
+            await self._cancel(future)
+            raise
 
     async def _as_actor(self, group: RunGroup, alone: bool) -> TaskReport:
-        async with self._placed(group, actor=True, alone=alone) as worker:
+        async with self._placed(group.name, actor=True, alone=alone) as worker:
             options = {"key": self._key(group), "actor": True, "workers": [worker], "pure": False}
             submitted = self._client.submit(StreamActor, group, self._store, self._settings, **options)
             try:
@@ -142,19 +179,19 @@ class GroupCalls:
         return finished
 
     @contextlib.asynccontextmanager
-    async def _placed(self, group: RunGroup, actor: bool, alone: bool) -> AsyncIterator[str]:
-        """Yield a worker that has room for the group, and listen for it from then on."""
+    async def _placed(self, name: str, actor: bool, alone: bool) -> AsyncIterator[str]:
+        """Yield a worker that has room for the group or bundle `name`, and listen for it from then on."""
         self._groups[actor] += 1
         try:
             async with self._workers.place(actor, alone) as worker:
-                self.last_words[group.name] = worker, monotonic()
+                self.last_words[name] = worker, monotonic()
                 try:
                     yield worker
                 except WorkerLostError as lost:
                     lost.worker = worker
                     raise
                 finally:
-                    self.last_words.pop(group.name, None)
+                    self.last_words.pop(name, None)
         finally:
             self._groups[actor] -= 1
 
@@ -162,6 +199,11 @@ class GroupCalls:
         with contextlib.suppress(Exception):
             async with asyncio.timeout(self._settings.answer_seconds):
                 await self._client.cancel([future], force=True)
+
+
+def bundle_name(bundle: Sequence[RunGroup]) -> str:
+    """Return what messages call a bundle."""
+    return f"{bundle[0].name} and {len(bundle) - 1} other short groups"
 
 
 def key_prefix(group: RunGroup) -> str:

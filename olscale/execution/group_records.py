@@ -32,15 +32,17 @@ def write_lost(group: RunGroup, store: str, reason: str) -> list[str]:
     return [run.id for run in group.runs]
 
 
-def finished_outcomes(group: RunGroup, store: str) -> dict[str, str]:
-    """Return the outcomes of the runs of `group` if the store has them all: a worker may die between that and its answer.
+def finished_outcomes(groups: Sequence[RunGroup], store: str) -> list[dict[str, str]]:
+    """Return the outcomes of the runs of each group that the store has all of: a worker may die before it tells of them.
 
-    Where results are replaced nobody can tell those from before, so that there are none.
+    There are none of other groups, nor where results are replaced: nobody can tell those from before.
     """
-    if group.replaces:
-        return {}
-    target, ids = open_store(store), [run.id for run in group.runs]
-    return {id: target.get(id).outcome for id in ids} if target.done().issuperset(ids) else {}
+    asked = [[run.id for run in group.runs] if not group.replaces else [] for group in groups]
+    target = open_store(store)
+    done = target.done().intersection(id for ids in asked for id in ids)
+    table = target.read(["id", "outcome"], "skip", ids=done)
+    outcomes = dict(zip(table["id"].to_pylist(), table["outcome"].to_pylist(), strict=True))
+    return [{id: outcomes[id] for id in ids} if outcomes.keys() >= set(ids) else {} for ids in asked]
 
 
 def write_records(store: Store, group: RunGroup, records: Sequence[Record]) -> None:

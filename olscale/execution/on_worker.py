@@ -3,15 +3,18 @@
 Both are loops over one `ResumablePass`; in process the task is called as it is.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from time import monotonic
 
-from olscale.compiled.machine_code import heard_when_made
+from olscale.compiled.machine_code import heard_when_made, machine_code_seconds
+from olscale.evaluation.bundles import BUNDLE_SECONDS
 from olscale.evaluation.run_group import RunGroup
 from olscale.execution.group_records import merge_group
 from olscale.execution.resumable_pass import ResumablePass, dask_worker
 from olscale.execution.settings import SETTINGS, ExecutionSettings
+from olscale.execution.task_files import TaskFiles
 from olscale.execution.task_report import Reports, Stand, TaskReport, answering
 
 TOPIC = "olscale-progress"
@@ -19,7 +22,7 @@ TOPIC = "olscale-progress"
 
 def run_as_task(
     group: RunGroup,
-    store: str,
+    store: str | TaskFiles,
     report: Callable[[Stand], None] | None = None,
     stopping: Callable[[], bool] | None = None,
     settings: ExecutionSettings = SETTINGS,
@@ -27,7 +30,7 @@ def run_as_task(
     """Run a whole group, or a class shard of one; `report` hears where it stands every half second.
 
     Called in process with a `report` of the caller's, and as a Dask task with none: reports then go to the topic `TOPIC`.
-    When `stopping` says so, the group is saved and left.
+    When `stopping` says so, the group is saved and left. In a bundle a group shares the files of the task.
     """
     going = None
     try:
@@ -41,8 +44,11 @@ def run_as_task(
                     going.group_pass.advance()
                     going.save_if_due()
                     reports.tell_if_due()
+                    if isinstance(store, TaskFiles):
+                        store.write_if_due()
                 if going.ended:
-                    reports.tell()
+                    if not isinstance(store, TaskFiles):  # the end of a group in a bundle is told with the others
+                        reports.tell()
                     answer.report = going.finish()
             if not going.ended:
                 going.save()
@@ -51,6 +57,37 @@ def run_as_task(
     finally:
         if going is not None:
             going.close()
+
+
+def run_bundle_as_task(
+    groups: Sequence[RunGroup],
+    store: str,
+    report: Callable[[str, Stand], None] | None = None,
+    stopping: Callable[[], bool] | None = None,
+    settings: ExecutionSettings = SETTINGS,
+) -> list[TaskReport]:
+    """Run groups one after another, for a second or so; return the reports of those that were begun.
+
+    Their records are on the disk by then. The `report`, which hears the name of a group as well, and `stopping` are as in
+    `run_as_task`. If the store cannot be written to, one report says so in place of all.
+    """
+    reports: list[TaskReport] = []
+    start, compiled = monotonic(), machine_code_seconds()
+    last = start
+    with answering() as answer:
+        files = TaskFiles(store)
+        stop = _stopping() if report is None else stopping or (lambda: False)
+        for group in groups:
+            tell = _topic(group) if report is None else partial(report, group.name)
+            reports.append(run_as_task(group, files, tell, stop, settings))
+            if monotonic() - last > settings.report_seconds:
+                tell(reports[-1].stand)
+                last = monotonic()
+            spent = monotonic() - start - (machine_code_seconds() - compiled)
+            if reports[-1].fault or stop() or spent > BUNDLE_SECONDS:
+                break
+        files.write()
+    return [answer.report] if answer.report.fault else reports
 
 
 def merge_as_task(

@@ -3,12 +3,14 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from olscale.errors import ExecutionError, StoreError
 from olscale.evaluation.budget import Budget
+from olscale.evaluation.bundles import cut_bundles
 from olscale.evaluation.class_shards import cut_shards
-from olscale.evaluation.cut_groups import cut_groups
-from olscale.evaluation.forecast import check_workers, long_runs, short_seconds
+from olscale.evaluation.cut_groups import GROUPS_A_THREAD, cut_groups
+from olscale.evaluation.forecast import bundled_seconds, check_workers, long_runs, short_seconds
 from olscale.evaluation.pilot import with_pilots
 from olscale.evaluation.plan import PlannedExperiment
 from olscale.evaluation.run import Run
@@ -170,19 +172,22 @@ class Job:
         fresh = set(missing).difference(*(group.runs for group in begun))
         left_over = [run for run in missing if run in fresh]
         parts = 1 if self.short else self.parts
-        groups = cut_groups(left_over, plan.sources, parts, self.memory_limit, plan.costs)
+        a_part = 1 if self.own_workers else GROUPS_A_THREAD
+        groups = cut_groups(left_over, plan.sources, parts, self.memory_limit, plan.costs, a_part)
         groups = begun + list(cut_sums(list(cut_shards(groups, parts, self.class_shards)), parts))
         together = self._together(plan)
-        groups = [replace(group, budget=self.budget, memory_limit=self.memory_limit) for group in groups]
-        return [
+        groups = [
             replace(
                 group,
+                budget=self.budget,
+                memory_limit=self.memory_limit,
                 replaces=any(run.id in again for run in group.runs),
                 together=together,
                 keeps_models=any(run.id in plan.kept for run in group.runs),
             )
             for group in groups
         ]
+        return cut_bundles(groups, partial(bundled_seconds, plan), parts)
 
 
 def choose(store: Store, tuning: RunPlan, note_damage: Callable[[str], None] = lambda name: None) -> list[Selection]:

@@ -15,12 +15,12 @@ from olscale.evaluation.summed_rows import SumsPass
 from olscale.evaluation.versions import check_learners
 from olscale.execution.alarm import Alarm
 from olscale.execution.checkpoints import Checkpoints
-from olscale.execution.group_records import keep_models, write_records
+from olscale.execution.group_records import keep_models
 from olscale.execution.settings import SETTINGS, ExecutionSettings
+from olscale.execution.task_files import TaskFiles
 from olscale.execution.task_report import Stand, TaskReport
 from olscale.results.scratch import Scratch
-from olscale.results.store import open_store
-from olscale.system.memory import resident_bytes
+from olscale.system.memory import recent_resident_bytes
 
 if TYPE_CHECKING:
     from olscale.execution.watchdog import GroupWatch
@@ -37,8 +37,8 @@ class ResumablePass:
     ----------
     group : RunGroup
         What to run.
-    store : str
-        Where checkpoints and records go.
+    store : str or TaskFiles
+        Where checkpoints and records go. Records of a group that shares the files of a task are for the task to write.
     settings : ExecutionSettings
 
     Attributes
@@ -47,19 +47,27 @@ class ResumablePass:
         The runs on their way through the stream.
     """
 
-    def __init__(self, group: RunGroup, store: str, settings: ExecutionSettings = SETTINGS) -> None:
+    def __init__(
+        self,
+        group: RunGroup,
+        store: str | TaskFiles,
+        settings: ExecutionSettings = SETTINGS,
+    ) -> None:
         check_learners(group.runs)
         if group.memory_limit is None:
             group = replace(group, memory_limit=_share_of_worker())
-        self._store = open_store(store)
-        self._checkpoints = Checkpoints(self._store, group, settings)
+        self._shares = isinstance(store, TaskFiles)
+        self._files = store if isinstance(store, TaskFiles) else TaskFiles(store)
+        self._store = self._files.store
+        begun = not self._shares or self._files.has_begun(group)
+        self._checkpoints = Checkpoints(self._store, group, settings, begun)
         self._watch, self._told = self._watch_of(group, settings), 0
         meter = Meter(group.budget, self._watch, settings.grace_seconds, settings.compile_seconds)
         exceeded = self._checkpoints.exceeded()
 
         def beginning() -> GroupPass:
             if group.shard is None:
-                return GroupPass(group, meter, exceeded)
+                return GroupPass(group, meter, exceeded, self._files.dataset(group.path))
             kind = SumsPass if group.summed else ShardPass
             return kind(group, Scratch(self._store, group.runs[0].id), meter, exceeded)
 
@@ -111,18 +119,20 @@ class ResumablePass:
         going = self.group_pass
         if going.group.keeps_models and going.group.shard is None:
             keep_models(self._store, going.group, [(state, going.pipeline(state)) for state in going.states])
-        write_records(self._store, going.group, records)
+        # What a shard has written is needed until all are merged.
+        clear = self._checkpoints.clear if going.group.shard is None else _leave
+        self._files.add(going.group, records, clear)
+        if not self._shares:
+            self._files.write()
         self.close()
         outcomes = {record.id: record.outcome for record in records}
-        if self.group_pass.group.shard is None:  # what a shard has written is needed until all are merged
-            self._checkpoints.clear()
-        return replace(self.report(outcomes=outcomes), stand=self.stand(most=len(records)))
+        return self.report(self.stand(most=len(records)), outcomes=outcomes)
 
-    def report(self, **more: Any) -> TaskReport:
+    def report(self, stand: Stand | None = None, **more: Any) -> TaskReport:
         """Return where the group stands; each note is reported once."""
         going, notes = self.group_pass, tuple(self._checkpoints.notes)
         self._checkpoints.notes.clear()
-        return TaskReport(going.position, going.chunks, self.stand(), notes=notes, **more)
+        return TaskReport(going.position, going.chunks, stand or self.stand(), notes=notes, **more)
 
     def stand(self, most: int = MOST_ERRORS) -> Stand:
         """Return where the runs stand: the errors of a few of them, each time of the next ones."""
@@ -130,7 +140,11 @@ class ResumablePass:
         first = self._told % max(1, len(errors))
         self._told += most
         shown = (errors[first:] + errors[:first])[:most]
-        return Stand(going.rows, going.error(), tuple(shown), resident_bytes(), going.scoring)
+        return Stand(going.rows, going.error(), tuple(shown), recent_resident_bytes(), going.scoring)
+
+
+def _leave() -> None:
+    """Remove nothing."""
 
 
 def dask_worker() -> Any:

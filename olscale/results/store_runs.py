@@ -74,7 +74,9 @@ class StoreRuns(StoreFiles):
         now, ordered = datetime.now(UTC), sorted(records, key=lambda record: record.id)
         timings = [timing_row(record, now) for record in ordered]
         for kind, rows in (("timings", timings), ("runs", [run_row(record) for record in ordered])):
-            data = compacted_bytes(pa.Table.from_pylist(rows, schema=SCHEMAS[kind]))
+            # `Table.from_pylist` takes thirty times as long.
+            columns = [pa.array([row[field.name] for row in rows], field.type) for field in SCHEMAS[kind]]
+            data = compacted_bytes(pa.Table.from_arrays(columns, schema=SCHEMAS[kind]))
             self.put(compacted_name(kind, "", data), data)
 
     def done(self) -> set[str]:

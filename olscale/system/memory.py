@@ -6,8 +6,9 @@ Chunks come and go by the ten megabytes, and fresh pages cost more than what is 
 import ctypes
 import os
 import sys
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
+from time import monotonic
 
 from olscale.errors import ParameterError
 from olscale.system.sizes import parse_size
@@ -18,8 +19,12 @@ _LARGEST_MMAP_THRESHOLD = 32 << 20
 _KEPT = 512 << 20
 
 
+@cache
 def memory_bytes() -> int:
-    """Return the bytes of memory this process may use at most: the machine's, or its control group's if that is less."""
+    """Return the bytes of memory this process may use at most: the machine's, or its control group's if that is less.
+
+    Every learner that may fill it asks; the answer is that of the first time.
+    """
     sizes = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     for file in _CGROUPS:
         try:
@@ -36,6 +41,17 @@ def resident_bytes() -> int:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
         return 0
+
+
+def recent_resident_bytes() -> int:
+    """Return `resident_bytes` as they were a tenth of a second ago at most: cheap enough to ask for every small group."""
+    return _resident_bytes_at(int(10 * monotonic()))
+
+
+@lru_cache(maxsize=1)
+def _resident_bytes_at(tenth: int) -> int:
+    del tenth
+    return resident_bytes()
 
 
 @cache

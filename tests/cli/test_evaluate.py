@@ -43,7 +43,7 @@ def one_line(done: subprocess.CompletedProcess[str], code: int) -> str:
         (["--learner", "pa", "--permutations", "0"], 2, "not in the range x>=1"),
         (["--learner", "pa", "--order", "random"], 2, "'random' is not one of 'time', 'permuted'"),
         (["--learner", "pa", "--workers", "2", "--in-process"], 2, "exclude each other"),
-        (["--learner", "pa", "--workers", "2", "--scheduler", "tcp://h:1"], 2, "exclude each other"),
+        (["--learner", "pa", "--scheduler", "tcp://h:1", "--in-process"], 2, "exclude each other"),
         ([], 2, "give an EXPERIMENT.toml, or --dataset and --learner"),
         (["--learner", "pa", "--holdout-rows", "5"], 1, "protocol.holdout_rows needs protocol.holdout_every"),
         (["--learner", "pa", "--fading", "1"], 2, "is not in the range 0.0<x<1.0"),

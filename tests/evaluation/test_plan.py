@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from olscale.data.ingest.ingest import ingest
 from olscale.data.stream import Part, Shuffle
 from olscale.errors import DatasetError, ExperimentError, ParameterError, UnknownNameError
-from olscale.evaluation.cut_groups import GROUP_NUMBERS, cut_groups
+from olscale.evaluation.cut_groups import GROUP_NUMBERS, GROUPS_A_THREAD, cut_groups
 from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.evaluation.plan import ROW_NUMBERS, make_plan
 from olscale.evaluation.run import Run, StreamKey
@@ -175,6 +175,35 @@ def test_no_worker_is_long_at_a_pack_when_the_others_have_none(costs: list[float
     for length in lengths:
         ends[ends.index(min(ends))] += length
     assert max(ends) <= sum(costs) / parts + max(1.0, *costs)
+
+
+@pytest.mark.parametrize("shuffle", [None, Shuffle(0, 0)], ids=["time", "permuted"])
+@pytest.mark.parametrize("seconds", [0.02, 0.1, 1.0, 20.0])
+@pytest.mark.parametrize("settings", [58, 100, 250])
+def test_each_worker_of_a_cluster_has_work_until_the_end(shuffle: Shuffle | None, seconds: float, settings: int) -> None:
+    """58 settings on 8 workers were two groups, and six workers never got anything."""
+    runs = [Run(StreamKey("d", "0" * 64, (), shuffle), "pa", i, {}) for i in range(settings)]
+    numbers = {run.id: 4e9 * seconds for run in runs}
+    packs = cut_groups(runs, {"0" * 64: StreamSource("d", 10, 10)}, 8, costs=numbers, groups_a_part=GROUPS_A_THREAD)
+    assert sorted(run.id for pack in packs for run in pack.runs) == sorted(run.id for run in runs)
+    ends = [0] * 8
+    for pack in packs:
+        ends[ends.index(min(ends))] += len(pack.runs)
+    assert min(ends) >= 0.85 * max(ends)
+
+
+def test_a_cluster_of_more_workers_than_runs_gets_a_group_each() -> None:
+    runs = [Run(StreamKey("d", "0" * 64, (), None), "lol", i, {}) for i in range(25)]
+    assert len(cut_groups(runs, {"0" * 64: StreamSource("d", 10, 10)}, 64, groups_a_part=GROUPS_A_THREAD)) == 25
+
+
+def test_a_stream_is_not_read_more_often_than_there_are_workers_where_reading_is_much_of_the_work() -> None:
+    """A linear learner goes through a value about once: each further slice would double what its runs cost."""
+    runs = [Run(StreamKey("d", "0" * 64, (), None), "pa", i, {}) for i in range(58)]
+    source = StreamSource("d", 1000, 30_000)
+    for numbers, groups in ((30_000.0, 8), (6_000_000.0, 19), (60_000_000.0, 24)):
+        costs = {run.id: numbers for run in runs}
+        assert len(cut_groups(runs, {"0" * 64: source}, 8, costs=costs, groups_a_part=3)) == groups
 
 
 @given(costs=st.lists(st.sampled_from([0.0, 1.0, 2.0, 60.0]), min_size=1, max_size=20), parts=st.integers(1, 6))

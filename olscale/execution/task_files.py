@@ -1,0 +1,98 @@
+"""What the run groups of one task share: the store, the datasets they open, and one file of records for all of them."""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from time import monotonic
+
+from olscale.data.dataset import Dataset, open_dataset
+from olscale.evaluation.bundles import BUNDLE_SECONDS
+from olscale.evaluation.run_group import RunGroup
+from olscale.execution.checkpoints import begun_keys
+from olscale.execution.group_records import write_records
+from olscale.results.record import Record
+from olscale.results.store import open_store
+
+
+class TaskFiles:
+    """The store and the datasets of a task, and the records of its groups until `write`; nobody is told of a run before.
+
+    Records that have files of their own, or take the place of others, are written at once.
+
+    Parameters
+    ----------
+    store : str
+        Where the records go.
+
+    Attributes
+    ----------
+    store : Store
+
+    Raises
+    ------
+    StoreError
+        If there is no such store.
+    """
+
+    def __init__(self, store: str) -> None:
+        self.store = open_store(store)
+        self._datasets: dict[str, Dataset] = {}
+        self._records: list[Record] = []
+        self._when_written: list[Callable[[], None]] = []
+        self._since = 0.0
+
+    def dataset(self, path: str) -> Dataset:
+        """Return the dataset at `path`, opened once.
+
+        Raises
+        ------
+        DatasetError
+            If there is none, or it is broken.
+        """
+        if path not in self._datasets:
+            self._datasets[path] = open_dataset(path)
+        return self._datasets[path]
+
+    def has_begun(self, group: RunGroup) -> bool:
+        """Return whether there was something of the group among the checkpoints when it was first asked."""
+        begun = self._begun
+        return bool(begun) and not begun.isdisjoint((group.key, group.origin))
+
+    @cached_property
+    def _begun(self) -> frozenset[str]:
+        return begun_keys(self.store)
+
+    def add(self, group: RunGroup, records: Sequence[Record], when_written: Callable[[], None]) -> None:
+        """Take the records of a group; `when_written` is called once they are on the disk.
+
+        Raises
+        ------
+        StoreError
+            If the store cannot be written to.
+        """
+        if not (self._records or self._when_written):
+            self._since = monotonic()
+        if group.together and not group.replaces:
+            self._records += records
+        else:
+            write_records(self.store, group, records)
+        self._when_written.append(when_written)
+
+    def write(self) -> None:
+        """Write what is kept.
+
+        Raises
+        ------
+        StoreError
+            If the store cannot be written to; it is kept then.
+        """
+        if self._records:
+            self.store.write_together(self._records)
+        for call in self._when_written:
+            call()
+        self._records, self._when_written = [], []
+
+    def write_if_due(self) -> None:
+        """Write what is kept, if a group takes longer than it was thought to."""
+        if self._records and monotonic() - self._since > 2 * BUNDLE_SECONDS:
+            self.write()
+
