@@ -42,7 +42,7 @@ def rank_section(source: FigureSource, gallery: Gallery, metric: str | None = No
     parts: list[Part] = []
     for one in compared(source.store, source.summaries, metric, most=MOST, on_damage=source.on_damage):
         parts += [table_html(rank_table(one)), paragraphs([*one.advice, _COLOURS], "note")]
-        shown = one.outcome.part(one.shown, one.rope)
+        shown = one.outcome.part(one.shown)
         if shown.tested:
             parts += _tested(one, shown, gallery)
         for rows in rows_compared(one, source.store, source.on_damage):
@@ -64,11 +64,12 @@ def _tested(one: Compared, outcome: Comparison, gallery: Gallery) -> list[Part]:
     differences = {name: outcome.values[:, i] - outcome.values[:, 0] for i, name in enumerate(outcome.learners) if i}
     minus = f"Differences to {best}, which has the best mean rank, by {how}: a point a data set, the bar their mean."
     options = {"baseline": best, "metric": one.metric, "datasets": outcome.datasets}
+    pairs = outcome.with_posteriors(outcome.pairs, one.rope)
     pairs_title = f"Pairs by {metric_text(one.metric)}"
     cautions = one.cautions(one.metric, outcome.learners)
     return [
         gallery.add(f"ranks-{one.metric}", caption, rank_figure, {"": outcome}),
-        table_html(pair_table(outcome.pairs, one.metric, pairs_title, cautions, one.rope)),
+        table_html(pair_table(pairs, one.metric, pairs_title, cautions, one.rope)),
         gallery.add(f"differences-{one.metric}", minus, difference_figure, differences, **options),
     ]
 
