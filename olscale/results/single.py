@@ -53,7 +53,7 @@ def read_single(
     """
     found, waiting = ReadResult(), iter(names)
     while batch := list(islice(waiting, BATCH)):
-        table = _at_once(files, batch, schema, columns, checked)
+        table = read_at_once(files, batch, schema, columns, checked)
         if table is not None:
             found.tables.append(table)
             continue
@@ -72,9 +72,10 @@ def read_single(
     return found
 
 
-def _at_once(
-    files: Storage, names: list[str], schema: pa.Schema, columns: Sequence[str], checked: bool
+def read_at_once(
+    files: Storage, names: Sequence[str], schema: pa.Schema, columns: Sequence[str], checked: bool
 ) -> pa.Table | None:
+    """Return the rows of those files that are there, in order; None if they are to be read one by one."""
     if files.local is None or len(names) < WORTHWHILE:
         return None
     there = []
