@@ -33,7 +33,7 @@ _GROUP = 5000
 _FEW = 1000
 """Rows that are looked through without Arrow's functions, whose import takes longer."""
 
-BULK = ("run", "curve_rows", "curve_mistakes", "segments", "series")
+_BULK = ("run", "curve_rows", "curve_mistakes", "segments", "series")
 """Columns that no average needs; they are packed tighter than those that are read for each."""
 
 _TEXTS = {
@@ -51,7 +51,7 @@ def compacted_bytes(table: pa.Table) -> bytes:
     pq.write_table(
         table,
         sink,
-        compression={path: "zstd" if path.partition(".")[0] in BULK else "lz4" for path in paths},
+        compression={path: "zstd" if path.partition(".")[0] in _BULK else "lz4" for path in paths},
         use_dictionary=[path for path in paths if path != "id"],
         row_group_size=_GROUP,
         store_schema=False,
