@@ -87,6 +87,7 @@ MEASURES = {
         Measure("epsilon_loss", "epsilon-insensitive loss", "lower", "", _NUMBERS),
         Measure("medae", "median absolute error", "lower", "", _NUMBERS),
         Measure("fit_seconds", "fit seconds", "lower"),
+        Measure("fit_cpu_seconds", "fit processor seconds", "lower"),
         Measure("read_seconds", "read seconds", "lower"),
         Measure("machine_code_seconds", "machine code seconds", "lower"),
         Measure("model_bytes", "model bytes", "lower", "count", TASKS),
@@ -96,6 +97,7 @@ MEASURES = {
         Measure("learn_p50_seconds", "learn seconds, p50", "lower"),
         Measure("learn_p99_seconds", "learn seconds, p99", "lower"),
         Measure("rows_per_second", "rows per second", "higher", "count"),
+        Measure("rows_per_cpu_second", "rows per processor second", "higher", "count"),
         Measure("updates", "updates", "", "count"),
     )
 }
@@ -113,11 +115,26 @@ RANKED_BY_CLASS = "ranked_by_class"
 NOT_REPRODUCIBLE = "not_reproducible"
 """Metric that a run has whose learner gives other scores each time."""
 
-CAUTIONS = {NOT_REPRODUCIBLE: "not reproducible", RANKED_BY_CLASS: "of classes"}
-"""What tables say of figures of runs that have such a metric, which is no figure itself."""
+WAITED = "waited"
+"""Timing that a run has whose learning took much longer on the clock than on the processor."""
+
+BY_CLOCK = "by_clock"
+"""What is said of speeds by wall time, of runs of earlier versions, among speeds by processor time."""
+
+CAUTIONS = {
+    NOT_REPRODUCIBLE: "not reproducible",
+    RANKED_BY_CLASS: "of classes",
+    WAITED: "waited",
+    BY_CLOCK: "by the clock",
+}
+"""What tables say of figures of runs that have such a metric or timing, which is no figure itself."""
+
+SPEEDS = ("fit_seconds", "fit_cpu_seconds", "rows_per_second", "rows_per_cpu_second")
+"""Of learning: what a busy machine changes."""
+
 OF_MODELS = (
-    *("train_error", "fit_seconds", "read_seconds", "machine_code_seconds", "model_bytes", "latency", "updates"),
-    *("predict_p50_seconds", "predict_p99_seconds", "learn_p50_seconds", "learn_p99_seconds", "rows_per_second"),
+    *("train_error", *SPEEDS, "read_seconds", "machine_code_seconds", "model_bytes", "latency", "updates"),
+    *("predict_p50_seconds", "predict_p99_seconds", "learn_p50_seconds", "learn_p99_seconds"),
 )
 """Measures that are not of predictions along a stream, but of the final model or of what it took."""
 

@@ -9,7 +9,6 @@ Should we really use post-hoc tests based on mean-ranks?, JMLR 17, 2016.
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import Literal
 
 import numpy as np
@@ -21,6 +20,9 @@ from olscale.analysis.rank_tests import ALPHA, Friedman, critical_difference, fr
 
 LEAST = 5
 """Data sets, or runs on one, below which nothing is tested."""
+
+_PAIRS_AT_ONCE = 1 << 20
+"""Of each two data sets of each pair, what is looked at together."""
 
 Test = Literal["wilcoxon", "nemenyi"]
 
@@ -41,7 +43,7 @@ class Pair:
     p_sign : float
         Of the sign test, not corrected; NaN likewise.
     posterior : Posterior or None
-        Where `a` minus `b` lies; of data sets only.
+        Where `a` minus `b` lies; of data sets only, from `Comparison.with_posteriors`.
     """
 
     a: str
@@ -92,21 +94,28 @@ class Comparison:
         """Whether there are data sets enough."""
         return len(self.datasets) >= LEAST
 
-    def part(self, names: Collection[str], rope: float | None = None) -> "Comparison":
-        """Return what was found of some of the learners, among all: ranks and p values stay those of all of them.
+    def with_posteriors(self, pairs: Sequence[Pair], rope: float) -> tuple[Pair, ...]:
+        """Return some of the pairs with their probabilities, which take the most time; as they are if nothing is tested.
 
         Parameters
         ----------
-        names : collection of str
-        rope : float or None
-            As in `compare`; None leaves probabilities as they are.
+        pairs : sequence of Pair
+        rope : float
+            Half the width of the region of practical equivalence.
         """
+        if not self.tested:
+            return tuple(pairs)
+        place = {name: i for i, name in enumerate(self.learners)}
+        of_learner = self.values.T
+        one = of_learner[[place[pair.a] for pair in pairs]]
+        other = of_learner[[place[pair.b] for pair in pairs]]
+        posteriors = signed_rank(differences_of(one, other), rope)
+        return tuple(replace(pair, posterior=posterior) for pair, posterior in zip(pairs, posteriors, strict=True))
+
+    def part(self, names: Collection[str]) -> "Comparison":
+        """Return what was found of some of the learners, among all: ranks and p values stay those of all of them."""
         places = [i for i, name in enumerate(self.learners) if name in names]
         pairs = [pair for pair in self.pairs if pair.a in names and pair.b in names]
-        if rope is not None and self.tested:
-            column = {name: self.values[:, i] for i, name in enumerate(self.learners)}
-            steps = [differences_of(column[pair.a], column[pair.b]) for pair in pairs]
-            pairs = [replace(pair, posterior=signed_rank(step, rope)) for pair, step in zip(pairs, steps, strict=True)]
         shortened = [tuple(name for name in clique if name in names) for clique in self.cliques]
         groups = list(dict.fromkeys(clique for clique in shortened if len(clique) > 1))
         largest = [clique for clique in groups if not any(set(clique) < set(other) for other in groups)]
@@ -133,7 +142,6 @@ def compare(
     datasets: Sequence[str],
     higher: bool = False,
     test: Test = "wilcoxon",
-    rope: float | None = 0.0,
     baseline: str | None = None,
 ) -> Comparison:
     """Compare learners over data sets.
@@ -148,8 +156,6 @@ def compare(
     test : {"wilcoxon", "nemenyi"}
         Wilcoxon's signed-rank test of each two, with Holm's correction; or Nemenyi's of mean ranks, whose verdict on two
         learners depends on which others take part.
-    rope : float or None
-        Half the width of the region of practical equivalence; None computes no probabilities, which take the most time.
     baseline : str, optional
         Compare this learner with each other one only: there are fewer tests to correct for. Not with Nemenyi's.
 
@@ -166,11 +172,12 @@ def compare(
     names, mean_ranks = tuple(learners[i] for i in order), ranks.mean(axis=0)
     (n, k), tested = values.shape, len(values) >= LEAST
     p_of = wilcoxon if tested else None
-    pairs = compare_pairs(values, names, higher, p_of, rope if tested else None, baseline)
+    pairs = compare_pairs(values, names, higher, p_of, baseline)
     critical = math.nan
     if test == "nemenyi" and tested and baseline is None:
         critical = critical_difference(k, n)
-        p = [nemenyi(float(mean_ranks[j] - mean_ranks[i]), k, n) for i, j in combinations(range(k), 2)]
+        better, worse = np.triu_indices(k, 1)
+        p = nemenyi(mean_ranks[worse] - mean_ranks[better], k, n).tolist()
         pairs = tuple(replace(pair, p=one, p_corrected=one) for pair, one in zip(pairs, p, strict=True))
     cliques = _cliques(names, pairs) if tested and baseline is None else ()
     found = friedman(ranks) if tested else Friedman()
@@ -183,37 +190,73 @@ def compare_pairs(
     values: NDArray[np.float64],
     names: Sequence[str],
     higher: bool,
-    p_of: Callable[[NDArray[np.float64]], float] | None,
-    rope: float | None = None,
+    p_of: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None,
     baseline: str | None = None,
 ) -> tuple[Pair, ...]:
-    """Compare each two columns of `values`; `p_of` tests their differences; None leaves tests, or probabilities, out."""
-    twos = list(combinations(range(len(names)), 2))
+    """Compare each two columns of `values`; `p_of` tests their differences, a row a pair; None leaves tests out."""
+    first, second = np.triu_indices(len(names), 1)
     if baseline is not None:
-        first = list(names).index(baseline)
-        twos = [(first, j) for j in range(len(names)) if j != first]
-    steps = [differences_of(values[:, i], values[:, j]) for i, j in twos]
-    p = np.array([p_of(step) if p_of else math.nan for step in steps])
-    corrected = holm(p) if p_of else p
-    pairs = []
-    for (i, j), step, own, with_others in zip(twos, steps, p.tolist(), corrected.tolist(), strict=True):
-        less, more = int((step < 0).sum()), int((step > 0).sum())
-        wins, losses = (more, less) if higher else (less, more)
-        posterior = None if rope is None else signed_rank(step, rope)
-        sign = sign_test(step) if p_of else math.nan
-        counts = (wins, len(step) - wins - losses, losses, float(step.mean()))
-        pairs.append(Pair(names[i], names[j], *counts, own, with_others, sign, posterior))
-    return tuple(pairs)
+        place = list(names).index(baseline)
+        second = np.delete(np.arange(len(names)), place)
+        first = np.full_like(second, place)
+    wins, losses, means, own, signs = _tested_pairs(values, first, second, p_of)
+    if higher:
+        wins, losses = losses, wins
+    figures = (
+        [names[i] for i in first.tolist()],
+        [names[j] for j in second.tolist()],
+        wins.tolist(),
+        (len(values) - wins - losses).tolist(),
+        losses.tolist(),
+        means.tolist(),
+        own.tolist(),
+        (holm(own) if p_of else own).tolist(),
+        signs.tolist(),
+    )
+    return tuple(Pair(*pair) for pair in zip(*figures, strict=True))
+
+
+def _tested_pairs(
+    values: NDArray[np.float64],
+    first: NDArray[np.int64],
+    second: NDArray[np.int64],
+    p_of: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None,
+) -> Sequence[NDArray[np.float64]]:
+    """Return of each pair on how many rows it is less, and more; the mean difference; its p; that of the sign test."""
+    # A pair's differences lie side by side: the bits of their mean are those that it has alone.
+    of_learner = np.ascontiguousarray(values.T)
+    step = max(1, _PAIRS_AT_ONCE // len(values) ** 2)
+    blocks = []
+    for start in range(0, len(first), step):
+        block = slice(start, start + step)
+        differences = differences_of(of_learner[first[block]], of_learner[second[block]])
+        untested = np.full(len(differences), math.nan)
+        blocks.append(
+            (
+                (differences < 0).sum(axis=1),
+                (differences > 0).sum(axis=1),
+                differences.mean(axis=1),
+                p_of(differences) if p_of else untested,
+                sign_test(differences) if p_of else untested,
+            )
+        )
+    return [np.concatenate(figures) for figures in zip(*blocks, strict=True)]
 
 
 def _cliques(names: Sequence[str], pairs: Sequence[Pair]) -> tuple[tuple[str, ...], ...]:
     """Return the longest stretches of `names` within which no pair differs."""
-    apart = {(pair.a, pair.b) for pair in pairs if pair.p_corrected <= ALPHA}
-    found: list[tuple[int, int]] = []
+    place = {name: i for i, name in enumerate(names)}
+    # Of each learner the next one before it that differs: a stretch with both is none.
+    nearest = [-1] * len(names)
+    for pair in pairs:
+        if pair.p_corrected <= ALPHA:
+            nearest[place[pair.b]] = max(nearest[place[pair.b]], place[pair.a])
+    stretches: list[tuple[int, int]] = []
+    stop = 0
     for first in range(len(names)):
-        stop = first + 1
-        while stop < len(names) and not any((name, names[stop]) in apart for name in names[first:stop]):
+        stop = max(stop, first + 1)
+        while stop < len(names) and nearest[stop] < first:
             stop += 1
-        if stop - first > 1 and (not found or stop > found[-1][1]):
-            found.append((first, stop))
-    return tuple(tuple(names[first:stop]) for first, stop in found)
+        if stop - first > 1 and (not stretches or stop > stretches[-1][1]):
+            stretches.append((first, stop))
+    return tuple(tuple(names[first:stop]) for first, stop in stretches)

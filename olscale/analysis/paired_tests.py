@@ -1,6 +1,7 @@
 """Tests of paired differences: Wilcoxon's, the sign test, Nadeau and Bengio's corrected t; and Holm's correction of many."""
 
 import math
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,10 +36,14 @@ def differences_of(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDAr
     return np.where(equal, 0.0, np.rint((one - other) * steps_per_unit) / steps_per_unit)
 
 
-def wilcoxon(differences: NDArray[np.float64]) -> float:
-    """Return the two-sided p of Wilcoxon's signed-rank test; differences of zero are left out.
+def wilcoxon(differences: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the two-sided p of Wilcoxon's signed-rank test of each pair; differences of zero are left out.
 
     Of up to 50 differences it is exact, also where some are equal; of more it is that of the normal approximation.
+
+    Parameters
+    ----------
+    differences : array of shape (n_pairs, n_differences)
 
     References
     ----------
@@ -46,50 +51,70 @@ def wilcoxon(differences: NDArray[np.float64]) -> float:
 
     Examples
     --------
-    >>> wilcoxon(np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]))
-    0.03125
+    >>> wilcoxon(np.array([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [0.0, 1.0, -2.0, 3.0, -4.0, 5.0]]))
+    array([0.03125, 0.8125 ])
     """
-    kept = differences[differences != 0]
-    if len(kept) == 0:
+    zeros = (differences == 0).sum(axis=-1, keepdims=True)
+    # Zeros have the lowest ranks. Shared ranks are halves: doubled, all are whole numbers.
+    doubled = np.where(differences == 0, 0.0, 2 * (rank(np.abs(differences)) - zeros)).astype(np.int64)
+    above = (doubled * (differences > 0)).sum(axis=-1)
+    least = np.minimum(above, doubled.sum(axis=-1) - above)
+    p_of = cache(_wilcoxon_p)  # many pairs share their ranks, and the sum of them
+    ranks = map(tuple, np.sort(doubled, axis=-1).tolist())
+    return np.array([p_of(of_pair, sum_) for of_pair, sum_ in zip(ranks, least.tolist(), strict=True)])
+
+
+def _wilcoxon_p(doubled: tuple[int, ...], least: int) -> float:
+    """Return the p of one pair from the doubled ranks of its differences, zeros in front, and their least sum."""
+    ranks = [rank for rank in doubled if rank]
+    if not ranks:
         return 1.0
-    ranks = rank(np.abs(kept))
-    above = float(ranks[kept > 0].sum())
-    least = min(above, float(ranks.sum()) - above)
-    if len(kept) > _EXACT:
-        z = (least - float(ranks.sum()) / 2) / math.sqrt(float((ranks**2).sum()) / 4)
+    if len(ranks) > _EXACT:
+        z = (least - sum(ranks) / 2) / math.sqrt(sum(rank * rank for rank in ranks) / 4)
         return math.erfc(-z / math.sqrt(2))
-    # Chances of each sum of ranks up to the least, doubled so that shared ranks are whole numbers; signs are coins.
-    chances = np.zeros(round(2 * least) + 1)
+    # Chances of each sum of ranks up to the least; signs are coins.
+    chances = np.zeros(least + 1)
     chances[0] = 1.0
-    for step in np.round(2 * ranks).astype(int):
+    for step in ranks:
         halves = chances / 2
         chances = halves.copy()
         chances[step:] += halves[: max(0, len(halves) - step)]
     return min(1.0, 2 * float(chances.sum()))
 
 
-def sign_test(differences: NDArray[np.float64]) -> float:
-    """Return the two-sided p of the sign test; differences of zero are left out.
+def sign_test(differences: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the two-sided p of the sign test of each pair; differences of zero are left out.
+
+    Parameters
+    ----------
+    differences : array of shape (n_pairs, n_differences)
 
     Examples
     --------
-    >>> sign_test(np.array([1.0, 2.0, 0.5, 3.0, -1.0, 0.0]))
-    0.375
+    >>> sign_test(np.array([[1.0, 2.0, 0.5, 3.0, -1.0, 0.0]]))
+    array([0.375])
     """
-    wins, losses = int((differences > 0).sum()), int((differences < 0).sum())
-    n = wins + losses
-    return min(1.0, 2 * sum(math.comb(n, i) for i in range(min(wins, losses) + 1)) / (1 << n))
+    wins = (differences > 0).sum(axis=-1)
+    losses = (differences < 0).sum(axis=-1)
+    p_of = cache(_sign_p)
+    counts = zip(np.minimum(wins, losses).tolist(), (wins + losses).tolist(), strict=True)
+    return np.array([p_of(fewer, both) for fewer, both in counts])
 
 
-def corrected_t(differences: NDArray[np.float64], ratio: float) -> float:
-    """Return the two-sided p of Nadeau and Bengio's corrected resampled t test.
+def _sign_p(fewer: int, n: int) -> float:
+    """Return the p of so few signs of one kind among `n`."""
+    return min(1.0, 2 * sum(math.comb(n, i) for i in range(fewer + 1)) / (1 << n))
+
+
+def corrected_t(differences: NDArray[np.float64], ratio: float) -> NDArray[np.float64]:
+    """Return the two-sided p of Nadeau and Bengio's corrected resampled t test of each pair.
 
     Folds share training rows, so their differences vary less than those of fresh data would: the correction adds `ratio`
     to ``1 / n``.
 
     Parameters
     ----------
-    differences : array of shape (n_folds,)
+    differences : array of shape (n_pairs, n_folds)
     ratio : float
         Rows tested on over rows trained on: ``1 / (folds - 1)`` of cross-validation.
 
@@ -99,16 +124,17 @@ def corrected_t(differences: NDArray[np.float64], ratio: float) -> float:
 
     Examples
     --------
-    >>> round(corrected_t(np.array([0.02, 0.01, 0.03, 0.02, 0.02]), 1 / 4), 4)
-    0.0135
+    >>> corrected_t(np.array([[0.02, 0.01, 0.03, 0.02, 0.02]]), 1 / 4).round(4)
+    array([0.0135])
     """
     from scipy.special import stdtr
 
-    n, mean = len(differences), float(differences.mean())
-    variance = float(differences.var(ddof=1)) * (1 / n + ratio)
-    if variance == 0.0:
-        return 1.0 if mean == 0.0 else 0.0
-    return 2 * float(stdtr(n - 1, -abs(mean) / math.sqrt(variance)))
+    n = differences.shape[-1]
+    mean = differences.mean(axis=-1)
+    variance = differences.var(axis=-1, ddof=1) * (1 / n + ratio)
+    constant = variance == 0.0
+    t = np.abs(mean) / np.sqrt(np.where(constant, 1.0, variance))
+    return np.where(constant, np.where(mean == 0.0, 1.0, 0.0), 2 * stdtr(n - 1, -t))
 
 
 def holm(p: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -103,8 +103,10 @@ def critical_difference(k: int, n: int) -> float:
     return float(studentized_range.ppf(1 - ALPHA, k, np.inf)) / math.sqrt(2) * math.sqrt(k * (k + 1) / (6 * n))
 
 
-def nemenyi(distance: float, k: int, n: int) -> float:
-    """Return the p of a distance of two mean ranks, already corrected for all pairs of `k` learners."""
+def nemenyi(distances: NDArray[np.float64], k: int, n: int) -> NDArray[np.float64]:
+    """Return the p of distances of two mean ranks, already corrected for all pairs of `k` learners."""
     from scipy.stats import studentized_range
 
-    return float(studentized_range.sf(distance * math.sqrt(12 * n / (k * (k + 1))), k, np.inf))
+    distinct, case_of = np.unique(distances, return_inverse=True)  # an integral each
+    p = np.asarray(studentized_range.sf(distinct * math.sqrt(12 * n / (k * (k + 1))), k, np.inf))
+    return p[case_of]

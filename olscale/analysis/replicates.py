@@ -155,7 +155,7 @@ def compare_within(
         test = "Wilcoxon"
         other = "orders" if over == "permutation" else "projections"
         note = f"These tests speak of the same rows in other {other}, not of new rows."
-    p_of: Callable[[NDArray[np.float64]], float] | None = None
+    p_of: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
     if over == "fold" and test == "corrected t" and not metric.startswith("test_"):
         note = f"Not tested: {metric} is of training rows, which folds share; a metric that begins with test_ is not."
     elif n < LEAST:
@@ -169,7 +169,7 @@ def compare_within(
     means = matrix.mean(axis=0)
     order = np.argsort(-means if higher else means, kind="stable")
     names = [learners[i] for i in order]
-    pairs = compare_pairs(matrix[:, order], names, higher, p_of, None, baseline)
+    pairs = compare_pairs(matrix[:, order], names, higher, p_of, baseline)
     return Within(dataset, transforms, f"{n} {words}", pairs, test, note)
 
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from olscale.analysis.aggregate import Aggregate, aggregate
 from olscale.analysis.names import UNNAMED, Name, Names
-from olscale.measures import CAUTIONS, RANKED_BY_CLASS, measure_of
+from olscale.measures import CAUTIONS, RANKED_BY_CLASS, SPEEDS, WAITED, measure_of
 from olscale.results import Store, canonical_json
 from olscale.results.plans import TUNING, read_plans
 from olscale.results.selections import Selection, read_selections
@@ -111,8 +111,8 @@ class Summary:
 
     def cautions_of(self, metric: str) -> list[str]:
         """Return those of the cautions that concern a metric of these runs."""
-        ranks_rows = measure_of(metric).ranks_rows
-        return [caution for caution in self.warned if ranks_rows or caution != RANKED_BY_CLASS]
+        concerned = {RANKED_BY_CLASS: measure_of(metric).ranks_rows, WAITED: metric in SPEEDS}
+        return [caution for caution in self.warned if concerned.get(caution, True)]
 
     @property
     def dataset_label(self) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from olscale.cli.results import can_print, name_damaged, skip_damaged_option
+from olscale.cli.results import advise_compaction, can_print, name_damaged, skip_damaged_option
 from olscale.cli.say import show
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ def compare(
     on_damage: OnDamage = "skip" if skip_damaged else "raise"
     found = summarise(opened, on_damage=on_damage)
     name_damaged(opened)
+    advise_compaction(opened)
     chosen = select(found, None, datasets, learners)
     made = compared(opened, chosen, metric, test, rope, baseline, on_damage=on_damage)
     if not made:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from olscale.cli.results import name_damaged, skip_damaged_option
+from olscale.cli.results import advise_compaction, name_damaged, skip_damaged_option
 from olscale.cli.say import say
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def report(
     formats = tuple(dict.fromkeys(also))
     written = write_report(opened, out, papers, on_damage, formats, static, metric, learners)
     name_damaged(opened)
+    advise_compaction(opened)
     for line in written.absent:
         say(f"olscale: {line}", err=True)
     say(f"wrote {written.page} and {len({file.stem for file in written.figures})} figures")

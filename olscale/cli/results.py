@@ -12,6 +12,9 @@ from olscale.cli.say import say, show
 if TYPE_CHECKING:
     from olscale.results import Store
 
+_MANY_LOOSE = 1000
+"""Runs in files of their own that take a second to read."""
+
 skip_damaged_option = click.option(
     "--skip-damaged", is_flag=True, help="Leave damaged files out and name them on stderr."
 )
@@ -66,6 +69,7 @@ def results(
     opened = open_store(store)
     found = summarise(opened, on_damage="skip" if skip_damaged else "raise", tuning=tuning)
     name_damaged(opened)
+    advise_compaction(opened)
     chosen = (
         select(found, metric, datasets, learners, failed=format_ in ("table", "latex", "markdown")) if found else []
     )
@@ -117,6 +121,7 @@ def status(store: str, watch: bool, skip_damaged: bool) -> None:
     opened = open_store(store)
     found = store_status(opened, on_damage="skip" if skip_damaged else "raise")
     name_damaged(opened)
+    advise_compaction(opened)
     show(status_text(found))
 
 
@@ -144,6 +149,17 @@ def name_damaged(store: Store) -> None:
         if name in store.unreadable:
             left_out = f"olscale: left out {name} of {store.path}, which cannot be read: {store.unreadable[name]}"
         say(left_out, err=True)
+
+
+def advise_compaction(store: Store) -> None:
+    """Say how a store is read several times faster, where it has many runs in files of their own."""
+    loose = store.single["runs"].count
+    if loose >= _MANY_LOOSE:
+        say(
+            f"olscale: {loose:,} runs of {store.path} are in a file each, which are slow to read; "
+            f"olscale compact {store.path} merges them",
+            err=True,
+        )
 
 
 def can_print(text: str) -> bool:

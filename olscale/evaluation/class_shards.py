@@ -179,7 +179,7 @@ class _ShardState(RunState):
             "outcome": np.array([self.outcome, self.reason]),
             "failed_at": np.array(self.failed_at),
             "blocks": np.array([self._train.blocks, self._test.blocks]),
-            "seconds": np.array([self._seconds]),
+            "seconds": self._learning_time.array(),
         }
 
 

@@ -1,7 +1,6 @@
 """Fused runs: runs of one learner in several settings that go through a stream in one pass of the compiled loop."""
 
 from collections.abc import Sequence
-from time import perf_counter
 
 import numpy as np
 
@@ -9,6 +8,7 @@ from olscale.compiled.csr import slice_rows
 from olscale.data.chunk import Chunk
 from olscale.evaluation.guard import attempt, failure_of, guarded
 from olscale.evaluation.label_delay import Scored
+from olscale.evaluation.learning_time import LearningTime
 from olscale.evaluation.run_state import RunState
 from olscale.learners.contract.fused_settings import FusedSettings, fuse, group_fusible
 from olscale.learners.contract.usable_rows import learn_usable_together, usable_rows
@@ -37,12 +37,12 @@ class FusedRuns:
         if not self._ready:
             attempt(self._runs, lambda: self._compile(fused, chunk), counts=False)
             self._ready = True
-        start = perf_counter()
+        start = LearningTime.now()
         with guarded(self._runs):
             seen = self._runs[0].seen_by_learner(chunk)
             weights = seen.weights if self._weighted else None
             scores = learn_usable_together(fused, self._runs[0].learner, seen.X, seen.y, weights)
-        share = (perf_counter() - start) / len(self._runs)
+        share = start.elapsed() / len(self._runs)
         for run, mine in zip(self._runs, scores or (), strict=scores is not None):
             if isinstance(mine, Exception):
                 end = failure_of(mine)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from olscale.data.dataset import open_dataset
 from olscale.evaluation.class_shards import array_name
 from olscale.evaluation.group_pass import stream_shape
+from olscale.evaluation.learning_time import LearningTime
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_state import RunState
 from olscale.learners.contract.class_axes import class_axes, join_classes
@@ -53,11 +54,11 @@ def merge_shards(
         for y, codes, _ in _counted(group, scratch, "test", int(ends[0]["blocks"][1])):
             whole.count_test(y, codes, _NO_SCORES)
         whole.learner.restore(_joined(whole, shape.classes, group, ends) | {"updates": np.array([updates])})
-    fit, read = (sum(float(end[name][0]) for end in ends) for name in ("seconds", "read_seconds"))
-    speed = rows / fit if fit > 0.0 else 0.0
+    learning = sum((LearningTime.from_array(end["seconds"]) for end in ends), LearningTime())
+    read = sum(float(end["read_seconds"][0]) for end in ends)
     mark = "transforms."
     see(whole, {name.removeprefix(mark): ends[0][name] for name in ends[0] if name.startswith(mark)})
-    return whole.record({"fit_seconds": fit, "rows_per_second": speed, "read_seconds": read})
+    return whole.record(learning.timings(rows) | {"read_seconds": read})
 
 
 _NO_SCORES = np.empty((0, 0))

@@ -19,6 +19,7 @@ from olscale.evaluation.budget import BudgetExceeded, Meter
 from olscale.evaluation.enough_rows import check_seen
 from olscale.evaluation.guard import check_scores, guarded
 from olscale.evaluation.label_delay import Schedule, Scored
+from olscale.evaluation.learning_time import LearningTime
 from olscale.evaluation.metrics import METRICS, Metric, StreamShape
 from olscale.evaluation.metrics.each_target import make_metric
 from olscale.evaluation.model_watch import ModelWatch
@@ -90,7 +91,8 @@ class RunState(RunLearner):
         shape = self._schedule.shape(shape)
         self._metrics: list[Metric] = [make_metric(kind, shape) for kind in kinds if kind.meets(shape)]
         self.watch = ModelWatch(self._metrics, stream)
-        self._seconds, self._tested, self._again = 0.0, 0, 0
+        self._learning_time = LearningTime()
+        self._tested, self._again = 0, 0
         self._ready = False
         outputs = len(shape.targets) or score_columns(shape.classes)
         self._ranking = self._guarded(lambda: ranking_columns(self.learner)) or 0  # columns after those of the scores
@@ -124,15 +126,17 @@ class RunState(RunLearner):
         start = perf_counter()
         if due:
             self._guarded(lambda: score_usable(self.learner, chunk.X))
-        begin, scored = perf_counter(), None
+        predicted = perf_counter()
+        scored = None
+        begin = LearningTime.now()
         with guarded([self]):
             scored = self._schedule.learn(self.learner, chunk, self.position)
             check_scores(scored.scores, len(scored.rows), self._outputs)
-        seconds = perf_counter() - begin
+        spent = begin.elapsed()
         if scored is not None:
-            self.see(chunk, scored, seconds)
+            self.see(chunk, scored, spent)
         if due:
-            times = begin - start, seconds
+            times = predicted - start, spent.wall
             self._guarded(lambda: self.watch.look(self.position, self.learner, times), counts=False)
 
     def _rehearse(self, chunk: Chunk | None) -> None:
@@ -171,8 +175,8 @@ class RunState(RunLearner):
     def release(self) -> None:
         """Bring the learner up to date: nothing is behind in a run that goes alone."""
 
-    def see(self, chunk: Chunk, scored: Scored, seconds: float) -> None:
-        """Count the stream's next chunk, scored before each update and learned from in `seconds`."""
+    def see(self, chunk: Chunk, scored: Scored, spent: LearningTime) -> None:
+        """Count the stream's next chunk, scored before each update, and the time that it took to learn from it."""
         if self.outcome != "ok":
             return
         rows = scored.rows
@@ -191,7 +195,7 @@ class RunState(RunLearner):
             self._weigh(self._counting(), chunk.weights, rows[counted])
             self._see(counted, chunk.y[rows], self._predictions(scores), scores)
         self.position += len(chunk)
-        self._seconds += seconds
+        self._learning_time += spent
 
     def count(
         self,
@@ -302,8 +306,7 @@ class RunState(RunLearner):
         if self.run.stream.scoring.delay_column:  # a plan cannot know how many labels arrive
             self._guarded(lambda: check_seen(self.learner))
         measures = self._guarded(lambda: {str(name): float(value) for name, value in self.learner.measures().items()})
-        rate = self.position / self._seconds if self._seconds > 0.0 else 0.0
-        own = {"fit_seconds": self._seconds, "rows_per_second": rate, **self._prepared}
+        own = self._learning_time.timings(self.position) | self._prepared
         own |= {name: seconds for metric in self._metrics for name, seconds in metric.timings().items()}
         if any(metric.overflows() for metric in self._metrics):
             self.fail("diverged", "the squared errors overflow; scale the targets, or the features", raised=False)
@@ -327,7 +330,7 @@ class RunState(RunLearner):
         """Return all of the run as plain arrays; of one that has failed, how it failed."""
         common = {
             "position": np.array([self.position]),
-            "seconds": np.array([self._seconds]),
+            "seconds": self._learning_time.array(),
             "spent_seconds": np.array([self.spent.seconds]),
             "prepare_seconds": np.array(list(self._prepared.values())),
         }
@@ -347,7 +350,8 @@ class RunState(RunLearner):
         for key, array in state.items():
             group, _, name = key.partition(".")
             groups.setdefault(group, {})[name] = array
-        self.position, self._seconds = int(state["position"][0]), float(state["seconds"][0])
+        self.position = int(state["position"][0])
+        self._learning_time = LearningTime.from_array(state["seconds"])
         self.spent.seconds = float(state["spent_seconds"][0])
         self._prepared = dict(zip(("prepare_seconds",), state["prepare_seconds"].tolist(), strict=False))
         if self.outcome != "ok":  # its budget was exceeded after the state was saved

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from time import perf_counter
 from types import MappingProxyType
 from typing import Any
 
@@ -21,6 +20,7 @@ from olscale.evaluation.budget import BudgetExceeded, Meter
 from olscale.evaluation.class_shards import array_name
 from olscale.evaluation.fused_runs import FusedRuns
 from olscale.evaluation.group_pass import GroupPass
+from olscale.evaluation.learning_time import LearningTime
 from olscale.evaluation.metrics import StreamShape
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import RunGroup
@@ -102,14 +102,14 @@ class _SummedState(RunState):
             row = int(np.argmin(usable))
             self._diverge(rows, row, first + row, "row", first + row)
             return
-        start = perf_counter()
+        start = LearningTime.now()
         self._sums = self._sums or self._guarded(learner.no_sums) or {}
         weights = rows.weights if self._schedule.weighs(learner) else None
         weighted: tuple[FloatArray, ...] = () if weights is None else (weights,)
         add_rows: Any = learner.add_rows
         self._guarded(lambda: add_rows(rows.X, rows.y, self._sums, *weighted))
         ends = self._guarded(lambda: learner.end_sums(self._sums)) if last else None
-        self._seconds += perf_counter() - start
+        self._learning_time += start.elapsed()
         if ends is not None:
             self._scratch.write(f"block.{block}", ends)
             self._sums = {}
@@ -131,7 +131,7 @@ class _SummedState(RunState):
         return state | {
             "outcome": np.array([failed.outcome, failed.reason]),
             "failed_at": np.array(failed.failed_at),
-            "seconds": np.array([adds._seconds / runs]),
+            "seconds": (adds._learning_time / runs).array(),
         }
 
 
@@ -194,13 +194,15 @@ class SumsPass(GroupPass):
 class _MergedState(RunState):
     """The state of a whole run, which learns nothing along the stream."""
 
-    def take(self, learned: State, sums: State, seconds: Sequence[float]) -> None:
-        """Become the final model: that of a shard, with the sums of all; they took so many seconds to add up."""
-        start, learner = perf_counter(), self.learner
+    def take(self, learned: State, sums: State, times: Sequence[LearningTime]) -> None:
+        """Become the final model: that of a shard, with the sums of all, which took so long to add up."""
+        start = LearningTime.now()
+        learner = self.learner
         assert isinstance(learner, MergesSums)
         self._guarded(lambda: learner.restore(learned))
         self._guarded(lambda: learner.take_sums(sums))
-        self._seconds, self.position = sum(seconds) + perf_counter() - start, int(sums["rows"][0])
+        self._learning_time = sum(times, start.elapsed())
+        self.position = int(sums["rows"][0])
 
 
 class MergedPass(GroupPass):
@@ -244,8 +246,8 @@ def merge_sums(
         else:
             sums = sums or _add_up(group, scratch)
             learned = {name.removeprefix("state."): ends[0][name] for name in ends[0] if name.startswith("state.")}
-            seconds = [float(end["seconds"][0]) for end in ends]
-            going.merged.take(learned, {name: array.copy() for name, array in sums.items()}, seconds)
+            times = [LearningTime.from_array(end["seconds"]) for end in ends]
+            going.merged.take(learned, {name: array.copy() for name, array in sums.items()}, times)
         going.on_scored = partial(_tell_scored, going, number_of_run, len(group.runs), heard)
         going.leaving = leaving
         [record] = going.finish()

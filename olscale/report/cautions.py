@@ -4,10 +4,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from olscale.analysis.summary import Summary
-from olscale.measures import CAUTIONS, NOT_REPRODUCIBLE, RANKED_BY_CLASS, metric_words
+from olscale.measures import BY_CLOCK, CAUTIONS, NOT_REPRODUCIBLE, RANKED_BY_CLASS, WAITED, metric_words
 from olscale.report.marks import Mark
 
-_SIGNS = {NOT_REPRODUCIBLE: "?", RANKED_BY_CLASS: "c"}
+_SIGNS = {NOT_REPRODUCIBLE: "?", RANKED_BY_CLASS: "c", WAITED: "w", BY_CLOCK: "t"}
 
 
 def caution_marks(summaries: Iterable[Summary], metric: str) -> tuple[Mark, ...]:
@@ -52,4 +52,8 @@ def _cautions_of(summaries: Iterable[Summary], metric: str) -> set[str]:
 def _reason(caution: str, metric: str) -> str:
     if caution == RANKED_BY_CLASS:
         return f"{metric_words(metric)} of a model that gives no scores is never marked as the best"
+    if caution == BY_CLOCK:
+        return "runs of an earlier version, which recorded wall time alone"
+    if caution == WAITED:
+        return "wall time is above 1.5 times the processor time, as on a busy machine"
     return "two new models gave other scores of the same rows, as where a seed is left open"

@@ -118,7 +118,6 @@ class _Terms:
     rope: float | None
     baseline: str | None
     most: int | None
-    probabilities: bool
 
 
 def compared(
@@ -146,8 +145,7 @@ def compared(
     baseline : str, optional
         Learner that the others are compared with.
     most : int, optional
-        How many learners there is room for: the best setting of each, and of those the best. All are ranked and tested, but
-        probabilities are left to `Comparison.part`.
+        How many learners there is room for: the best setting of each, and of those the best. All are ranked and tested.
     on_damage : {"raise", "skip"}
 
     Raises
@@ -166,7 +164,7 @@ def compared(
     if metric is not None and not measure_of(metric).better:
         raise ReportError(f"learners cannot be compared by {metric}: neither more nor less of it is better")
     figures = ReplicateFigures(store, on_damage)
-    terms = _Terms(figures, test, rope, baseline, most, probabilities=most is None)
+    terms = _Terms(figures, test, rope, baseline, most)
     made: list[Compared] = []
     apart: list[Summary] = []
     for protocol in sorted(by_protocol, key=lambda text: (natural(text), text)):
@@ -207,7 +205,7 @@ def _by_default(summaries: Sequence[Summary], terms: _Terms) -> Compared | None:
     other = _COUNTERPARTS.get(metric, "")
     if not having.get(other):
         return one
-    beside = _by_metric(summaries, other, replace(terms, baseline=None, probabilities=False))
+    beside = _by_metric(summaries, other, replace(terms, baseline=None))
     chosen = f"Compared by {metric_words(metric)} (of {having[metric]} data sets)"
     if beside is None:
         notes = [f"{chosen}; by {metric_words(other)} there is nothing to compare."]
@@ -240,8 +238,7 @@ def _by_metric(summaries: Sequence[Summary], metric: str, terms: _Terms) -> Comp
     if rope is None:
         rope = ROPE if measure.unit == "percent" else 0.0
     higher = measure.better == "higher"
-    width = rope if terms.probabilities else None
-    outcome = compare(values, learners, datasets, higher, terms.test, width, terms.baseline)
+    outcome = compare(values, learners, datasets, higher, terms.test, terms.baseline)
     entries = left_out(candidates, matched, metric)
     one = Compared(
         metric,

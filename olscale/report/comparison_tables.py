@@ -200,7 +200,8 @@ def comparison_tables(one: Compared, within: Sequence[Within] = ()) -> list[Tabl
     made = [rank_table(one)]
     cautions = one.cautions(one.metric, one.outcome.learners)
     if one.outcome.pairs:
-        pairs, said = shown_pairs(one.outcome.pairs, _against(one.outcome))
+        shown, said = shown_pairs(one.outcome.pairs, _against(one.outcome))
+        pairs = one.outcome.with_posteriors(shown, one.rope)
         title = f"Pairs by {metric_text(one.metric)}"
         made.append(pair_table(pairs, one.metric, title, [*said, *cautions], one.rope))
     for each in within:
@@ -252,7 +253,7 @@ def _object(one: Compared, within: Sequence[Within]) -> dict[str, Any]:
         "cliques": [list(clique) for clique in o.cliques],
         "baseline": o.baseline,
         "rope": one.rope,
-        "pairs": [_pair(pair) for pair in o.pairs],
+        "pairs": [_pair(pair) for pair in o.with_posteriors(o.pairs, one.rope)],
         "within": [
             {
                 "dataset": w.dataset,

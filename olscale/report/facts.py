@@ -3,13 +3,16 @@
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from olscale.analysis.replicates import setting_of
 from olscale.analysis.summary import Summary
+from olscale.measures import BY_CLOCK
 from olscale.report.html import paragraphs, rows_html, table_html
 from olscale.report.labels import column_labels, column_of
 from olscale.report.papers.base import FigureSource
-from olscale.report.tables import tables
+from olscale.report.tables import Table, tables
 from olscale.report.wording import protocol_text, value_text
 from olscale.results import Store, canonical_json, read_plans
 from olscale.results.store import OnDamage
@@ -20,8 +23,6 @@ _SETTINGS = 1000
 _CLASSES = 12
 """Classes whose shares are said."""
 
-_COSTS = ("rows_per_second", "model_bytes")
-
 
 def facts_section(source: FigureSource) -> list[str]:
     """Return tables of what was run, as HTML."""
@@ -30,8 +31,24 @@ def facts_section(source: FigureSource) -> list[str]:
     protocols = dict.fromkeys(protocol_text(s.protocol) for s in summaries)
     parts = [_datasets(summaries, known), paragraphs([f"Protocol: {text}." for text in protocols], "note")]
     parts += [_learners(summaries), _machines(source.store, source.on_damage)]
-    parts += [table_html(table) for metric in _COSTS for table in tables(_with(summaries, metric), metric)]
+    parts += map(table_html, _speed_tables(summaries))
+    parts += map(table_html, tables(_with(summaries, "model_bytes"), "model_bytes"))
     return parts
+
+
+def _speed_tables(summaries: Sequence[Summary]) -> list[Table]:
+    """Return rows per processor second, or per second of the clock where no run has recorded processor time."""
+    by_processor = _with(summaries, "rows_per_cpu_second")
+    by_clock = _with(summaries, "rows_per_second")
+    if not by_processor:
+        return tables(by_clock, "rows_per_second")
+    known = set(map(setting_of, by_processor))
+    earlier = [
+        replace(s, metric="rows_per_cpu_second", warned=(*s.warned, BY_CLOCK))
+        for s in by_clock
+        if setting_of(s) not in known
+    ]
+    return tables([*by_processor, *earlier], "rows_per_cpu_second")
 
 
 def planned_facts(store: Store, on_damage: OnDamage = "raise") -> dict[str, Mapping[str, Any]]:

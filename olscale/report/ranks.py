@@ -24,8 +24,8 @@ from olscale.report.wording import heading, protocol_text
 MOST = 12
 """Learners of a diagram that anybody can tell apart."""
 
-_COSTS = {"rows_per_second": True, "model_bytes": False}
-"""What an error is set against, and whether more of it is better."""
+_COSTS = {"rows_per_cpu_second": True, "rows_per_second": True, "model_bytes": False}
+"""What an error is set against, and whether more of it is better; the clock only counts where it alone is known."""
 
 _COLOURS = "Colours are ranks on each data set: the deepest blue is the best, the deepest orange the worst."
 
@@ -42,7 +42,7 @@ def rank_section(source: FigureSource, gallery: Gallery, metric: str | None = No
     parts: list[Part] = []
     for one in compared(source.store, source.summaries, metric, most=MOST, on_damage=source.on_damage):
         parts += [table_html(rank_table(one)), paragraphs([*one.advice, _COLOURS], "note")]
-        shown = one.outcome.part(one.shown, one.rope)
+        shown = one.outcome.part(one.shown)
         if shown.tested:
             parts += _tested(one, shown, gallery)
         for rows in rows_compared(one, source.store, source.on_damage):
@@ -64,11 +64,12 @@ def _tested(one: Compared, outcome: Comparison, gallery: Gallery) -> list[Part]:
     differences = {name: outcome.values[:, i] - outcome.values[:, 0] for i, name in enumerate(outcome.learners) if i}
     minus = f"Differences to {best}, which has the best mean rank, by {how}: a point a data set, the bar their mean."
     options = {"baseline": best, "metric": one.metric, "datasets": outcome.datasets}
+    pairs = outcome.with_posteriors(outcome.pairs, one.rope)
     pairs_title = f"Pairs by {metric_text(one.metric)}"
     cautions = one.cautions(one.metric, outcome.learners)
     return [
         gallery.add(f"ranks-{one.metric}", caption, rank_figure, {"": outcome}),
-        table_html(pair_table(outcome.pairs, one.metric, pairs_title, cautions, one.rope)),
+        table_html(pair_table(pairs, one.metric, pairs_title, cautions, one.rope)),
         gallery.add(f"differences-{one.metric}", minus, difference_figure, differences, **options),
     ]
 
@@ -91,12 +92,16 @@ def _costs(
                 points.append(CostPoint(name, float(np.exp(np.mean(np.log(of_datasets)))), float(errors[i])))
         if len(points) == len(outcome.learners):
             shown[cost] = points
+    if "rows_per_cpu_second" in shown:
+        shown.pop("rows_per_second", None)
     if not shown:
         return []
+    speed = next((cost for cost in shown if cost != "model_bytes"), "rows_per_second")
     over = f", means over {len(outcome.datasets)} data sets" if len(outcome.datasets) > 1 else ""
     caption = (
-        f"{heading(one.metric)} against rows per second, which are measured and differ from one evaluation to the next, "
-        f"and bytes of the model{over} ({protocol_text(one.protocol)}); filled: no other learner is both better and cheaper."
+        f"{heading(one.metric)} against {metric_words(speed)}, which are measured and differ from one evaluation to the "
+        f"next, and bytes of the model{over} ({protocol_text(one.protocol)}); "
+        "filled: no other learner is both better and cheaper."
     )
     first = {name: one.settings(name, outcome.datasets[0])[0] for name in outcome.learners}
     options = {"higher": _COSTS, "metric": one.metric, "of_label": source.looks.of(first)}

@@ -92,6 +92,10 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
         for name in CONFUSIONS
     }
     facts = planned_facts(source.store, source.on_damage) if any(by_class.values()) else {}
+    measured_on: dict[Hashable, list[Summary]] = defaultdict(list)
+    for s in source.summaries:
+        if s.n:
+            measured_on[stream_key(s)].append(s)
     sections = []
     for title, group in groups.items():
         parts: list[Part] = []
@@ -128,7 +132,7 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
         if parts:
             s = group[0]
             notes = [f"Protocol: {protocol_text(s.protocol)}.", *transforms_note([column_of(s)], [title])]
-            notes += _standing_notes([s for s in source.summaries if s.n and stream_key(s) == stream])
+            notes += _standing_notes(measured_on[stream])
             sections.append((title, [paragraphs([" ".join(notes)], "note"), *parts]))
     if left := list(every)[_STREAMS:]:
         said = f"Figures are of the first {_STREAMS} of {len(every):,} data sets (and ways of meeting them), not of:"

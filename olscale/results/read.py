@@ -41,8 +41,12 @@ def read_table(
             raise UnknownNameError("column", column, schema.names)
     fetched = list(dict.fromkeys([*wanted, "id", DECIDES[kind]]))
     # Single files first: what compaction takes away meanwhile is in the compacted files that are there afterwards.
-    names = [name for folder in folders for name in store.single_files(folder) if ids is None or stem(name) in ids]
-    single = read_single(store.files, names, schema, fetched, store.checked)
+    names = [name for folder in folders for name in store.single_files(folder)]
+    if ids is None:
+        single = store.single[kind].read(names, fetched, store.checked)
+    else:
+        names = [name for name in names if stem(name) in ids]
+        single = read_single(store.files, names, schema, fetched, store.checked)
     with store.reading(f"compacted/{kind}"):
         compacted = store.compacted[kind].read(fetched, dictionaries)
     tables = [*compacted.tables, *(encode_dictionaries(single.tables, kind) if dictionaries else single.tables)]

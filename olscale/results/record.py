@@ -132,7 +132,7 @@ class Record:
     series : sequence of Series
         What else the protocol asked to be measured along the stream; empty for most.
     timings : dict of str to float
-        ``fit_seconds``, ``read_seconds``, ``rows_per_second``; kept apart from the results.
+        ``fit_seconds``, ``read_seconds``, ``rows_per_second``, ``rows_per_cpu_second``; kept apart from the results.
     environment : dict of str to str
         ``host``, versions ...; kept apart from the results.
 

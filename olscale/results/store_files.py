@@ -12,6 +12,7 @@ from olscale.results.compacted import SCHEMAS
 from olscale.results.compacted_files import CompactedFiles
 from olscale.results.record import is_run_id
 from olscale.results.single import stem, why
+from olscale.results.single_files import SingleFiles
 from olscale.results.version import WITH_CHECKSUMS, parse_version
 from olscale.storage.base import Storage
 from olscale.storage.open import open_storage
@@ -29,6 +30,8 @@ class StoreFiles:
     ----------
     files : Storage
         The files themselves.
+    single : dict of str to SingleFiles
+        The files of each kind that hold one run each.
     compacted : dict of str to CompactedFiles
         The compacted files of each kind.
     """
@@ -36,6 +39,7 @@ class StoreFiles:
     def __init__(self, path: str) -> None:
         self.path = path
         self.files = _open_files(path)
+        self.single = {kind: SingleFiles(self.files, kind) for kind in SCHEMAS}
         self.compacted = {kind: CompactedFiles(self.files, kind) for kind in SCHEMAS}
         self._version = 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -32,10 +33,7 @@ are 2 and 3 though their three digits are equal."""
 
 
 @pytest.mark.parametrize("table", FIXTURE["tables"], ids=range(len(FIXTURE["tables"])))
-def test_ranks_p_values_and_groups_are_those_of_scikit_posthocs_and_autorank(
-    table: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("olscale.analysis.compare.signed_rank", lambda *_: None)  # slow, and the next test's
+def test_ranks_p_values_and_groups_are_those_of_scikit_posthocs_and_autorank(table: dict[str, Any]) -> None:
     values = np.array(table["values"])
     names = [f"m{i}" for i in range(values.shape[1])]
     for test in ("wilcoxon", "nemenyi"):
@@ -59,7 +57,7 @@ def test_ranks_p_values_and_groups_are_those_of_scikit_posthocs_and_autorank(
 def test_the_posterior_is_that_of_baycomp() -> None:
     for table in FIXTURE["tables"]:
         values = np.array(table["values"])
-        found = signed_rank(values[:, 0] - values[:, 1], FIXTURE["rope"])
+        [found] = signed_rank(values[None, :, 0] - values[None, :, 1], FIXTURE["rope"])
         np.testing.assert_allclose(found, table["first_minus_second"], atol=0.015)
         assert sum(found) == pytest.approx(1)
 
@@ -86,7 +84,7 @@ def test_demsars_example_comes_out_as_in_his_paper() -> None:
     ranks = rank(np.abs(step))
     zeros = ranks[step == 0].sum() / 2
     assert (ranks[step > 0].sum() + zeros, ranks[step < 0].sum() + zeros) == (93, 12)
-    assert wilcoxon(step) < 0.05
+    assert wilcoxon(step[None])[0] < 0.05
 
 
 def test_differences_that_are_equal_but_for_rounding_share_a_rank() -> None:
@@ -136,28 +134,28 @@ def test_wilcoxon_counts_every_pattern_of_signs() -> None:
         ranks = rank(np.abs(kept))
         sums = (signs[:, : len(kept)] * ranks).sum(axis=1)
         expected = float(np.mean(np.abs(sums) >= abs((np.sign(kept) * ranks).sum()) - 1e-9))
-        assert wilcoxon(step) == pytest.approx(expected)
+        assert wilcoxon(step[None])[0] == pytest.approx(expected)
 
 
 def test_many_differences_take_the_normal_approximation() -> None:
     from scipy.stats import wilcoxon as theirs
 
     step = np.random.default_rng(0).normal(0.1, 1, 80)
-    assert wilcoxon(step) == pytest.approx(theirs(step, method="asymptotic").pvalue)
+    assert wilcoxon(step[None])[0] == pytest.approx(theirs(step, method="asymptotic").pvalue)
 
 
 def test_small_tests_by_hand() -> None:
-    assert wilcoxon(np.zeros(4)) == 1.0
-    assert sign_test(np.array([1.0] * 8 + [-1.0])) == pytest.approx(2 * 10 / 2**9)
-    assert sign_test(np.tile([1.0, -1.0], 600)) == 1.0  # 2 to the 1200 is no float
+    assert wilcoxon(np.zeros((1, 4))).tolist() == [1.0]
+    assert sign_test(np.array([[1.0] * 8 + [-1.0]])) == pytest.approx(2 * 10 / 2**9)
+    assert sign_test(np.tile([1.0, -1.0], (1, 600))).tolist() == [1.0]  # 2 to the 1200 is no float
     np.testing.assert_allclose(holm(np.array([0.01, 0.02, 0.9, 0.04])), [0.04, 0.06, 0.9, 0.08])
     # Ten folds: the correction takes 1/10 to 1/10 + 1/9, so t falls by a factor of 1.453.
     step = np.random.default_rng(1).normal(0.5, 1, 10)
     from scipy.stats import t, ttest_1samp
 
     plain = ttest_1samp(step, 0).statistic
-    assert corrected_t(step, 1 / 9) == pytest.approx(2 * t.sf(abs(plain) / math.sqrt(1 + 10 / 9), 9))
-    assert (corrected_t(np.zeros(5), 0.25), corrected_t(np.ones(5), 0.25)) == (1.0, 0.0)
+    assert corrected_t(step[None], 1 / 9) == pytest.approx(2 * t.sf(abs(plain) / math.sqrt(1 + 10 / 9), 9))
+    assert corrected_t(np.array([[0.0] * 5, [1.0] * 5]), 0.25).tolist() == [1.0, 0.0]
 
 
 def test_friedman_where_all_agree_and_where_all_are_equal() -> None:
@@ -179,17 +177,62 @@ def test_fewer_than_five_data_sets_are_ranked_and_not_tested() -> None:
 def test_a_part_has_the_ranks_and_p_values_that_it_has_among_all() -> None:
     rng = np.random.default_rng(3)
     values = rng.random((9, 6)) + 0.2 * np.arange(6)
-    every = compare(values, list("abcdef"), list("123456789"), rope=0.01)
-    bare = compare(values, list("abcdef"), list("123456789"), rope=None)
-    assert all(pair.posterior is None for pair in bare.pairs)
+    every = compare(values, list("abcdef"), list("123456789"))
     names = every.learners[1:4]
-    part = bare.part(names, rope=0.01)
+    part = every.part(names)
     assert part.learners == names
     assert part.mean_ranks.tolist() == every.mean_ranks[1:4].tolist()
     assert part.friedman == every.friedman
     assert part.pairs == tuple(pair for pair in every.pairs if {pair.a, pair.b} <= set(names))
     assert part.cliques
     assert all(not set(one) < set(other) for one in part.cliques for other in part.cliques)
+
+
+@pytest.mark.parametrize("rope", [0.0, 0.01])
+@pytest.mark.parametrize("datasets", [5, 17])
+def test_probabilities_of_a_pair_do_not_depend_on_the_other_pairs(datasets: int, rope: float) -> None:
+    """A page that shows twelve of many learners has the digits of the JSON that has all."""
+    values = np.random.default_rng(5).normal(0.2, 0.02, (datasets, 20)).round(3)
+    values[:, 1] = values[:, 0]
+    every = compare(values, [f"m{i}" for i in range(20)], list(map(str, range(datasets))))
+    pairs = every.with_posteriors(every.pairs, rope)
+    assert len(pairs) == 190
+    for pair in pairs[::17]:
+        assert pair.posterior is not None
+        assert sum(pair.posterior) == pytest.approx(1)
+        assert every.with_posteriors([replace(pair, posterior=None)], rope) == (pair,)
+    part = every.part(every.learners[2:9])
+    own = part.with_posteriors(part.pairs, rope)
+    assert own == tuple(pair for pair in pairs if {pair.a, pair.b} <= set(part.learners))
+
+
+@pytest.mark.parametrize("rope", [0.0, 0.01])
+def test_probabilities_are_the_shares_of_draws_counted_one_by_one(rope: float) -> None:
+    """Weights of each draw, sums of each two differences, the largest of three shares: as Benavoli et al. write it."""
+    differences = np.random.default_rng(6).normal(0.0, 0.02, (4, 7)).round(2)
+    differences[0] = 0.0
+    draws = np.random.default_rng(0).dirichlet([0.5, *[1.0] * 7], 10_000)
+    for step, posterior in zip(differences, signed_rank(differences, rope), strict=True):
+        z = np.array([0.0, *step])
+        sums = z[:, None] + z
+        shares = [np.einsum("di,ij,dj->d", draws, np.heaviside(side - 2 * rope, 0.5), draws) for side in (-sums, sums)]
+        largest = np.argmax([shares[0], 1 - shares[0] - shares[1], shares[1]], axis=0)
+        assert posterior == tuple(np.bincount(largest, minlength=3) / 10_000)
+
+
+def test_groups_of_many_learners_are_the_longest_stretches_without_a_difference() -> None:
+    rng = np.random.default_rng(7)
+    found = compare(rng.random((16, 30)) + 0.08 * np.arange(30), [f"m{i}" for i in range(30)], list("abcdefghijklmnop"))
+    apart = {(pair.a, pair.b) for pair in found.pairs if pair.p_corrected <= 0.05}
+    stretches = [
+        found.learners[first:stop]
+        for first in range(30)
+        for stop in range(first + 2, 31)
+        if not apart.intersection(combinations(found.learners[first:stop], 2))
+    ]
+    longest = [one for one in stretches if not any(set(one) < set(other) for other in stretches)]
+    assert len(longest) > 1
+    assert list(found.cliques) == longest
 
 
 def test_higher_is_better_turns_ranks_and_wins_but_no_p() -> None:

@@ -41,7 +41,7 @@ def test_what_shows_a_meter_collects_as_usual() -> None:
 
 
 def test_no_end_of_a_command_tells_of_leaks(tmp_path: Path) -> None:
-    fill_loose(tmp_path / "store", WORTHWHILE)  # so many files are read by DuckDB, which counts its objects at the end
+    fill_loose(tmp_path / "store", WORTHWHILE)  # so many files are read together
     for word in ("results", "status"):
         command = [sys.executable, "-m", "olscale", word, str(tmp_path / "store")]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)

@@ -120,3 +120,28 @@ def test_a_machine_with_runs_of_no_known_end_is_told(
     page = "".join(facts_section(FigureSource(store, summarise(store))))
 
     assert f"{datetime.now(UTC):%Y-%m-}" in page
+
+
+def test_speeds_are_by_processor_time_and_marked_where_a_run_waited(
+    tmp_path: Path, make_record: Callable[..., Any]
+) -> None:
+    """Runs of earlier versions, which have wall time alone, stand among them with a mark of their own."""
+    store = open_store(tmp_path / "store", create=True)
+    quick = {"rows_per_second": 100.0, "rows_per_cpu_second": 4321.0}
+    for learner, timings in (
+        ("pa", quick),
+        ("lol", quick | {"rows_per_cpu_second": 3210.0, "waited": 1.0}),
+        ("ilol", {"rows_per_second": 2109.0}),
+    ):
+        store.write(make_record(learner=learner, metrics={"cumulative_error": 0.1}, timings=timings))
+    summaries = summarise(store)
+
+    page = "".join(facts_section(FigureSource(store, summaries)))
+
+    assert "Rows per processor second" in page
+    assert "Rows per second" not in page
+    assert [word in page for word in ("4,321", "3,210", "2,109")] == [True] * 3
+    assert "w waited: wall time is above 1.5 times the processor time" in page
+    assert "t by the clock: runs of an earlier version" in page
+    assert [s.cautions for s in summaries if s.learner == "lol" and s.metric == "cumulative_error"] == [[]]
+    assert [s.cautions for s in summaries if s.learner == "lol" and s.metric == "rows_per_second"] == [["waited"]]

@@ -18,7 +18,7 @@ import pytest
 from olscale.errors import StoreError, UnknownNameError
 from olscale.results import Series, open_store
 from olscale.results.rows import RUN_SCHEMA
-from olscale.results.single import read_bulk
+from olscale.results.single import read_together
 from olscale.results.store import Store
 
 WRITER = """
@@ -181,12 +181,12 @@ def test_many_files_read_at_once_as_they_do_one_by_one(tmp_path, make_record, mo
     for id in store.done():
         plain.write(store.get(id))
     runs, timings = plain.read(), plain.timings()
-    files = [str(file) for file in sorted((tmp_path / "plain" / "runs").rglob("*.parquet"))]
-    assert read_bulk(files, runs["id"].to_pylist(), RUN_SCHEMA, RUN_SCHEMA.names) is not None
+    files = [file.read_bytes() for file in sorted((tmp_path / "plain" / "runs").rglob("*.parquet"))]
+    assert read_together(files, runs["id"].to_pylist(), RUN_SCHEMA, RUN_SCHEMA.names) is not None
 
     monkeypatch.setattr("olscale.results.single.WORTHWHILE", 1)
 
-    for many in (plain, store):  # brackets are a pattern to DuckDB: such a store is read one by one
+    for many in (plain, store):
         assert many.read().schema == runs.schema
         assert repr(many.read().to_pylist()) == repr(runs.to_pylist())
         assert many.timings()["id"].to_pylist() == timings["id"].to_pylist()
@@ -211,8 +211,8 @@ def test_runs_with_and_without_series_are_one_table(tmp_path, make_record, monke
 
     monkeypatch.setattr("olscale.results.single.WORTHWHILE", 1)
 
-    files = [str(file) for file in sorted(tmp_path.rglob("runs/*/*.parquet"))]
-    assert read_bulk(files, one_by_one["id"].to_pylist(), RUN_SCHEMA, RUN_SCHEMA.names) is not None
+    files = [file.read_bytes() for file in sorted(tmp_path.rglob("runs/*/*.parquet"))]
+    assert read_together(files, one_by_one["id"].to_pylist(), RUN_SCHEMA, RUN_SCHEMA.names) is not None
     assert store.read().to_pylist() == one_by_one.to_pylist()
 
 
