@@ -3,6 +3,7 @@
 scikit-learn is imported where somebody uses a learner as its estimator: an evaluation calls the contract and never needs it.
 """
 
+import numbers
 import warnings
 from abc import abstractmethod
 from typing import Any, ClassVar, Self
@@ -30,24 +31,31 @@ from olscale.learners.contract.writable_state import make_writable
 from olscale.system.plain_arrays import refuse_masked
 
 
-def checked_weights(X: Any, sample_weight: Any) -> FloatArray | None:
-    """Return weights of the rows of `X` for compiled loops, None where there are none.
+def checked_weights(X: Any, sample_weight: Any, whole: bool) -> FloatArray | None:
+    """Return weights of the rows of `X`, all rows where `whole`, for compiled loops; None where there are none.
 
     Raises
     ------
     ValueError
-        If they are not one for each row, or for all, each finite and not negative.
+        If they are not one for each row, or for all, each finite and not negative; or all rows weigh nothing.
     """
     if sample_weight is None:
         return None
-    from sklearn.utils.validation import _check_sample_weight
+    from sklearn.utils import check_array
 
     refuse_masked(sample_weight, "sample_weight")
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    rows = X.shape[0]
+    if isinstance(sample_weight, numbers.Real):
+        sample_weight = np.full(rows, sample_weight, dtype=np.float64)
+    weights = check_array(sample_weight, ensure_2d=False, dtype=np.float64, order="C", input_name="sample_weight")
+    if weights.shape != (rows,):
+        raise ValueError(f"sample_weight had shape {weights.shape}, expected ({rows},), one for each row")
     if (weights < 0.0).any():
         row = int(np.argmax(weights < 0.0))
         raise ValueError(f"sample_weight of row {row} was {weights[row]:g}, expected 0 or more")
-    return read_only(np.ascontiguousarray(weights))
+    if whole and not weights.any():
+        raise ValueError("sample_weight was zero for all rows, expected more for some: nothing would be learned")
+    return read_only(weights)
 
 
 def to_rows(X: Any) -> Rows:
@@ -243,7 +251,7 @@ class Classifier(Estimator):
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", reset=first)
         check_classification_targets(y)
         y, rows = column_or_1d(y), to_rows(X)
-        weights = checked_weights(X, sample_weight)
+        weights = checked_weights(X, sample_weight, whole)
         if first:
             self.classes_ = unique_labels(y if classes is None else classes)
             self._begin_rows(rows, X.shape[1], len(self.classes_), whole)

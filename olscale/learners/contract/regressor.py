@@ -73,7 +73,7 @@ class Regressor(Estimator):
         refuse_masked(y, "y")
         X, y = validate_data(self, X, y, reset=first, multi_output=takes_several(self), **how)
         rows, targets = to_rows(X), y.shape[1] if y.ndim == 2 else 1
-        weights = checked_weights(X, sample_weight)
+        weights = checked_weights(X, sample_weight, whole)
         if first:
             self._many = y.ndim == 2
             expect_targets(self, targets)
