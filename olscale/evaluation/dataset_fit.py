@@ -5,7 +5,7 @@ from dataclasses import fields
 from olscale.data.dataset import Dataset
 from olscale.errors import ExperimentError
 from olscale.evaluation.metrics import METRICS, StreamShape
-from olscale.evaluation.protocol import Scoring, ScoringOptions
+from olscale.evaluation.protocol import ProtocolSpec, Scoring, ScoringOptions
 from olscale.learners.contract.learner import Learner
 from olscale.learners.contract.many_targets import expect_targets, learns_targets
 from olscale.learners.registry import ask, learner_class, learner_names
@@ -52,7 +52,7 @@ def check_targets(name: str, learner: Learner, dataset: Dataset) -> None:
     ask(name, "expect_targets", lambda: expect_targets(learner, count))
 
 
-def check_weights(scoring: ScoringOptions, dataset: Dataset) -> None:
+def check_weights(protocol: ProtocolSpec, dataset: Dataset) -> None:
     """Refuse a column of weights that the dataset does not have, and metrics that cannot count rows by it.
 
     Raises
@@ -60,16 +60,17 @@ def check_weights(scoring: ScoringOptions, dataset: Dataset) -> None:
     ExperimentError
         Saying which column it has, or which metric.
     """
-    if scoring.weights not in (None, dataset.weights):
+    if protocol.weights not in (None, dataset.weights):
         there = "none; ingest its sources with --weights COLUMN"
         if dataset.weights is not None:
             there = f"those of its column {dataset.weights!r}; name that"
         raise ExperimentError(
-            f"protocol.weights was {scoring.weights!r}, and the weights of dataset {dataset.path} are {there}"
+            f"protocol.weights was {protocol.weights!r}, and the weights of dataset {dataset.path} are {there}"
         )
-    if not scoring.weighted_measures:
+    if not protocol.weighted_measures:
         return
-    options = {option.name: getattr(scoring, option.name) for option in fields(ScoringOptions)}
+    protocol.check()  # options that do not go with it are told by their names
+    options = {option.name: getattr(protocol, option.name) for option in fields(ScoringOptions)}
     shape = StreamShape(dataset.rows(), len(dataset.classes or ()), (), Scoring(**options), dataset.task)
     for metric in METRICS.load_all():
         if metric.meets(shape) and not (metric.weighs_rows or metric.watches):

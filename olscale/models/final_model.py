@@ -200,7 +200,8 @@ class FinalModel:
         if labels.shape != expected:
             raise ParameterError(f"y has shape {labels.shape}, expected {expected}: the labels of each row")
         chunk = self.pipeline.learn(self._stored(rows, labels if novelty else self._targets(labels)))
-        scores = learn_usable(self.learner, chunk.X, chunk.y, checked_weights(chunk.y, sample_weight))
+        weights = checked_weights(chunk.y, sample_weight, whole=False)
+        scores = learn_usable(self.learner, chunk.X, chunk.y, weights)
         finite = np.isfinite(scores).all(axis=1)
         if not finite.all():
             row = int(np.argmin(finite))

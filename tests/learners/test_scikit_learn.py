@@ -6,6 +6,7 @@ The last comes first: beside `test_contract.py`, which begins with the first, ea
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -13,10 +14,18 @@ from olscale.learners.registry import learner_class, learner_names
 from olscale.learners.rls import RLS
 from olscale.learners.soft_lol import SoftLOL
 
+ANY_ORDER = {"ridge", "rls", "krls", "oselm", "oselm-r", "ls-svm"}
+"""Learners of the least squares of all rows: for them a row of weight 2 is the row twice, wherever rows stand."""
 
-def not_for(estimator: object) -> dict[str, str]:
+
+def not_for(estimator: Any) -> dict[str, str]:
     """Return the checks of scikit-learn that a learner cannot pass, and why."""
-    if getattr(estimator, "name", "") != "norma-n":
+    in_any_order = estimator.name in ANY_ORDER and getattr(estimator, "form", "full") == "full"
+    if estimator.takes_weights and not in_any_order:
+        why = "wants a row of weight 2 to be the row twice, wherever it stands: it learns rows in their order"
+        layouts = ("dense", "sparse")
+        return {f"check_sample_weight_equivalence_on_{layout}_data": why for layout in layouts}
+    if estimator.name != "norma-n":
         return {}
     why = "wants a novelty among rows that were learned from: each of them has raised the score of rows like itself"
     return dict.fromkeys(["check_outliers_train", "check_outliers_fit_predict"], why)
