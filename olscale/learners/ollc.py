@@ -68,13 +68,13 @@ def _learn_and_score(
         weight = weight_of(weights, i)
         if learns:
             seen[0] += 1
-            learns = square > 0.0 and weight > 0.0
-            if learns and anchor[0] == 0.0:
+            if anchor[0] == 0.0 and square > 0.0:
                 set_column(X, i, V, last)
                 anchor[0], g[last] = square, square
                 for c in range(outputs):
                     hold[c] = g[3 * c]
                     lift[c] = max(0.0, (beta - hold[c]) / square)
+            learns = square > 0.0 and weight > 0.0
         rate = weight * (1.0 / np.sqrt(max(1, seen[0])))
         for c in range(outputs):
             gate = g[3 * c] + lift[c] * g[last]
@@ -124,7 +124,7 @@ class OLLC(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
     anchor of section II.B; ours keeps it.
 
     A row's weight multiplies its step, that of gradient descent on a loss which counts so many
-    times.
+    times. The first row is the anchor whatever it weighs, as it is before it is scored.
 
     References
     ----------
