@@ -36,6 +36,7 @@ BENCHMARKS = {
     "checkpoints": "olscale.bench.checkpoints:figures",
     "memory": "olscale.bench.memory:figures",
     "store": "olscale.bench.store:figures",
+    "compare": "olscale.bench.compare:figures",
     "start": "olscale.bench.start:figures",
 }
 

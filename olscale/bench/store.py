@@ -4,6 +4,7 @@ import statistics
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from timeit import repeat
 from typing import Any
@@ -13,6 +14,7 @@ import pyarrow as pa
 
 from olscale.analysis.summary import aggregated, summarise
 from olscale.bench.base import Figure
+from olscale.report.write import write_report
 from olscale.results import Record, Store, open_store, run_id
 from olscale.results.compact import compact
 from olscale.results.compacted import compacted_bytes, compacted_name
@@ -24,8 +26,8 @@ _METRICS = ("cumulative_error", "mistakes", "model_bytes", "norm_w", "test_error
 _TIMINGS = ("fit_seconds", "read_seconds", "rows_per_second")
 
 
-def records(number: int) -> Iterator[Record]:
-    """Yield synthetic finished runs: ten permutations of each setting, 25 datasets, five values of C a learner.
+def records(number: int, permutations: int = 10, datasets: int = 25) -> Iterator[Record]:
+    """Yield synthetic finished runs: permutations of each setting on each data set, five values of C a learner.
 
     Examples
     --------
@@ -35,14 +37,16 @@ def records(number: int) -> Iterator[Record]:
     rng = np.random.default_rng(0)
     rows = np.arange(1, 101) * 100
     for i in range(number):
-        setting = i // 10
-        dataset, value, learner = setting % 25, setting // 25 % 5, setting // 125
+        setting = i // permutations
+        dataset = setting % datasets
+        value = setting // datasets % 5
+        learner = setting // (5 * datasets)
         params = {"C": 2.0**value, "dtype": "float64", "multiclass": "max-score"}
         run = {
             "dataset": {"name": f"set-{dataset}", "fingerprint": f"{dataset:064x}"},
             "transforms": ["standardize", "bias"],
             "learner": {"name": f"learner-{learner}", "version": 1, "params": params},
-            "protocol": {"order": "permuted", "seed": 0, "permutation": i % 10},
+            "protocol": {"order": "permuted", "seed": 0, "permutation": i % permutations},
         }
         curve = np.cumsum(rng.integers(0, 20, 100))
         yield Record(
@@ -71,10 +75,10 @@ def write_loose(store: Store, finished: Iterable[Record]) -> Store:
     return store
 
 
-def fill_compacted(path: Path, number: int) -> Store:
+def fill_compacted(path: Path, number: int, permutations: int = 10, datasets: int = 25) -> Store:
     """Make the store that compaction would make of as many loose files."""
     store = open_store(path, create=True)
-    made = sorted(records(number), key=lambda record: record.id)
+    made = sorted(records(number, permutations, datasets), key=lambda record: record.id)
     for kind, schema, row in (
         ("runs", RUN_SCHEMA, run_row),
         ("timings", TIMING_SCHEMA, lambda record: timing_row(record, _WHEN)),
@@ -101,9 +105,15 @@ def figures() -> list[Figure]:
             _figure(f"what is done, {many} compacted", lambda: Store(compacted.path).done(), 5),
             _figure(f"aggregate {many} compacted", lambda: aggregated(compacted), 7, "mean and deviation of 9 metrics"),
             _figure(f"the same as {9 * COMPACTED // 10:,} summaries", lambda: summarise(compacted), 3),
+            _figure(f"report on {few} loose", partial(_report, loose, folder), 1),
             _figure(f"compact {few}", lambda: compact(loose), 1),
+            _figure(f"report on {few} compacted", partial(_report, loose, folder), 1),
             _figure(f"aggregate {few} compacted", lambda: aggregated(loose), 7),
         ]
+
+
+def _report(store: Store, folder: str) -> None:
+    write_report(open_store(store.path), Path(folder, "report"))
 
 
 def _figure(name: str, work: Callable[[], Any], times: int, note: str = "") -> Figure:

@@ -207,8 +207,8 @@ def comparison_tables(one: Compared, within: Sequence[Within] = ()) -> list[Tabl
     for each in within:
         title = f"Pairs on {each.dataset}, over {each.over}"
         notes = [each.note] if each.note.startswith("Not") else [f"p: {each.test}, corrected by Holm.", each.note]
-        pairs, said = shown_pairs(each.pairs, _against(one.outcome))
-        made.append(pair_table(pairs, one.metric, title, [*notes, *said, *cautions]))
+        shown, said = shown_pairs(each.pairs, _against(one.outcome))
+        made.append(pair_table(shown, one.metric, title, [*notes, *said, *cautions]))
     return made
 
 

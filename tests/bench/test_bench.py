@@ -260,3 +260,16 @@ def test_small_runs_are_measured_beside_learning_and_where_all_are_there(tmp_pat
     figures = runs._nothing_to_compute(experiment, tmp_path / "loose")
     assert all("nothing to compute, 8 runs" in figure.name and figure.value for figure in figures)
     assert open_store(tmp_path / "loose").done() == done.store.done()
+
+
+def test_comparisons_are_measured_by_tables_and_json() -> None:
+    from olscale.bench.compare import figures
+
+    found = figures((6, 8))
+    assert [figure.name for figure in found] == [
+        "tables of 6 settings",
+        "JSON of 6 settings",
+        "tables of 8 settings",
+        "JSON of 8 settings",
+    ]
+    assert all(figure.value is not None and figure.value > 0.0 for figure in found)

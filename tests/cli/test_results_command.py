@@ -243,3 +243,19 @@ def test_a_curve_that_no_run_has_says_where_to_ask_for_it(store):
 
     assert result.exit_code == 0
     assert "no run shown has fading_error along the stream" in result.stderr
+
+
+def test_many_loose_runs_are_said_to_be_slow_to_read(tmp_path, monkeypatch, make_record):
+    """One line on stderr, also of `compare` and `status`; none once they are compacted."""
+    store = open_store(tmp_path / "store", create=True)
+    for learner in ("pa1", "lol"):
+        for i in range(3):
+            store.write(make_record(learner=learner, permutation=i, metrics={"cumulative_error": 0.1}))
+    monkeypatch.setattr("olscale.cli.results._MANY_LOOSE", 6)
+    slow = f"olscale: 6 runs of {store.path} are in a file each, which are slow to read"
+    advice = f"{slow}; olscale compact {store.path} merges them"
+    for word in ("results", "compare", "status"):
+        done = run(word, store.path)
+        assert (done.exit_code, done.stderr.splitlines()) == (0, [advice])
+    assert run("compact", store.path).exit_code == 0
+    assert run("results", store.path).stderr == ""

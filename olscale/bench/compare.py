@@ -1,0 +1,39 @@
+"""Comparisons of many settings on eight data sets: processor time of what `olscale compare` does, as the settings grow."""
+
+import tempfile
+from pathlib import Path
+from time import process_time
+
+from olscale.analysis.summary import summarise
+from olscale.bench.base import Figure
+from olscale.bench.store import fill_compacted
+from olscale.report.comparison import compared
+from olscale.report.comparison_tables import comparison_json, comparison_tables
+from olscale.results import Store, open_store
+
+SETTINGS = (40, 80, 160, 400)
+DATASETS = 8
+
+
+def figures(settings: tuple[int, ...] = SETTINGS) -> list[Figure]:
+    """Return seconds of tables, which show the pairs with the best learner, and of JSON, which has all."""
+    measured = []
+    with tempfile.TemporaryDirectory(prefix="olscale-bench-") as folder:
+        for count in settings:
+            store = fill_compacted(Path(folder, str(count)), count * DATASETS, permutations=1, datasets=DATASETS)
+            seconds = _seconds(store, as_json=False)
+            measured.append(Figure(f"tables of {count} settings", seconds, "s", 5.0 / seconds, "5 s", ">= 1"))
+            measured.append(Figure(f"JSON of {count} settings", _seconds(store, as_json=True), "s"))
+    return measured
+
+
+def _seconds(store: Store, as_json: bool) -> float:
+    """Return the processor time of a comparison in a store that nothing has been read of."""
+    start = process_time()
+    fresh = open_store(store.path)
+    [one] = compared(fresh, summarise(fresh))
+    if as_json:
+        comparison_json([(one, [], [])])
+    else:
+        comparison_tables(one)
+    return process_time() - start
