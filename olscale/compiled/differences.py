@@ -17,7 +17,6 @@ import numpy as np
 from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.elementary import LEAST, exponential
 from olscale.compiled.intrinsics import lowest_bit
-from olscale.compiled.simd.features import gaussian_values
 from olscale.compiled.support_vectors import WIDTH
 
 LONG = 2.0**32
@@ -34,13 +33,6 @@ def is_long(gamma: float, size: float) -> bool:
 
 
 @inlined
-def long_places(support: Any, gamma: float, X: Any, i: int, size: float, at: Any, value: Any) -> int:
-    """Return `all_places` of a long row; of others nothing is asked."""
-    entries: int = all_places(support, X, i, at, value) if is_long(gamma, size) else 0
-    return entries
-
-
-@compiled
 def all_places(support: Any, X: Any, i: int, at: Any, value: Any) -> int:
     """Set `at` and `value` to the places and values of row `i`; return how many there are.
 
@@ -112,37 +104,50 @@ def _difference(support: Any, slot: int, absolute: bool, at: Any, value: Any, en
 def _rest(support: Any, slot: int, absolute: bool, inside: Any, count: int) -> float:
     """Return the part of a distance at so many features that the vector has and the row lacks."""
     values, column = support.values[slot // WIDTH], slot % WIDTH
-    features, numbers, found = np.empty(count, np.int32), np.empty(count), 0
+    features = np.empty(count, np.int32)
+    numbers = np.empty(count)
+    sorted_count = 0
     for word in range(inside.shape[0]):
         bits = support.held[slot, word] & ~inside[word]
         while bits != 0:
             place = 64 * word + lowest_bit(bits)
             bits &= bits - np.uint64(1)
-            features[found] = support.feature[place]
-            numbers[found] = values[place, column]
-            found += 1
+            # Places come nearly in the order of their features, and numba's own sort takes seconds to compile.
+            target = sorted_count
+            while target > 0 and features[target - 1] > support.feature[place]:
+                features[target] = features[target - 1]
+                numbers[target] = numbers[target - 1]
+                target -= 1
+            features[target] = support.feature[place]
+            numbers[target] = values[place, column]
+            sorted_count += 1
     total = 0.0
-    for n in np.argsort(features):
+    for n in range(count):
         total += _part(numbers[n], absolute)
     return total
 
 
 @compiled
-def _gaussian_long(support: Any, gamma: float, at: Any, value: Any, entries: int, size: float, k: Any) -> None:
-    for s in range(support.counts[0]):
-        k[s] = size + support.sizes[s] - 2.0 * k[s]
-    mend_distances(support, gamma, False, at, value, entries, size, k)
+def finish_long_places(
+    support: Any, gamma: float, absolute: bool, at: Any, value: Any, entries: int, size: float, k: Any
+) -> None:
+    """Make kernel values of a long row of what is in `k`: its products, or where `absolute` its distances.
+
+    The parameters are those of `mend_distances`.
+    """
+    if not absolute:
+        for s in range(support.counts[0]):
+            k[s] = size + support.sizes[s] - 2.0 * k[s]
+    mend_distances(support, gamma, absolute, at, value, entries, size, k)
     for s in range(support.counts[0]):
         k[s] = exponential(-gamma * max(0.0, k[s]))
 
 
-@inlined
-def gaussian_row(support: Any, gamma: float, at: Any, value: Any, entries: int, size: float, k: Any) -> None:
-    """Make Gaussian kernel values of the products `k` of a row of squared norm `size`.
-
-    Its places and values are looked at only if it is long, as in `mend_distances`.
-    """
-    if is_long(gamma, size):
-        _gaussian_long(support, gamma, at, value, entries, size, k)
-    else:
-        gaussian_values(support.counts[0], gamma, size, support.sizes, k)
+@compiled
+def finish_long_row(
+    support: Any, gamma: float, absolute: bool, X: Any, i: int, size: float, space: Any, k: Any
+) -> None:
+    """Make kernel values of row `i`, which is long; `space` has arrays for its places and values."""
+    at, value = space
+    entries = all_places(support, X, i, at, value)
+    finish_long_places(support, gamma, absolute, at, value, entries, size, k)

@@ -89,7 +89,8 @@ def cut_groups(
         if (key.shuffle is not None or key.part is not None) and source.bytes <= held:
             # Held in memory, so reading it again costs little, and a group that is stopped is lost as a whole.
             most = int(GROUP_NUMBERS / max(1.0, values(key)))
-            size = min(-(-len(mine) // min(finer_slices, len(mine))), max(most, 1 if key.projection is None else PROJECTED_RUNS))
+            together = 1 if key.projection is None else PROJECTED_RUNS
+            size = min(-(-len(mine) // min(finer_slices, len(mine))), max(most, together))
             least = max(READING * values(key), LEAST_COST) if key.projection is None else inf
             shares = _guided(mine, cost, size, left, pieces, min(least, fair))
         else:

@@ -101,14 +101,12 @@ def learn_and_score(
             scores[i:] = np.nan
             break
         size = size_of(kernel, X, i, square)
-        if alone:
-            if not ready:
-                raw_row(kernel, support, at, value, found, size, k)
-            finish_row(kernel, support, X, i, at, value, size, k)
-        else:
+        if not alone:
             take_values(shared, support, i, k)
-            if not shared.finished:
-                finish_row(kernel, support, X, i, at, value, size, k)
+        elif not ready:
+            raw_row(kernel, support, at, value, found, size, k)
+        if alone or not shared.finished:
+            finish_row(kernel, support, X, i, at, value, size, k)
         combine(model.alpha, model.scale, k, support.counts[0], f)
         for c in range(outputs):
             f[c] += model.offset[c]

@@ -13,8 +13,9 @@ The width of a Gaussian has three names in the literature: ``gamma = 1 / (2 sigm
 from typing import Any, NamedTuple
 
 from olscale.compiled.decorator import compiled, inlined
-from olscale.compiled.differences import gaussian_row, is_long, long_places, mend_distances
+from olscale.compiled.differences import finish_long_places, finish_long_row, is_long
 from olscale.compiled.elementary import exponential
+from olscale.compiled.simd.features import gaussian_values
 from olscale.compiled.support_vectors import distances, products, vector_places
 
 KERNELS = ("gaussian", "laplacian", "polynomial", "linear")
@@ -78,20 +79,25 @@ def raw_row(kernel: Any, support: Any, at: Any, value: Any, found: int, size: fl
 @inlined
 def finish_row(kernel: Any, support: Any, X: Any, i: int, at: Any, value: Any, size: float, k: Any) -> None:
     """Make kernel values of what `raw_row` has set for row `i`; `at` and `value` are space."""
-    entries = long_places(support, kernel.gamma, X, i, size, at, value)
-    _finish_places(kernel, support, at, value, entries, size, k)
+    if _has_distances(kernel) and is_long(kernel.gamma, size):
+        finish_long_row(support, kernel.gamma, kernel.kind == LAPLACIAN, X, i, size, (at, value), k)
+    else:
+        _finish_short(kernel, support, size, k)
 
 
 @inlined
-def _finish_places(kernel: Any, support: Any, at: Any, value: Any, entries: int, size: float, k: Any) -> None:
+def _has_distances(kernel: Any) -> bool:
+    return bool(kernel.kind == GAUSSIAN or kernel.kind == LAPLACIAN)
+
+
+@inlined
+def _finish_short(kernel: Any, support: Any, size: float, k: Any) -> None:
     count = support.counts[0]
     if kernel.kind == LAPLACIAN:
-        if is_long(kernel.gamma, size):
-            mend_distances(support, kernel.gamma, True, at, value, entries, size, k)
         for s in range(count):
             k[s] = exponential(-kernel.gamma * max(0.0, k[s]))
     elif kernel.kind == GAUSSIAN:
-        gaussian_row(support, kernel.gamma, at, value, entries, size, k)
+        gaussian_values(count, kernel.gamma, size, support.sizes, k)
     elif kernel.kind == POLYNOMIAL:
         for s in range(count):
             k[s] = _power(kernel.gamma * k[s] + kernel.coef0, kernel.degree)
@@ -102,4 +108,7 @@ def vector_row(kernel: Any, support: Any, slot: int, at: Any, value: Any, k: Any
     """Set ``k[s]`` to the kernel value of two vectors of the set; `at` and `value` are space."""
     entries, size = vector_places(support, slot, at, value), support.sizes[slot]
     raw_row(kernel, support, at, value, entries, size, k)
-    _finish_places(kernel, support, at, value, entries, size, k)
+    if _has_distances(kernel) and is_long(kernel.gamma, size):
+        finish_long_places(support, kernel.gamma, kernel.kind == LAPLACIAN, at, value, entries, size, k)
+    else:
+        _finish_short(kernel, support, size, k)

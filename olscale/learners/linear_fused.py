@@ -41,9 +41,7 @@ class FusedLinear(FusedSettings):
         rule: Any = type(rules[0])
         self._rule = rule(*(np.concatenate(values) for values in zip(*rules, strict=True)))
 
-    def learn(
-        self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
-    ) -> list[FloatArray]:
+    def learn(self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> list[FloatArray]:
         settings = len(self._learners)
         first = self._learners[0]
         scores: FloatArray = first._learn(X, y, self._state, self._rule, settings, weights)

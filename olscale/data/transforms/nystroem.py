@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, read_only, rows_of, to_csr
 from olscale.compiled.decorator import compiled
-from olscale.compiled.differences import gaussian_row, long_places
+from olscale.compiled.differences import finish_long_row, is_long
 from olscale.compiled.rows_together import RowsTogether, may_go_together, multiply_together
 from olscale.compiled.simd.columns import multiply_dense
+from olscale.compiled.simd.features import gaussian_values
 from olscale.compiled.simd.row_tiles import ROWS
 from olscale.compiled.support_arrays import STATE, check_support, empty_support, grow_places, support_vectors
 from olscale.compiled.support_vectors import find_places, products, put
@@ -49,8 +50,10 @@ def _set_values(X: Any, first: int, support: Any, gamma: float, space: Any, K: A
         else:
             found, square = find_places(support, X, first + i, at, value)
             products(support, at, value, found, K[i])
-        entries = long_places(support, gamma, X, first + i, square, at, value)
-        gaussian_row(support, gamma, at, value, entries, square, K[i])
+        if is_long(gamma, square):
+            finish_long_row(support, gamma, False, X, first + i, square, (at, value), K[i])
+        else:
+            gaussian_values(support.counts[0], gamma, square, support.sizes, K[i])
         if not np.isfinite(square):  # a distance that is no number counts as 0
             K[i, :] = np.nan
 

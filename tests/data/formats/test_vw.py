@@ -187,7 +187,9 @@ def test_a_namespace_weighs_its_features_and_zeros_are_left_out(tmp_path: Path) 
     batches = read(tmp_path / "t.vw")
     assert rows_of(batches) == [(1.0, {"f^a": 1.0, "f^b": 0.5, "h^e": 1.0}), (-1.0, {"f^a": 4.0})]
     first, second = batches[-1].notes
-    assert first.endswith("t.vw that have an importance other than 1, which is not used without --weights importance: 1")
+    assert first.endswith(
+        "t.vw that have an importance other than 1, which is not used without --weights importance: 1"
+    )
     assert second.endswith("t.vw that have a base (an initial prediction), which is not used: 1")
 
 
