@@ -95,4 +95,3 @@ class TaskFiles:
         """Write what is kept, if a group takes longer than it was thought to."""
         if self._records and monotonic() - self._since > 2 * BUNDLE_SECONDS:
             self.write()
-

@@ -180,7 +180,9 @@ def test_no_worker_is_long_at_a_pack_when_the_others_have_none(costs: list[float
 @pytest.mark.parametrize("shuffle", [None, Shuffle(0, 0)], ids=["time", "permuted"])
 @pytest.mark.parametrize("seconds", [0.02, 0.1, 1.0, 20.0])
 @pytest.mark.parametrize("settings", [58, 100, 250])
-def test_each_worker_of_a_cluster_has_work_until_the_end(shuffle: Shuffle | None, seconds: float, settings: int) -> None:
+def test_each_worker_of_a_cluster_has_work_until_the_end(
+    shuffle: Shuffle | None, seconds: float, settings: int
+) -> None:
     """58 settings on 8 workers were two groups, and six workers never got anything."""
     runs = [Run(StreamKey("d", "0" * 64, (), shuffle), "pa", i, {}) for i in range(settings)]
     numbers = {run.id: 4e9 * seconds for run in runs}
