@@ -1,7 +1,7 @@
 """Bundles: run groups so short that one task runs many of them, and one file gets their records.
 
-A task, a file that is waited for and a report cost more than such a group. Where groups are cut into bundles changes no
-result, and no byte of a compacted store.
+A task, a file that is waited for and a report cost more than such a group. Where groups are cut into
+bundles changes no result, and no byte of a compacted store.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -11,13 +11,13 @@ from itertools import groupby
 from olscale.evaluation.run_group import RunGroup
 
 BUNDLE_SECONDS = 1.0
-"""A bundle takes about so long at most, after which its results are told; what is left then goes into other bundles."""
+"""A bundle takes about so long at most; then its results are told, and what is left goes into others."""
 
 LEAST_SECONDS = 0.1
 """A bundle takes about so long at least: with less it would be little but messages."""
 
 SHARES = 3
-"""A bundle takes at most the third part of a worker's share of what is left, so that all workers end together."""
+"""A bundle takes at most a third of a worker's share of what is left: all workers end together."""
 
 
 def cut_bundles(groups: Sequence[RunGroup], seconds: Callable[[RunGroup], float], parts: int) -> list[RunGroup]:

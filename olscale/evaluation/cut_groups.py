@@ -22,8 +22,8 @@ LEAST_COST = 1e9
 """Numbers that a group should go through, a quarter of a second's: with fewer it would be little but messages."""
 
 GROUPS_A_THREAD = 3
-"""Groups for each thread of a cluster, at least, where there are runs enough: workers that join take a share, and the last
-group is short."""
+"""Groups for each thread of a cluster, at least, where there are runs enough: workers that join
+take a share, and the last group is short."""
 
 PROJECTED_RUNS = 8
 """Runs of a group that share a projection all the same: to project a row costs more than most learners take for it."""
@@ -57,8 +57,9 @@ def cut_groups(
     costs : mapping of str to float
         How many numbers each run goes through, by its id; the values of its rows where it is left out.
     groups_a_part : int
-        How many groups to make for each of the `parts`, at least, where there are runs enough. Of a stream that is read
-        from disk only as many as spend a twentieth of their time on that, or less, beyond one for each part.
+        How many groups to make for each of the `parts`, at least, where there are runs enough. Of a
+        stream that is read from disk there are more than one for each part only as far as they spend
+        a twentieth of their time on reading, or less.
     """
     held = default_limit() // parts if memory_limit is None else memory_limit
     streams: dict[tuple[StreamKey, bool], list[Run]] = defaultdict(list)
@@ -89,8 +90,8 @@ def cut_groups(
         if (key.shuffle is not None or key.part is not None) and source.bytes <= held:
             # Held in memory, so reading it again costs little, and a group that is stopped is lost as a whole.
             most = int(GROUP_NUMBERS / max(1.0, values(key)))
-            together = 1 if key.projection is None else PROJECTED_RUNS
-            size = min(-(-len(mine) // min(finer_slices, len(mine))), max(most, together))
+            equal = -(-len(mine) // min(finer_slices, len(mine)))
+            size = min(equal, max(most, 1 if key.projection is None else PROJECTED_RUNS))
             least = max(READING * values(key), LEAST_COST) if key.projection is None else inf
             shares = _guided(mine, cost, size, left, pieces, min(least, fair))
         else:

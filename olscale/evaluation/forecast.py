@@ -21,7 +21,6 @@ LONG_SECONDS = 600.0
 RUN_SECONDS = 0.01
 """A run takes so much beside its learning: rows are read, a record is written."""
 
-
 BUNDLED_SECONDS = 0.0005
 """A run takes so much beside its learning in a bundle, and so does its group."""
 

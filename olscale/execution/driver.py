@@ -27,7 +27,7 @@ from olscale.execution.checkpoints import Checkpoints
 from olscale.execution.compatibility import misfit, modules_of
 from olscale.execution.demand import ask_for_workers
 from olscale.execution.group_calls import GroupCalls, bundle_name
-from olscale.execution.group_records import clear_scratch, finished_outcomes, write_lost
+from olscale.execution.group_records import clear_scratch, finished_outcomes, outcomes_of_each, write_lost
 from olscale.execution.on_worker import TOPIC, stop_tasks
 from olscale.execution.progress import Progress
 from olscale.execution.settings import SETTINGS, ExecutionSettings
@@ -178,7 +178,7 @@ class _Drive:
         await asyncio.sleep(self._settings.watch_seconds)
         await self._workers.look()  # it may be the scheduler that is gone
         left = []
-        ends = await asyncio.to_thread(finished_outcomes, bundle, self._store)
+        ends = await asyncio.to_thread(outcomes_of_each, bundle, self._store)
         for group, outcomes in zip(bundle, ends, strict=True):
             if outcomes:
                 self._note(TaskReport(outcomes=outcomes))
@@ -269,7 +269,7 @@ class _Drive:
                 ended = [end.reason for run, end in exceeded.items() if run in place and run not in before]
                 outcomes: dict[str, str] = {}
                 if group.shard is None:
-                    [outcomes] = await asyncio.to_thread(finished_outcomes, [group], self._store)
+                    outcomes = await asyncio.to_thread(finished_outcomes, group, self._store)
                 if not outcomes:
                     self._progress.note(_loss(group, lost.worker, ended, place, deaths == last))
                     continue

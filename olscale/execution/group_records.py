@@ -32,11 +32,17 @@ def write_lost(group: RunGroup, store: str, reason: str) -> list[str]:
     return [run.id for run in group.runs]
 
 
-def finished_outcomes(groups: Sequence[RunGroup], store: str) -> list[dict[str, str]]:
-    """Return the outcomes of the runs of each group that the store has all of: a worker may die before it tells of them.
+def finished_outcomes(group: RunGroup, store: str) -> dict[str, str]:
+    """Return the outcomes of the runs of `group` if the store has them all: a worker may die between that and its answer.
 
-    There are none of other groups, nor where results are replaced: nobody can tell those from before.
+    Where results are replaced nobody can tell those from before, so that there are none.
     """
+    [outcomes] = outcomes_of_each([group], store)
+    return outcomes
+
+
+def outcomes_of_each(groups: Sequence[RunGroup], store: str) -> list[dict[str, str]]:
+    """Return the `finished_outcomes` of several groups, for which the store is read once."""
     asked = [[run.id for run in group.runs] if not group.replaces else [] for group in groups]
     target = open_store(store)
     done = target.done().intersection(id for ids in asked for id in ids)
