@@ -18,10 +18,12 @@ def warm(learners: tuple[str, ...], for_wheel: bool) -> None:
     For images and for the nodes of a cluster: a first evaluation then compiles nothing. The machine code goes to numba's
     cache; NUMBA_CACHE_DIR names another folder for it.
     """
-    from olscale.execution import warm as machine_code
+    from olscale.compiled.shipped_code import FOLDER, LEVEL
+    from olscale.execution.warm import ship
+    from olscale.execution.warm import warm as compile_ahead
 
     if for_wheel:
-        files = machine_code.ship(learners)
-        say(f"machine code for {machine_code.LEVEL} in {machine_code.FOLDER}: {files} files")
+        files = ship(learners)
+        say(f"machine code for {LEVEL} in {FOLDER}: {files} files")
     else:
-        say(f"machine code is ready for {', '.join(machine_code.warm(learners))}")
+        say(f"machine code is ready for {', '.join(compile_ahead(learners))}")
