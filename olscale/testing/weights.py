@@ -18,6 +18,7 @@ from olscale.learners.contract.estimator import Estimator
 from olscale.learners.contract.fused_settings import fuse, grid_key, learn_together
 from olscale.learners.contract.learner import FloatArray, Learner, learn_rows
 from olscale.testing.check_list import Check, check_list, name_check
+from olscale.testing.other_values import goes_together
 from olscale.testing.small_streams import (
     CLASSES,
     COLUMNS,
@@ -165,7 +166,9 @@ def check_fused_settings_take_weights(learner: type[Learner], params: dict[str, 
     """Settings that share a pass over rows with weights have the bits of settings alone."""
     key = grid_key(learner(**params))
     names = [name for name in real_names(learner, params) if grid_key(learner(**params, **{name: 0.5})) == key]
-    settings = [{**params, **dict.fromkeys(names[:1], value)} for value in (0.1, 0.5)]
+    # The last one, as lam: with forget = 0.1 there would be nothing to compare behind the first rows.
+    settings = [{**params, **dict.fromkeys(names[-1:], value)} for value in (0.1, 0.5)]
+    settings = [each for each in settings if goes_together(learner(**each))]
     for classes in class_counts(learner):
         chunk, weights = stream(classes, "dense"), _weights()
         alone, together = ([start_with(learner, each, chunk.X, classes) for each in settings] for _ in range(2))
