@@ -312,11 +312,11 @@ class _Builder:
 
 
 def _is_shown_rows(name: str, learner: Learner) -> bool:
-    """Return whether a learner asks for rows ahead; one that fails to say so ends its own runs by that, not the plan."""
+    """Return whether a learner asks for rows ahead; one that fails to say so is taken for one that does."""
     try:
         return bool(ask(name, "looks_ahead", partial(looks_ahead, learner)))
     except ParameterError:
-        return False
+        return True
 
 
 def _cost(name: str, learner: Learner, size: tuple[int, int, float], rows: int, held_out: int) -> tuple[float, float]:

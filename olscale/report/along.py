@@ -34,7 +34,7 @@ _SETTING = ("dataset", "transforms", "learner", "params", "protocol")
 FIELDS = (
     *_SETTING,
     *("curve", "rows", "segment", "mean", "std", "n", "fingerprint", "version"),
-    *("label", "dataset_label", "looks_ahead", "comparable"),
+    *("label", "dataset_label", "cautions", "looks_ahead", "comparable"),
 )
 
 _POSITIONS = 10
@@ -74,7 +74,7 @@ def along_json(lines: Sequence[Line], name: str) -> str:
 
     Fields: those that tell the setting apart as in `olscale.report.as_json`, ``curve`` (its name), ``rows`` (streamed by
     then; null for a segment), ``segment`` (its name; null for a position), ``mean``, ``std``, ``n`` (over the replicates),
-    ``looks_ahead`` and ``comparable``.
+    ``cautions``, ``looks_ahead`` and ``comparable``.
     """
     texts = [json.dumps(row) for line in lines for row in _rows(line, name)]
     return "[\n" + ",\n".join(texts) + "\n]\n" if texts else "[]\n"
@@ -88,7 +88,7 @@ def along_csv(lines: Sequence[Line], name: str) -> str:
     for row in (row for line in lines for row in _rows(line, name)):
         shown = row | {"transforms": ",".join(row["transforms"])}
         shown |= {key: canonical_json(row[key]) for key in ("params", "protocol")}
-        shown["looks_ahead"] = ",".join(row["looks_ahead"])
+        shown |= {key: ",".join(row[key]) for key in ("cautions", "looks_ahead")}
         writer.writerow(guarded(shown.values()))
     return text.getvalue()
 
@@ -99,7 +99,11 @@ def _rows(line: Line, name: str) -> list[dict[str, Any]]:
     at = list(line.names) if isinstance(line, SegmentErrors) else line.rows.tolist()
     setting = {field: getattr(s, field) for field in _SETTING}
     figure = replace(s, metric=name)
-    standing = {"looks_ahead": looked_ahead(figure), "comparable": is_comparable(figure)}
+    standing = {
+        "cautions": figure.cautions,
+        "looks_ahead": looked_ahead(figure),
+        "comparable": is_comparable(figure),
+    }
     return [
         setting
         | {"curve": name}

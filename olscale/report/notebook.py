@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Iterator
+from html import escape
 from typing import TYPE_CHECKING, Any
 
+from olscale.analysis.status import unfinished_experiments
 from olscale.analysis.summary import Summary, summarise
 from olscale.errors import ReportError
 from olscale.report.html import table_html
 from olscale.report.listing import as_json
+from olscale.report.notes import unfinished_notes
 from olscale.report.tables import Table, select, tables
 from olscale.report.text import plain
 from olscale.results import Store, open_store
@@ -67,6 +70,7 @@ class Results:
         nothing = ids is not None and not ids
         experiments = [experiment] if experiment else []
         self._summaries = [] if nothing else summarise(opened, experiments=experiments, ids=ids)
+        self._unfinished = [one for one in unfinished_experiments(opened) if experiment in ("", one.experiment)]
 
     def select(self, metric: str | None = None, dataset: str | None = None, learner: str | None = None) -> Results:
         """Return the results of one metric, dataset or learner, named as in the experiment or by their labels.
@@ -77,7 +81,9 @@ class Results:
             If a name does not occur; the message offers the nearest one.
         """
         kept = object.__new__(Results)
-        kept._path, kept._metric = self._path, metric or self._metric
+        kept._path = self._path
+        kept._metric = metric or self._metric
+        kept._unfinished = self._unfinished
         named = [[name] if name else [] for name in (dataset, learner)]
         kept._summaries = select(self._summaries, metric, named[0], named[1], failed=True)
         return kept
@@ -107,10 +113,12 @@ class Results:
         return len(self._summaries)
 
     def __repr__(self) -> str:
-        return plain(self.tables()).rstrip() or f"no finished runs in {self._path}"
+        shown = plain(self.tables()).rstrip() or f"no finished runs in {self._path}"
+        return "\n".join([shown, *unfinished_notes(self._unfinished)])
 
     def _repr_html_(self) -> str:
         body = "".join(map(table_html, self.tables())) or "<p>No finished runs.</p>"
+        body += "".join(f'<p class="note">{escape(note)}</p>' for note in unfinished_notes(self._unfinished))
         return f'<div class="olscale">{_STYLE}{body}</div>'
 
     @property

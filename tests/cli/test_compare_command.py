@@ -8,6 +8,7 @@ import re
 
 import pytest
 
+from olscale import Results
 from olscale.report.comparison_tables import p_text
 from olscale.results import open_store, write_plan
 from tests.cli.command import run
@@ -145,6 +146,9 @@ def test_unfinished_experiments_are_told(fill, tmp_path) -> None:
     assert (json.loads(listed.stdout) != [], listed.stderr) == (True, f"olscale: {said}\n")
     assert run("report", store.path, "--out", tmp_path / "out").returncode == 0
     assert said in (tmp_path / "out" / "index.html").read_text()
+    assert said in repr(Results(store))
+    assert said in Results(store).select(metric="test_error")._repr_html_()
+    assert said not in repr(Results(store, experiment="another"))
 
     # The same experiment with fewer runs: what it had before is not asked for any more.
     write_plan(store, "quick", done)

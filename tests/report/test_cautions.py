@@ -12,7 +12,7 @@ from olscale.analysis import summarise
 from olscale.analysis.curves import SegmentErrors
 from olscale.measures import NOT_REPRODUCIBLE, RANKED_BY_CLASS
 from olscale.report import as_csv, as_json, latex, plain, tables
-from olscale.report.along import SEGMENTS, along_tables
+from olscale.report.along import SEGMENTS, along_csv, along_json, along_tables
 from olscale.report.comparison import compared
 from olscale.report.comparison_tables import comparison_json, comparison_tables
 from olscale.report.html import table_html
@@ -100,13 +100,21 @@ def test_a_single_figure_beside_one_of_classes_is_not_the_best(make_record: Run)
 
 
 def test_tables_along_the_stream_mark_figures(store: Store) -> None:
-    lines = [
+    lines = segments(store)
+    [table] = along_tables(lines, SEGMENTS)
+    assert signs(table) == {"pa1": ["", ""], "mine:Classes": ["", ""], "mine:Chance": ["?", "?"]}
+    cautions = {row["learner"]: row["cautions"] for row in json.loads(along_json(lines, SEGMENTS))}
+    assert cautions == {"pa1": [], "mine:Classes": [], "mine:Chance": ["not reproducible"]}
+    cells = {row["learner"]: row["cautions"] for row in csv.DictReader(along_csv(lines, SEGMENTS).splitlines())}
+    assert cells == {"pa1": "", "mine:Classes": "", "mine:Chance": "not reproducible"}
+
+
+def segments(store: Store) -> list[SegmentErrors]:
+    return [
         SegmentErrors(s, ("Mon", "Tue"), np.array([[0.1, 0.2]]))
         for s in summarise(store)
         if s.metric == "cumulative_error"
     ]
-    [table] = along_tables(lines, SEGMENTS)
-    assert signs(table) == {"pa1": ["", ""], "mine:Classes": ["", ""], "mine:Chance": ["?", "?"]}
 
 
 def test_cautions_are_no_figures(store: Store) -> None:
