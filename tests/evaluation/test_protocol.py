@@ -301,6 +301,8 @@ CHANGES: dict[str, dict[str, Any]] = {
     "drift": {"drift": "page-hinkley"},
     "burn_in": {"burn_in": 1},
     "mcnemar": {"mcnemar": True},
+    "weights": {"weights": "w"},
+    "weighted_measures": {"weights": "w", "weighted_measures": True},
     "test_only": {"split": "half", "test_only": True},
 }
 
