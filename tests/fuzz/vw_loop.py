@@ -32,6 +32,7 @@ def read_rows(folder: Path) -> None:
             entries = (size - pos) // 2 + 1
             arrays = [
                 marked(ROWS, np.float64),
+                marked(ROWS, np.float64),
                 marked(ROWS + 1, np.int64),
                 marked(entries, np.int32),
                 marked(entries, np.float64),
@@ -41,7 +42,7 @@ def read_rows(folder: Path) -> None:
                 marked(entries, np.float64),
                 marked(entries, np.int64, (2,)),
             ]
-            labels, indptr, indices, data, _, digits, spare_indices, spare_data, hard = arrays
+            labels, importances, indptr, indices, data, _, digits, spare_indices, spare_data, hard = arrays
             indptr[0] = 0
             before = pos
             pos, _, rows, fault, token, hards = loop.parse_rows(
@@ -51,9 +52,11 @@ def read_rows(folder: Path) -> None:
                 ROWS,
                 10**6,
                 True,
+                mask < 0,
                 mask,
                 0,
                 labels,
+                importances,
                 indptr,
                 indices,
                 data,
