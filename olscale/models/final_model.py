@@ -15,7 +15,7 @@ from olscale.data.transforms.drop import Drop
 from olscale.data.transforms.pipeline import Pipeline, make_transform
 from olscale.errors import ParameterError
 from olscale.learners.contract.estimator import checked_weights, to_rows
-from olscale.learners.contract.learner import FloatArray, Learner, codes_of
+from olscale.learners.contract.learner import FloatArray, Learner, codes_of, no_weights
 from olscale.learners.contract.usable_rows import diverged_at, learn_usable, score_usable
 from olscale.learners.contract.writable_state import make_writable
 from olscale.models.about import About
@@ -199,8 +199,11 @@ class FinalModel:
         expected = (rows_of(rows), len(several)) if several else (rows_of(rows),)
         if labels.shape != expected:
             raise ParameterError(f"y has shape {labels.shape}, expected {expected}: the labels of each row")
+        # Transforms that stream learn as well: nothing may be refused after them.
+        weights = checked_weights(labels, sample_weight, whole=False)
+        if weights is not None and not self.learner.takes_weights:
+            raise ParameterError(no_weights(self.learner.name))
         chunk = self.pipeline.learn(self._stored(rows, labels if novelty else self._targets(labels)))
-        weights = checked_weights(chunk.y, sample_weight, whole=False)
         scores = learn_usable(self.learner, chunk.X, chunk.y, weights)
         finite = np.isfinite(scores).all(axis=1)
         if not finite.all():

@@ -152,6 +152,12 @@ def test_classes_are_weighed_by_their_labels(labels: list[Any]) -> None:
     np.testing.assert_array_equal(named.partial_fit(X, y, sample_weight=WEIGHTS).coef_, expected)
 
 
+@pytest.mark.parametrize("label", [1.0, np.float32(1.0), np.int64(1), "1"])
+def test_a_whole_number_names_its_class_with_a_point_and_without(label: Any) -> None:
+    expected = PA1(C=0.1, class_weight={1: 5}).fit(X, Y).coef_
+    np.testing.assert_array_equal(PA1(C=0.1, class_weight={label: 5}).fit(X, Y).coef_, expected)
+
+
 @pytest.mark.parametrize(
     ("class_weight", "words"),
     [

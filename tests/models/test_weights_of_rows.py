@@ -9,6 +9,7 @@ import pytest
 
 from olscale.data.dataset import open_dataset
 from olscale.data.ingest.ingest import ingest
+from olscale.errors import ParameterError
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.final_models import compute_model
 from olscale.execution.evaluate import evaluate
@@ -72,3 +73,24 @@ def test_a_model_learns_on_with_weights(tmp_path: Path) -> None:
     np.testing.assert_array_equal(model.decision_function(X), learner.scores(X)[:, 0])
     with pytest.raises(ValueError, match="sample_weight of row 0 was -1"):
         model.partial_fit(X[:1], Y[:1], sample_weight=[-1.0])
+
+
+def test_refused_weights_leave_the_model_as_it_was(tmp_path: Path) -> None:
+    _saved(tmp_path, "a,w,b,y")
+    content = {
+        "datasets": [{"path": str(tmp_path / "d")}],
+        "learners": [{"name": "pa"}, {"name": "pa1"}],
+        "transforms": ["running-standardize"],
+        "protocol": {"order": "time"},
+    }
+    done = evaluate(parse_experiment(content), tmp_path / "more", in_process=True)
+    for run_id in done.ids:
+        model = compute_model(done.store.get(run_id), str(tmp_path / "d"))
+        before = model.decision_function(X)
+        with pytest.raises(ValueError, match="sample_weight of row 0 was -1"):
+            model.partial_fit(X[:50] + 9.0, Y[:50], sample_weight=-np.ones(50))
+        np.testing.assert_array_equal(model.decision_function(X), before)
+        if not model.learner.takes_weights:
+            with pytest.raises(ParameterError, match="pa takes no weights of rows"):
+                model.partial_fit(X[:50] + 9.0, Y[:50], sample_weight=np.ones(50))
+            np.testing.assert_array_equal(model.decision_function(X), before)

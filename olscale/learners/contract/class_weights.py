@@ -38,7 +38,9 @@ class ClassWeight:
         if not isinstance(value, Mapping) or not value:
             raise ParameterError(f"parameter {name} was {value!r}, expected {self}")
         weight = Real(0.0)
-        weights = {str(label): weight.accept(f"{name} of class {label!r}", number) for label, number in value.items()}
+        weights = {
+            _name_of(label): weight.accept(f"{name} of class {label!r}", number) for label, number in value.items()
+        }
         if len(weights) < len(value):
             raise ParameterError(f"parameter {name} was {value!r}, expected one weight a label")
         return dict(sorted(weights.items()))
@@ -141,10 +143,16 @@ class WeighsClasses(Learner):
 
 def _text_of(label: Any, named: Mapping[str, float]) -> str:
     """Return a label as a mapping may name it: a whole number is one without a point too."""
-    text = str(label)
-    if text not in named and isinstance(label, float | np.floating) and label == label // 1:
+    if str(label) in named:
+        return str(label)
+    return _name_of(label)
+
+
+def _name_of(label: Any) -> str:
+    """Return the text of a label; that of a whole number has no point, as 1.0 and 1 are one label."""
+    if isinstance(label, float | np.floating) and label == label // 1:
         return str(int(label))
-    return text
+    return str(label)
 
 
 def _with_class_weight(init: Callable[..., None]) -> Callable[..., None]:
