@@ -41,7 +41,7 @@ class Registry(Generic[T]):
 
     def __init__(self, kind: str, ours: Mapping[str, str]) -> None:
         self.kind, self.ours = kind, dict(ours)
-        self._all: list[T] | None = None
+        self._loaded: tuple[tuple[EntryPoint, ...], list[T]] | None = None
 
     @property
     def group(self) -> str:
@@ -95,6 +95,7 @@ class Registry(Generic[T]):
 
     def load_all(self) -> list[T]:
         """Import and return all, in the order of their names here."""
-        if self._all is None:
-            self._all = [self.load(name) for name in self]
-        return list(self._all)
+        points = installed(self.group)
+        if self._loaded is None or self._loaded[0] is not points:
+            self._loaded = points, [self.load(name) for name in self]
+        return list(self._loaded[1])
