@@ -18,6 +18,7 @@ from olscale.errors import StoreError
 from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.execution.evaluate import evaluate
 from olscale.execution.progress import Silent
+from olscale.measures import WAITED
 from olscale.report import plain, tables
 from olscale.results import Store, open_store
 from olscale.results.compact import compact
@@ -83,7 +84,7 @@ def shown(store: Store) -> Any:
     """Return all that is shown of a store but for times, and how many runs have them."""
     # Without the places of learners: a plan that is written anew counts as the newest of the store.
     found = [
-        replace(s, dataset_name=UNNAMED, learner_names=())
+        replace(s, dataset_name=UNNAMED, learner_names=(), warned=tuple(name for name in s.warned if name != WAITED))
         for s in summarise(store)
         if not s.metric.endswith(("seconds", "per_second"))
     ]

@@ -127,7 +127,7 @@ class Stands(Silent):
 def test_who_makes_machine_code_says_so_once_and_then_that_it_goes_on(
     shelf: Path, tmp_path: Path, protocol: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def compile_two(learner: Any, X: Any) -> None:
+    def compile_two(learner: Any, X: Any, weighted: bool) -> None:
         for _ in range(2):
             numba.njit(lambda number: number + 1)(1)
 

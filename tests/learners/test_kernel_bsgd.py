@@ -203,7 +203,7 @@ def crowded(seed: int, classes: int) -> tuple[BSGD, KernelRow]:
     numbers = np.zeros(64)
     space = (np.zeros(64, np.int32), np.zeros(64), np.zeros(64), np.zeros(64))
     wrong = np.zeros(1, np.bool_)
-    return learner, KernelRow(to_csr(X), 0, 1, 1.0, 1.0, False, numbers, numbers, numbers, wrong, numbers, *space)
+    return learner, KernelRow(to_csr(X), 0, 1, 1.0, 1.0, False, numbers, numbers, numbers, wrong, numbers, *space, 1.0)
 
 
 def lost(learner: BSGD, row: KernelRow, maintain: Any) -> float:
