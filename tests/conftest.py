@@ -36,16 +36,19 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+ALL_LEARNERS = {"test_foresight.py", "test_run_state.py", "test_scikit_learn.py", "test_weights.py"}
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the largest file, and beside it with clusters, whose tests wait most of their time: all end together.
 
-    Learners as estimators come when most is done. They need the machine code that the contract of learners has made by then;
-    at the same time, two processes would make it.
+    Others that go through all learners come when most is done. They need the machine code that the contract of learners has
+    made by then; at the same time, two processes would make it.
     """
     sizes = Counter(item.path for item in items)
     largest = {path for path, _ in sizes.most_common(1)}
     for path in sizes:
-        if path.name == "test_scikit_learn.py":
+        if path.name in ALL_LEARNERS:
             sizes[path] = 15
     items.sort(key=lambda item: (item.path not in largest, item.path.parent.name != "clusters", -sizes[item.path]))
 

@@ -50,7 +50,11 @@ def weight_checks(learner: type[Learner]) -> list[Check]:
             checks.append(name_check(check, learner, classes, of=of))
     if issubclass(learner, WeighsClasses):
         checks += check_list(
-            [check_balanced_classes_weigh_by_the_rows_so_far, check_balanced_runs_continue_from_their_state],
+            [
+                check_balanced_classes_weigh_by_the_rows_so_far,
+                check_balanced_runs_continue_from_their_state,
+                check_named_classes_weigh_what_they_are_given,
+            ],
             learner,
         )
     for params in choices(learner):
@@ -146,6 +150,16 @@ def check_balanced_classes_weigh_by_the_rows_so_far(learner: type[Learner]) -> N
                 balanced = start_with(learner, {"class_weight": BALANCED}, chunk.X, classes)
                 scores = [learn_rows(balanced, *part) for part in _cut(chunk, own, cuts)]
                 np.testing.assert_array_equal(np.concatenate(scores), expected)
+
+
+def check_named_classes_weigh_what_they_are_given(learner: type[Learner]) -> None:
+    """With a mapping in `class_weight` a row weighs what is given for its class, and 1 without."""
+    for classes in class_counts(learner):
+        chunk = stream(classes, "dense")
+        weights = read_only(np.where(chunk.y == 0, 3.0, 1.0))
+        expected = learn_rows(start(learner, classes), chunk.X, chunk.y, weights)
+        named = start_with(learner, {"class_weight": {"0": 3.0}}, chunk.X, classes)
+        np.testing.assert_array_equal(learn_rows(named, chunk.X, chunk.y), expected)
 
 
 def check_balanced_runs_continue_from_their_state(learner: type[Learner]) -> None:

@@ -86,7 +86,7 @@ def shown(store: Store) -> Any:
     found = [
         replace(s, dataset_name=UNNAMED, learner_names=(), warned=tuple(name for name in s.warned if name != WAITED))
         for s in summarise(store)
-        if not s.metric.endswith(("seconds", "per_second"))
+        if not s.metric.endswith(("seconds", "_second"))
     ]
     timed = [(s.learner, s.n) for s in summarise(store) if s.metric == "fit_seconds"]
     progress = [(of.experiment, of.done, of.total) for of in store_status(store).experiments]

@@ -122,6 +122,8 @@ class ClassShard(Learner, EstimatesCost, CompilesLoops):
         updates[0] = self.state_["updates"][0]
         self.state_["updates"] = updates
         try:
+            if weights is None:  # a frame less, as in `learn_usable`
+                return self.learner.learn(X, self._targets(y))
             return learn_rows(self.learner, X, self._targets(y), weights)
         finally:
             self.state_["updates"] = updates[:1].copy()

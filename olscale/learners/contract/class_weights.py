@@ -104,7 +104,7 @@ class WeighsClasses(Learner):
         if self.class_weight == BALANCED:
             self.state_[_COUNTS] = np.zeros(max(2, self._classes), dtype=np.int64)
         elif self.class_weight is not None:
-            self._factors()  # of labels that there are
+            self._class_factors()  # of labels that there are
 
     def _weights_of(self, y: NDArray[Any], weights: FloatArray | None) -> FloatArray | None:
         weights = super()._weights_of(y, weights)
@@ -124,10 +124,10 @@ class WeighsClasses(Learner):
         return weights
 
     def _named_weights(self, y: NDArray[np.int64]) -> FloatArray:
-        weights: FloatArray = np.where(y >= 0, self._factors()[y], 1.0)
+        weights: FloatArray = np.where(y >= 0, self._class_factors()[y], 1.0)
         return weights
 
-    def _factors(self) -> FloatArray:
+    def _class_factors(self) -> FloatArray:
         """Return the weights of all classes by their codes."""
         named = ClassWeight().accept(NAME, self.class_weight)
         labels = range(max(2, self._classes)) if self._labels is None else self._labels
