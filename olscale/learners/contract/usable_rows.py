@@ -86,8 +86,6 @@ def learn_usable(learner: Learner, X: Rows, y: NDArray[Any], weights: FloatArray
     """Have `learner` learn the rows before the first that cannot be used, and return NaN from there on."""
     end = _first_unusable(learner, X)
     if end == len(y):
-        if weights is None:  # a frame less, for what every run calls
-            return learner.learn(X, y)
         return learn_rows(learner, X, y, weights)
     if end == 0:
         return _followed_by_nan(_no_scores(learner, X), len(y))
