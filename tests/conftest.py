@@ -36,7 +36,15 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-ALL_LEARNERS = {"test_foresight.py", "test_run_state.py", "test_scikit_learn.py", "test_weights.py"}
+ALL_LEARNERS = {
+    "test_foresight.py",
+    "test_protocol.py",
+    "test_run_state.py",
+    "test_saved_models.py",
+    "test_scikit_learn.py",
+    "test_unusable_rows.py",
+    "test_weights.py",
+}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

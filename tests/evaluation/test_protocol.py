@@ -149,6 +149,7 @@ def test_the_label_comes_after_so_many_predictions() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(900)  # where the loops of all learners are still to be compiled
 def test_any_learner_can_wait_for_labels() -> None:
     classes = made_stream("dense", 2)
     targets = Chunk(classes.X, np.sin(np.arange(len(classes))), classes.columns)
