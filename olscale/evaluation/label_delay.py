@@ -18,7 +18,7 @@ from olscale.compiled.csr import CSR, Rows, read_only, slice_rows, take_rows
 from olscale.data.chunk import Chunk, join_chunks
 from olscale.evaluation.metrics import StreamShape
 from olscale.evaluation.protocol import Scoring
-from olscale.learners.contract.learner import FloatArray, Learner, hide_labels, learn_rows
+from olscale.learners.contract.learner import FloatArray, Learner, hide_labels
 from olscale.learners.contract.usable_rows import diverged_at, learn_usable, score_usable, usable_rows
 
 
@@ -111,14 +111,14 @@ class Schedule:
         """
         count = len(chunk)
         # Learners that check their rows themselves are called straight.
-        learn = partial(learn_rows if learner.checks_rows else learn_usable, learner)
+        learn = learner.learn if learner.checks_rows else partial(learn_usable, learner)
         if not self._scoring.interrupts:
-            return Scored(np.arange(count), learn(chunk.X, self._seen(chunk.y), self._weights(learner, chunk)))
+            return Scored(np.arange(count), learn(chunk.X, self._seen(chunk.y), *self._weights(learner, chunk)))
         tested = np.flatnonzero(self._tested(first, first + count))
         times = self.times(first, first + count)
         late = bool(self._scoring.delay)
         if not late and times.all() and times.sum() == count:
-            scores = learn(chunk.X, self._seen(chunk.y), self._weights(learner, chunk))
+            scores = learn(chunk.X, self._seen(chunk.y), *self._weights(learner, chunk))
             self._check(learner, chunk.X, scores, tested, np.arange(first, first + count))
             return Scored(tested, scores[tested], Arrivals(chunk.y, tested))
         numbers = np.arange(first, first + count)
@@ -138,9 +138,9 @@ class Schedule:
         labels = hide_labels(events.y, ~learning)
         weights = self._weights(learner, events)
         if learner.takes_unknown:
-            scores = learn(events.X, hide_labels(self._seen(events.y), ~learning), weights)
+            scores = learn(events.X, hide_labels(self._seen(events.y), ~learning), *weights)
         else:
-            scores = follow(learner, events.X, self._seen(events.y), learning, weights)
+            scores = follow(learner, events.X, self._seen(events.y), learning, *weights)
         # The first event of each row is the one before any update by it.
         own = np.searchsorted(when[order] // 2, tested)
         self._check(learner, events.X, scores, own, known.numbers[row])
@@ -154,8 +154,11 @@ class Schedule:
         """Tell whether rows count by their weights to the learner: to baselines all count alike."""
         return self._scoring.weights is not None and learner.takes_weights
 
-    def _weights(self, learner: Learner, rows: Chunk) -> FloatArray | None:
-        return rows.weights if self.weighs(learner) else None
+    def _weights(self, learner: Learner, rows: Chunk) -> tuple[FloatArray, ...]:
+        """Return the weights of rows for a learner that is to count by them; nothing for others."""
+        if rows.weights is None or not self.weighs(learner):
+            return ()
+        return (rows.weights,)
 
     def _seen(self, y: NDArray[Any]) -> NDArray[Any]:
         """Return the labels as the learner may see them."""

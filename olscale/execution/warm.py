@@ -46,14 +46,14 @@ def warm(learners: Sequence[str] = ()) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         for task in dict.fromkeys(tasks.values()):
             datasets = list(_datasets(Path(folder), task))
-            learn = [{"name": name} for name in names if tasks[name] == task]
+            entries = [{"name": name} for name in names if tasks[name] == task]
             for order in ("time", "permuted"):
                 content = {
                     "name": f"warm-{task}-{order}",
                     "protocol": {"order": order},
                     "transforms": ["standardize", "bias"],
                     "datasets": [{"path": str(path)} for path in datasets],
-                    "learners": learn,
+                    "learners": entries,
                 }
                 experiment = parse_experiment(content, "warm")
                 evaluate(experiment, Path(folder) / f"{task}-{order}", in_process=True, progress=False)
@@ -98,8 +98,8 @@ def ship(learners: Sequence[str] = ()) -> int:
             raise ExecutionError(f"no machine code for {LEVEL}: {' '.join(command)} failed")
         shutil.rmtree(FOLDER, ignore_errors=True)
         for source in sorted({path.parent for path in PACKAGE.rglob("*.py")}):
-            made = Path(cache) / UserProvidedCacheLocator.get_suitable_cache_subpath(str(source / "any.py"))
-            if made.is_dir():
-                shutil.copytree(made, folder / source.relative_to(PACKAGE))
+            cached = Path(cache) / UserProvidedCacheLocator.get_suitable_cache_subpath(str(source / "any.py"))
+            if cached.is_dir():
+                shutil.copytree(cached, folder / source.relative_to(PACKAGE))
     (folder / STAMP_FILE).write_text(package_digest(*STAMPED))
     return sum(path.is_file() for path in folder.rglob("*"))

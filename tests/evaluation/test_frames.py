@@ -86,8 +86,8 @@ def test_at_most_six_frames_stand_between_an_actor_and_the_loop(shelf: Path, tmp
     assert between("advance") <= 6, STACKS[-1]
 
 
-def test_a_class_shard_is_one_frame_more(shelf: Path, tmp_path: Path) -> None:
+def test_at_most_six_frames_stand_between_a_class_shard_and_the_loop(shelf: Path, tmp_path: Path) -> None:
     open_store(tmp_path / "s", create=True)
     [cut] = cut_shards([group_of(shelf / "digits", {})], 1, 2)
     assert run_as_task(cut.parts()[0], str(tmp_path / "s"), lambda stand: None).fault == ""
-    assert between("run_as_task") <= 7, STACKS[-1]
+    assert between("run_as_task") <= 6, STACKS[-1]

@@ -148,18 +148,20 @@ def test_the_label_comes_after_so_many_predictions() -> None:
     assert learner.state_["seen"][0] == 3
 
 
+FOREIGN = ["sklearn.linear_model:Perceptron", "sklearn.linear_model:SGDRegressor"]
+
+
 @pytest.mark.long
-@pytest.mark.timeout(900)  # where the loops of all learners are still to be compiled
-def test_any_learner_can_wait_for_labels() -> None:
-    classes = made_stream("dense", 2)
-    targets = Chunk(classes.X, np.sin(np.arange(len(classes))), classes.columns)
-    for name in [*learner_names(), "sklearn.linear_model:Perceptron", "sklearn.linear_model:SGDRegressor"]:
-        learner, schedule = make_learner(name, {}), Schedule(Scoring(delay=5))
-        chunk = targets if learner.task == "regression" else classes
-        learner.begin(chunk.columns, 0 if learner.task == "regression" else 2)
-        if looks_ahead(learner):
-            learner.prepare(chunk.X)
-        assert schedule.learn(learner, chunk, 0).scores.shape == (len(chunk), 1)
+@pytest.mark.parametrize("name", [*learner_names(), *FOREIGN])
+def test_any_learner_can_wait_for_labels(name: str) -> None:
+    chunk = made_stream("dense", 2)
+    learner, schedule = make_learner(name, {}), Schedule(Scoring(delay=5))
+    if learner.task == "regression":
+        chunk = Chunk(chunk.X, np.sin(np.arange(len(chunk))), chunk.columns)
+    learner.begin(chunk.columns, 0 if learner.task == "regression" else 2)
+    if looks_ahead(learner):
+        learner.prepare(chunk.X)
+    assert schedule.learn(learner, chunk, 0).scores.shape == (len(chunk), 1)
 
 
 @given(st.sampled_from(sorted(ONLINE_FOLDS)), st.integers(0, 5), st.integers(0, 300), st.integers(0, 300))

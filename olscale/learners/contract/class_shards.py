@@ -122,7 +122,7 @@ class ClassShard(Learner, EstimatesCost, CompilesLoops):
         updates[0] = self.state_["updates"][0]
         self.state_["updates"] = updates
         try:
-            if weights is None:  # a frame less
+            if weights is None:  # a frame less for what every shard calls
                 return self.learner.learn(X, self._targets(y))
             return learn_rows(self.learner, X, self._targets(y), weights)
         finally:
