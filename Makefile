@@ -4,7 +4,7 @@
 # make lint         what CI checks beside the tests
 # make notebooks    run the notebooks
 # make wheel        the wheel for every machine
-# make wheel-with-machine-code   the wheel for this Python on x86-64, with the machine code of all learners, in ten minutes
+# make wheel-with-machine-code   the wheel for this Python on x86-64, with the machine code of all learners, in four minutes
 # make screenshots  make the pictures of the documentation; needs Chromium
 # make grand        every learner on every data set, for hours, and the tables of docs/grand-comparison.md; it goes on where it stopped
 # make clean        remove everything that the targets above made

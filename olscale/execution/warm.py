@@ -27,7 +27,9 @@ from olscale.learners.registry import LEARNERS, learner_class
 from olscale.system.source_digest import STAMPED, package_digest
 from olscale.task import Task
 
-_ROWS = 80
+_ROWS = 400
+"""Enough for budgets to fill, and so for the loops that they call."""
+
 _COLUMNS = 5
 
 _CLASSES: dict[Task, tuple[int, ...]] = {"classification": (2, 3), "regression": (0,), "novelty": (2,)}
