@@ -21,7 +21,7 @@ from olscale.evaluation.plan import make_plan
 from olscale.evaluation.protocol import check_task
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.search import Search
-from olscale.measures import askable
+from olscale.measures import WAITED, askable
 from olscale.results.record import Record
 from olscale.results.rows import run_bytes
 from olscale.results.scratch import Scratch
@@ -187,7 +187,7 @@ def test_looks_at_the_model_change_nothing_else(delay: int, shelf: Path) -> None
     assert len(size.rows) == len(found.curve_rows)
     assert set(size.values) == {found.metrics["model_bytes"]}
     names = {f"{call}_{share}_seconds" for call in ("predict", "learn") for share in ("p50", "p99")}
-    assert found.timings.keys() - before.timings.keys() == names
+    assert found.timings.keys() - before.timings.keys() - {WAITED} == names, "a busy machine may mark either run"
     assert all(0.0 < found.timings[name] < 1.0 for name in names)
     assert found.timings["learn_p50_seconds"] <= found.timings["learn_p99_seconds"]
     assert run_bytes(record(watched, restore=1)) == run_bytes(found)

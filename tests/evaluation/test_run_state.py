@@ -173,8 +173,8 @@ for dataset in sys.argv[1:]:
         check=True,
         timeout=120,
     )
-    # 64 rows take some 20 microseconds; compiling takes half a second at least.
-    assert all(float(seconds) < 0.05 for seconds in done.stdout.split()), done.stdout
+    # 64 rows take some 20 microseconds; compiling takes half a second at least, and a busy machine takes turns of 0.01 s.
+    assert all(float(seconds) < 0.3 for seconds in done.stdout.split()), done.stdout
 
 
 def test_a_row_with_a_missing_value_is_named_as_the_cause(tmp_path: Path) -> None:

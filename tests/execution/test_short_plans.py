@@ -102,5 +102,6 @@ def test_machine_code_that_reading_waits_for_is_no_reading(
     evaluate(experiment(shelf), tmp_path / "store", in_process=True)
 
     [timings] = open_store(tmp_path / "store").timings(columns=["timings"])["timings"].to_pylist()
-    assert 0.5 <= dict(timings)["machine_code_seconds"] <= machine_code_seconds() - before
-    assert dict(timings)["read_seconds"] < 0.4
+    compiling = dict(timings)["machine_code_seconds"]
+    assert 0.5 <= compiling <= machine_code_seconds() - before
+    assert dict(timings)["read_seconds"] < compiling
