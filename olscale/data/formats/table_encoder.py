@@ -363,10 +363,11 @@ class TableEncoder:
             return known
         numbers = np.empty(len(cells))
         for i, cell in enumerate(cells):
-            if cell is None or self._rules.is_missing(cell):
-                numbers[i] = np.nan
-            elif is_number(cell, mark):
+            # Numbers first, since most cells are; the one word for a missing value that is a number too is nan.
+            if cell is not None and is_number(cell, mark):
                 numbers[i] = float(cell.replace(mark, "."))
+            elif cell is None or self._rules.is_missing(cell):
+                numbers[i] = np.nan
             else:
                 what = "label" if position in self.columns.labels else "column"
                 if position == self.columns.weights:
