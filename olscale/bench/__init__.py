@@ -38,9 +38,10 @@ BENCHMARKS = {
     "store": "olscale.bench.store:figures",
     "compare": "olscale.bench.compare:figures",
     "start": "olscale.bench.start:figures",
+    "costs": "olscale.bench.costs:figures",
 }
 
-ON_REQUEST = {"memory", "soft-local-wide", "tables"}
+ON_REQUEST = {"costs", "memory", "soft-local-wide", "tables"}
 """Benchmarks that run only if they are named: they take long, or much memory or disk."""
 
 

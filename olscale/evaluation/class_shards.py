@@ -5,7 +5,7 @@ its own, and whether the row changed it: the best of the shards' best is the bes
 (`olscale.evaluation.merge_shards`).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.data.chunk import Chunk
-from olscale.data.dataset import open_dataset
+from olscale.data.dataset import Dataset, open_dataset
+from olscale.data.transforms.pipeline import size_after
 from olscale.evaluation.budget import BudgetExceeded, Meter
+from olscale.evaluation.forecast import NUMBERS_A_SECOND, ROW_NUMBERS
 from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.metrics import METRICS, StreamShape
 from olscale.evaluation.run import Run
@@ -24,13 +26,20 @@ from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_state import RunState
 from olscale.learners.contract.class_axes import class_axes
 from olscale.learners.contract.class_shards import ClassShard, cut_ranges
+from olscale.learners.contract.cost import cost_of
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.registry import ask, make_learner
 from olscale.results.record import Record
 from olscale.results.scratch import Scratch
 
-FEWEST_CLASSES = 16
-"""Classes that a shard has at least when nobody asked for shards: below, most of the work is what all shards repeat."""
+PAYS = 0.8
+"""Shards that nobody asked for are made where each worker would spend so much of its time on what is not repeated."""
+
+BALLOT_NUMBERS = 300
+"""To keep the best class of a row takes as long as so many numbers, beside `ROW_NUMBERS`."""
+
+VALUE_NUMBERS = 2
+"""To read and permute a value of a row takes as long as so many numbers; every shard does it anew."""
 
 BLOCK_ROWS = 1 << 18
 """Rows after which a shard writes down what it has kept: 4 MB."""
@@ -51,7 +60,47 @@ def can_shard(run: Run, classes: int) -> bool:
     return ask(run.learner, "class_axes", lambda: class_axes(learner, classes)) is not None
 
 
-def cut_shards(groups: Sequence[RunGroup], workers: int, asked: int | None = None) -> Iterator[RunGroup]:
+def shard_efficiency(run: Run, dataset: Dataset, shards: int) -> float:
+    """Return which share of the work of so many shards is not repeated by them: 1 where they share nothing.
+
+    It is the time of the run in one piece over that of all shards together, as far as costs tell.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from olscale.data.ingest.ingest import ingest
+    >>> from olscale.evaluation.experiment import parse_experiment
+    >>> from olscale.evaluation.plan import make_plan
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     digits = ingest("sklearn:digits", f"{folder}/digits")
+    ...     content = {"datasets": [{"path": digits.path}], "learners": [{"name": "lol"}]}
+    ...     [run] = make_plan(parse_experiment(content | {"protocol": {"order": "time"}})).runs
+    ...     round(shard_efficiency(run, digits, 2), 1)
+    0.4
+    """
+    learner = make_learner(run.learner, run.params)
+    rows = max(1, dataset.rows("train"))
+    numbers = dataset.nonzeros("train") if dataset.kind == "sparse" else rows * dataset.columns
+    columns, values = size_after(run.stream.transforms, dataset.columns, numbers / rows)
+    classes = len(dataset.classes or ())
+    scale = NUMBERS_A_SECOND / learner.numbers_per_second
+
+    def learning(of_classes: int) -> float:
+        # Two classes have one score column, a shard of two has two.
+        numbers = cost_of(learner).row_numbers(columns, max(3, of_classes), values)
+        return scale * float(numbers)
+
+    every_shard = ROW_NUMBERS + BALLOT_NUMBERS + VALUE_NUMBERS * values
+    in_one_piece = ROW_NUMBERS + VALUE_NUMBERS * values + learning(classes)
+    return in_one_piece / (shards * (every_shard + learning(-(-classes // shards))))
+
+
+def cut_shards(
+    groups: Sequence[RunGroup],
+    workers: int,
+    asked: int | None = None,
+    note: Callable[[str], None] = lambda line: None,
+) -> Iterator[RunGroup]:
     """Yield `groups` with runs cut into class shards, each of those in a group of its own.
 
     Parameters
@@ -62,20 +111,47 @@ def cut_shards(groups: Sequence[RunGroup], workers: int, asked: int | None = Non
         How many groups can run at the same time.
     asked : int, optional
         How many shards to cut every run into that can be cut. Left out, only groups of one run are cut, into as many as
-        there are workers for each group, and `FEWEST_CLASSES` a shard at least.
+        there are workers for each group, where that pays (`shard_efficiency`).
+    note : callable, optional
+        Gets a line for each learner and dataset whose runs are cut although they take longer so, or not cut since
+        they would.
     """
-    classes_of = cache(lambda path: len(open_dataset(path).classes or ()))
+    opened = cache(open_dataset)
+    noted: set[str] = set()
     for group in groups:
-        classes = classes_of(group.path)
-        shards = asked if asked is not None else min(workers // len(groups), classes // FEWEST_CLASSES)
-        ranges = tuple(cut_ranges(classes, shards)) if shards > 1 else ()
-        alone = asked is not None or len(group.runs) == 1
-        cut = [run for run in group.runs if len(ranges) > 1 and alone and can_shard(run, classes)]
-        yield from (replace(group, runs=(run,), shards=ranges) for run in cut)
-        if not cut:
-            yield group
-        elif whole := tuple(run for run in group.runs if run not in cut):
-            yield replace(group, runs=whole)
+        dataset = opened(group.path)
+        classes = len(dataset.classes or ())
+        most = min(classes, workers // len(groups) if asked is None else asked)
+        in_one_piece: list[Run] = []
+        for run in group.runs:
+            cuttable = most > 1 and (asked is not None or len(group.runs) == 1) and can_shard(run, classes)
+            shards = _paying_shards(run, dataset, most) if cuttable else 1
+            if cuttable and shards < 2:
+                line = _repeated(run, most, shard_efficiency(run, dataset, most), asked is not None)
+                if line not in noted:
+                    noted.add(line)
+                    note(line)
+            if cuttable and asked is not None:
+                shards = most
+            if shards > 1:
+                yield replace(group, runs=(run,), shards=tuple(cut_ranges(classes, shards)))
+            else:
+                in_one_piece.append(run)
+        if in_one_piece:
+            yield replace(group, runs=tuple(in_one_piece))
+
+
+def _paying_shards(run: Run, dataset: Dataset, most: int) -> int:
+    """Return the largest number of shards, `most` at most, that repeat little; 1 if two repeat much."""
+    paying = (shards for shards in range(most, 1, -1) if shard_efficiency(run, dataset, shards) >= PAYS)
+    return next(paying, 1)
+
+
+def _repeated(run: Run, shards: int, efficiency: float, asked: bool) -> str:
+    """Return a line that says what class shards of a run cost."""
+    work = f"{shards} class shards of {run.learner} on {run.stream.dataset} take {1 / efficiency:.1f} times the work of one"
+    reason = f"{work} piece: each reads all rows, and learns what classes share"
+    return reason if asked else f"{reason}; so it stays in one (--class-shards {shards} cuts it)"
 
 
 class _Ballots:

@@ -12,7 +12,13 @@ from olscale.learners.contract.cost import cost_of
 from olscale.learners.registry import ask, is_ours, make_learner
 
 NUMBERS_A_SECOND = 1e9
-"""Numbers that a core goes through in a second, within a small factor: the state of a large model comes from memory."""
+"""What plans count costs in: a run that costs so many numbers takes a core about a second.
+
+Within a small factor: the state of a large model comes from memory.
+"""
+
+ROW_NUMBERS = 100
+"""A row takes as long as so many numbers beside those of the learner: it is passed on, and its score counted."""
 
 LONG_SECONDS = 600.0
 """A run that takes longer is announced."""
@@ -56,10 +62,11 @@ def long_runs(plan: RunPlan, missing: Sequence[Run]) -> Iterator[str]:
         first = runs[0]
         rows = plan.sources[first.stream.fingerprint].length(first.stream)
         cost = max(plan.costs[run.id] for run in runs)
+        numbers = cost * make_learner(first.learner, first.params).numbers_per_second / NUMBERS_A_SECOND
         yield (
             f"{first.learner} on {first.stream.dataset} may take {_duration(cost / NUMBERS_A_SECOND)} a run"
-            f" ({len(runs)} {'run' if len(runs) == 1 else 'runs'}): it goes through {cost / max(1, rows):.2g} numbers for"
-            f" each of {rows:,} rows{_cheaper(first)}"
+            f" ({len(runs)} {'run' if len(runs) == 1 else 'runs'}): it goes through {numbers / max(1, rows):.2g} numbers"
+            f" for each of {rows:,} rows{_cheaper(first)}"
         )
 
 

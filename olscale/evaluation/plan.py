@@ -26,6 +26,7 @@ from olscale.evaluation.dataset_fit import (
 from olscale.evaluation.enough_rows import check_enough_rows
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.experiment_sections import DatasetSpec, LearnerSpec
+from olscale.evaluation.forecast import NUMBERS_A_SECOND, ROW_NUMBERS
 from olscale.evaluation.protocol import ProtocolSpec, check_stream, check_task, weighing_of
 from olscale.evaluation.roster import Roster
 from olscale.evaluation.run import Run
@@ -46,9 +47,6 @@ from olscale.measures import ranking_measures
 from olscale.results.plans import TUNING, LeftOut, PlannedDataset
 from olscale.results.selections import Selection
 from olscale.storage.open import absolute_path
-
-ROW_NUMBERS = 100
-"""A row takes as long as so many numbers beside those of the learner: it is passed on, and its score counted."""
 
 
 def make_plan(
@@ -320,16 +318,19 @@ def _is_shown_rows(name: str, learner: Learner) -> bool:
 
 
 def _cost(name: str, learner: Learner, size: tuple[int, int, float], rows: int, held_out: int) -> tuple[float, float]:
-    """Return the numbers of `rows` rows of such columns, classes and values, and those of the rows held out.
+    """Return what `rows` rows of such columns, classes and values cost, and what the rows held out do.
 
-    One that is held out takes what one of the last half did, if the learner does not say that predicting takes less.
+    Both are in numbers of a learner that goes through `NUMBERS_A_SECOND`. A row that is held out takes what one of the
+    last half did, if the learner does not say that predicting takes less.
     """
 
     def numbers() -> tuple[float, float]:
         estimates, before = cost_of(learner), rows // 2
         learned = float(estimates.stream_numbers(*size, rows))
         last = (learned - float(estimates.stream_numbers(*size, before))) / max(1, rows - before)
-        return learned, held_out * min(last, float(estimates.score_numbers(*size)))
+        held = held_out * min(last, float(estimates.score_numbers(*size)))
+        scale = NUMBERS_A_SECOND / float(learner.numbers_per_second)
+        return scale * learned, scale * held
 
     learned, held = ask(name, "row_numbers", numbers)
     return learned + ROW_NUMBERS * rows, held + ROW_NUMBERS * held_out

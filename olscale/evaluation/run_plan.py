@@ -30,9 +30,10 @@ class RunPlan:
     searches : tuple of Search
         What its runs are to choose, where they are those of tuning.
     costs : dict of str to float
-        How many numbers each run goes through, by its id; see `EstimatesCost.stream_numbers`.
+        What each run costs, by its id: the numbers it goes through (`EstimatesCost.stream_numbers`) as those of a
+        learner that goes through 1e9 in a second.
     held_costs : dict of str to float
-        How many of them it goes through to predict held-out rows.
+        What of it is spent on predicting held-out rows.
     datasets : tuple of PlannedDataset
         In the order of the experiment.
     learners : tuple of PlannedLearner

@@ -174,7 +174,8 @@ class Job:
         parts = 1 if self.short else self.parts
         a_part = 1 if self.own_workers else GROUPS_A_THREAD
         groups = cut_groups(left_over, plan.sources, parts, self.memory_limit, plan.costs, a_part)
-        groups = begun + list(cut_sums(list(cut_shards(groups, parts, self.class_shards)), parts))
+        shards = list(cut_shards(groups, parts, self.class_shards, self.progress.note))
+        groups = begun + list(cut_sums(shards, parts))
         together = self._together(plan)
         groups = [
             replace(

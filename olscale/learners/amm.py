@@ -187,6 +187,7 @@ class AMM(OnePassLearner, WeightedClassifier, EstimatesCost):
     """
 
     name = "amm"
+    numbers_per_second = 21e9
     layout_exact = True
     takes_unknown = True
     checks_rows = True

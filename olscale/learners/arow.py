@@ -73,6 +73,7 @@ class AROW(SecondOrderLearner, WeightedClassifier):
     """
 
     name = "arow"
+    numbers_per_second = 1.5e9
     update_params = ("r",)
     domains: ClassVar[dict[str, Domain]] = {"r": Real(0.0, open_="low"), **SecondOrderLearner.shared_domains}
 

@@ -120,6 +120,7 @@ class BOGD(RandomVictims, WeightedClassifier):
     """
 
     name = "bogd"
+    numbers_per_second = 1.5e9
     update_params = ("eta", "lam", "clip")
     domains: ClassVar[dict[str, Domain]] = {
         "B": Whole(2),

@@ -120,6 +120,7 @@ class BSGD(GramLearner, KernelLearner, WeightedClassifier):
     """
 
     name = "bsgd"
+    numbers_per_second = 0.72e9
     update_params = ("lam",)
     domains: ClassVar[dict[str, Domain]] = {
         "lam": Real(0.0, open_="low"),

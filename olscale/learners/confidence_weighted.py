@@ -132,6 +132,7 @@ class CW(SecondOrderLearner):
     """
 
     name = "cw"
+    numbers_per_second = 2e9
     update_params = ("eta",)
     domains: ClassVar[dict[str, Domain]] = {"eta": Real(0.5, 1.0, open_="high"), **SecondOrderLearner.shared_domains}
 

@@ -133,6 +133,7 @@ class FOGD(WidthLearner, OnePassLearner, WeightedClassifier, ShardsClasses, Fuse
     """
 
     name = "fogd"
+    numbers_per_second = 2.5e9
     layout_exact = True
     takes_unknown = True
     checks_rows = True

@@ -112,6 +112,7 @@ class Forgetron(KernelLearner):
     """
 
     name = "forgetron"
+    numbers_per_second = 1.9e9
     kept_share = 0.2
     memory: ClassVar[int] = 2
     domains: ClassVar[dict[str, Domain]] = {

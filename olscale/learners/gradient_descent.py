@@ -60,6 +60,7 @@ class OGD(AggressiveLearner, WeightedClassifier):
     """
 
     name = "ogd"
+    numbers_per_second = 2.2e9
 
     def _rule(self) -> NamedTuple:
         return OGDRule(setting(self.C))

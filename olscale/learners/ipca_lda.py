@@ -67,6 +67,7 @@ class IPCALDA(BlockLearner):
     """
 
     name = "ipca-lda"
+    numbers_per_second = 3.5e9
     domains: ClassVar[dict[str, Domain]] = {
         "components": Whole(1),
         "shrink": Real(0.0),

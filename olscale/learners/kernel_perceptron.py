@@ -64,6 +64,7 @@ class KernelPerceptron(KernelLearner, WeightedClassifier):
     """
 
     name = "kernel-perceptron"
+    numbers_per_second = 1.9e9
     kept_share = 0.2
     kept_power = 0.8
     domains: ClassVar[dict[str, Domain]] = {"capacity": Whole(1), **KernelLearner.shared_domains}
@@ -129,6 +130,7 @@ class OGDKernel(KernelLearner, WeightedClassifier):
     """
 
     name = "ogd-kernel"
+    numbers_per_second = 0.95e9
     update_params = ("eta",)
     domains: ClassVar[dict[str, Domain]] = {
         "eta": Real(0.0, open_="low"),

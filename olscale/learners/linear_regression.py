@@ -129,6 +129,7 @@ class PAR(LinearRegressor):
     """
 
     name = "pa-r"
+    numbers_per_second = 1.1e9
     update_params = ("epsilon",)
     domains: ClassVar[dict[str, Domain]] = {"epsilon": Real(0.0), **LinearRegressor.domains}
 
@@ -171,6 +172,7 @@ class PA1R(LinearRegressor, WeightedRegressor):
     """
 
     name = "pa1-r"
+    numbers_per_second = 1.1e9
     update_params = ("C", "epsilon")
     domains: ClassVar[dict[str, Domain]] = {"C": Real(0.0, open_="low"), **PAR.domains}
 
@@ -213,6 +215,7 @@ class PA2R(PA1R):
     """
 
     name = "pa2-r"
+    numbers_per_second = 1.1e9
 
     def _rule(self) -> NamedTuple:
         return PA2RRule(setting(self.C), setting(self.epsilon))
@@ -259,6 +262,7 @@ class SGDR(LinearRegressor, WeightedRegressor):
     """
 
     name = "sgd-r"
+    numbers_per_second = 0.96e9
     update_params = ("eta", "power", "epsilon")
     domains: ClassVar[dict[str, Domain]] = {
         "eta": Real(0.0, open_="low"),

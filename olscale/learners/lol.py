@@ -205,6 +205,7 @@ class LOL(_Local):
     """
 
     name = "lol"
+    numbers_per_second = 8.3e9
     version = 3
     update_params = ("C", "lam")
     domains: ClassVar[dict[str, Domain]] = {**_Local.shared_domains, "lam": Real(0.0, np.inf, open_="both")}
@@ -262,6 +263,7 @@ class ILOL(_Local):
     """
 
     name = "ilol"
+    numbers_per_second = 10e9
     version = 3
     update_params = ("C",)
     domains: ClassVar[dict[str, Domain]] = _Local.shared_domains

@@ -49,6 +49,7 @@ class LSSVM(GaussianMachine, WeightedRegressor):
     """
 
     name = "ls-svm"
+    numbers_per_second = 1.1e9
     domains: ClassVar[dict[str, Domain]] = {"C": Real(0.0, open_="low"), **GaussianMachine.shared_domains}
 
     def __init__(self, C: float = 1.0, gamma: float | str = "auto", capacity: int = 10_000) -> None:

@@ -108,6 +108,7 @@ class NOGD(GramLearner, KernelLearner, WeightedClassifier):
     """
 
     name = "nogd"
+    numbers_per_second = 1.8e9
     memory = 1
     update_params = ("eta",)
     domains: ClassVar[dict[str, Domain]] = {

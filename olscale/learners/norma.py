@@ -113,6 +113,7 @@ class NORMA(KernelLearner, WeightedClassifier):
     """
 
     name = "norma"
+    numbers_per_second = 0.86e9
     memory: ClassVar[int] = 1
     update_params = ("eta", "lam", "nu", "power")
     domains: ClassVar[dict[str, Domain]] = {

@@ -78,6 +78,7 @@ class NORMAN(KernelDetector):
     """
 
     name = "norma-n"
+    numbers_per_second = 1.7e9
     kept_share = 0.1
     update_params = ("eta", "lam", "nu", "power")
     domains: ClassVar[dict[str, Domain]] = {

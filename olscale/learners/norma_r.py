@@ -96,6 +96,7 @@ class NORMAR(KernelRegressor, WeightedRegressor):
     """
 
     name = "norma-r"
+    numbers_per_second = 2.6e9
     kept_share = 0.75
     memory: ClassVar[int] = 1
     update_params = ("eta", "lam", "nu", "power")

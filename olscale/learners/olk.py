@@ -101,6 +101,7 @@ class OLK(KernelLearner, WeightedClassifier):
     """
 
     name = "olk"
+    numbers_per_second = 1e9
     kept_share = 0.75
     update_params = ("C", "r", "threshold")
     domains: ClassVar[dict[str, Domain]] = {

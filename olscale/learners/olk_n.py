@@ -85,6 +85,7 @@ class OLKN(KernelDetector):
     """
 
     name = "olk-n"
+    numbers_per_second = 1.5e9
     kept_share = 1.0
     update_params = ("C", "v", "r", "threshold")
     domains: ClassVar[dict[str, Domain]] = {

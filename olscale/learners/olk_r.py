@@ -87,6 +87,7 @@ class OLKR(KernelRegressor, WeightedRegressor):
     """
 
     name = "olk-r"
+    numbers_per_second = 2.1e9
     kept_share = 0.75
     update_params = ("C", "r", "epsilon", "threshold")
     domains: ClassVar[dict[str, Domain]] = {

@@ -140,6 +140,7 @@ class OLLC(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
     """
 
     name = "ollc"
+    numbers_per_second = 2.1e9
     takes_unknown = True
     checks_rows = True
     update_params = ("beta",)

@@ -66,6 +66,7 @@ class OSELM(RandomNodes, OnePassLearner, WeightedClassifier):
     """
 
     name = "oselm"
+    numbers_per_second = 2.8e9
 
 
 class OSELMR(RandomNodes, OnePassRegressor, WeightedRegressor, LearnsTargets):
@@ -95,3 +96,4 @@ class OSELMR(RandomNodes, OnePassRegressor, WeightedRegressor, LearnsTargets):
     """
 
     name = "oselm-r"
+    numbers_per_second = 2.8e9

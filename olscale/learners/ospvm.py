@@ -71,6 +71,7 @@ class OSPVM(ProjectionNetwork, BlockLearner):
     """
 
     name = "ospvm"
+    numbers_per_second = 7.4e9
     growing = (*BlockLearner.growing, "places", "labels")
     domains: ClassVar[dict[str, Domain]] = {
         **ProjectionNetwork.network_domains,

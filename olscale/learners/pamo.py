@@ -170,6 +170,7 @@ class PAMO1(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
     """
 
     name = "pamo1"
+    numbers_per_second = 6.4e9
     version = 2
     layout_exact = True
     takes_unknown = True
@@ -269,4 +270,5 @@ class PAMO2(PAMO1):
     """
 
     name = "pamo2"
+    numbers_per_second = 5.9e9
     always: ClassVar[bool] = True

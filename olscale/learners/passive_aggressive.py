@@ -70,6 +70,7 @@ class PA(LinearLearner):
     """
 
     name = "pa"
+    numbers_per_second = 2.3e9
 
     def _rule(self) -> NamedTuple:
         return PARule()
@@ -106,6 +107,7 @@ class PA1(AggressiveLearner, WeightedClassifier):
     """
 
     name = "pa1"
+    numbers_per_second = 2.3e9
 
     def _rule(self) -> NamedTuple:
         return PA1Rule(setting(self.C))
@@ -142,6 +144,7 @@ class PA2(AggressiveLearner, WeightedClassifier):
     """
 
     name = "pa2"
+    numbers_per_second = 2.2e9
 
     def _rule(self) -> NamedTuple:
         return PA2Rule(setting(self.C))

@@ -163,6 +163,7 @@ class Pegasos(WeightedClassifier, ShardsClasses, EstimatesCost):
     """
 
     name = "pegasos"
+    numbers_per_second = 2.2e9
     layout_exact = True
     takes_unknown = True
     checks_rows = True

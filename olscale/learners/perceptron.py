@@ -49,6 +49,7 @@ class Perceptron(LinearLearner, WeightedClassifier):
     """
 
     name = "perceptron"
+    numbers_per_second = 2.3e9
 
     def _rule(self) -> NamedTuple:
         return PerceptronRule()

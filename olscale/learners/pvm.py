@@ -59,6 +59,7 @@ class PVM(ProjectionNetwork, BatchMachine, Classifier):
     """
 
     name = "pvm"
+    numbers_per_second = 1.4e9
     domains: ClassVar[dict[str, Domain]] = {**ProjectionNetwork.network_domains, **BatchMachine.shared_domains}
 
     def __init__(

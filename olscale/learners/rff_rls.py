@@ -164,6 +164,7 @@ class RFFRLS(FourierLayer, OnePassLearner, WeightedClassifier):
     """
 
     name = "rff-rls"
+    numbers_per_second = 3.4e9
 
 
 class RFFRLSR(FourierLayer, OnePassRegressor, WeightedRegressor, LearnsTargets):
@@ -193,6 +194,7 @@ class RFFRLSR(FourierLayer, OnePassRegressor, WeightedRegressor, LearnsTargets):
     """
 
     name = "rff-rls-r"
+    numbers_per_second = 3e9
 
     def __init__(
         self,

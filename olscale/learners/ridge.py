@@ -149,6 +149,7 @@ class Ridge(PairsFeatures, OnePassRegressor, WeightedRegressor, LearnsTargets):
     """
 
     name = "ridge"
+    numbers_per_second = 1.8e9
     layout_exact = True
     takes_unknown = True
     checks_rows = True

@@ -57,6 +57,7 @@ class RLS(PairsFeatures, WeightedRegressor, LearnsTargets):
     """
 
     name = "rls"
+    numbers_per_second = 7.9e9
     layout_exact = True
     takes_unknown = True
     checks_rows = True

@@ -80,6 +80,7 @@ class SCW1(SecondOrderLearner, WeightedClassifier):
     """
 
     name = "scw1"
+    numbers_per_second = 1.8e9
     update_params = ("C", "eta")
     domains: ClassVar[dict[str, Domain]] = {
         "eta": Real(0.5, 1.0, open_="high"),
@@ -156,6 +157,7 @@ class SCW2(SecondOrderLearner, WeightedClassifier):
     """
 
     name = "scw2"
+    numbers_per_second = 1.3e9
     update_params = ("C", "eta")
     domains: ClassVar[dict[str, Domain]] = SCW1.domains
 

@@ -97,6 +97,7 @@ class SoftLOL(OnePassLearner, WeightedClassifier, FusesSettings, EstimatesCost, 
     """
 
     name = "soft-lol"
+    numbers_per_second = 5.4e9
     version = 2
     layout_exact = True
     takes_unknown = True

@@ -97,6 +97,7 @@ class SVDOSELM(RandomNodes, OnePassLearner, WeightedClassifier, LooksAhead):
     """
 
     name = "svd-oselm"
+    numbers_per_second = 2.8e9
     looks_ahead = True
     first_rows_will_do = True
     domains: ClassVar[dict[str, Domain]] = {

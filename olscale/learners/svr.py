@@ -45,6 +45,7 @@ class SVR(GaussianMachine, WeightedRegressor):
     """
 
     name = "svr"
+    numbers_per_second = 1.2e9
     domains: ClassVar[dict[str, Domain]] = {
         "C": Real(0.0, open_="low"),
         "epsilon": Real(0.0),

@@ -123,20 +123,34 @@ def test_a_missing_value_is_the_same_reason(tmp_path: Path) -> None:
     assert run_bytes(in_shards(cut, tmp_path)) == run_bytes(whole)
 
 
+FULL = {"covariance": "full", **OVA}
+
+
 def test_runs_are_cut_when_workers_would_be_idle(faces: Path, shelf: Path) -> None:
-    """As many shards as workers a pack, none of fewer than 16 classes, and only of learners whose classes are apart."""
+    """As many shards as workers a pack, where that repeats little, and only of learners whose classes are apart."""
 
     def shards(path: Path, workers: int, *learners: tuple[str, dict[str, Any]]) -> list[int]:
         return [len(pack.parts()) for pack in cut_shards(packs(path, *learners, parts=workers), workers)]
 
-    assert shards(faces, 1, ("lol", {})) == [1]
-    assert shards(faces, 4, ("lol", {})) == [4]
-    assert shards(faces, 99, ("lol", {})) == [15]
-    assert shards(faces, 4, ("lol", {}), ("ilol", {})) == [2, 2]
-    assert shards(faces, 4, ("lol", {}), ("pa", {})) == [2, 1]
+    assert shards(faces, 1, ("arow", FULL)) == [1]
+    assert shards(faces, 4, ("arow", FULL)) == [4]
+    assert shards(faces, 4, ("arow", FULL), ("cw", FULL)) == [2, 2]
+    assert shards(faces, 4, ("arow", FULL), ("pa", {})) == [2, 1]
     assert shards(faces, 4, ("pa", {}), ("sklearn.linear_model:Perceptron", {})) == [1, 1]
-    assert shards(shelf / "digits", 8, ("lol", {})) == [1]
+    assert shards(shelf / "digits", 8, ("pa1", OVA)) == [1]
     assert shards(shelf / "dense", 8, ("lol", {})) == [1]
+
+
+def test_shards_that_repeat_much_are_not_made_unasked(faces: Path) -> None:
+    """Prototypes are the most of LOL: two shards would each learn all of them."""
+    packed = packs(faces, ("lol", {"k": 500}), parts=4)
+    lines: list[str] = []
+    assert [pack.shards for pack in cut_shards(packed, 4, note=lines.append)] == [()]
+    assert [len(pack.shards) for pack in cut_shards(packed, 4, 4, note=lines.append)] == [4]
+    unasked, asked = lines
+    assert unasked.startswith("4 class shards of lol on faces take ")
+    assert unasked.endswith("; so it stays in one (--class-shards 4 cuts it)")
+    assert asked == unasked.removesuffix("; so it stays in one (--class-shards 4 cuts it)")
 
 
 def test_shards_that_were_asked_for(faces: Path, shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,9 +9,11 @@ import pytest
 
 from olscale.data.dataset import open_dataset
 from olscale.evaluation.experiment import parse_experiment
-from olscale.evaluation.forecast import NUMBERS_A_SECOND, RUN_SECONDS, long_runs, seconds_of
-from olscale.evaluation.plan import ROW_NUMBERS, make_plan
+from olscale.evaluation.forecast import NUMBERS_A_SECOND, ROW_NUMBERS, RUN_SECONDS, long_runs, seconds_of
+from olscale.evaluation.plan import make_plan
 from olscale.learners.contract.cost import cost_of
+from olscale.learners.contract.learner import Learner
+from olscale.learners.norma import NORMA
 from olscale.learners.passive_aggressive import PA1
 from olscale.learners.registry import learner_names, make_learner
 from olscale.task import TASKS
@@ -60,7 +62,8 @@ def test_a_row_held_out_takes_what_the_last_ones_did(shelf: Path) -> None:
     costs = []
     for protocol in ({"permutations": 1, "split": "half"}, {"permutations": 1}):
         made = make_plan(parse_experiment({**content, "protocol": protocol}))
-        costs.append(made.costs[made.runs[0].id] - ROW_NUMBERS * (400 if "split" in protocol else 500))
+        seconds = (made.costs[made.runs[0].id] - ROW_NUMBERS * (400 if "split" in protocol else 500)) / NUMBERS_A_SECOND
+        costs.append(seconds * NORMA.numbers_per_second)
     numbers = cost_of(make_learner("norma", {})).stream_numbers
     columns = open_dataset(str(shelf / "dense")).columns
     half, whole = (numbers(columns, 2, float(columns), rows) for rows in (200, 400))
@@ -103,8 +106,9 @@ def test_held_out_rows_count_as_do_records(shelf: Path, split: str, rows: int) -
     protocol = {"permutations": 1} if split == "train" else {"permutations": 1, "split": split}
     made = make_plan(parse_experiment({**content, "protocol": protocol}))
     linear, dear = sorted({made.costs[run.id] for run in made.runs})
-    assert linear == rows * (open_dataset(str(shelf / "dense")).columns + ROW_NUMBERS)
-    assert dear == rows * (1e6 + ROW_NUMBERS)
+    scale = NUMBERS_A_SECOND / PA1.numbers_per_second
+    assert linear == pytest.approx(rows * (scale * open_dataset(str(shelf / "dense")).columns + ROW_NUMBERS))
+    assert dear == pytest.approx(rows * (scale * 1e6 + ROW_NUMBERS))
     numbers = len(made.runs) / 2 * (linear + dear)
     assert seconds_of(made, made.runs) == pytest.approx(numbers / NUMBERS_A_SECOND + len(made.runs) * RUN_SECONDS)
 
@@ -116,3 +120,13 @@ def test_a_model_that_grows_is_announced_and_one_with_a_budget_is_not(shelf: Pat
     (line,) = long_runs(made, made.runs)
     assert line.startswith("norma on dense may take ")
     assert line.endswith("take fewer rows, or a learner with a budget, as bpas or fogd")
+
+
+@pytest.mark.parametrize("name", [name for task in TASKS for name in learner_names(task)])
+def test_how_fast_each_learner_goes_is_measured(name: str) -> None:
+    """Not left at the usual speed, which is that of none: groups are dealt to workers by the time they take."""
+    learner = make_learner(name, {})
+    if learner.baseline:
+        pytest.skip("goes through labels alone")
+    assert 1e8 < learner.numbers_per_second < 1e11
+    assert learner.numbers_per_second != Learner.numbers_per_second or name == "olk"  # which is as fast as the usual one

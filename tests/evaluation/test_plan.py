@@ -15,11 +15,13 @@ from olscale.data.stream import Part, Shuffle
 from olscale.errors import DatasetError, ExperimentError, ParameterError, UnknownNameError
 from olscale.evaluation.cut_groups import GROUP_NUMBERS, GROUPS_A_THREAD, cut_groups
 from olscale.evaluation.experiment import Experiment, parse_experiment
-from olscale.evaluation.plan import ROW_NUMBERS, make_plan
+from olscale.evaluation.forecast import NUMBERS_A_SECOND, ROW_NUMBERS
+from olscale.evaluation.plan import make_plan
 from olscale.evaluation.run import Run, StreamKey
 from olscale.evaluation.run_group import StreamSource
 from olscale.evaluation.run_plan import RunPlan
 from olscale.evaluation.settings import settings
+from olscale.learners.registry import make_learner
 
 
 def plan(shelf: Path, **content: Any) -> RunPlan:
@@ -223,6 +225,11 @@ def test_a_stream_that_is_read_from_disk_is_cut_into_slices_of_equal_time(costs:
     assert all([*pack.runs] == sorted(pack.runs, key=runs.index) for pack in packs)
 
 
+def in_plans(learner: str, numbers: float) -> float:
+    """Return as what `numbers` of a learner count in plans, which go by the time they take."""
+    return numbers * NUMBERS_A_SECOND / make_learner(learner, {}).numbers_per_second
+
+
 @pytest.mark.parametrize(
     ("learner", "params", "numbers"),
     [
@@ -243,7 +250,8 @@ def test_a_run_costs_the_numbers_it_goes_through(
     ingest([str(tmp_path / "rows.npz")], str(tmp_path / "d"))
     datasets, learners = [{"path": str(tmp_path / "d")}], [{"name": learner, "params": params}]
     made = plan(tmp_path, datasets=datasets, learners=learners, transforms=["bias"], protocol={"permutations": 2})
-    assert [made.costs[run.id] for run in made.runs] == pytest.approx([30 * (numbers + ROW_NUMBERS)] * 2)
+    expected = 30 * (in_plans(learner, numbers) + ROW_NUMBERS)
+    assert [made.costs[run.id] for run in made.runs] == pytest.approx([expected] * 2)
 
 
 @pytest.mark.parametrize(
@@ -253,7 +261,8 @@ def test_sparse_rows_cost_the_values_that_are_stored(tmp_path: Path, transforms:
     (tmp_path / "rows.svm").write_text("".join(f"{sign} {i}:1 9:2\n" for i, sign in enumerate([1, -1] * 4, 1)))
     ingest([str(tmp_path / "rows.svm")], str(tmp_path / "d"))
     made = plan(tmp_path, datasets=[{"path": str(tmp_path / "d")}], transforms=transforms, protocol={"order": "time"})
-    assert [made.costs[run.id] for run in made.runs] == [8 * (numbers + ROW_NUMBERS)]
+    expected = 8 * (in_plans("pa1", numbers) + ROW_NUMBERS)
+    assert [made.costs[run.id] for run in made.runs] == pytest.approx([expected])
 
 
 def test_folds_are_runs_of_their_own_with_one_permutation_each(shelf: Path) -> None:

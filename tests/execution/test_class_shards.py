@@ -74,7 +74,7 @@ def test_each_shard_reads_the_stream_once(
     chunk = Stream.chunk
     monkeypatch.setattr(Stream, "chunk", lambda self, i: read.append((self.split, i)) or chunk(self, i))
     plan = make_plan(experiment(faces))
-    packs = list(cut_shards(cut_groups(plan.runs[:1], plan.sources, 2), 2))
+    packs = list(cut_shards(cut_groups(plan.runs[:1], plan.sources, 2), 2, 2))
     assert [len(pack.parts()) for pack in packs] == [2]
     store = open_store(tmp_path / "store", create=True).path
 

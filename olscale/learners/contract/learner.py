@@ -138,6 +138,9 @@ class Learner(InitParameters):
         Whether it looks at labels only, so that others can be set beside it; it need not learn anything of rows.
     takes_weights : bool
         Whether `learn` has a third argument, the weights of the rows; others are never called with it.
+    numbers_per_second : float
+        How many of the numbers that `EstimatesCost` counts a core goes through in a second;
+        ``olscale bench costs`` measures it. Plans are cut by it, and forecasts made.
     update_params : tuple of str
         Parameters that nothing but later updates depend on, neither what `begin` allocates nor what
         a score is: they may be set between two calls of `learn`; `olscale.testing` checks it.
@@ -156,6 +159,7 @@ class Learner(InitParameters):
     checks_rows: ClassVar[bool] = False
     baseline: ClassVar[bool] = False
     takes_weights: ClassVar[bool] = False
+    numbers_per_second: ClassVar[float] = 1e9
     update_params: ClassVar[tuple[str, ...]] = ()
     restorable: ClassVar[bool] = True
     state_: State
