@@ -100,14 +100,18 @@ class Stream:
         return i * self.dataset.manifest.chunk_rows
 
     def chunk(self, i: int) -> Chunk:
-        """Return chunk number `i`; least is read if they are asked for one after another.
+        """Return chunk number `i` transformed; least is read if they are asked for one after another.
 
         What transforms learn as rows come is not the stream's to know: `Pipeline.begin` is applied by who goes through it.
         """
+        return self.pipeline.apply(self.untransformed(i))
+
+    def untransformed(self, i: int) -> Chunk:
+        """Return chunk number `i` as it is in the dataset, for `Pipeline.apply`: as many rows at once as fit the memory."""
         rows = self.dataset.chunk(self.split, i) if self._ordered is None else self._ordered.chunk(i)
         if self._delay_column is not None:
             rows = replace(rows, delays=self._delays(rows, i))
-        return self.pipeline.apply(rows)
+        return rows
 
     def _delays(self, rows: Chunk, i: int) -> NDArray[np.int64]:
         assert self._delay_column is not None
@@ -128,6 +132,12 @@ class Stream:
         for i in range(start, len(self)):
             yield self.chunk(i)
 
+    def blocks(self) -> Iterator[Chunk]:
+        """Yield the rows transformed, in parts of chunks that take little memory where sparse rows become dense ones."""
+        for i in range(len(self)):
+            for block in self.pipeline.blocks(self.untransformed(i)):
+                yield self.pipeline.apply(block)
+
     def sample(self, size: int, through: Callable[[Chunk, int], Chunk] = lambda chunk, first: chunk) -> Rows:
         """Return `size` rows drawn uniformly, in the order of the stream; all of them if there are no more.
 
@@ -139,7 +149,7 @@ class Stream:
             generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence([_SAMPLE])))
             index = np.sort(generator.choice(self.rows, size, replace=False, shuffle=False))
         parts, first = [], 0
-        for rows in self.chunks():
+        for rows in self.blocks():
             chunk = through(rows, first)
             low, high = np.searchsorted(index, [first, first + len(chunk)])
             parts.append(take_rows(chunk.X, index[low:high] - first))

@@ -160,7 +160,7 @@ class GroupPass:
         learning = self._started()
         if self._chunk is None:
             with self._reading():
-                self._chunk = self._stream.chunk(self.position % len(self._stream))
+                self._chunk = self._stream.untransformed(self.position % len(self._stream))
         chunk, start_row = self._chunk, self.within
         stop = min(len(chunk), start_row + self._piece_rows(chunk))
         passed, number = divmod(self.position, len(self._stream))
@@ -170,7 +170,7 @@ class GroupPass:
             stop = min(stop, start_row + left)
         piece = chunk if (start_row, stop) == (0, len(chunk)) else chunk[start_row:stop]
         with self._reading():
-            pieces = self._transforms.learn(piece, first + start_row)
+            pieces = self._transforms.learn(self._stream.pipeline.apply(piece), first + start_row)
         for each in learning:
             each.step(pieces[each.fold])
         if stop - start_row == left:
@@ -181,17 +181,21 @@ class GroupPass:
             self.position, self.within, self._chunk = self.position + 1, 0, None
 
     def _piece_rows(self, chunk: Chunk) -> int:
-        """Return of how many rows like those of `chunk` all runs together go through `PIECE_NUMBERS`, 1 at least."""
-        columns, values = self._transforms.size_after(chunk.columns, values_of(chunk.X) / max(1, len(chunk)))
+        """Return of how many rows like those of `chunk` all runs together go through `PIECE_NUMBERS`, 1 at least.
+
+        Of rows that become dense there are no more than take little memory.
+        """
+        pipeline, values = self._stream.pipeline, values_of(chunk.X) / max(1, len(chunk))
+        columns, values = self._transforms.size_after(*pipeline.size_after(chunk.columns, values))
         costs = (state.row_numbers(columns, self._classes_of_stream, values) for state in self.states)
         cost = sum(cost for cost in costs if isfinite(cost))
-        return max(1, int(PIECE_NUMBERS / max(1.0, cost)))
+        return min(pipeline.block_rows(chunk), max(1, int(PIECE_NUMBERS / max(1.0, cost))))
 
     def _measure(self) -> None:
         """Predict the test split with the models as they are now."""
         assert self._test is not None
         first, self.scoring = 0, (0, self._test.rows * len(self.states))
-        for rows in self._test.chunks():
+        for rows in self._test.blocks():
             rows_of = self._transforms.apply(rows)
             for state in self.states:
                 state.hold_out(rows_of[state.fold], first)
@@ -297,10 +301,11 @@ class GroupPass:
 
     def _predict(self, stream: Stream, count: Callable[[RunState, Chunk], None]) -> None:
         """Have the final models predict all rows of a stream."""
-        for chunk in stream.chunks():
+        for i in range(len(stream)):
+            chunk = stream.untransformed(i)
             size = self._piece_rows(chunk)
             for start in range(0, len(chunk), size):
-                rows = chunk[start : start + size]
+                rows = stream.pipeline.apply(chunk[start : start + size])
                 pieces = self._transforms.apply(rows)
                 for state in self.states:
                     count(state, pieces[state.fold])

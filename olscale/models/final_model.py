@@ -9,7 +9,7 @@ from typing import IO, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from olscale.compiled.csr import Rows, read_only, rows_of, to_csr, to_dense
+from olscale.compiled.csr import Rows, read_only, rows_of, slice_rows, to_csr, to_dense
 from olscale.data.chunk import Chunk
 from olscale.data.transforms.drop import Drop
 from olscale.data.transforms.pipeline import Pipeline, make_transform
@@ -118,7 +118,9 @@ class FinalModel:
 
     def scores(self, X: Rows) -> FloatArray:
         """Return the scores of `Rows` of the dataset, shape (rows, outputs); NaN for a row that cannot be predicted."""
-        return score_usable(self.learner, self.transformed(X))
+        stored = self._stored(X, np.zeros(rows_of(X), dtype=np.int64))
+        blocks = self.pipeline.blocks(stored)
+        return np.vstack([score_usable(self.learner, self.pipeline.apply(block).X) for block in blocks])
 
     def transformed(self, X: Rows) -> Rows:
         """Return `Rows` of the dataset as the learner gets them."""
@@ -146,13 +148,14 @@ class FinalModel:
         return np.asarray(self.classes_[np.minimum(codes_of(scores), len(self.classes_) - 1)])
 
     def _sound_scores(self, X: Any) -> FloatArray:
-        rows = self.transformed(self._rows(X))
-        scores = score_usable(self.learner, rows)
+        rows = self._rows(X)
+        scores = self.scores(rows)
         finite = np.isfinite(scores).all(axis=1)
         if not finite.all():
             row = int(np.argmin(finite))
+            wrong = self.transformed(slice_rows(rows, row, row + 1))
             raise ParameterError(
-                f"row {row} of X cannot be predicted: {diverged_at(self.learner, rows, row, row).reason}"
+                f"row {row} of X cannot be predicted: {diverged_at(self.learner, wrong, 0, row).reason}"
             )
         return scores
 
@@ -203,12 +206,16 @@ class FinalModel:
         weights = checked_weights(labels, sample_weight, whole=False)
         if weights is not None and not self.learner.takes_weights:
             raise ParameterError(no_weights(self.learner.name))
-        chunk = self.pipeline.learn(self._stored(rows, labels if novelty else self._targets(labels)))
-        scores = learn_usable(self.learner, chunk.X, chunk.y, weights)
-        finite = np.isfinite(scores).all(axis=1)
-        if not finite.all():
-            row = int(np.argmin(finite))
-            raise diverged_at(self.learner, chunk.X, row, row)
+        first = 0
+        for block in self.pipeline.blocks(self._stored(rows, labels if novelty else self._targets(labels))):
+            stop = first + len(block)
+            chunk = self.pipeline.learn(block)
+            scores = learn_usable(self.learner, chunk.X, chunk.y, None if weights is None else weights[first:stop])
+            finite = np.isfinite(scores).all(axis=1)
+            if not finite.all():
+                wrong = int(np.argmin(finite))
+                raise diverged_at(self.learner, chunk.X, wrong, first + wrong)
+            first = stop
         return self
 
     def _check_classes(self, classes: ArrayLike) -> None:

@@ -15,7 +15,7 @@ from typing import IO, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import rows_of
+from olscale.compiled.csr import rows_of, slice_rows
 from olscale.data.formats.cells import NO_LABEL, is_number
 from olscale.data.formats.table_columns import Carried, unique_names
 from olscale.errors import ModelError
@@ -209,7 +209,8 @@ def _refuse_unusable(model: FinalModel, rows: RowsToPredict, scores: Any, first:
     finite = np.isfinite(scores).all(axis=1)
     if not finite.all():
         i = int(np.argmin(finite))
-        why = why_no_score(model.learner, model.transformed(rows.X), i) or "its score is not finite"
+        wrong = model.transformed(slice_rows(rows.X, i, i + 1))
+        why = why_no_score(model.learner, wrong, 0) or "its score is not finite"
         raise ModelError(f"row {first + i} cannot be predicted: {why}")
 
 

@@ -82,8 +82,8 @@ def test_shards_of_249_classes_are_the_run_in_one_piece(
 def test_each_shard_reads_the_stream_once(faces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (cut,) = cut_shards(packs(faces, ("lol", {"k": 5})), 1, 3)
     read: list[tuple[str, int]] = []
-    chunk = Stream.chunk
-    monkeypatch.setattr(Stream, "chunk", lambda self, i: read.append((self.split, i)) or chunk(self, i))
+    chunk = Stream.untransformed
+    monkeypatch.setattr(Stream, "untransformed", lambda self, i: read.append((self.split, i)) or chunk(self, i))
     in_shards(cut, tmp_path)
     once = [("train", i) for i in range(5)] + [("test", i) for i in range(2)]
     assert read == 3 * once

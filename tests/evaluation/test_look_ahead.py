@@ -100,6 +100,6 @@ def test_damaged_data_are_no_fault_of_the_learner(shelf: Path, monkeypatch: pyte
     def broken(self: Stream, i: int) -> Chunk:
         raise FormatError("d", f"chunk {i} is damaged")
 
-    monkeypatch.setattr(Stream, "chunk", broken)
+    monkeypatch.setattr(Stream, "untransformed", broken)
     with pytest.raises(FormatError, match="chunk 0 is damaged"):
         records(shelf / "dense", None, {})

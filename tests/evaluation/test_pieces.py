@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 
+from olscale.data.chunk import Chunk
 from olscale.data.dataset import open_dataset
+from olscale.data.stream import _fitted
+from olscale.data.transforms import pipeline as pipelines
+from olscale.data.transforms.pipeline import Pipeline
 from olscale.evaluation import group_pass as packing
 from olscale.evaluation.class_shards import ShardPass, cut_shards
 from olscale.evaluation.cut_groups import cut_groups
@@ -161,7 +165,7 @@ def test_long_runs_are_announced_with_what_to_do_instead(tmp_path: Path) -> None
     )
     (line,) = long_runs(plan, plan.runs)
     assert line.startswith(
-        "arow on wide may take 3 h a run (1 run): it goes through 6.3e+06 numbers for each of 1,600,000"
+        "arow on wide may take 2 h a run (1 run): it goes through 6.3e+06 numbers for each of 1,600,000"
     )
     assert "covariance=diagonal" in line
     assert "project:features=" in line
@@ -180,3 +184,44 @@ def test_a_model_that_does_not_fit_into_a_worker_is_refused(shelf: Path) -> None
         ParameterError, match=r"learner arow on dense: its model takes .* GB, a worker has .* fewer workers"
     ):
         check_workers(plan.runs, plan.state_bytes, needed - 1)
+
+
+TRANSFORMS = [
+    *(["standardize"], ["minmax"], ["unit-norm", "bias"], ["project:features=4"], ["rff:features=8"]),
+    *(
+        ["nystroem:features=10"],
+        ["svd:components=2"],
+        ["impute:mean", "running-standardize", "bias"],
+        ["ipca:components=2"],
+    ),
+]
+
+
+@pytest.mark.parametrize("transforms", TRANSFORMS, ids=" ".join)
+@pytest.mark.parametrize(
+    "protocol", [{"holdout_every": 100}, {"order": "permuted", "permutations": 1}], ids=["time", "permuted"]
+)
+def test_rows_that_become_dense_are_transformed_a_few_at_once(
+    shelf: Path, monkeypatch: pytest.MonkeyPatch, transforms: list[str], protocol: dict[str, Any]
+) -> None:
+    """Fitted, shown ahead, learned and predicted in parts: the same bits, and no part takes more than it may."""
+    learners = [{"name": "pa1"}, {"name": "lol", "params": {"k": 3}}]
+    content = {"datasets": [{"path": str(shelf / "sparse")}], "learners": learners, "transforms": transforms}
+    plan = make_plan(parse_experiment({**content, "protocol": {"order": "time", **protocol}}))
+    [pack] = cut_groups(plan.runs, plan.sources, 1)
+    at_once = records(GroupPass(pack))
+
+    largest: list[int] = []
+    apply = Pipeline.apply
+
+    def watched(self: Pipeline, chunk: Chunk) -> Chunk:
+        if self.steps:
+            largest.append(len(chunk))
+        return apply(self, chunk)
+
+    monkeypatch.setattr(pipelines, "BLOCK_BYTES", 1_000)
+    monkeypatch.setattr(Pipeline, "apply", watched)
+    _fitted.cache_clear()
+    assert records(GroupPass(pack)) == at_once
+    assert max(largest, default=0) < 64
+    _fitted.cache_clear()

@@ -71,8 +71,8 @@ def test_each_shard_reads_the_stream_once(
 ) -> None:
     """On a cluster whose workers are in this process, where reading can be counted."""
     read: list[tuple[str, int]] = []
-    chunk = Stream.chunk
-    monkeypatch.setattr(Stream, "chunk", lambda self, i: read.append((self.split, i)) or chunk(self, i))
+    chunk = Stream.untransformed
+    monkeypatch.setattr(Stream, "untransformed", lambda self, i: read.append((self.split, i)) or chunk(self, i))
     plan = make_plan(experiment(faces))
     packs = list(cut_shards(cut_groups(plan.runs[:1], plan.sources, 2), 2, 2))
     assert [len(pack.parts()) for pack in packs] == [2]

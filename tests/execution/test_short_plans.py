@@ -89,7 +89,7 @@ def test_a_short_phase_behind_a_long_one_runs_on_the_cluster_that_is_there(
 def test_machine_code_that_reading_waits_for_is_no_reading(
     shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    chunk = Stream.chunk
+    chunk = Stream.untransformed
 
     def slow(self: Stream, i: int) -> Any:
         begin_machine_code()
@@ -97,7 +97,7 @@ def test_machine_code_that_reading_waits_for_is_no_reading(
         end_machine_code()
         return chunk(self, i)
 
-    monkeypatch.setattr(Stream, "chunk", slow)
+    monkeypatch.setattr(Stream, "untransformed", slow)
     before = machine_code_seconds()
     evaluate(experiment(shelf), tmp_path / "store", in_process=True)
 

@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from olscale.compiled.csr import Rows, read_only_rows
+from olscale.compiled.csr import Rows, read_only_rows, values_of
 from olscale.data.chunk import Chunk
 from olscale.data.transforms.base import Transform, dense_rows
 from olscale.data.transforms.drop import Drop
@@ -18,6 +18,9 @@ from olscale.data.transforms.streaming import StreamingSteps, go_through
 from olscale.errors import ParameterError, UnknownNameError
 from olscale.named_parameters import check_once, parse_named, parse_value
 from olscale.registry import Registry
+
+BLOCK_BYTES = 1 << 26
+"""Of rows that are transformed at once: a sparse chunk can be a very large dense one."""
 
 TRANSFORMS: Registry[type[Transform]] = Registry(
     "transform",
@@ -158,6 +161,30 @@ class Pipeline:
         """Return `chunk` transformed by the steps ahead of the stream."""
         return go_through(self.steps, chunk)
 
+    def block_rows(self, chunk: Chunk) -> int:
+        """Return how many rows like those of `chunk` to transform at once: what they become takes `BLOCK_BYTES` at most."""
+        steps = (*self.steps, *self.streaming)
+        columns = chunk.columns
+        values = most = values_of(chunk.X) / max(1, len(chunk))
+        for step in steps:
+            columns, values = step.size_after(columns, values)
+            most = max(most, values)
+        return _rows_of_block(most) if steps else max(1, len(chunk))
+
+    def blocks(self, chunk: Chunk) -> Iterator[Chunk]:
+        """Yield the rows of `chunk`, before the transforms, as many at once as `block_rows`."""
+        return _cut(chunk, self.block_rows(chunk))
+
+    def dense_blocks(self, chunk: Chunk) -> Iterator[Chunk]:
+        """Yield the rows of `chunk`, before the transforms, as many at once as do not become more if they are made dense."""
+        return _cut(chunk, min(self.block_rows(chunk), _rows_of_block(self.width)))
+
+    def size_after(self, columns: int, values: float) -> tuple[int, float]:
+        """Return the number of features and of stored values of a row that the steps ahead of the stream make of so many."""
+        for step in self.steps:
+            columns, values = step.size_after(columns, values)
+        return columns, values
+
     def learn(self, chunk: Chunk) -> Chunk:
         """Return the next rows of a stream transformed; `steps` that learn as rows come learn from all of them."""
         return go_through(self.steps, chunk, np.ones(len(chunk), dtype=np.bool_))
@@ -172,6 +199,18 @@ class Pipeline:
         for step in self.steps:
             columns = step.width(columns)
         return StreamingSteps(self.streaming, columns)
+
+
+def _rows_of_block(values: float) -> int:
+    return max(1, int(BLOCK_BYTES / (8 * max(1.0, values))))
+
+
+def _cut(chunk: Chunk, rows: int) -> Iterator[Chunk]:
+    if rows >= len(chunk):
+        yield chunk
+        return
+    for start in range(0, len(chunk), rows):
+        yield chunk[start : start + rows]
 
 
 def fit_transforms(
@@ -220,8 +259,9 @@ def fit_transforms(
 
         def rows(step: Transform = step, before: Pipeline = before) -> Iterator[Rows]:
             for chunk in chunks():
-                X = before.apply(chunk).X
-                yield read_only_rows(X if step.fits_sparse else dense_rows(step.name, X, before.width))
+                for block in before.blocks(chunk) if step.fits_sparse else before.dense_blocks(chunk):
+                    X = before.apply(block).X
+                    yield read_only_rows(X if step.fits_sparse else dense_rows(step.name, X, before.width))
 
         width = step.width(done.width)
         if done.streaming or step.streams:

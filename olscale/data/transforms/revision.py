@@ -34,8 +34,13 @@ def _may_differ(before: Sequence[str], first: list[Chunk], columns: int) -> bool
     if any(step.differs for step in _steps([*before, Standardize.name], lambda: iter(first), columns)):
         return True
     done = fit_transforms(before, lambda: iter(first), columns)
-    X = to_dense(done.apply(first[0]).X, done.width)
-    values = X[0, (X[0] == X).all(axis=0)]
+    row, constant = None, np.ones(done.width, dtype=np.bool_)
+    for block in done.dense_blocks(first[0]):
+        X = to_dense(done.apply(block).X, done.width)
+        row = X[0] if row is None else row
+        constant &= (row == X).all(axis=0)
+    assert row is not None  # the chunk has rows
+    values = row[constant]
     # Sums of a million of these are exact, however they are rounded on the way.
     exact = (values * 2.0**16 == np.rint(values * 2.0**16)) & (np.abs(values) < 2.0**17)
     return not exact.all()

@@ -74,7 +74,8 @@ class _Scaling(Transform):
 
     def apply(self, X: FloatArray, columns: int) -> Rows:
         """Return ``(X - centre) / scale``, of features whose numbers would leave the range in other units."""
-        scaled: FloatArray = ((X if self._unit is None else X * self._unit) - self._centre) / self._scale
+        scaled: FloatArray = (X if self._unit is None else X * self._unit) - self._centre
+        scaled /= self._scale
         return scaled
 
     def state(self) -> dict[str, NDArray[Any]]:
