@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import Rows
+from olscale.compiled.csr import Rows, values_of
 from olscale.compiled.decorator import compiled
 from olscale.compiled.many_columns import move_multiply, multiply
 from olscale.compiled.pages import aligned_zeros
@@ -20,6 +20,12 @@ from olscale.learners.contract.learner import UNKNOWN, FloatArray, State
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
 from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.contract.weighted import WeightedClassifier
+
+_CACHE_BYTES = 1 << 18
+"""Of hyperplanes that a chunk goes through at once: half of a core's second cache."""
+
+_WORTH_COPYING = 8
+"""Rows, if they were dense, from which on hyperplanes are copied to be near each other."""
 
 
 @compiled
@@ -56,10 +62,11 @@ def _move(w: FloatArray, z: FloatArray, y: float, loss: float, C: float, alpha: 
 
 
 @compiled
-def _learn_and_score(
+def _learn_classes(
     X: Any,
     y: NDArray[np.int64],
     theta: Any,
+    first: int,
     W: FloatArray,
     k: int,
     C: float,
@@ -68,17 +75,22 @@ def _learn_and_score(
     always: bool,
     limits: Any,
     learning: bool,
-    seen: NDArray[np.int64],
-    updates: NDArray[np.int64],
+    moved: NDArray[np.bool_],
     scores: FloatArray,
     weights: Any,
-) -> None:
+) -> int:
+    """Learn and score the rows for as many classes from `first` on as `theta` has hyperplanes of.
+
+    Return the row at which it ends; `moved` is set where a row changes a class.
+    """
     low, high = limits
     outputs, h = W.shape
     planes = theta.shape[1]
+    last = first + planes // (h * k)
     g, a = np.empty((planes + VECTOR - 1) // VECTOR * VECTOR), np.empty(planes)
     z, raw, winner = np.empty(h), np.empty(h), np.empty(h, dtype=np.int64)
     pending = -1  # the last row that moves the hyperplanes, as long as theta is without its steps a
+    end = scores.shape[0]
     for i in range(scores.shape[0]):
         learns = learning and y[i] != UNKNOWN
         if pending >= 0:
@@ -87,14 +99,14 @@ def _learn_and_score(
         else:
             square = multiply(X, i, theta, g)
         if not (low <= square <= high) and unusable(X, i, square, low, high):
-            scores[i:] = np.nan
+            end = i
             break
         scale = 1.0 / np.sqrt(square) if square > 0.0 else 0.0
         a[:] = 0.0
         moves, pulls = False, False
         most = weight_of(weights, i) * C  # of both kinds of step
-        for c in range(outputs):
-            valid = _project(g, c * h * k, k, scale, raw, winner, z)
+        for c in range(first, last):
+            valid = _project(g, (c - first) * h * k, k, scale, raw, winner, z)
             score = 0.0
             for m in range(h):
                 score += W[c, m] * z[m]
@@ -111,14 +123,64 @@ def _learn_and_score(
                         error = z[m] - raw[m]
                         step = min(most, max(0.0, abs(error) - epsilon))
                         a[winner[m]] = (step if error > 0.0 else -step) * scale
-        if learns:
-            seen[0] += 1
-            if moves or pulls:
-                count_update(updates, i)
-            if pulls:
-                pending = i
+        if moves or pulls:
+            moved[i] = True
+        if pulls:
+            pending = i
     if pending >= 0:
         add_row(X, pending, theta, a)
+    return int(end)
+
+
+@compiled
+def _learn_and_score(
+    X: Any,
+    y: NDArray[np.int64],
+    theta: Any,
+    W: FloatArray,
+    k: int,
+    C: float,
+    alpha: float,
+    epsilon: float,
+    always: bool,
+    limits: Any,
+    learning: bool,
+    together: int,
+    seen: NDArray[np.int64],
+    updates: NDArray[np.int64],
+    scores: FloatArray,
+    weights: Any,
+) -> None:
+    """Learn and score the rows for so many classes `together`: those whose hyperplanes stay in a cache."""
+    outputs, h = W.shape
+    columns = theta.shape[0]
+    rows = scores.shape[0]
+    moved = np.zeros(rows, dtype=np.bool_)
+    if together >= outputs:
+        end = _learn_classes(X, y, theta, 0, W, k, C, alpha, epsilon, always, limits, learning, moved, scores, weights)
+    else:
+        end = rows
+        near = np.empty(columns * together * h * k, theta.dtype)
+        for first in range(0, outputs, together):
+            begin, stop = first * h * k, min(first + together, outputs) * h * k
+            part = near[: columns * (stop - begin)].reshape((columns, stop - begin))
+            for j in range(columns):
+                for p in range(stop - begin):
+                    part[j, p] = theta[j, begin + p]
+            end = _learn_classes(
+                X, y, part, first, W, k, C, alpha, epsilon, always, limits, learning, moved, scores, weights
+            )
+            for j in range(columns if learning else 0):
+                for p in range(stop - begin):
+                    theta[j, begin + p] = part[j, p]
+    for i in range(end):
+        if learning and y[i] != UNKNOWN:
+            seen[0] += 1
+        if moved[i]:
+            count_update(updates, i)
+    for i in range(end, rows):
+        for c in range(outputs):
+            scores[i, c] = np.nan
 
 
 class PAMO1(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
@@ -239,7 +301,20 @@ class PAMO1(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
     ) -> None:
         settings = (int(self.k), float(self.C), float(self.alpha), float(self.epsilon), self.always, self.norm_limits())
         counts = (state["seen"], state["updates"])
-        _learn_and_score(X, y, state["theta"], state["W"], *settings, learning, *counts, scores, weights)
+        together = self._classes_together(X, state["theta"])
+        _learn_and_score(X, y, state["theta"], state["W"], *settings, learning, together, *counts, scores, weights)
+
+    def _classes_together(self, X: Rows, theta: FloatArray) -> int:
+        """Return how many classes to learn from all rows of a chunk before the next ones, which changes no bit.
+
+        Hyperplanes of a few classes stay in a near cache from row to row. To take them out of all, and to
+        put them back, is as much work as a few rows are.
+        """
+        columns, planes = theta.shape
+        each = int(self.h) * int(self.k)
+        if theta.nbytes <= 2 * _CACHE_BYTES or values_of(X) < _WORTH_COPYING * columns:
+            return int(planes // each)
+        return max(1, int(_CACHE_BYTES // (columns * each * theta.itemsize)))
 
 
 class PAMO2(PAMO1):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from olscale.compiled.csr import to_csr
 from olscale.data.chunk import Chunk
+from olscale.learners.contract.learner import UNKNOWN
 from olscale.learners.pamo import PAMO1, PAMO2
 
 
@@ -67,3 +68,27 @@ def test_the_learner_is_the_plain_version(
         np.testing.assert_allclose(scores[:, c], expected, rtol=0.0, atol=1e-8)
         np.testing.assert_allclose(learner.state_["W"][c], w, rtol=0.0, atol=1e-8)
     np.testing.assert_allclose(learner.state_["theta"].T, planes.reshape(-1, 5), rtol=0.0, atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", [PAMO1, PAMO2])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_classes_that_are_learned_a_few_at_once_get_the_same_bits(
+    kind: type[PAMO1], sparse: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of no known class, and one that nothing can be learned from, among them."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 5)) * (rng.random((60, 5)) < 0.7), rng.integers(0, 7, 60)
+    y[::9] = UNKNOWN
+    X[50, 2] = np.inf
+    rows = to_csr(X) if sparse else X
+
+    def learned() -> list[bytes]:
+        learner = kind(h=4)
+        learner.begin(5, 7)
+        scores = learner.learn(rows, y)
+        return [scores.tobytes(), *(array.tobytes() for array in learner.state_.values())]
+
+    together = learned()
+    monkeypatch.setattr("olscale.learners.pamo._CACHE_BYTES", 5 * 4 * 2 * 8 * 3)
+    assert kind(h=4)._classes_together(rows, np.zeros((5, 4 * 2 * 7))) == 3
+    assert learned() == together
