@@ -26,7 +26,7 @@ def figures(rounds: int = 7, rows: int = 40_000) -> list[Figure]:
     """
     found = [figure for features in (22, 254, 784) for figure in _dense(features, rounds)]
     found += [figure for features in (22, 254) for figure in _settings(features, rounds)]
-    return found + _max_out(254, rounds) + _sparse(rows, rounds)
+    return found + _max_out(254, rounds) + _many_classes(rounds) + _sparse(rows, rounds)
 
 
 def _rows(features: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -117,6 +117,19 @@ def _moved(name: str, params: dict[str, Any], stream: Sequence[Chunk]) -> NDArra
             feed(model, [chunk[i : i + 1]])
             updates.append(model.measures()["updates"])
     return np.diff(updates) > 0.0
+
+
+def _many_classes(rounds: int, features: int = 20, rows: int = 1_000) -> list[Figure]:
+    """Return PAMO's figures of a row and class: with a thousand classes, whose hyperplanes fit no cache, and with ten."""
+    rng = np.random.default_rng(0)
+    table = []
+    for classes, peer, target in ((10, "", ""), (1_000, "pamo1, 10 classes", ">= 0.67")):
+        means = rng.normal(size=(classes, features))
+        y = rng.integers(0, classes, rows)
+        stream = [Chunk(means[y] + rng.normal(size=(rows, features)), y, features)]
+        unit = 1e6 / classes
+        table.append(learner("pamo1", {}, stream, peer, target, f"pamo1, {classes:,} classes", unit, classes))
+    return compare(table, "M rows of a class/s", rounds)
 
 
 def _sparse(rows: int, rounds: int) -> list[Figure]:
