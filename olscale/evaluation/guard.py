@@ -1,7 +1,8 @@
 """The one place where learners are called: whatever one raises, takes or changes stays with its own run.
 
 A learner may raise any exception, leave the directory, change how NumPy treats overflow, filter warnings, seed the global
-random numbers or fork. None of it reaches the other runs of the process.
+random numbers, limit what the process may open or write, take modules away or fork. None of it reaches the other runs of
+the process.
 """
 
 from __future__ import annotations
@@ -9,10 +10,13 @@ from __future__ import annotations
 import errno
 import os
 import random
+import resource
+import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from types import ModuleType
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -172,13 +176,21 @@ def _settings_kept(own: GlobalRandom) -> Iterator[None]:
             _settings.release()
 
 
+_LIMITS = {name: getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")}
+
+
 class _Settings:
-    """The working directory and the filters of warnings; several threads may be in learners at once."""
+    """What the process has once: several threads may be in learners at once.
+
+    These are the working directory, the filters of warnings, the limits of the system and the modules.
+    """
 
     def __init__(self) -> None:
         self._lock, self._held = threading.Lock(), 0
         self._directory: str | None = None
         self._filters: list[Any] = []
+        self._limits: dict[str, tuple[int, int]] = {}
+        self._modules: dict[str, ModuleType] = {}
 
     def hold(self) -> None:
         """Remember them, unless somebody does already."""
@@ -186,6 +198,8 @@ class _Settings:
             if not self._held:
                 self._directory = _directory()
                 self._filters = list(warnings.filters)
+                self._limits = _limits()
+                self._modules = dict(sys.modules)
             self._held += 1
 
     def release(self) -> None:
@@ -194,15 +208,46 @@ class _Settings:
             self._held -= 1
             if self._held:
                 return
+            if not self._modules.items() <= sys.modules.items():
+                sys.modules.update(self._modules)
             if self._directory is not None and _directory() != self._directory:
                 with suppress(OSError):
                     os.chdir(self._directory)
             if warnings.filters != self._filters:
                 warnings.filters[:] = self._filters  # type: ignore[index]
                 warnings._filters_mutated()  # type: ignore[attr-defined]
+            if _limits() != self._limits:
+                _restore_limits(self._limits)
 
 
 _settings = _Settings()
+
+
+def _limits() -> dict[str, tuple[int, int]]:
+    return {name: resource.getrlimit(limit) for name, limit in _LIMITS.items()}
+
+
+def _restore_limits(limits: Mapping[str, tuple[int, int]]) -> None:
+    """Set the limits of the process again; leave the process where a learner has lowered one for good.
+
+    Nobody but root may raise the hard one. What comes next in the process would fail for no fault of its own.
+    """
+    for name, limit in _LIMITS.items():
+        if resource.getrlimit(limit) == limits[name]:
+            continue
+        try:
+            resource.setrlimit(limit, limits[name])
+        except (OSError, ValueError):
+            leave_process()
+            raise PermissionError(f"the learner has lowered {name} of its process for good") from None
+
+
+def _stay() -> None:
+    """Stay: the process is the user's."""
+
+
+leave_process: Callable[[], None] = _stay
+"""What a process does that a learner has spoilt: a worker leaves, and its nanny starts another one."""
 
 
 def _directory() -> str | None:

@@ -3,12 +3,14 @@
 Both are loops over one `ResumablePass`; in process the task is called as it is.
 """
 
+import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from time import monotonic
 
 from olscale.compiled.machine_code import heard_when_made, machine_code_seconds
+from olscale.evaluation import guard
 from olscale.evaluation.bundles import BUNDLE_SECONDS
 from olscale.evaluation.run_group import RunGroup
 from olscale.execution.group_records import merge_group
@@ -33,6 +35,8 @@ def run_as_task(
     When `stopping` says so, the group is saved and left. In a bundle a group shares the files of the task.
     """
     going = None
+    if report is None:
+        _replace_when_spoilt()
     try:
         with answering() as answer:
             going = ResumablePass(group, store, settings)
@@ -147,6 +151,11 @@ def _stopping() -> Callable[[], bool]:
     return stopping
 
 
+def _replace_when_spoilt() -> None:
+    """Have this worker's process leave where a learner has spoilt it: its nanny starts another, the run counts as lost."""
+    guard.leave_process = partial(os._exit, 1)
+
+
 class StreamActor:
     """A group on its way through a time-ordered stream, kept on one worker.
 
@@ -164,6 +173,8 @@ class StreamActor:
         self._going: ResumablePass | None = None
         self._reports: Reports | None = None  # what is said between two calls
         self._leaving = (lambda: False) if dask_worker() is None else _stopping()
+        if dask_worker() is not None:
+            _replace_when_spoilt()
 
     def _opened(self) -> ResumablePass:
         if self._going is None:

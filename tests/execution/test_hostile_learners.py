@@ -22,6 +22,7 @@ import asyncio
 import ctypes
 import os
 import random
+import resource
 import sys
 import warnings
 
@@ -145,6 +146,25 @@ class Forks(PA1):
         return super().learn(X, y)
 
 
+class Limits(PA1):
+    """Lets its process open no file and write none; both can be mended."""
+
+    name = "limits"
+
+    def learn(self, X, y):
+        for limit, most in ((resource.RLIMIT_NOFILE, 3), (resource.RLIMIT_FSIZE, 0)):
+            resource.setrlimit(limit, (most, resource.getrlimit(limit)[1]))
+        return super().learn(X, y)
+
+
+class Modules(PA1):
+    name = "modules"
+
+    def learn(self, X, y):
+        sys.modules.clear()
+        return super().learn(X, y)
+
+
 class Planned(PA1):
     name = "planned"
 
@@ -166,7 +186,7 @@ class Resolved(PA1):
         raise RuntimeError("two\\nlines")
 '''
 OURS = ("pa", "lol", "pa1")
-FINE = ("Messy", "Draws", "Forks", "Unsaved")
+FINE = ("Messy", "Draws", "Forks", "Unsaved", "Limits", "Modules")
 RAISING = {
     "Mute": ("learner_error", "Mute: its message cannot be shown"),
     "Surrogate": ("learner_error", "ValueError: \\ud800 \\x1b[31mred line"),
