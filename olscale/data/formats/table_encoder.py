@@ -28,6 +28,7 @@ from olscale.errors import FormatError, UnknownNameError
 
 Column: TypeAlias = Sequence[Cell] | NDArray[np.float64]
 
+_NAN = "nan"
 _NO_VALUE = "?"
 """Name of the segment of rows that have no value in the column of the segments."""
 
@@ -359,6 +360,9 @@ class TableEncoder:
             return cells
         mark = self.columns.decimal
         known = numbers_of(cells, mark)
+        if known is None:
+            absent = {cell for cell in set(cells) if cell is None or self._rules.is_missing(cell)}
+            known = numbers_of([_NAN if cell in absent else cell for cell in cells], mark)
         if known is not None:
             return known
         numbers = np.empty(len(cells))

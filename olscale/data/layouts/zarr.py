@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numcodecs import blosc
 from numcodecs.blosc import Blosc
 from numpy.typing import NDArray
 
@@ -54,6 +55,8 @@ class _Column:
     ) -> None:
         # Few different values (ones, frequencies) are typical of sparse rows: whole numbers repeat, shuffled bytes do not.
         shuffle = Blosc.NOSHUFFLE if name == "data" else Blosc.SHUFFLE
+        # As zarr sets it: several threads put blocks into a file in the order in which they end, another one each time.
+        blosc.use_threads = False
         self._codec: Any = Blosc("lz4", _LEVEL, shuffle)
         self._describe, self._name = describe, name
         self._dtype, self._width = np.dtype(dtype), width
@@ -98,7 +101,7 @@ def array_metadata(
 ) -> dict[str, Any]:
     """Return what zarr keeps of an array in ``zarr.json``: its shape, that of a piece, its type, and blosc's `shuffle`."""
     order = {} if dtype.itemsize == 1 else {"configuration": {"endian": "little"}}
-    blosc = {
+    packing = {
         "typesize": dtype.itemsize,
         "cname": "lz4",
         "clevel": _LEVEL,
@@ -111,7 +114,7 @@ def array_metadata(
         "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": piece}},
         "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
         "fill_value": dtype.type(0).item(),
-        "codecs": [{"name": "bytes", **order}, {"name": "blosc", "configuration": blosc}],
+        "codecs": [{"name": "bytes", **order}, {"name": "blosc", "configuration": packing}],
         "attributes": {},
         "zarr_format": 3,
         "node_type": "array",
