@@ -13,7 +13,7 @@ from olscale.data.formats.coding import OTHER, Coding, CodingError, FirstValues
 from olscale.data.formats.feature_owners import FeatureOwners
 
 _ABSENT = np.iinfo(np.int32).max
-_LOOP = "olscale.data.formats._one_hot_loop"
+_LOOP = "olscale.compiled.decorator"
 _FEW_CELLS = 1 << 20
 """Of a batch that NumPy makes sparse, which takes it five times as long as the loop."""
 
