@@ -28,7 +28,6 @@ VALUES: dict[str, list[Any]] = {
 }
 
 
-
 @pytest.mark.parametrize("field", [*RUN_SCHEMA, *TIMING_SCHEMA], ids=lambda field: field.name)
 @pytest.mark.parametrize("count", [None, 1, 0])
 def test_arrays_are_those_of_pyarrow(field: pa.Field, count: int | None):

@@ -93,7 +93,9 @@ class _Column:
 
     def _say_shape(self) -> None:
         piece = (self._piece, *self._width)
-        self._describe(self._name, array_metadata((self.written, *self._width), piece, self._dtype, self._codec.shuffle))
+        self._describe(
+            self._name, array_metadata((self.written, *self._width), piece, self._dtype, self._codec.shuffle)
+        )
 
 
 def array_metadata(
