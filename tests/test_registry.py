@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from olscale import open_dataset
+from olscale import registry as registry_module
 from olscale.data.formats import FORMATS, find_format
 from olscale.data.generators import GENERATORS, generate
 from olscale.data.ingest.ingest import ingest
@@ -163,3 +165,12 @@ def test_names_of_another_package_work_from_source_to_results(distribution: Path
     evaluate(parse_experiment(experiment), tmp_path / "store", in_process=True)
     (row,) = open_store(tmp_path / "store").read().to_pylist()
     assert (row["learner"], row["outcome"], dict(row["metrics"])["ones"]) == ("careful", "ok", 4.0)
+
+
+def test_packages_are_looked_through_once_for_all_registries(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = []
+    monkeypatch.setattr(registry_module, "entry_points", lambda: looked.append(1) or entry_points())
+    all_installed.cache_clear()
+    for registry in ALL:
+        list(registry)
+    assert looked == [1]
