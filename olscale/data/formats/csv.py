@@ -271,7 +271,7 @@ def _columns(
     read = [position not in dropped or position in (segments, weights) for position in range(width)]
     numbers = [column_of(each, blocks, mark) if is_read else None for is_read, each in zip(read, cells, strict=True)]
     text = [
-        is_read and known is None and not all(map(fits, column))
+        is_read and known is None and not all(map(fits, set(column)))
         for is_read, known, column in zip(read, numbers, cells, strict=True)
     ]
     text = [*coded_as_text(names[:width], text, parse_codings(options.encode))]

@@ -224,9 +224,9 @@ class TableEncoder:
 
     def words(self, position: int, cells: Sequence[Cell]) -> list[Cell]:
         """Return what `cells` of a column of text hold, None where that is no value."""
-        if position in self.places.categorical:
-            return [self._rules.feature(cell) for cell in cells]
-        return [self._rules.label(cell) for cell in cells]
+        rule = self._rules.feature if position in self.places.categorical else self._rules.label
+        meant = {cell: rule(cell) for cell in set(cells)}  # most come again and again
+        return [meant[cell] for cell in cells]
 
     def batch(self, cells: FilledCells, first_rows: int | None = None) -> Batch:
         """Return the rows of `cells`.
