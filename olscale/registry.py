@@ -15,11 +15,20 @@ from olscale.system.interrupts import let_interrupt_out, text_of
 
 T = TypeVar("T")
 
+_OURS = "olscale."
+
 
 @cache
+def all_installed() -> Mapping[str, tuple[EntryPoint, ...]]:
+    """Return olscale's groups of entry points, each sorted by name; to find them, files of all packages are read."""
+    points = entry_points()
+    groups = [group for group in points.groups if group.startswith(_OURS)]
+    return {group: tuple(sorted(points.select(group=group), key=lambda point: point.name)) for group in groups}
+
+
 def installed(group: str) -> tuple[EntryPoint, ...]:
-    """Return the entry points of a group, sorted by name, as they are when this process first asks."""
-    return tuple(sorted(entry_points(group=group), key=lambda point: point.name))
+    """Return the entry points of a group, sorted by name, as they are when this process first asks for any."""
+    return all_installed().get(group, ())
 
 
 class Registry(Generic[T]):
@@ -46,7 +55,7 @@ class Registry(Generic[T]):
     @property
     def group(self) -> str:
         """The group of entry points."""
-        return f"olscale.{self.kind}s"
+        return f"{_OURS}{self.kind}s"
 
     def __iter__(self) -> Iterator[str]:
         yield from self.ours

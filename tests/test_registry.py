@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from olscale import open_dataset
+from olscale import registry as registry_module
 from olscale.data.formats import FORMATS, find_format
 from olscale.data.generators import GENERATORS, generate
 from olscale.data.ingest.ingest import ingest
@@ -21,7 +23,7 @@ from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.metrics import METRICS
 from olscale.execution.evaluate import evaluate
 from olscale.learners.registry import LEARNERS, make_learner
-from olscale.registry import Registry, installed
+from olscale.registry import Registry, all_installed
 from olscale.results import open_store
 
 MODULE = '''
@@ -99,9 +101,9 @@ def distribution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pa
     (home / "other_package-1.0.dist-info" / "entry_points.txt").write_text("\n".join(groups))
     (home / "other_package.py").write_text(MODULE)
     monkeypatch.syspath_prepend(str(home))
-    installed.cache_clear()
+    all_installed.cache_clear()
     yield home
-    installed.cache_clear()
+    all_installed.cache_clear()
     sys.modules.pop("other_package", None)
 
 
@@ -145,7 +147,7 @@ def test_names_of_another_package_work_from_source_to_results(distribution: Path
     """Without the entry points that cannot be imported: formats are guessed by asking all."""
     points = distribution / "other_package-1.0.dist-info" / "entry_points.txt"
     points.write_text(points.read_text().replace("broken = no_such_module:X\n", ""))
-    installed.cache_clear()
+    all_installed.cache_clear()
     (tmp_path / "words.letters").write_text("apple tree oak elm beech ash yew birch")
     assert find_format(str(tmp_path / "words.letters")).name == "letters"
     ingest([str(tmp_path / "words.letters")], str(tmp_path / "words"), layout="mine")
@@ -163,3 +165,12 @@ def test_names_of_another_package_work_from_source_to_results(distribution: Path
     evaluate(parse_experiment(experiment), tmp_path / "store", in_process=True)
     (row,) = open_store(tmp_path / "store").read().to_pylist()
     assert (row["learner"], row["outcome"], dict(row["metrics"])["ones"]) == ("careful", "ok", 4.0)
+
+
+def test_packages_are_looked_through_once_for_all_registries(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = []
+    monkeypatch.setattr(registry_module, "entry_points", lambda: looked.append(1) or entry_points())
+    all_installed.cache_clear()
+    for registry in ALL:
+        list(registry)
+    assert looked == [1]

@@ -1,34 +1,36 @@
 """The start of commands: whole processes, as a user waits for them, beside importing what reads a store.
 
 A speed of 0.5 is twice the seconds of ``python -c "import pyarrow, duckdb"``. Each process is started in turn with the
-peer's; evaluations go to a new store each time, and machine code is in the cache.
+peer's; evaluations go to a new store each time, and machine code is in the cache. Seconds are the processor's, of a process
+and all below it.
 """
 
-import os
 import shutil
 import statistics
-import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from time import perf_counter
 
 from olscale.bench.base import Figure
+from olscale.bench.processes import children_seconds, run_python
 from olscale.bench.store import fill_compacted, fill_loose
+from olscale.bench.table_processes import write_text
+from olscale.bench.tables import text_like_kdd99, text_of_numbers
 
 _PEER = 'python -c "import pyarrow, duckdb"'
 _ROUNDS = 5
 
 
 def figures() -> list[Figure]:
-    """Return seconds of commands, on data sets and stores in the system's temporary folder."""
+    """Return processor seconds of commands, on data sets and stores in the system's temporary folder."""
     with tempfile.TemporaryDirectory(prefix="olscale-bench-") as name:
         folder = Path(name)
         fill_loose(folder / "single", 499)  # an evaluation of 500 runs leaves none of them in a single file
         fill_compacted(folder / "thousand", 1_000)
         fill_compacted(folder / "ten-thousand", 10_000)
         _seconds(folder, ["-m", "olscale", "datasets", "generate", "rotating-xor", "xor"])
+        write_text(folder / "numbers.csv", text_of_numbers(9, 15_000), 2)
+        write_text(folder / "words.csv", text_like_kdd99(15_000), 2)
         run = "evaluate --dataset xor --learner pa1 --store new"
         return [
             _figure(folder, "--help", "--help", ">= 1"),
@@ -37,7 +39,9 @@ def figures() -> list[Figure]:
             _figure(folder, "results of 1,000 runs", "results thousand", ">= 0.43"),
             _figure(folder, "results of 499 runs, a file each", "results single"),
             _figure(folder, "status of 1,000 runs", "status thousand"),
-            _figure(folder, "evaluate one run in process", f"{run} --in-process", ">= 0.25"),
+            _figure(folder, "ingest 2 MB of numbers", "ingest numbers.csv new", ">= 0.56"),
+            _figure(folder, "ingest 2 MB of numbers and words", "ingest words.csv new", ">= 0.56"),
+            _figure(folder, "evaluate one run in process", f"{run} --in-process", ">= 0.28"),
             _figure(folder, "evaluate one run on a new cluster", f"{run} --workers 2", ">= 0.086", 3),
             _figure(folder, "report on 1,000 runs", "report thousand --out page", ">= 0.05", 3),
             _figure(folder, "report on 10,000 runs", "report ten-thousand --out page", ">= 0.015", 3),
@@ -57,8 +61,6 @@ def _figure(folder: Path, name: str, command: str, target: str = "", rounds: int
 
 
 def _seconds(folder: Path, arguments: Sequence[str]) -> float:
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # who has installed a package does not compile it at each start
-    start = perf_counter()
-    subprocess.run([sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, check=True)
-    return perf_counter() - start
+    before = children_seconds()
+    run_python(folder, arguments)
+    return children_seconds() - before

@@ -1,6 +1,7 @@
 """Tables: whole ingests of text, from the file to a dataset, against pyarrow's and pandas' readers and Parquet writer.
 
 An ingest parses, hashes the source and the rows, and writes chunks with checksums; the peers parse and write.
+Processes of their own, start included, read text of several sizes.
 """
 
 import shutil
@@ -17,6 +18,7 @@ import pyarrow as pa
 
 from olscale.bench.base import Contestant, Figure, compare
 from olscale.bench.peers import missing
+from olscale.bench.table_processes import whole_ingests
 from olscale.data.ingest.ingest import ingest
 
 MEGABYTES = 500
@@ -86,6 +88,8 @@ def figures(rows: int | None = None) -> list[Figure]:
         ):
             with_arff = what == "9 columns"
             found += _table(what, Path(folder), text, megabytes, target, arff=with_arff, pandas=with_pandas)
+            if what != "257 columns":
+                found += whole_ingests(Path(folder), what, text, megabytes)
     return found
 
 

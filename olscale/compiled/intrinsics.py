@@ -7,12 +7,19 @@ import numba.extending
 from llvmlite import ir
 from numba import types
 from numba.core.imputils import impl_ret_borrowed
-from numba.np.arrayobj import make_array, populate_array
 
 
 def intrinsic(function: Callable[..., Any]) -> Any:
     """Make `function`, which writes LLVM code, callable from compiled loops; type checkers see no signature of it."""
     return numba.extending.intrinsic(function)
+
+
+def _fill(view: Any, **parts: Any) -> None:
+    """Write the parts of an array's structure."""
+    # Brings numba's arrays and texts with it, which only who compiles needs: machine code is loaded without them.
+    from numba.np.arrayobj import populate_array
+
+    populate_array(view, **parts)
 
 
 @intrinsic
@@ -42,9 +49,9 @@ def flat(typing_context: Any, array: Any) -> Any:
     result = types.Array(array.dtype, 1, "C", readonly=not array.mutable)
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        source = make_array(array)(context, builder, arguments[0])
-        view = make_array(result)(context, builder)
-        populate_array(
+        source = context.make_array(array)(context, builder, arguments[0])
+        view = context.make_array(result)(context, builder)
+        _fill(
             view,
             data=source.data,
             shape=[source.nitems],
@@ -66,9 +73,9 @@ def borrowed(typing_context: Any, array: Any) -> Any:
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        source = make_array(array)(context, builder, arguments[0])
-        view = make_array(array)(context, builder)
-        populate_array(
+        source = context.make_array(array)(context, builder, arguments[0])
+        view = context.make_array(array)(context, builder)
+        _fill(
             view,
             data=source.data,
             shape=source.shape,

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from olscale.results.arrow_arrays import arrow_array
 from olscale.results.record import Record, SegmentMistakes, Series, canonical_json
 
 RUN_SCHEMA = pa.schema(
@@ -112,7 +113,8 @@ def timing_row(record: Record, finished_at: datetime) -> dict[str, Any]:
 def _file(schema: pa.Schema, row: dict[str, Any]) -> bytes:
     absent = [name for name in OPTIONAL if name in row and not len(row[name])]
     fields = [field for field in schema if field.name not in absent]
-    table = pa.table({field.name: [row[field.name]] for field in fields}, schema=pa.schema(fields))
+    columns = [arrow_array([row[field.name]], field.type) for field in fields]
+    table = pa.Table.from_arrays(columns, schema=pa.schema(fields))
     sink = pa.BufferOutputStream()
     # A dictionary, statistics and a second copy of the schema only pay in files of more than one row.
     how = {"compression": "zstd", "use_dictionary": False, "write_statistics": False, "store_schema": False}

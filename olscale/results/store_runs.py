@@ -7,6 +7,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from olscale.errors import StoreError
+from olscale.results.arrow_arrays import arrow_array
 from olscale.results.compacted import SCHEMAS, compacted_bytes, compacted_name, rows_of
 from olscale.results.read import read_row, read_table, refuse_damage
 from olscale.results.record import Record, is_run_id
@@ -75,7 +76,7 @@ class StoreRuns(StoreFiles):
         timings = [timing_row(record, now) for record in ordered]
         for kind, rows in (("timings", timings), ("runs", [run_row(record) for record in ordered])):
             # `Table.from_pylist` takes thirty times as long.
-            columns = [pa.array([row[field.name] for row in rows], field.type) for field in SCHEMAS[kind]]
+            columns = [arrow_array([row[field.name] for row in rows], field.type) for field in SCHEMAS[kind]]
             data = compacted_bytes(pa.Table.from_arrays(columns, schema=SCHEMAS[kind]))
             self.put(compacted_name(kind, "", data), data)
 

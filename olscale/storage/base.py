@@ -166,7 +166,3 @@ class Storage(ABC):
 
     def remove_empty(self, folders: list[str]) -> None:  # noqa: B027
         """Remove those of `folders`, as `missing` named them, that hold nothing; object stores have none."""
-
-    @abstractmethod
-    def zarr_store(self, name: str, *, read_only: bool) -> Any:
-        """Return the zarr store rooted at a folder."""

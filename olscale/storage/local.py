@@ -74,6 +74,7 @@ class LocalStorage(Storage):
 
     def replace(self, name: str, data: bytes) -> None:
         part = self.local / f"{name}.part"
+        self._need(part.parent)
         part.write_bytes(data)
         part.replace(self.local / name)
 
@@ -190,11 +191,6 @@ class LocalStorage(Storage):
         with suppress(OSError):  # not empty: somebody else uses it by now
             for folder in folders:
                 Path(folder).rmdir()
-
-    def zarr_store(self, name: str, *, read_only: bool) -> Any:
-        from zarr.storage import LocalStore
-
-        return LocalStore(str(self.local / name), read_only=read_only)
 
 
 def _sync(folder: Path) -> None:

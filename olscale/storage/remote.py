@@ -144,8 +144,3 @@ class RemoteStorage(Storage):
             if fault.__cause__ is not None:  # the answer of the service; an absent prefix is found absent here
                 raise
             return True
-
-    def zarr_store(self, name: str, *, read_only: bool) -> Any:
-        from zarr.storage import FsspecStore
-
-        return FsspecStore.from_url(f"{self.path}/{name}", read_only=read_only)

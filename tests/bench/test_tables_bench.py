@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from olscale.bench import tables
+from olscale.bench import base, table_processes, tables
 from olscale.data.ingest.ingest import ingest
 
 
@@ -14,10 +14,17 @@ def test_every_table_is_ingested_beside_its_peers(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(tables, "_ROUNDS", 1)
     monkeypatch.setattr(tables, "_CELLS", 20_000)
     monkeypatch.setattr(tables, "_peak", lambda source, dest: 0.0)
+    monkeypatch.setattr(table_processes, "_ROUNDS", 1)
+    monkeypatch.setattr(table_processes, "_SIZES", ((0.1, ">= 0.5"), (36, ">= 1.0")))
+    monkeypatch.setattr(base, "ENOUGH_SECONDS", 0.0)
     figures = {figure.name: figure for figure in tables.figures(rows=1000)}
     for what in ("9 columns", "257 columns", "like kdd99"):
         assert figures[f"ingest CSV, {what}"].ratio is not None
         assert figures[f"memory of the ingest, {what}"].unit == "MB"
+    for what in ("9 columns", "like kdd99"):
+        figure = figures[f"olscale ingest, a process, {what}, 0.1 MB"]
+        assert (figure.unit, figure.target, figure.ratio is not None) == ("MB/s", ">= 0.5", True)
+    assert not any(name.endswith(" 36 MB") for name in figures)
     assert figures["ingest ARFF, 9 columns"].peer == "ingest CSV, 9 columns"
 
 

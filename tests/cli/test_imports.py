@@ -13,9 +13,11 @@ HEAVY = {
     "dask": "a cluster",
     "distributed": "a cluster",
     "duckdb": "nothing yet",
+    "fsspec": "addresses of object stores",
     "jinja2": "a page",
     "matplotlib": "drawing here",
     "numba": "compiled loops",
+    "pandas": "nothing of ours: pyarrow imports it",
     "pyarrow": "stores and Parquet",
     "pydantic": "experiments and manifests",
     "rich": "a terminal",
@@ -53,6 +55,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     imported(made, *EVALUATE)
     imported(made, *EVALUATE[:-1], "alone", "--order", "time")
     imported(made, "models", "save", "alone", RUN_ID, "model.olm")
+    numbers = ["a,b,class", *(f"{i}.5,{i % 7},{i % 2}" for i in range(30))]
+    words = ["a,b,class", *(f"{i}.5,{'xyz'[i % 3]},{i % 2}" for i in range(29)), ",x,0"]
+    (made / "numbers.csv").write_text("\n".join(numbers))
+    (made / "words.csv").write_text("\n".join(words))
     return made
 
 
@@ -60,20 +66,22 @@ RUN_ID = "91a6a17ad3a8"  # of the one run in `alone`
 EVALUATE = ("evaluate", "--dataset", "xor", "--learner", "pa1", "--store", "store")
 MAY = {
     ("--help",): set(),
+    ("ingest", "numbers.csv", "numbers"): {"pydantic"},
+    ("ingest", "words.csv", "words"): {"pydantic"},
     ("learners", "list"): {"numba"},
     ("datasets", "show", "xor"): {"pydantic", "rich"},
-    ("results", "store"): {"pyarrow"},
-    ("results", "store", "--format", "json"): {"pyarrow"},
-    ("results", "store", "--curve", "cumulative_error"): {"pyarrow"},
-    ("status", "store"): {"pyarrow"},
-    ("compact", "store"): {"pyarrow"},
-    ("store", "forget", "store", "--learner", "pa1"): {"pyarrow"},
+    ("results", "store"): {"pandas", "pyarrow"},
+    ("results", "store", "--format", "json"): {"pandas", "pyarrow"},
+    ("results", "store", "--curve", "cumulative_error"): {"pandas", "pyarrow"},
+    ("status", "store"): {"pandas", "pyarrow"},
+    ("compact", "store"): {"pandas", "pyarrow"},
+    ("store", "forget", "store", "--learner", "pa1"): {"pandas", "pyarrow"},
     EVALUATE: {"numba", "pyarrow", "pydantic"},
-    ("models", "list", "store"): {"pyarrow"},
-    ("models", "save", "alone", RUN_ID, "again.olm"): {"numba", "pyarrow", "pydantic"},
+    ("models", "list", "store"): {"pandas", "pyarrow"},
+    ("models", "save", "alone", RUN_ID, "again.olm"): {"numba", "pandas", "pyarrow", "pydantic"},
     ("models", "show", "model.olm"): {"numba", "pyarrow", "pydantic"},
     ("predict", "model.olm", "xor"): {"numba", "pyarrow", "pydantic"},
-    ("report", "store", "--out", "page"): {"jinja2", "matplotlib", "pyarrow"},
+    ("report", "store", "--out", "page"): {"jinja2", "matplotlib", "pandas", "pyarrow"},
 }
 """What each command may import; the report draws here, as it has a single figure."""
 

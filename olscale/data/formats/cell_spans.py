@@ -26,4 +26,13 @@ def different_cells(buffer: NDArray[np.uint8], spans: NDArray[np.int32]) -> tupl
     gather_cells(buffer, spans, offsets, data)
     buffers = [None, pyarrow.py_buffer(offsets), pyarrow.py_buffer(data)]
     coded = pyarrow.Array.from_buffers(pyarrow.binary(), len(spans), buffers).dictionary_encode()
-    return [cell.decode() for cell in coded.dictionary.to_pylist()], coded.indices.to_numpy()
+    return [cell.decode() for cell in coded.dictionary.to_pylist()], codes_of(coded)
+
+
+def codes_of(coded: Any) -> NDArray[np.int32]:
+    """Return which entry of its dictionary each item of an encoded array is, of which none is missing.
+
+    Arrow's ``to_numpy`` imports pandas where that is installed, which takes longer than to read 30 MB of text.
+    """
+    items = coded.indices
+    return np.frombuffer(items.buffers()[1], dtype=np.int32, count=len(items), offset=4 * items.offset)

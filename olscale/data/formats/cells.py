@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import ClassVar, Protocol, TypeAlias
+from typing import ClassVar, Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,9 +126,9 @@ def is_number(cell: str, mark: str = ".") -> bool:
 
 def numbers_of(cells: Sequence[Cell], mark: str = ".") -> NDArray[np.float64] | None:
     """Return `cells` as numbers with the decimal mark `mark`, or None where one is none."""
-    words = [cell for cell in cells if cell is not None]
-    if len(words) < len(cells):
+    if None in cells:
         return None
+    words = cast(Sequence[str], cells)
     if mark != ".":
         if "." in "".join(words):
             return None

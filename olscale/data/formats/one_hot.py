@@ -1,5 +1,6 @@
 """Text columns as one-hot columns, numbered in order of first appearance."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
@@ -12,6 +13,9 @@ from olscale.data.formats.coding import OTHER, Coding, CodingError, FirstValues
 from olscale.data.formats.feature_owners import FeatureOwners
 
 _ABSENT = np.iinfo(np.int32).max
+_LOOP = "olscale.compiled.decorator"
+_FEW_CELLS = 1 << 20
+"""Of a batch that NumPy makes sparse, which takes it five times as long as the loop."""
 
 
 class OneHot:
@@ -160,6 +164,8 @@ class OneHot:
 
 def _with_codes(numbers: Rows, codes: NDArray[np.int32]) -> CSR:
     """Return the numbers that are not 0, and behind those of a row a 1 for each of its codes."""
+    if isinstance(numbers, np.ndarray) and _LOOP not in sys.modules and numbers.size < _FEW_CELLS:
+        return _dense_with_codes(numbers, codes)
     from olscale.data.formats._one_hot_loop import fill_rows, fill_sparse_rows
 
     values = numbers.data if isinstance(numbers, CSR) else numbers
@@ -171,6 +177,17 @@ def _with_codes(numbers: Rows, codes: NDArray[np.int32]) -> CSR:
     else:
         fill_rows(numbers, codes, _ABSENT, indptr, indices, data)
     return CSR(indptr, indices[:-1], data[:-1])
+
+
+def _dense_with_codes(numbers: NDArray[np.float64], codes: NDArray[np.int32]) -> CSR:
+    """Return what the loop does, by NumPy alone: of few cells sooner than the machinery of compiled loops is imported."""
+    columns = np.broadcast_to(np.arange(numbers.shape[1], dtype=np.int32), numbers.shape)
+    indices = np.hstack([columns, np.sort(codes, axis=1)])  # `_ABSENT` is the greatest
+    values = np.hstack([numbers, np.ones(codes.shape)])
+    is_entry = np.hstack([numbers != 0, indices[:, numbers.shape[1] :] != _ABSENT])
+    indptr = np.zeros(len(codes) + 1, dtype=np.int64)
+    is_entry.sum(axis=1).cumsum(out=indptr[1:])
+    return CSR(indptr, indices[is_entry], values[is_entry])
 
 
 def side_by_side(parts: Sequence[CSR]) -> CSR:

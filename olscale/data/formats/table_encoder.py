@@ -28,6 +28,7 @@ from olscale.errors import FormatError, UnknownNameError
 
 Column: TypeAlias = Sequence[Cell] | NDArray[np.float64]
 
+_NAN = "nan"
 _NO_VALUE = "?"
 """Name of the segment of rows that have no value in the column of the segments."""
 
@@ -223,9 +224,9 @@ class TableEncoder:
 
     def words(self, position: int, cells: Sequence[Cell]) -> list[Cell]:
         """Return what `cells` of a column of text hold, None where that is no value."""
-        if position in self.places.categorical:
-            return [self._rules.feature(cell) for cell in cells]
-        return [self._rules.label(cell) for cell in cells]
+        rule = self._rules.feature if position in self.places.categorical else self._rules.label
+        meant = {cell: rule(cell) for cell in set(cells)}  # most come again and again
+        return [meant[cell] for cell in cells]
 
     def batch(self, cells: FilledCells, first_rows: int | None = None) -> Batch:
         """Return the rows of `cells`.
@@ -359,6 +360,9 @@ class TableEncoder:
             return cells
         mark = self.columns.decimal
         known = numbers_of(cells, mark)
+        if known is None:
+            absent = {cell for cell in set(cells) if cell is None or self._rules.is_missing(cell)}
+            known = numbers_of([_NAN if cell in absent else cell for cell in cells], mark)
         if known is not None:
             return known
         numbers = np.empty(len(cells))

@@ -32,7 +32,6 @@ from olscale.data.ingest.data_files import (
 from olscale.data.ingest.partitions import constants_of, folder_columns
 from olscale.data.ingest.selection import SVMLIGHT
 from olscale.data.ingest.sources import natural_key, segment_names
-from olscale.data.ingest.spill_svmlight import read_spill, spill_svmlight
 from olscale.data.ingest.zip_archive import open_zip_member, open_zip_members
 from olscale.errors import FormatError, NoRowsError
 
@@ -213,6 +212,9 @@ def _spill(member: Member, name: str | None, content: BufferedReader, file: Path
     if format.name != SVMLIGHT:
         _copy(content, file)
         return replace(member, format=format, text=file)
+    # Here and where it is read: no other source needs compiled loops before its rows do, and they take long to import.
+    from olscale.data.ingest.spill_svmlight import spill_svmlight
+
     try:
         spill_svmlight(format, member.name, content, file)
     except FormatError as error:
@@ -231,6 +233,8 @@ def _copy(content: BufferedReader, file: Path) -> None:
 def read_member(member: Member, format: Format, options: ReadOptions) -> Iterator[Batch]:
     """Yield the rows of `member` in their order, and remove its spill."""
     if member.rows is not None and member.archive is not None:
+        from olscale.data.ingest.spill_svmlight import read_spill
+
         again = partial(open_member, member.archive, member.number)
         yield from read_spill(member.name, member.rows, options.zero_based, again)
     elif member.text is not None:

@@ -1,6 +1,7 @@
 """What is to be ingested: files, folders, patterns and names, in a fixed order."""
 
 import hashlib
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -32,7 +33,7 @@ from olscale.data.ingest.data_files import (
 )
 from olscale.data.manifest import MANIFEST
 from olscale.errors import DatasetError
-from olscale.storage.clients import split_url
+from olscale.storage.clients import local_path, split_url
 
 _NAME = re.compile(r"^[a-z][a-z0-9_-]+:(?!//)", re.IGNORECASE)
 _MAGIC = re.compile(r"[*?\[]")
@@ -156,6 +157,9 @@ def _say_nothing(line: str) -> None:
 
 
 def _expand_one(source: str, note: Callable[[str], None]) -> list[Source]:
+    place = local_path(source)
+    if place is not None and os.path.isfile(place):  # noqa: PTH113 - Path.is_file raises where it may not look
+        return [_file(source, place)]
     fs, path = split_url(source)
     if fs.exists(path):
         if not fs.isdir(path):
@@ -274,6 +278,11 @@ def sha256_and_size(file: str) -> tuple[str, int]:
 
 def stamp(file: str) -> str:
     """Return what changes when `file` is written anew: a digest of its size, time and place."""
-    fs, path = split_url(file)
     with errors_of(file):
+        place = local_path(file)
+        if place is not None:
+            status = os.stat(place)  # noqa: PTH116 - the path as it was found
+            facts = f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
+            return hashlib.sha256(facts.encode()).hexdigest()
+        fs, path = split_url(file)
         return str(fs.ukey(path))

@@ -19,10 +19,9 @@ from numcodecs.lz4 import LZ4
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, trim
-from olscale.compiled.decorator import compiled
-from olscale.data.layouts._parquet_pages import CREATED_BY
 from olscale.data.layouts.base import Block
 
+CREATED_BY = b"olscale parquet 2"
 _MAGIC = b"PAR1"
 _PAGE_ENTRIES = 1 << 19
 """Entries of a page: 4 MB of values. A page has some 10 us of its own when it is read, whatever its size."""
@@ -34,8 +33,8 @@ _LZ4_RAW, _PLAIN, _RLE, _DATA_PAGE_V2 = 7, 0, 3, 3
 _INT32, _DOUBLE = 1, 5
 _REQUIRED, _REPEATED, _LIST = 0, 2, 3
 
-_ROOM = 24
-"""More than two runs take: of any length, and of one level."""
+_SEVENS = np.arange(0, 63, 7)
+"""Where the groups of seven bits of a number begin."""
 
 _Thrift: TypeAlias = tuple[int, bytes]
 """A value in Thrift's compact protocol: its type and its bytes."""
@@ -119,39 +118,30 @@ def _filled(
 def _levels(entries: int, zeros: NDArray[np.int64]) -> bytes:
     """Return levels that are 0 at `zeros` and 1 elsewhere, in runs or as single bits, whichever is shorter."""
     bits = -(-entries // 8)
-    runs = np.empty(bits + _ROOM, np.uint8)
-    size = _runs(entries, zeros, runs)
-    if size <= bits:
-        return runs[:size].tobytes()
+    if 2 * len(zeros) <= bits:  # a 0 takes two bytes as a run, and most pages of short rows have too many
+        runs = _runs(entries, zeros)
+        if len(runs) <= bits:
+            return runs
     ones = np.ones(8 * bits, np.uint8)
     ones[zeros] = 0
     return _varint(bits << 1 | 1) + np.packbits(ones, bitorder="little").tobytes()
 
 
-@compiled
-def _runs(entries: int, zeros: NDArray[np.int64], out: NDArray[np.uint8]) -> int:
-    """Write runs of equal levels: twice their length, in groups of seven bits, and the level; return how many bytes.
+def _runs(entries: int, zeros: NDArray[np.int64]) -> bytes:
+    """Return runs of equal levels: twice their length, in groups of seven bits, and the level.
 
-    It ends early, with more bytes than there would be of single bits, where those are shorter.
+    Without a compiled loop: a small dataset is written sooner than the machinery of these is imported.
     """
-    at, done = 0, 0
-    for i in range(len(zeros) + 1):
-        following = zeros[i] if i < len(zeros) else entries
-        if following > done:
-            run = 2 * (following - done)
-            while run > 127:
-                out[at] = (run & 127) | 128
-                run >>= 7
-                at += 1
-            out[at], out[at + 1] = run, 1
-            at += 2
-        if i < len(zeros):
-            out[at], out[at + 1] = 2, 0
-            at += 2
-        if at > len(out) - _ROOM:
-            break
-        done = following + 1
-    return at
+    ones = np.diff(zeros, prepend=-1, append=entries) - 1
+    groups = 2 * ones[:, np.newaxis] >> _SEVENS
+    octets = groups & 127 | np.where(groups > 127, 128, 0)
+    level = np.where(ones > 0, 1, 0)
+    # Of each row: a run of ones where there are any, then one 0, which does not follow the last.
+    a_zero = np.broadcast_to([2, 0], (len(ones), 2))
+    is_there = np.ones((len(ones), 2), np.bool_)
+    is_there[-1] = False
+    kept = np.column_stack([groups > 0, level > 0, is_there])
+    return np.column_stack([octets, level, a_zero])[kept].astype(np.uint8).tobytes()
 
 
 def _page_header(page: _Page, packed: int) -> bytes:

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from olscale.compiled.decorator import compiled
 from olscale.compiled.eight_bytes import byte_at, trailing_zeros, word_at
+from olscale.data.layouts._parquet_file import CREATED_BY
 
-CREATED_BY = b"olscale parquet 2"
 _WRITERS = (CREATED_BY, b"parquet-cpp-arrow")
 _TYPES: dict[int, np.dtype[Any]] = {1: np.dtype("<i4"), 4: np.dtype("<f4"), 5: np.dtype("<f8")}
 _LZ4_RAW = 7

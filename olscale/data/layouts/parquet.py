@@ -9,12 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR
-from olscale.data.layouts._parquet_pages import read_plain
 from olscale.data.layouts.base import Block, SplitReader, SplitWriter
 from olscale.data.rebatch import join
 
@@ -24,6 +21,8 @@ def _file(i: int) -> str:
 
 
 def _dense_table(X: NDArray[Any], label: NDArray[np.float64]) -> Any:
+    import pyarrow as pa
+
     items = pa.array(np.ascontiguousarray(X).reshape(-1))
     kind = pa.list_(pa.field("element", items.type, nullable=False), X.shape[1])
     columns = [pa.array(label), pa.FixedSizeListArray.from_arrays(items, type=kind)]
@@ -46,6 +45,10 @@ class ParquetWriter(SplitWriter):
         return f"{self.split}/{name}"
 
     def _dense_file(self, block: Block) -> memoryview:
+        # Here and where pyarrow reads: sparse rows are written without it, sooner than it is imported.
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
         X: Any = block.X
         # Parquet stores no number in less than four bytes, levels take bits, and lz4 adds little where it cannot shrink.
         room = (1 << 20) + (X.size * (max(4, X.itemsize) + 1) + 16 * len(block)) * 9 // 8
@@ -76,6 +79,8 @@ class ParquetReader(SplitReader):
     """Reads one Parquet file a chunk."""
 
     def read(self, i: int) -> Block:
+        from olscale.data.layouts._parquet_pages import read_plain  # compiled loops, which nothing else here needs
+
         name = _file(i)
         file = self.directory.map(f"{self.shape.split}/{name}")
         self.check(name, file)
@@ -89,6 +94,9 @@ class ParquetReader(SplitReader):
 
 def _read(file: memoryview) -> dict[str, tuple[NDArray[Any], NDArray[np.int64]]]:
     """Return what `read_plain` would, as views of Arrow's buffers."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     table = pq.ParquetFile(pa.BufferReader(file)).read(use_threads=False)
     found = {}
     for name in table.column_names:

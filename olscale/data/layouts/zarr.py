@@ -9,10 +9,11 @@ into pieces a good deal smaller than a chunk: a read decodes at most one piece t
 
 import json
 import struct
-from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from numcodecs import blosc
 from numcodecs.blosc import Blosc
 from numpy.typing import NDArray
 
@@ -31,30 +32,39 @@ _HEADER = struct.Struct("<4xI4xI")
 class _Column:
     """An array that grows by whole zarr chunks, so that none is written twice.
 
-    Metadata are zarr's; the chunks are packed and written by us, with the bytes that zarr would write. Its own way takes
-    twice as long. The shape is written last: until then a reader goes by the manifest.
+    Metadata and chunks have the bytes that zarr would write, without zarr: to import it takes as long as to write a small
+    dataset, and its way to write chunks twice as long as ours. The shape is written last: until then a reader goes by the
+    manifest.
+
+    Parameters
+    ----------
+    write : callable
+        Writes a file, whose checksum is kept, below the split.
+    describe : callable
+        Writes the metadata of the array called so.
     """
 
     def __init__(
-        self, write: Callable[[str, Any], None], group: Any, name: str, dtype: Any, piece: int, width: tuple[int, ...]
+        self,
+        write: Callable[[str, Any], None],
+        describe: Callable[[str, Mapping[str, Any]], None],
+        name: str,
+        dtype: Any,
+        piece: int,
+        width: tuple[int, ...],
     ) -> None:
-        from zarr.codecs import BloscCodec
-
         # Few different values (ones, frequencies) are typical of sparse rows: whole numbers repeat, shuffled bytes do not.
-        shuffle: Literal["noshuffle", "shuffle"] = "noshuffle" if name == "data" else "shuffle"
-        self._array = group.create_array(
-            name,
-            shape=(0, *width),
-            chunks=(piece, *width),
-            dtype=dtype,
-            compressors=BloscCodec(cname="lz4", clevel=_LEVEL, shuffle=shuffle),
-            fill_value=0,
-        )
-        self._codec: Any = Blosc("lz4", _LEVEL, Blosc.SHUFFLE if shuffle == "shuffle" else Blosc.NOSHUFFLE)
+        shuffle = Blosc.NOSHUFFLE if name == "data" else Blosc.SHUFFLE
+        # As zarr sets it: several threads put blocks into a file in the order in which they end, another one each time.
+        blosc.use_threads = False
+        self._codec: Any = Blosc("lz4", _LEVEL, shuffle)
+        self._describe, self._name = describe, name
+        self._dtype, self._width = np.dtype(dtype), width
         self._write_file, self._path, self._tail = write, f"{name}/c", "/0" * len(width)
         self._piece, self._pieces, self.written = piece, 0, 0
         self._held: list[NDArray[Any]] = []
         self._held_rows = 0
+        self._say_shape()
 
     def append(self, values: NDArray[Any]) -> None:
         at = 0
@@ -70,16 +80,53 @@ class _Column:
     def finish(self) -> None:
         if self._held:
             rows = self._held_rows
-            missing = np.zeros((self._piece - rows, *self._array.shape[1:]), dtype=self._array.dtype)
+            missing = np.zeros((self._piece - rows, *self._width), dtype=self._dtype)
             self._write([*self._held, missing])
             self._held, self._held_rows, self.written = [], 0, self.written - len(missing)
-        self._array.resize((self.written, *self._array.shape[1:]))
+        self._say_shape()
 
     def _write(self, parts: list[NDArray[Any]]) -> None:
-        piece = np.ascontiguousarray(parts[0] if len(parts) == 1 else np.concatenate(parts), dtype=self._array.dtype)
+        piece = np.ascontiguousarray(parts[0] if len(parts) == 1 else np.concatenate(parts), dtype=self._dtype)
         self._write_file(f"{self._path}/{self._pieces}{self._tail}", self._codec.encode(piece))
         self._pieces += 1
         self.written += self._piece
+
+    def _say_shape(self) -> None:
+        piece = (self._piece, *self._width)
+        self._describe(
+            self._name, array_metadata((self.written, *self._width), piece, self._dtype, self._codec.shuffle)
+        )
+
+
+def array_metadata(
+    shape: tuple[int, ...], piece: tuple[int, ...], dtype: np.dtype[Any], shuffle: int
+) -> dict[str, Any]:
+    """Return what zarr keeps of an array in ``zarr.json``: its shape, that of a piece, its type, and blosc's `shuffle`."""
+    order = {} if dtype.itemsize == 1 else {"configuration": {"endian": "little"}}
+    packing = {
+        "typesize": dtype.itemsize,
+        "cname": "lz4",
+        "clevel": _LEVEL,
+        "shuffle": "shuffle" if shuffle == Blosc.SHUFFLE else "noshuffle",
+        "blocksize": 0,
+    }
+    return {
+        "shape": shape,
+        "data_type": dtype.name,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": piece}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "fill_value": dtype.type(0).item(),
+        "codecs": [{"name": "bytes", **order}, {"name": "blosc", "configuration": packing}],
+        "attributes": {},
+        "zarr_format": 3,
+        "node_type": "array",
+        "storage_transformers": [],
+    }
+
+
+def group_metadata(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what zarr keeps of a group with `attributes` in ``zarr.json``."""
+    return {"attributes": attributes, "zarr_format": 3, "node_type": "group"}
 
 
 class ZarrWriter(SplitWriter):
@@ -87,14 +134,13 @@ class ZarrWriter(SplitWriter):
 
     def __init__(self, directory: Storage, split: str, chunk_rows: int) -> None:
         super().__init__(directory, split, chunk_rows)
-        self._group: Any = None
         self._columns: dict[str, _Column] = {}
         self._rows = self._entries = self._piece = 0
         self._ends: list[tuple[int, int]] = []
 
     def append(self, parts: Sequence[Block]) -> str:
         """Write the next chunk and return the name of the files that hold its rows."""
-        if self._group is None:
+        if not self._columns:
             self._begin(parts)
         first = self._entries
         for part in parts:
@@ -115,11 +161,8 @@ class ZarrWriter(SplitWriter):
         return f"{self.split}/{{data,indices}}/c/{low}" + (f"-{high}" if high > low else "")
 
     def _begin(self, parts: Sequence[Block]) -> None:
-        import zarr
-
         block = parts[0]
-        store = self.directory.zarr_store(self.split, read_only=False)
-        self._group = zarr.create_group(store=store, zarr_format=3)
+        self._describe("", group_metadata({}))
         self._add("label", np.float64, self.chunk_rows)
         if not isinstance(block.X, CSR):
             self._add("X", block.X.dtype, self.chunk_rows, (block.X.shape[1],))
@@ -131,7 +174,12 @@ class ZarrWriter(SplitWriter):
         self._columns["indptr"].append(np.zeros(1, dtype=np.int64))
 
     def _add(self, name: str, dtype: Any, piece: int, width: tuple[int, ...] = ()) -> None:
-        self._columns[name] = _Column(self.write, self._group, name, dtype, piece, width)
+        self._columns[name] = _Column(self.write, self._describe, name, dtype, piece, width)
+
+    def _describe(self, name: str, metadata: Mapping[str, Any]) -> None:
+        """Write the metadata of an array, or of the group where it has no name; the manifest has no checksum of them."""
+        path = f"{self.split}/{name}/zarr.json" if name else f"{self.split}/zarr.json"
+        self.directory.replace(path, json.dumps(metadata, indent=2).encode())
 
     def safe(self) -> int:
         """Return the number of chunks all of whose rows and entries are in files."""
@@ -145,9 +193,9 @@ class ZarrWriter(SplitWriter):
         for column in self._columns.values():
             column.finish()
         if "indptr" in self._columns:
-            self._group.attrs.update(
-                {"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": [self._rows, columns]}
-            )
+            shape = [self._rows, columns]
+            attributes = {"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": shape}
+            self._describe("", group_metadata(attributes))
 
 
 class _Pieces:

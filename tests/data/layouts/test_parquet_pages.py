@@ -157,3 +157,15 @@ def test_bytes_do_not_depend_on_how_rows_come(monkeypatch: pytest.MonkeyPatch, r
         for a in range(0, len(whole), 500)
     ]
     assert sparse_file(parts) == sparse_file([whole])
+
+
+@pytest.mark.parametrize("zeros", [[], [0], [5], [4, 5], [0, 1, 2, 3, 4, 5], [0, 200, 201, 40_000]])
+def test_runs_of_levels_are_their_lengths_and_the_level(zeros: list[int]):
+    entries = max(6, *zeros, 0) + (len(zeros) == 4) * 300_000
+    expected, done = b"", 0
+    for zero in [*zeros, entries]:
+        if zero > done:
+            expected += _parquet_file._varint(2 * (zero - done)) + b"\1"
+        expected += b"\2\0" * (zero < entries)
+        done = zero + 1
+    assert _parquet_file._runs(entries, np.array(zeros, np.int64)) == expected

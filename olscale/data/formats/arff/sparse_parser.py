@@ -16,7 +16,7 @@ from olscale.data.formats.arff.sparse_cells import (
     without_zeros,
 )
 from olscale.data.formats.base import Batch
-from olscale.data.formats.cell_spans import different_cells
+from olscale.data.formats.cell_spans import codes_of, different_cells
 from olscale.data.formats.cells import Cell, numbers_of
 from olscale.data.formats.lines import TextBlocks
 from olscale.data.formats.table_encoder import TableEncoder
@@ -213,7 +213,8 @@ class _Loop:
 
         raw, which = different_cells(buffer, words[:, 2:])
         pairs = words[:, 0].astype(np.int64) * len(raw) + which
-        coded = pyarrow.array(pairs).dictionary_encode()
+        items = pyarrow.Array.from_buffers(pyarrow.int64(), len(pairs), [None, pyarrow.py_buffer(pairs)])
+        coded = items.dictionary_encode()
         places, encoder = self._places, self._encoder
         ids = np.empty(len(coded.dictionary), dtype=np.int32)
         for i, pair in enumerate(coded.dictionary.to_pylist()):
@@ -226,7 +227,7 @@ class _Loop:
             if position in encoder.columns.labels and None in found:
                 return False
             ids[i] = encoder.values[slot].ids(found)[0]
-        cells.ids[words[:, 0], words[:, 1]] = ids[coded.indices.to_numpy()]
+        cells.ids[words[:, 0], words[:, 1]] = ids[codes_of(coded)]
         return True
 
     def _forget(self, cells: SparseCells) -> None:

@@ -1,0 +1,70 @@
+"""Arrow arrays of records, from the buffers that Arrow's format lays down.
+
+``pyarrow.array`` imports pandas at its first call, where that is installed, to ask whether it was given a series. It takes
+as long as a small evaluation. The arrays have the bytes that it would give them.
+
+References
+----------
+Apache Arrow, "Columnar Format": https://arrow.apache.org/docs/format/Columnar.html
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import accumulate, chain
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def arrow_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """Return `values`, none of which is None, as an array.
+
+    Parameters
+    ----------
+    values : sequence
+        Numbers, texts or times in UTC; sequences, of pairs for a map; of a struct mappings with all of its fields.
+    kind : pyarrow.DataType
+        float64, int64, string, a timestamp of microseconds, or a list, map or struct of these.
+
+    Examples
+    --------
+    >>> arrow_array([[1.5], [], [2.0, 3.0]], pa.list_(pa.float64())).to_pylist()
+    [[1.5], [], [2.0, 3.0]]
+    """
+    if pa.types.is_string(kind):
+        texts = [value.encode() for value in values]
+        buffers = [_offsets(texts), pa.py_buffer(b"".join(texts))]
+        return pa.Array.from_buffers(kind, len(values), [None, *buffers])
+    if pa.types.is_struct(kind):
+        fields = [arrow_array([value[field.name] for value in values], field.type) for field in kind]
+        return pa.Array.from_buffers(kind, len(values), [None], children=fields)
+    if pa.types.is_map(kind):
+        pairs = [*chain.from_iterable(values)]
+        sides = [arrow_array([pair[i] for pair in pairs], of) for i, of in enumerate((kind.key_type, kind.item_type))]
+        entries = pa.Array.from_buffers(kind.field(0).type, len(pairs), [None], children=sides)
+        return pa.Array.from_buffers(kind, len(values), [None, _offsets(values)], children=[entries])
+    if pa.types.is_list(kind):
+        items = arrow_array(_joined(values), kind.value_type)
+        return pa.Array.from_buffers(kind, len(values), [None, _offsets(values)], children=[items])
+    if pa.types.is_timestamp(kind):
+        values = [(value - _EPOCH) // _MICROSECOND for value in values]
+    numbers = np.asarray(values, dtype=np.float64 if pa.types.is_float64(kind) else np.int64)
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(numbers)])
+
+
+def _joined(parts: Sequence[Sequence[Any]]) -> Sequence[Any]:
+    if parts and all(isinstance(part, np.ndarray) for part in parts):
+        return np.concatenate(parts)  # type: ignore[return-value]
+    return [*chain.from_iterable(parts)]
+
+
+def _offsets(parts: Sequence[Any]) -> pa.Buffer:
+    """Return where each of `parts` begins, and where the last ends."""
+    ends = [*accumulate(map(len, parts), initial=0)]
+    if ends[-1] > np.iinfo(np.int32).max:
+        raise ValueError(f"a column has {ends[-1]:,} items, more than Arrow's lists and texts can number")
+    return pa.py_buffer(np.array(ends, dtype=np.int32))
