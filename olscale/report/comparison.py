@@ -129,6 +129,7 @@ def compared(
     baseline: str | None = None,
     most: int | None = None,
     on_damage: OnDamage = "raise",
+    figures: ReplicateFigures | None = None,
 ) -> list[Compared]:
     """Compare the learners of each protocol; that with most data sets comes first.
 
@@ -147,6 +148,8 @@ def compared(
     most : int, optional
         How many learners there is room for: the best setting of each, and of those the best. All are ranked and tested.
     on_damage : {"raise", "skip"}
+    figures : ReplicateFigures, optional
+        Those of the store, where they are read already.
 
     Raises
     ------
@@ -163,8 +166,7 @@ def compared(
         raise UnknownNameError("metric in this store", metric, known_metrics)
     if metric is not None and not measure_of(metric).better:
         raise ReportError(f"learners cannot be compared by {metric}: neither more nor less of it is better")
-    figures = ReplicateFigures(store, on_damage)
-    terms = _Terms(figures, test, rope, baseline, most)
+    terms = _Terms(figures or ReplicateFigures(store, on_damage), test, rope, baseline, most)
     made: list[Compared] = []
     apart: list[Summary] = []
     for protocol in sorted(by_protocol, key=lambda text: (natural(text), text)):
