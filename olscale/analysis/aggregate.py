@@ -102,6 +102,8 @@ def aggregate(
 
 def groups_of(runs: pa.Table, protocol: Callable[[str], str]) -> tuple[NDArray[np.int64], list[tuple[Any, ...]]]:
     """Return the group of each row, and the keys of the groups."""
+    if not runs.num_rows:
+        return np.empty(0, dtype=np.int64), []
     columns: list[tuple[NDArray[np.int64], list[Any]]] = []
     for name in _KEYS:
         is_list = name == "transforms"
