@@ -31,6 +31,7 @@ CURVES = (
 )
 """What there are curves of: the first of every run that predicts labels, the others where the protocol asked for them."""
 
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
     """A metric of one setting of a learner along the stream, for each of its replicates.

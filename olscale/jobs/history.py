@@ -38,10 +38,7 @@ HISTORY_SCHEMA = pa.schema(
         ("n", pa.int64()),
         ("outcomes", pa.map_(_TEXT, pa.int64())),
         ("error_metric", _TEXT),
-        *[
-            (name, _FLOAT)
-            for name in ("error", "error_std", *SPEEDS, "fit_seconds", "read_seconds", "model_bytes")
-        ],
+        *[(name, _FLOAT) for name in ("error", "error_std", *SPEEDS, "fit_seconds", "read_seconds", "model_bytes")],
         *[(name, _TEXT) for name in ("benchmark", "figure", "unit", "peer")],
         *[(name, _FLOAT) for name in ("value", "ratio", "rows", "megabytes_per_second", "seconds")],
         ("calls", pa.int64()),

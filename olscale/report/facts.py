@@ -1,7 +1,7 @@
 """What was run: data sets, learners with their parameters, protocols, machines and versions, speed and memory."""
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -118,7 +118,7 @@ def _learners(summaries: Sequence[Summary]) -> str:
 def _machines(store: Store, on_damage: OnDamage) -> str:
     found = store.timings(on_damage, ("environment", "timings", "finished_at"))
     runs: Counter[str] = Counter()
-    seconds: Counter[str] = Counter()
+    seconds: dict[str, float] = defaultdict(float)
     last: dict[str, Any] = {}
     text_of = cache(lambda items: canonical_json(dict(items)))
     columns = (

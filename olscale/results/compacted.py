@@ -110,9 +110,7 @@ def read_compacted(
         return _read(file, kind, columns, dictionaries, ids)
 
 
-def _read(
-    file: object, kind: str, columns: Sequence[str], dictionaries: bool, ids: pa.Array | None = None
-) -> pa.Table:
+def _read(file: object, kind: str, columns: Sequence[str], dictionaries: bool, ids: pa.Array | None = None) -> pa.Table:
     texts = [text for text in _TEXTS[kind] if dictionaries and text.partition(".")[0] in columns]
     near = isinstance(file, pa.NativeFile)  # else neighbouring ranges are fetched at once, and several at a time
     try:
