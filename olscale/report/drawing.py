@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import pickle
 import subprocess
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from olscale.errors import ReportError
+from olscale.system.garbage import seldom_collected
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -91,11 +91,6 @@ def draw_here(drawings: Sequence[Drawing], folder: Path, formats: Sequence[str])
     """Draw figures in this process."""
     from olscale.report.figures.style import save
 
-    # Figures are full of cycles: to look for them as often as Python does takes a tenth of the time.
-    often = gc.get_threshold()
-    gc.set_threshold(50_000, *often[1:])
-    try:
+    with seldom_collected():
         for one in drawings:
             save(one.make(one.shown, **one.options), folder, one.name, formats)
-    finally:
-        gc.set_threshold(*often)
