@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 from olscale.errors import UnknownNameError
@@ -150,6 +151,7 @@ def headline_of(task: Task) -> str:
     return "rmse" if task == "regression" else "cumulative_error"
 
 
+@cache
 def measure_of(metric: str) -> Measure:
     """Return the measure that a metric's name is a form of.
 
@@ -181,6 +183,7 @@ def ranking_measures(names: Iterable[str]) -> list[str]:
     return [name for name in names if measure_of(name).ranks_rows]
 
 
+@cache
 def is_prequential(metric: str) -> bool:
     """Return whether a metric is of predictions that are made along the stream, each before its row is learned from.
 
@@ -197,6 +200,7 @@ def is_prequential(metric: str) -> bool:
     return base in MEASURES or base.endswith("_error")
 
 
+@cache
 def base_name(metric: str) -> str:
     """Return the name of a metric without the form it was measured in."""
     form = next((form for form in FORMS if metric.startswith(form)), "")

@@ -79,9 +79,9 @@ def aggregate(
     """
     if not runs.num_rows:
         return Aggregate()
-    group, keys = _groups(runs, protocol)
+    group, keys = groups_of(runs, protocol)
     found = Aggregate(keys)
-    outcome, outcomes = _codes(runs["outcome"])
+    outcome, outcomes = codes_of(runs["outcome"])
     for i, name in enumerate(outcomes):
         if name != "ok":
             for failed, count in zip(*np.unique(group[outcome == i], return_counts=True), strict=True):
@@ -94,18 +94,20 @@ def aggregate(
     same = timings["id"].equals(runs["id"])
     place = None if same else pc.index_in(timings["id"], runs["id"].combine_chunks()).to_numpy()
     for maps, row in ((runs["metrics"], None), (timings["timings"], place)):
-        for names, values, there in _columns(maps, row, runs.num_rows):
+        for names, values, there in columns_of(maps, row, runs.num_rows):
             rows = order if there is None else order[there[order]]
             found.moments.update(zip(names, _moments(values, rows, group[rows], numbers[rows]), strict=True))
     return found
 
 
-def _groups(runs: pa.Table, protocol: Callable[[str], str]) -> tuple[NDArray[np.int64], list[tuple[Any, ...]]]:
+def groups_of(runs: pa.Table, protocol: Callable[[str], str]) -> tuple[NDArray[np.int64], list[tuple[Any, ...]]]:
     """Return the group of each row, and the keys of the groups."""
+    if not runs.num_rows:
+        return np.empty(0, dtype=np.int64), []
     columns: list[tuple[NDArray[np.int64], list[Any]]] = []
     for name in _KEYS:
         is_list = name == "transforms"
-        codes, values = _codes(pc.binary_join(runs[name], _BETWEEN) if is_list else runs[name])
+        codes, values = codes_of(pc.binary_join(runs[name], _BETWEEN) if is_list else runs[name])
         if is_list:
             values = [tuple(text.split(_BETWEEN)) if text else () for text in values]
         if name == "protocol":
@@ -131,12 +133,12 @@ def _groups(runs: pa.Table, protocol: Callable[[str], str]) -> tuple[NDArray[np.
 
 def _replicate_numbers(protocols: pa.ChunkedArray, replicate: Callable[[str], str]) -> NDArray[np.uint64]:
     """Return a number of each run's replicate; the sum of several, in whatever order, stands for all of them."""
-    codes, texts = _codes(protocols)
+    codes, texts = codes_of(protocols)
     digests = [hashlib.sha256(replicate(text).encode()).digest() for text in texts]
     return np.array([int.from_bytes(digest[:8], "big") for digest in digests], dtype=np.uint64)[codes]
 
 
-def _codes(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], list[Any]]:
+def codes_of(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], list[Any]]:
     """Return the values of a column of text, and which of them each row has."""
     texts = column.unify_dictionaries() if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     whole = texts.combine_chunks()
@@ -144,7 +146,7 @@ def _codes(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], list[Any]]:
     return whole.indices.to_numpy(zero_copy_only=False), whole.dictionary.to_pylist()
 
 
-def _columns(
+def columns_of(
     maps: pa.ChunkedArray, place: NDArray[np.int64] | None, rows: int
 ) -> Iterator[tuple[list[str], NDArray[np.float64], NDArray[np.bool_] | None]]:
     """Yield the names in a column of maps with their values, shape (rows, names), and which rows have them, None if all do.
@@ -160,7 +162,7 @@ def _columns(
         sizes.append(np.diff(ends))
     if not parts:
         return
-    code, names = _codes(pa.chunked_array(keys))
+    code, names = codes_of(pa.chunked_array(keys))
     value, size = np.concatenate(parts), np.concatenate(sizes)
     width = max(1, len(names))
     if place is None and (size == width).all() and (code.reshape(-1, width) == np.arange(width)).all():

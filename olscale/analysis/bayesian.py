@@ -53,6 +53,7 @@ def signed_rank(differences: NDArray[np.float64], rope: float = 0.0) -> list[Pos
     first, second = np.triu_indices(datasets + 1)
     z = np.column_stack([np.zeros(pairs), differences])
     counts = np.zeros((pairs, 3), dtype=np.int64)
+    room = np.empty((2, min(pairs, _PAIRS_AT_ONCE), _DRAWS_AT_ONCE))
     with one_blas_thread():  # threads on small products wait for one another
         for draw in range(0, _DRAWS, _DRAWS_AT_ONCE):
             weights = _weights(datasets)[draw : draw + _DRAWS_AT_ONCE].T
@@ -60,11 +61,17 @@ def signed_rank(differences: NDArray[np.float64], rope: float = 0.0) -> list[Pos
             products *= weights[second]
             for pair in range(0, pairs, _PAIRS_AT_ONCE):
                 block = slice(pair, pair + _PAIRS_AT_ONCE)
-                counts[block] += _count_draws(z[block, first] + z[block, second], products, rope)
+                counts[block] += _count_draws(z[block, first] + z[block, second], products, rope, *room)
     return [Posterior(*shares) for shares in (counts / _DRAWS).tolist()]
 
 
-def _count_draws(sums: NDArray[np.float64], products: NDArray[np.float64], rope: float) -> NDArray[np.int64]:
+def _count_draws(
+    sums: NDArray[np.float64],
+    products: NDArray[np.float64],
+    rope: float,
+    lead: NDArray[np.float64],
+    limit: NDArray[np.float64],
+) -> NDArray[np.int64]:
     """Return in how many draws most of the weight lies below, within and above the region.
 
     Parameters
@@ -74,15 +81,20 @@ def _count_draws(sums: NDArray[np.float64], products: NDArray[np.float64], rope:
     products : array of shape (n_products, n_draws)
         Of their weights.
     rope : float
+    lead, limit : arrays of shape (n_pairs or more, n_draws)
+        Where to compute: memory that is new for each block takes as long as the products.
     """
+    lead, limit = lead[: len(sums)], limit[: len(sums)]
     # A sum on the border counts half on either side.
     above = np.heaviside(sums - 2 * rope, 0.5)
     below = np.heaviside(-sums - 2 * rope, 0.5)
     # Shares sum to 1: that within is the largest where 2 - 3 * (above + below) is larger than |above - below|.
-    lead = (above - below) @ products
-    limit = np.maximum((2 - 3 * (above + below)) @ products, 0.0)
+    np.matmul(above - below, products, out=lead)
+    np.matmul(2 - 3 * (above + below), products, out=limit)
+    np.maximum(limit, 0.0, out=limit)
     more = np.array([np.count_nonzero(draws) for draws in lead > limit])
-    less = np.array([np.count_nonzero(draws) for draws in -lead >= limit])
+    np.negative(lead, out=lead)
+    less = np.array([np.count_nonzero(draws) for draws in lead >= limit])
     return np.column_stack([less, products.shape[1] - less - more, more])
 
 

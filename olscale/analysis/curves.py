@@ -7,11 +7,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from olscale.analysis.aggregate import groups_of
+from olscale.analysis.replicates import ok_runs, setting_of
 from olscale.analysis.summary import Summary, without_replicate
 from olscale.measures import FORMS, askable, base_name
-from olscale.results import Store, canonical_json
+from olscale.results import Store
 from olscale.results.store import OnDamage
 
 CONFUSIONS = ("confusion", "test_confusion")
@@ -27,8 +30,6 @@ CURVES = (
     *(form + name for name in _MEASURES for form in ("", *FORMS) if form != "test_"),
 )
 """What there are curves of: the first of every run that predicts labels, the others where the protocol asked for them."""
-
-_KEY = ("dataset", "fingerprint", "transforms", "learner", "version", "params")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -206,11 +207,17 @@ def _replicates(
     metric: str = "cumulative_error",
     series: str | None = None,
 ) -> list[tuple[Summary, list[dict[str, Any]]]]:
-    if not any(s.metric == metric for s in summaries):
+    asked = {setting_of(s) for s in summaries if s.metric == metric}
+    if not asked:
         return []
-    table = store.read(("id", *_KEY, "protocol", "outcome", *columns), on_damage)
-    table = table.filter(np.array([outcome == "ok" for outcome in table["outcome"].to_pylist()], dtype=bool))
-    cells = {name: table[name].to_pylist() for name in (*_KEY, "protocol")}
+    runs = ok_runs(store, ("id",), on_damage)
+    if not runs.num_rows:
+        return []
+    of_run, settings = groups_of(runs, without_replicate)
+    is_asked = np.array([setting in asked for setting in settings])[of_run]
+    ids, of_run = runs["id"].filter(is_asked).combine_chunks(), of_run[is_asked]
+    table = store.read(("id", *columns), on_damage, ids=ids.to_pylist())
+    of_row = of_run[pc.index_in(table["id"], ids).to_numpy()]
     # A list column of numbers stays an array: a Python object a number would take minutes in a large store.
     read: dict[str, Callable[[Any], Any]] = {
         "segments": lambda cell: cell.as_py(),
@@ -218,11 +225,9 @@ def _replicates(
     }
     data = {name: list(map(read.get(name, lambda cell: cell.values.to_numpy()), table[name])) for name in columns}
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
-    for i in range(table.num_rows):
-        setting = [tuple(cells[name][i]) if name == "transforms" else cells[name][i] for name in _KEY]
-        groups[*setting, without_replicate(cells["protocol"][i])].append({name: data[name][i] for name in columns})
-    pairs = ((s, groups.get(_group(s), [])) for s in summaries if s.metric == metric)
-    return [(summary, runs) for summary, runs in pairs if runs]
+    for i, group in enumerate(of_row.tolist()):
+        groups[settings[group]].append({name: data[name][i] for name in columns})
+    return [(s, groups[setting_of(s)]) for s in summaries if s.metric == metric and setting_of(s) in groups]
 
 
 def _series(name: str, cell: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -232,8 +237,3 @@ def _series(name: str, cell: Any) -> tuple[NDArray[np.int64], NDArray[np.float64
         return np.zeros(0, dtype=np.int64), np.zeros(0)
     rows, values = (cell.values.field(part)[names.index(name)].values.to_numpy() for part in ("rows", "values"))
     return rows, values
-
-
-def _group(s: Summary) -> tuple[Any, ...]:
-    setting = s.dataset, s.fingerprint, s.transforms, s.learner, s.version
-    return *setting, canonical_json(s.params), canonical_json(s.protocol)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from olscale.analysis.aggregate import codes_of, columns_of, groups_of
 from olscale.analysis.compare import LEAST, Pair, compare_pairs
 from olscale.analysis.matched_blocks import shared_keys
 from olscale.analysis.paired_tests import corrected_t, wilcoxon
@@ -68,22 +69,35 @@ class ReplicateFigures:
     """
 
     def __init__(self, store: Store, on_damage: OnDamage = "raise") -> None:
-        runs = _ok_runs(store, ("id", "metrics"), on_damage)
+        runs = ok_runs(store, ("id", "metrics"), on_damage)
         damaged = store.damaged
-        timings = store.timings(on_damage, ("id", "timings"), runs["id"])
+        timings = store.timings(on_damage, ("id", "timings"), runs["id"], dictionaries=True)
         store.damaged = (*damaged, *store.damaged)
-        rows = pc.index_in(runs["id"], timings["id"].combine_chunks())
-        self._maps = (runs["metrics"], timings["timings"].take(rows))
-        self._keys = list(_keys(runs))
+        self._columns: dict[str, list[tuple[NDArray[np.float64], NDArray[np.bool_] | None]]] = defaultdict(list)
+        self._settings: list[tuple[Any, ...]] = []
+        if runs.num_rows:
+            group, self._settings = groups_of(runs, without_replicate)
+            self._order = np.argsort(group, kind="stable")  # the runs of a setting lie side by side, by id
+            self._ends = np.cumsum(np.bincount(group))
+            self._replicates = _replicate_texts(runs)
+            place = pc.index_in(timings["id"], runs["id"].combine_chunks()).to_numpy()
+            for maps, rows in ((runs["metrics"], None), (timings["timings"], place)):
+                for names, values, there in columns_of(maps, rows, runs.num_rows):
+                    for name, column in zip(names, values.T, strict=True):
+                        self._columns[name].append((column, there))
 
     def of(self, metric: str) -> SettingFigures:
         """Return one metric or timing, of the runs that have it."""
-        figures: dict[tuple[Any, ...], dict[str, float]] = defaultdict(dict)
-        columns = [pc.map_lookup(maps, metric, "first").to_pylist() for maps in self._maps]
-        for (setting, replicate), measured, timed in zip(self._keys, *columns, strict=True):
-            value = timed if measured is None else measured
-            if value is not None:
-                figures[setting][replicate] = value
+        figures: dict[tuple[Any, ...], dict[str, float]] = {}
+        for values, there in reversed(self._columns.get(metric, [])):  # a metric counts more than a timing of its name
+            start = 0
+            for setting, end in zip(self._settings, self._ends.tolist(), strict=True):
+                rows = self._order[start:end]
+                start = end
+                having = rows if there is None else rows[there[rows]]
+                if len(having):
+                    of_setting = dict(zip(self._replicates[having].tolist(), values[having].tolist(), strict=True))
+                    figures[setting] = figures.get(setting, {}) | of_setting
         return figures
 
 
@@ -91,31 +105,32 @@ def by_replicate(
     store: Store, column: str, read: Callable[[pa.ChunkedArray], Iterable[T | None]], on_damage: OnDamage = "raise"
 ) -> dict[tuple[Any, ...], dict[str, T]]:
     """Return what `read` makes of a column of runs that ended ``ok``, where it is something, by setting and replicate."""
-    runs = _ok_runs(store, (column,), on_damage)
+    runs = ok_runs(store, (column,), on_damage)
     values: dict[tuple[Any, ...], dict[str, T]] = defaultdict(dict)
-    for (setting, replicate), value in zip(_keys(runs), read(runs[column]), strict=True):
-        if value is not None:
-            values[setting][replicate] = value
+    if runs.num_rows:
+        group, settings = groups_of(runs, without_replicate)
+        for i, replicate, value in zip(group.tolist(), _replicate_texts(runs), read(runs[column]), strict=True):
+            if value is not None:
+                values[settings[i]][replicate] = value
     return values
 
 
-def _ok_runs(store: Store, columns: Sequence[str], on_damage: OnDamage) -> pa.Table:
-    runs = store.read((*_KEY, "protocol", "outcome", *columns), on_damage)
-    return runs.filter(pc.equal(runs["outcome"], "ok"))
+def ok_runs(store: Store, columns: Sequence[str], on_damage: OnDamage) -> pa.Table:
+    """Return columns of the runs that ended ``ok``, and those that tell their settings; texts as dictionary arrays."""
+    runs = store.read((*_KEY, "protocol", "outcome", *columns), on_damage, dictionaries=True)
+    return runs.filter(pc.equal(runs["outcome"].cast(pa.string()), "ok"))
 
 
-def _keys(runs: pa.Table) -> Iterable[tuple[tuple[Any, ...], str]]:
-    """Yield the setting and the replicate of each run."""
-    cells = [runs[name].to_pylist() for name in (*_KEY, "protocol")]
-    for *key, protocol in zip(*cells, strict=True):
-        key[2] = tuple(key[2])
-        yield (*key, without_replicate(protocol)), replicate_text(protocol)
+def _replicate_texts(runs: pa.Table) -> NDArray[np.object_]:
+    """Return the replicate of each run."""
+    codes, protocols = codes_of(runs["protocol"])
+    return np.array([replicate_text(protocol) for protocol in protocols], dtype=object)[codes]
 
 
 def setting_of(s: Summary) -> tuple[Any, ...]:
     """Return the key of a summary in `replicate_values`."""
     setting = s.dataset, s.fingerprint, s.transforms, s.learner, s.version
-    return *setting, canonical_json(dict(s.params)), canonical_json(dict(s.protocol))
+    return *setting, canonical_json(s.params), canonical_json(s.protocol)
 
 
 def compare_within(

@@ -4,11 +4,12 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from typing import Any
 
+import numpy as np
 import pyarrow.compute as pc
 
+from olscale.analysis.aggregate import groups_of
 from olscale.analysis.names import Names
 from olscale.results import OUTCOMES, Plan, Store, read_plans
 from olscale.results.store import OnDamage
@@ -87,23 +88,28 @@ def store_status(store: Store, on_damage: OnDamage = "raise") -> Status:
     StoreError
         If a file of the store is damaged.
     """
-    runs = store.read([*_KEY, "outcome", "reason"], on_damage)
+    runs = store.read([*_KEY, "protocol", "outcome", "reason"], on_damage, dictionaries=True)
     damaged = store.damaged
-    finished = pc.max(store.timings(on_damage)["finished_at"]).as_py()
+    finished = pc.max(store.timings(on_damage, ("finished_at",))["finished_at"]).as_py()
     store.damaged = (*damaged, *store.damaged)
     plans = read_plans(store, on_damage)
     done, lost = store.done(), store.lost()
+    group, settings = groups_of(runs, lambda protocol: "")
+    labels = _labels(settings, Names(plans))
+    runs_of = list(zip(labels, np.bincount(group, minlength=len(labels)).tolist(), strict=True))
     outcomes = Counter(runs["outcome"].to_pylist())
-    entries = _under_labels(runs.to_pylist(), Names(plans))
+    is_failed = np.array([outcome != "ok" for outcome in runs["outcome"].to_pylist()], dtype=bool)
+    failed = runs.select(["outcome", "reason"]).filter(is_failed).to_pylist()
+    failures = zip([labels[i] for i in group[is_failed].tolist()], failed, strict=True)
     return Status(
         store=store.path,
         outcomes={outcome: outcomes[outcome] for outcome in OUTCOMES if outcomes[outcome]},
-        datasets=_by_text(Counter(dataset for dataset, *_ in entries)),
-        learners=_by_text(Counter(learner for _, learner, *_ in entries)),
+        datasets=_by_text([(dataset, count) for (dataset, _), count in runs_of]),
+        learners=_by_text([(learner, count) for (_, learner), count in runs_of]),
         last_finished=finished,
         bytes=store.files.size(),
         experiments=tuple(_progress(plan, done, lost) for plan in plans),
-        failures=_failures(entries),
+        failures=_failures(failures),
     )
 
 
@@ -133,37 +139,33 @@ def _progress(plan: Plan, done: Collection[str], lost: Collection[str]) -> Exper
     return ExperimentProgress(plan.experiment, len(runs.intersection(done)), len(runs.intersection(lost)), len(runs))
 
 
-_LabelledRun = tuple[tuple[int, str], tuple[int, str], str, str]
-"""Place and label of dataset and learner; outcome; reason."""
+_Labels = tuple[tuple[int, str], tuple[int, str]]
+"""Place and label of dataset and learner."""
 
 
-def _under_labels(runs: Iterable[Mapping[str, Any]], names: Names) -> list[_LabelledRun]:
-    """Return each run under the names by which people know it."""
-
-    @cache
-    def labels(*key: Any) -> tuple[tuple[int, str], tuple[int, str]]:
-        dataset, [learner, *_] = names.dataset(*key[:3]), names.learner(key[:3], *key[3:])
-        return (dataset.place, dataset.text or key[0]), (learner.place, learner.text or key[3])
-
-    keys = ((run, [tuple(run[name]) if name == "transforms" else run[name] for name in _KEY]) for run in runs)
-    return [(*labels(*key), run["outcome"], run["reason"]) for run, key in keys]
+def _labels(settings: Iterable[tuple[Any, ...]], names: Names) -> list[_Labels]:
+    """Return the names by which people know the dataset and the learner of each setting."""
+    labels = []
+    for *key, _ in settings:
+        dataset, [learner, *_] = names.dataset(*key[:3]), names.learner(tuple(key[:3]), *key[3:])
+        labels.append(((dataset.place, dataset.text or key[0]), (learner.place, learner.text or key[3])))
+    return labels
 
 
-def _by_text(counts: Mapping[tuple[int, str], int]) -> dict[str, int]:
+def _by_text(counts: Iterable[tuple[tuple[int, str], int]]) -> dict[str, int]:
     """Add up what has one label in several places, in the order of the first."""
     found: dict[str, int] = {}
-    for (_, label), count in sorted(counts.items()):
+    for (_, label), count in sorted(counts):
         found[label] = found.get(label, 0) + count
     return found
 
 
-def _failures(runs: Iterable[_LabelledRun]) -> tuple[FailureGroup, ...]:
+def _failures(runs: Iterable[tuple[_Labels, Mapping[str, str]]]) -> tuple[FailureGroup, ...]:
     reasons: dict[tuple[str, tuple[int, str], str], list[str]] = defaultdict(list)
     places: dict[str, int] = {}
-    for dataset, (place, learner), outcome, reason in runs:
-        if outcome != "ok":
-            places[learner] = min(place, places.get(learner, place))
-            reasons[learner, dataset, outcome].append(reason)
+    for (dataset, (place, learner)), run in runs:
+        places[learner] = min(place, places.get(learner, place))
+        reasons[learner, dataset, run["outcome"]].append(run["reason"])
     in_order = sorted(reasons.items(), key=lambda item: (places[item[0][0]], item[0]))
     return tuple(
         FailureGroup(learner, dataset, outcome, of[0], len(of)) for (learner, (_, dataset), outcome), of in in_order

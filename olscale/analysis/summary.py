@@ -16,6 +16,7 @@ from olscale.analysis.names import UNNAMED, Name, Names
 from olscale.measures import CAUTIONS, RANKED_BY_CLASS, SPEEDS, WAITED, measure_of
 from olscale.results import Store, canonical_json
 from olscale.results.plans import TUNING, read_plans
+from olscale.results.record import ParsedJson
 from olscale.results.selections import Selection, read_selections
 from olscale.results.settings import REPLICATES
 from olscale.results.store import OnDamage
@@ -182,7 +183,7 @@ def summarise(
         for group, *values in zip(*(array.tolist() for array in moments), strict=True):
             metrics[group].append((metric, *values))
     last = _last_versions(store, {(key[3], key[4]) for key in made.keys}, on_damage)
-    params, protocols = cache(json.loads), cache(json.loads)
+    params, protocols = cache(ParsedJson), cache(ParsedJson)
     datasets = [names.dataset(*key[:3]) for key in made.keys]
     learners = [names.learner(key[:3], *key[3:6]) for key in made.keys]
     places = [(dataset.place, of[0].place) for dataset, of in zip(datasets, learners, strict=True)]

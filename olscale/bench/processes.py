@@ -10,9 +10,18 @@ from pathlib import Path
 
 def run_python(folder: Path, arguments: Sequence[str]) -> None:
     """Run this Python with `arguments` in `folder`; what it prints is thrown away, and a failure is an error."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # who has installed a package does not compile it at each start
-    subprocess.run([sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, check=True)
+    subprocess.run([sys.executable, *arguments], cwd=folder, env=_environment(), capture_output=True, check=True)
+
+
+def python_usage(folder: Path, arguments: Sequence[str]) -> tuple[float, float]:
+    """Run as `run_python`; return processor seconds of the process and all below it, and megabytes of the largest."""
+    command = [sys.executable, *arguments]
+    process = subprocess.Popen(command, cwd=folder, env=_environment(), stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / (1e6 if sys.platform == "darwin" else 1e3)
 
 
 def children_seconds() -> float:
@@ -22,3 +31,9 @@ def children_seconds() -> float:
     """
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
+
+
+def _environment() -> dict[str, str]:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # who has installed a package does not compile it at each start
+    return environment

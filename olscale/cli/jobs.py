@@ -78,7 +78,7 @@ def run(file: str, home: str | None, night: str | None, stop_at: float) -> None:
 @click.option("--format", "form", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True)
 @click.option(
     "--metric",
-    type=click.Choice(["ratio", "rows_per_second", "error"]),
+    type=click.Choice(["ratio", "rows_per_cpu_second", "rows_per_second", "error"]),
     help="Series to print: ratios of benchmarks, speeds or errors; all when left out.",
 )
 @click.option("--sql", metavar="QUERY", help="Query the table `history` by DuckDB.")

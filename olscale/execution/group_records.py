@@ -15,7 +15,7 @@ from olscale.evaluation.stream_transforms import StreamTransforms
 from olscale.evaluation.summed_rows import merge_sums
 from olscale.execution.checkpoints import Checkpoints
 from olscale.execution.task_report import TaskReport, answering
-from olscale.results.forget import replace_record
+from olscale.results.forget import replace_record, replace_together
 from olscale.results.kept_models import kept_name
 from olscale.results.record import Record
 from olscale.results.scratch import Scratch
@@ -53,11 +53,19 @@ def outcomes_of_each(groups: Sequence[RunGroup], store: str) -> list[dict[str, s
 
 def write_records(store: Store, group: RunGroup, records: Sequence[Record]) -> None:
     """Write the records of runs of `group`, in place of older ones where that is asked for."""
-    if group.together and not group.replaces:
-        store.write_together(records)
+    if group.together:
+        write_together(store, records, group.replaces)
         return
     for record in records:
         _write(store, group, record)
+
+
+def write_together(store: Store, records: Sequence[Record], replaces: bool) -> None:
+    """Write records of many groups to one file, in place of older ones where that is asked for."""
+    if replaces:
+        replace_together(store, records)
+    else:
+        store.write_together(records)
 
 
 def _write(store: Store, group: RunGroup, record: Record) -> None:

@@ -8,7 +8,7 @@ from olscale.data.dataset import Dataset, open_dataset
 from olscale.evaluation.bundles import BUNDLE_SECONDS
 from olscale.evaluation.run_group import RunGroup
 from olscale.execution.checkpoints import begun_keys
-from olscale.execution.group_records import write_records
+from olscale.execution.group_records import write_records, write_together
 from olscale.results.record import Record
 from olscale.results.store import open_store
 
@@ -36,7 +36,7 @@ class TaskFiles:
     def __init__(self, store: str) -> None:
         self.store = open_store(store)
         self._datasets: dict[str, Dataset] = {}
-        self._records: list[Record] = []
+        self._records: dict[bool, list[Record]] = {False: [], True: []}  # by whether they replace others
         self._when_written: list[Callable[[], None]] = []
         self._since = 0.0
 
@@ -69,10 +69,10 @@ class TaskFiles:
         StoreError
             If the store cannot be written to.
         """
-        if not (self._records or self._when_written):
+        if not self._when_written:
             self._since = monotonic()
-        if group.together and not group.replaces:
-            self._records += records
+        if group.together:
+            self._records[group.replaces] += records
         else:
             write_records(self.store, group, records)
         self._when_written.append(when_written)
@@ -85,13 +85,14 @@ class TaskFiles:
         StoreError
             If the store cannot be written to; it is kept then.
         """
-        if self._records:
-            self.store.write_together(self._records)
+        for replaces, records in self._records.items():
+            if records:
+                write_together(self.store, records, replaces)
         for call in self._when_written:
             call()
-        self._records, self._when_written = [], []
+        self._records, self._when_written = {False: [], True: []}, []
 
     def write_if_due(self) -> None:
         """Write what is kept, if a group takes longer than it was thought to."""
-        if self._records and monotonic() - self._since > 2 * BUNDLE_SECONDS:
+        if any(self._records.values()) and monotonic() - self._since > 2 * BUNDLE_SECONDS:
             self.write()

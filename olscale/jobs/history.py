@@ -17,6 +17,9 @@ import pyarrow.parquet as pq
 from olscale.errors import StoreError
 from olscale.jobs.home import JobHome, write_file
 
+SPEEDS = ("rows_per_cpu_second", "rows_per_second")
+"""Of learning, the first by the processor's time, which nights of earlier versions do not have."""
+
 _TEXT, _FLOAT = pa.string(), pa.float64()
 _WHICH = ("night", "state", "job", "code", "machine")
 HISTORY_SCHEMA = pa.schema(
@@ -35,10 +38,7 @@ HISTORY_SCHEMA = pa.schema(
         ("n", pa.int64()),
         ("outcomes", pa.map_(_TEXT, pa.int64())),
         ("error_metric", _TEXT),
-        *[
-            (name, _FLOAT)
-            for name in ("error", "error_std", "rows_per_second", "fit_seconds", "read_seconds", "model_bytes")
-        ],
+        *[(name, _FLOAT) for name in ("error", "error_std", *SPEEDS, "fit_seconds", "read_seconds", "model_bytes")],
         *[(name, _TEXT) for name in ("benchmark", "figure", "unit", "peer")],
         *[(name, _FLOAT) for name in ("value", "ratio", "rows", "megabytes_per_second", "seconds")],
         ("calls", pa.int64()),
@@ -51,7 +51,7 @@ HISTORY_SCHEMA = pa.schema(
 """Columns of the history; `load` is that of a core in the minute before the night, `calls` counts those of `jobs run`."""
 
 TIMES = (
-    *("began", "load", "made_by", "rows_per_second", "fit_seconds", "read_seconds"),
+    *("began", "load", "made_by", *SPEEDS, "fit_seconds", "read_seconds"),
     *("value", "ratio", "megabytes_per_second", "seconds", "calls"),
 )
 """Columns that differ from one execution of the same night to the next."""

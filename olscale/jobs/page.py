@@ -12,13 +12,18 @@ from jinja2 import Environment, FileSystemLoader
 from olscale.jobs.history import night_rows
 from olscale.jobs.home import JobHome, read_json, write_file
 from olscale.jobs.job_file import JobFile
-from olscale.jobs.series import SeriesVerdict, judge, level_text, read_series
+from olscale.jobs.series import METRICS, SeriesVerdict, judge, level_text, read_series
 from olscale.jobs.short_names import short_names
 from olscale.printable import printable
 from olscale.report.html import escape, page_html, paragraphs, rows_html
 
 _MOST_NIGHTS, _MOST_SERIES = 30, 200
-_METRICS = {"ratio": "ratios of benchmarks", "rows_per_second": "rows a second", "error": "errors"}
+_METRICS = {
+    "ratio": "ratios of benchmarks",
+    "rows_per_cpu_second": "rows a processor second",
+    "rows_per_second": "rows a second",
+    "error": "errors",
+}
 _LEGEND = (
     "A point is a night; a hollow one began under load and does not count. A red line is a level, a dotted one marks other "
     "code or data."
@@ -45,8 +50,7 @@ def write_page(job: JobFile, home: JobHome, folder: Path) -> Path:
 
 
 def _place(verdict: SeriesVerdict) -> tuple[int, int, str]:
-    metrics = ("ratio", "rows_per_second", "error")
-    return metrics.index(verdict.series.metric), _ORDER.index(verdict.verdict), verdict.series.name
+    return METRICS.index(verdict.series.metric), _ORDER.index(verdict.verdict), verdict.series.name
 
 
 def _lines(lines: list[str] | None, otherwise: str) -> list[str]:

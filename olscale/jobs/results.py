@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from olscale.analysis.summary import without_replicate
+from olscale.jobs.history import SPEEDS
 from olscale.results.rows import RUN_SCHEMA
 from olscale.results.store import Store
 
@@ -59,9 +60,10 @@ def result_rows(store: Store, repeats: Sequence[Store] = ()) -> tuple[list[dict[
             again = {id: digest_of(parts) for id, parts in record_parts(one).items()}
             unlike += sorted(id for id, digest in again.items() if digests.get(id, digest) != digest)
         for row in one.timings(columns=["id", "timings"]).to_pylist():
-            now = dict(row["timings"])
-            if now.get("rows_per_second", 0.0) >= timings.get(row["id"], {}).get("rows_per_second", 0.0):
-                timings[row["id"]] = now
+            now, before = dict(row["timings"]), timings.get(row["id"], {})
+            quickest = now if now.get("rows_per_second", 0.0) >= before.get("rows_per_second", 0.0) else before
+            speeds = {name: max(now.get(name, 0.0), before.get(name, 0.0)) for name in SPEEDS if name in now | before}
+            timings[row["id"]] = quickest | speeds
     groups: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
     columns = (
         "id",
@@ -113,5 +115,5 @@ def _row(
         "error": float(errors.mean()) if len(errors) else None,
         "error_std": float(errors.std(ddof=1)) if len(errors) > 1 else 0.0 if len(errors) else None,
         "model_bytes": float(np.mean(sizes)) if sizes else None,
-        **{name: mean(name) for name in ("rows_per_second", "fit_seconds", "read_seconds")},
+        **{name: mean(name) for name in (*SPEEDS, "fit_seconds", "read_seconds")},
     }

@@ -10,19 +10,22 @@ from typing import Any, Literal
 import numpy as np
 
 from olscale.jobs.change_points import LEAST_NIGHTS, MOST_NIGHTS, Parts, find_parts
-from olscale.jobs.history import history_nights, read_history
+from olscale.jobs.history import SPEEDS, history_nights, read_history
 from olscale.jobs.home import JobHome
 from olscale.jobs.job_file import AlarmRules, SpeedRule
 
 LEAST_SECONDS = 0.1
 """That all runs of a setting learn for: of less, the speed is that of whatever else goes on."""
 
+METRICS = ("ratio", *SPEEDS, "error")
+"""What there are series of, in the order in which they are shown."""
+
 Verdict = Literal["steady", "slower", "faster", "higher", "lower", "unstable", "not enough"]
 
 _SETTING = ("dataset", "transforms", "learner", "params", "protocol")
 SERIES_COLUMNS = (
     *("night", "state", "kind", "code", "machine", "load", "fingerprint", *_SETTING),
-    *("benchmark", "figure", "peer", "ratio", "rows_per_second", "error", "fit_seconds", "n"),
+    *("benchmark", "figure", "peer", "ratio", *SPEEDS, "error", "fit_seconds", "n"),
 )
 
 
@@ -33,7 +36,7 @@ class NightSeries:
     Attributes
     ----------
     metric : str
-        ``"ratio"``, ``"rows_per_second"`` or ``"error"``.
+        One of `METRICS`.
     name, machine : str
     nights, values, codes, fingerprints : list
         One entry a night.
@@ -134,7 +137,10 @@ def series_rows(home: JobHome, without: Collection[str] = ()) -> list[dict[str, 
 
 
 def series_of(rows: Iterable[dict[str, Any]], rule: SpeedRule, metric: str | None = None) -> list[NightSeries]:
-    """Return the series of rows of history, which come in the order of nights; speeds of nights under load do not count."""
+    """Return the series of rows of history, which come in the order of nights; speeds of nights under load do not count.
+
+    Where `metric` does not ask for one of them, a setting has one speed: that of the processor, once enough nights have it.
+    """
     found: dict[tuple[str, ...], NightSeries] = {}
     names = _Names()
     for row in rows:
@@ -152,8 +158,18 @@ def series_of(rows: Iterable[dict[str, Any]], rule: SpeedRule, metric: str | Non
             series.codes.append(row["code"] or "")
             series.fingerprints.append(row.get("fingerprint") or "")
             series.loaded.append(kind != "error" and (row["load"] or 0.0) > rule.load)
-    order = ("ratio", "rows_per_second", "error")
-    return sorted(found.values(), key=lambda series: (order.index(series.metric), series.name, series.machine))
+    if metric is None:
+        _keep_one_speed(found)
+    return sorted(found.values(), key=lambda series: (METRICS.index(series.metric), series.name, series.machine))
+
+
+def _keep_one_speed(found: dict[tuple[str, ...], NightSeries]) -> None:
+    """Leave out speeds by the clock where those by the processor can be judged, and else these."""
+    by_processor, by_clock = SPEEDS
+    for kind, *which in [key for key in found if key[0] == by_processor]:
+        enough = len(found[kind, *which].counted()) >= LEAST_NIGHTS
+        dropped = by_clock if enough or (by_clock, *which) not in found else by_processor
+        found.pop((dropped, *which), None)
 
 
 class _Names(defaultdict[tuple[str, ...], str]):
@@ -173,7 +189,8 @@ def _quantities(row: dict[str, Any], names: _Names) -> Iterator[tuple[str, float
     name = names[tuple(row.get(part) or "" for part in _SETTING)]
     seconds = row.get("fit_seconds")
     if seconds is None or seconds * (row.get("n") or 1) >= LEAST_SECONDS:
-        yield "rows_per_second", row.get("rows_per_second"), name, row["machine"]
+        for speed in SPEEDS:
+            yield speed, row.get(speed), name, row["machine"]
     yield "error", row.get("error"), name, ""
 
 

@@ -129,6 +129,7 @@ def compared(
     baseline: str | None = None,
     most: int | None = None,
     on_damage: OnDamage = "raise",
+    figures: ReplicateFigures | None = None,
 ) -> list[Compared]:
     """Compare the learners of each protocol; that with most data sets comes first.
 
@@ -147,6 +148,8 @@ def compared(
     most : int, optional
         How many learners there is room for: the best setting of each, and of those the best. All are ranked and tested.
     on_damage : {"raise", "skip"}
+    figures : ReplicateFigures, optional
+        Those of the store, where they are read already.
 
     Raises
     ------
@@ -163,8 +166,7 @@ def compared(
         raise UnknownNameError("metric in this store", metric, known_metrics)
     if metric is not None and not measure_of(metric).better:
         raise ReportError(f"learners cannot be compared by {metric}: neither more nor less of it is better")
-    figures = ReplicateFigures(store, on_damage)
-    terms = _Terms(figures, test, rope, baseline, most)
+    terms = _Terms(figures or ReplicateFigures(store, on_damage), test, rope, baseline, most)
     made: list[Compared] = []
     apart: list[Summary] = []
     for protocol in sorted(by_protocol, key=lambda text: (natural(text), text)):
@@ -230,9 +232,7 @@ def _by_metric(summaries: Sequence[Summary], metric: str, terms: _Terms) -> Comp
     if len(learners) < 2 or not matched.blocks or (terms.baseline is not None and terms.baseline not in learners):
         return None
     datasets = [candidates.names[dataset] for dataset in matched.blocks]
-    values = np.array(
-        [[_mean(measured[learner], blocks) for learner in learners] for blocks in matched.blocks.values()]
-    )
+    values = np.array([_means(measured[learner], matched.blocks) for learner in learners]).T
     measure = measure_of(metric)
     rope = terms.rope
     if rope is None:
@@ -259,14 +259,14 @@ def _by_metric(summaries: Sequence[Summary], metric: str, terms: _Terms) -> Comp
     return replace(one, notes=(*left_out_notes(entries, metric), *copies, *_averages(one)))
 
 
-def _mean(figures: Mapping[RunBlock, float], blocks: Sequence[RunBlock]) -> float:
-    """Return the mean over transforms of the means over replicates, those in the order of run ids."""
-    shared = set(blocks)
-    by_way: dict[Way, list[float]] = defaultdict(list)
+def _means(figures: Mapping[RunBlock, float], blocks: Mapping[str, Sequence[RunBlock]]) -> list[float]:
+    """Return, by data set, the mean over transforms of the means over replicates, those in the order of run ids."""
+    shared = {block for of_dataset in blocks.values() for block in of_dataset}
+    by_way: dict[str, dict[Way, list[float]]] = defaultdict(lambda: defaultdict(list))
     for block, value in figures.items():
         if block in shared:
-            by_way[block.way].append(value)
-    return float(np.mean([np.mean(values) for values in by_way.values()]))
+            by_way[block.way.dataset][block.way].append(value)
+    return [float(np.mean([np.mean(values) for values in by_way[dataset].values()])) for dataset in blocks]
 
 
 def _shown(outcome: Comparison, candidates: Candidates, most: int | None) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from olscale.report.wording import metric_text, protocol_text
 
 P = TypeVar("P", Pair, PairCounts)
 SHADES = 5
+_ENCODER = json.JSONEncoder(allow_nan=False)
 _MOST_PAIRS = 200
 _SURE = 0.95
 _BOLD = "corrected p at most 0.05, or probability above 0.95"
@@ -232,7 +233,22 @@ def comparison_json(
     if not objects:
         return "{}\n"
     first = objects[0] | {"unfinished": [asdict(one) for one in unfinished], "others": objects[1:]}
-    return json.dumps(first, indent=1, allow_nan=False) + "\n"
+    return _lines(first) + "\n"
+
+
+def _lines(value: Any, margin: str = "") -> str:
+    """Return JSON with a line for each item of an object, and for each item of a list that an object has."""
+    inner = margin + " "
+    if isinstance(value, dict) and value:
+        items = [f"{json.dumps(name)}: {_lines(item, inner)}" for name, item in value.items()]
+        brackets = "{}"
+    elif isinstance(value, list) and value:
+        items = [_ENCODER.encode(item) for item in value]  # the encoder that indents would take seconds for many pairs
+        brackets = "[]"
+    else:
+        return _ENCODER.encode(value)
+    separator = f",\n{inner}"
+    return f"{brackets[0]}\n{inner}{separator.join(items)}\n{margin}{brackets[1]}"
 
 
 def _object(one: Compared, within: Sequence[Within]) -> dict[str, Any]:

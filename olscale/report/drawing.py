@@ -1,4 +1,4 @@
-"""Drawing: figures are drawn once, in processes of their own, which alone import matplotlib; a few are drawn here."""
+"""Drawing: figures are drawn once, here and of many in further processes; nobody else imports matplotlib."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from olscale.errors import ReportError
+from olscale.system.garbage import seldom_collected
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,7 +53,7 @@ class Drawing:
 
 
 def draw(drawings: Sequence[Drawing], folder: Path, formats: Sequence[str], processes: int | None = None) -> None:
-    """Draw figures into a folder, in as many processes as there are cores, or fewer where the figures are few.
+    """Draw figures into a folder, in as many processes as there are cores, this one included, or fewer for few figures.
 
     Raises
     ------
@@ -66,7 +67,7 @@ def draw(drawings: Sequence[Drawing], folder: Path, formats: Sequence[str], proc
         return
     with tempfile.TemporaryDirectory(prefix="olscale-report-") as scratch:
         children = []
-        for number in range(count):
+        for number in range(1, count):
             share = Path(scratch, str(number))
             # In a folder that nobody else writes to; the child believes it.
             share.write_bytes(pickle.dumps(sys.path) + pickle.dumps((drawings[number::count], folder, formats)))
@@ -74,6 +75,7 @@ def draw(drawings: Sequence[Drawing], folder: Path, formats: Sequence[str], proc
             command = [sys.executable, "-c", _CHILD, str(share)]
             children.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True))
         try:
+            draw_here(drawings[::count], folder, formats)
             said = [child.communicate()[1] for child in children]
         finally:
             for child in children:
@@ -89,5 +91,6 @@ def draw_here(drawings: Sequence[Drawing], folder: Path, formats: Sequence[str])
     """Draw figures in this process."""
     from olscale.report.figures.style import save
 
-    for one in drawings:
-        save(one.make(one.shown, **one.options), folder, one.name, formats)
+    with seldom_collected():
+        for one in drawings:
+            save(one.make(one.shown, **one.options), folder, one.name, formats)

@@ -1,10 +1,13 @@
 """What was run: data sets, learners with their parameters, protocols, machines and versions, speed and memory."""
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
+
+import pyarrow.compute as pc
 
 from olscale.analysis.replicates import setting_of
 from olscale.analysis.summary import Summary
@@ -28,8 +31,9 @@ def facts_section(source: FigureSource) -> list[str]:
     """Return tables of what was run, as HTML."""
     known = planned_facts(source.store, source.on_damage)
     summaries = source.summaries
-    protocols = dict.fromkeys(protocol_text(s.protocol) for s in summaries)
-    parts = [_datasets(summaries, known), paragraphs([f"Protocol: {text}." for text in protocols], "note")]
+    protocols = {canonical_json(s.protocol): s.protocol for s in summaries}
+    texts = dict.fromkeys(map(protocol_text, protocols.values()))
+    parts = [_datasets(summaries, known), paragraphs([f"Protocol: {text}." for text in texts], "note")]
     parts += [_learners(summaries), _machines(source.store, source.on_damage)]
     parts += map(table_html, _speed_tables(summaries))
     parts += map(table_html, tables(_with(summaries, "model_bytes"), "model_bytes"))
@@ -114,13 +118,18 @@ def _learners(summaries: Sequence[Summary]) -> str:
 def _machines(store: Store, on_damage: OnDamage) -> str:
     found = store.timings(on_damage, ("environment", "timings", "finished_at"))
     runs: Counter[str] = Counter()
-    seconds: Counter[str] = Counter()
+    seconds: dict[str, float] = defaultdict(float)
     last: dict[str, Any] = {}
-    columns = (found[name].to_pylist() for name in ("environment", "timings", "finished_at"))
-    for environment, timings, finished in zip(*columns, strict=True):
-        where = canonical_json(dict(environment or ()))
+    text_of = cache(lambda items: canonical_json(dict(items)))
+    columns = (
+        found["environment"].to_pylist(),
+        pc.map_lookup(found["timings"], "fit_seconds", "first").to_pylist(),
+        found["finished_at"].to_pylist(),
+    )
+    for environment, fit_seconds, finished in zip(*columns, strict=True):
+        where = text_of(tuple(environment or ()))
         runs[where] += 1
-        seconds[where] += dict(timings or ()).get("fit_seconds", 0.0)
+        seconds[where] += fit_seconds or 0.0
         if finished:
             last[where] = max(last.get(where, finished), finished)
     lines = []

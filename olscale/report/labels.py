@@ -41,7 +41,7 @@ def column_of(s: Summary) -> Column:
 
 def rows_of(s: Summary) -> list[Row]:
     """Return the rows of a summary: several where an experiment has the same setting under several labels."""
-    params = canonical_json(dict(s.params))
+    params = canonical_json(s.params)
     return [Row(name.place, name.text or s.learner, s.learner, s.version, params) for name in s.learner_names]
 
 

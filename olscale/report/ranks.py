@@ -40,7 +40,7 @@ def rank_section(source: FigureSource, gallery: Gallery, metric: str | None = No
     figures = ReplicateFigures(source.store, source.on_damage)
     costs = {cost: figures.of(cost) for cost in _COSTS}
     parts: list[Part] = []
-    for one in compared(source.store, source.summaries, metric, most=MOST, on_damage=source.on_damage):
+    for one in compared(source.store, source.summaries, metric, most=MOST, figures=figures):
         parts += [table_html(rank_table(one)), paragraphs([*one.advice, _COLOURS], "note")]
         shown = one.outcome.part(one.shown)
         if shown.tested:

@@ -18,6 +18,7 @@ from olscale.report.sections import failures, overview, stream_sections
 from olscale.report.tables import select, tables
 from olscale.results import Store
 from olscale.results.store import OnDamage
+from olscale.system.garbage import seldom_collected
 
 _LONG = 40
 """Rows of a table that nobody scrolls past to see a figure."""
@@ -42,6 +43,7 @@ class Report:
     absent: tuple[str, ...]
 
 
+@seldom_collected()
 def write_report(
     store: Store,
     out: str | os.PathLike[str],

@@ -101,7 +101,8 @@ def compact(store: Store) -> Compaction:
 def compact_many(store: Store, least: int) -> Compaction:
     """Compact a store that can be written to, and has had compacted files before, if `least` runs or more ask for it.
 
-    Those are the runs in single files, and in compacted files that are not what compaction would make of the whole.
+    Those are the runs in single files, and in compacted files that are not what compaction would make of the whole. Timings
+    in more files than runs ask for it too: runs were computed again.
     """
     if store.version < WITH_COMPACTED or not store.files.is_writable():
         return Compaction()
@@ -110,7 +111,8 @@ def compact_many(store: Store, least: int) -> Compaction:
     prefixes = Counter(map(prefix_of, rows))
     alone = [name for name in rows if len(prefix_of(name)) == _depth(runs) and prefixes[prefix_of(name)] == 1]
     scattered = runs - sum(rows[name] for name in alone)
-    return compact(store) if scattered >= least else Compaction()
+    again = len(store.compacted_files("timings")) > max(1, len(rows))
+    return compact(store) if again or scattered >= least else Compaction()
 
 
 def set_damaged_aside(store: Store, ids: set[str]) -> list[str]:

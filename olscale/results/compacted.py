@@ -90,9 +90,14 @@ def _hash(data: bytes) -> str:
 
 
 def read_compacted(
-    files: Storage, kind: str, name: str, columns: Sequence[str], dictionaries: bool = False
+    files: Storage,
+    kind: str,
+    name: str,
+    columns: Sequence[str],
+    dictionaries: bool = False,
+    ids: pa.Array | None = None,
 ) -> pa.Table:
-    """Read columns of a compacted file; of a remote one only their ranges are fetched.
+    """Read columns of a compacted file, all rows or those of some runs; of a remote one only their ranges are fetched.
 
     Raises
     ------
@@ -102,10 +107,10 @@ def read_compacted(
         If what is read of it is damaged.
     """
     with files.ranges(name) as file:
-        return _read(file, kind, columns, dictionaries)
+        return _read(file, kind, columns, dictionaries, ids)
 
 
-def _read(file: object, kind: str, columns: Sequence[str], dictionaries: bool) -> pa.Table:
+def _read(file: object, kind: str, columns: Sequence[str], dictionaries: bool, ids: pa.Array | None = None) -> pa.Table:
     texts = [text for text in _TEXTS[kind] if dictionaries and text.partition(".")[0] in columns]
     near = isinstance(file, pa.NativeFile)  # else neighbouring ranges are fetched at once, and several at a time
     try:
@@ -117,14 +122,27 @@ def _read(file: object, kind: str, columns: Sequence[str], dictionaries: bool) -
     if sum(groups) != source.metadata.num_rows:
         raise ValueError(f"has {source.metadata.num_rows} rows, and {sum(groups)} in its row groups")
     # One by one: pyarrow cannot give a dictionary inside a map for several row groups at once.
-    groups = [[i] for i in range(source.num_row_groups)] if dictionaries else [list(range(source.num_row_groups))]
-    tables = [source.read_row_groups(of, columns=list(columns), use_threads=False) for of in groups]
+    apart = dictionaries or ids is not None
+    groups = [[i] for i in range(source.num_row_groups)] if apart else [list(range(source.num_row_groups))]
+    tables = [_read_groups(source, of, list(columns), ids) for of in groups]
     table = pa.concat_tables(tables).replace_schema_metadata(None)
     if sorted(table.column_names) != sorted(columns):
         raise ValueError(f"has the columns {', '.join(table.column_names)}, expected {', '.join(columns)}")
     table = table.select(columns)
     wanted = pa.schema([SCHEMAS[kind].field(name) for name in columns])
     return table if dictionaries or table.schema.equals(wanted) else table.cast(wanted)
+
+
+def _read_groups(source: pq.ParquetFile, groups: list[int], columns: list[str], ids: pa.Array | None) -> pa.Table:
+    """Read columns of row groups; of runs that are not asked for no curve stays in memory."""
+    if ids is None:
+        return source.read_row_groups(groups, columns=columns, use_threads=False)
+    import pyarrow.compute as pc
+
+    asked = pc.is_in(source.read_row_groups(groups, columns=["id"], use_threads=False)["id"], value_set=ids)
+    some = groups if pc.any(asked).as_py() else []
+    table = source.read_row_groups(some, columns=columns, use_threads=False)
+    return table.filter(asked) if some else table
 
 
 def _check_types(found: pa.Schema, kind: str, columns: Sequence[str]) -> None:

@@ -32,7 +32,7 @@ class CompactedFiles:
         """Return the files, sorted."""
         return [name for name in self._files.names(f"compacted/{self._kind}") if name.endswith(".parquet")]
 
-    def read(self, columns: Sequence[str], dictionaries: bool = False) -> ReadResult:
+    def read(self, columns: Sequence[str], dictionaries: bool = False, ids: pa.Array | None = None) -> ReadResult:
         """Read columns of all compacted files that are there at one moment.
 
         Parameters
@@ -40,13 +40,17 @@ class CompactedFiles:
         columns : sequence of str
         dictionaries : bool
             Give columns of text that repeat themselves as dictionary arrays.
+        ids : pyarrow.Array, optional
+            Only the rows of these runs.
 
         Raises
         ------
         StoreError
             If the compacted files do not stay the same for as long as it takes to read them, however often that is tried.
         """
-        found, tables = self._all(lambda name: read_compacted(self._files, self._kind, name, columns, dictionaries), {})
+        found, tables = self._all(
+            lambda name: read_compacted(self._files, self._kind, name, columns, dictionaries, ids), {}
+        )
         return ReadResult(list(tables.values()), found)
 
     def ids(self) -> dict[str, pa.ChunkedArray]:

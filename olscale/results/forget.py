@@ -5,7 +5,7 @@ Killed at any instant, a store has lost nothing else. A compaction at the same t
 """
 
 import hashlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -21,7 +21,7 @@ from olscale.results.record import Record
 from olscale.results.rows import record_of, run_bytes, timing_bytes
 from olscale.results.scratch import Scratch
 from olscale.results.selections import read_selections, selection_file
-from olscale.results.single import file_of, is_damage, read_single, stem, why
+from olscale.results.single import file_of, is_damage, stem, why
 from olscale.results.store_runs import StoreRuns
 
 
@@ -95,11 +95,9 @@ def take_out_of_compacted(store: StoreRuns, ids: set[str]) -> None:
 
 
 def result_digests(store: StoreRuns, ids: Collection[str]) -> dict[str, bytes]:
-    """Return a digest of what single files have of each of these runs, whichever version of a library wrote them."""
-    names = [file_of(kind, id) for kind in ("lost", "runs") for id in sorted(ids)]
-    found = read_single(store.files, names, SCHEMAS["runs"], SCHEMAS["runs"].names, store.checked)
-    rows = (row for table in found.tables for row in table.to_pylist())
-    return {row["id"]: hashlib.sha256(run_bytes(record_of(row, None))).digest() for row in rows}
+    """Return a digest of what the store has of each of these runs, whichever version of a library wrote it."""
+    rows = store.read(on_damage="skip", ids=ids).to_pylist() if ids else []
+    return {row["id"]: hashlib.sha256(repr(row).encode()).digest() for row in rows}
 
 
 def replace_record(store: StoreRuns, record: Record) -> None:
@@ -122,9 +120,25 @@ def replace_record(store: StoreRuns, record: Record) -> None:
     _drop_rows(store, "runs", {record.id})
 
 
-def _drop_rows(store: StoreRuns, kind: str, ids: set[str]) -> None:
+def replace_together(store: StoreRuns, records: Sequence[Record]) -> None:
+    """Write finished runs, none of them ``lost``, to one compacted file, and then remove what the store had of them.
+
+    That is in single files, a run each, where `take_out_of_compacted` has put it: nobody else needs to be waited for.
+
+    Raises
+    ------
+    StoreError
+        If the store cannot be written to.
+    """
+    ids = {record.id for record in records}
+    written = store.write_together(records)
+    store.discard(file_of("runs", id) for id in ids)
+    _drop_rows(store, "runs", ids, written)
+
+
+def _drop_rows(store: StoreRuns, kind: str, ids: set[str], kept_file: str = "") -> None:
     for name, of in store.compacted_ids(kind).items():
-        if not _has_any(of, ids):
+        if name == kept_file or not _has_any(of, ids):
             continue
         rows = _rows(store, kind, name)
         kept = rows_of(rows, set(rows["id"].to_pylist()) - ids)

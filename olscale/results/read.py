@@ -32,7 +32,7 @@ def read_table(
     dictionaries : bool
         Give columns of text that repeat themselves as dictionary arrays.
     ids : collection of str, optional
-        Runs whose single files are read; others may be among the rows of compacted files.
+        Runs whose rows are read; those of others may be among them where all single files have been read before.
     """
     schema = SCHEMAS[kind]
     wanted = schema.names if columns is None else list(columns)
@@ -42,13 +42,14 @@ def read_table(
     fetched = list(dict.fromkeys([*wanted, "id", DECIDES[kind]]))
     # Single files first: what compaction takes away meanwhile is in the compacted files that are there afterwards.
     names = [name for folder in folders for name in store.single_files(folder)]
-    if ids is None:
+    if ids is None or store.single[kind].count:
         single = store.single[kind].read(names, fetched, store.checked)
     else:
         names = [name for name in names if stem(name) in ids]
         single = read_single(store.files, names, schema, fetched, store.checked)
+    wanted_ids = None if ids is None else pa.array(sorted(ids), pa.string())
     with store.reading(f"compacted/{kind}"):
-        compacted = store.compacted[kind].read(fetched, dictionaries)
+        compacted = store.compacted[kind].read(fetched, dictionaries, wanted_ids)
     tables = [*compacted.tables, *(encode_dictionaries(single.tables, kind) if dictionaries else single.tables)]
     damaged = single.damaged | compacted.damaged
     if not tables:

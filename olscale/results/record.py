@@ -65,6 +65,30 @@ class Series(NamedTuple):
     values: NDArray[np.float64]
 
 
+class ParsedJson(dict[str, Any]):
+    """A JSON object that nobody changes, with the text it is of, so that `canonical_json` need not make it again.
+
+    Parameters
+    ----------
+    text : str
+        Made by `canonical_json`.
+
+    Examples
+    --------
+    >>> ParsedJson('{"C":0.5}')["C"]
+    0.5
+    """
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        super().__init__(json.loads(text))
+        self.text = text
+
+    def __reduce__(self) -> "tuple[type[ParsedJson], tuple[str]]":
+        return ParsedJson, (self.text,)
+
+
 def canonical_json(value: Any) -> str:
     """Return the one text of a JSON value: keys sorted, no spaces, ASCII, no NaN.
 
@@ -83,6 +107,8 @@ def canonical_json(value: Any) -> str:
     >>> canonical_json({"b": [1, 2.5], "a": None})
     '{"a":null,"b":[1,2.5]}'
     """
+    if isinstance(value, ParsedJson):
+        return value.text
     try:
         return _CANONICAL.encode(value)
     except (TypeError, ValueError) as fault:

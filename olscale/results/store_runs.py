@@ -62,10 +62,15 @@ class StoreRuns(StoreFiles):
         self.put(file_of(kind, record.id), results)
         return True
 
-    def write_together(self, records: Sequence[Record]) -> None:
+    def write_together(self, records: Sequence[Record]) -> str:
         """Write finished runs, none of them ``lost``, to one compacted file: one wait for the disk, however many they are.
 
         Those that are there already are written again; readers count one of each.
+
+        Returns
+        -------
+        str
+            The name of the file.
 
         Raises
         ------
@@ -78,7 +83,9 @@ class StoreRuns(StoreFiles):
             # `Table.from_pylist` takes thirty times as long.
             columns = [arrow_array([row[field.name] for row in rows], field.type) for field in SCHEMAS[kind]]
             data = compacted_bytes(pa.Table.from_arrays(columns, schema=SCHEMAS[kind]))
-            self.put(compacted_name(kind, "", data), data)
+            name = compacted_name(kind, "", data)
+            self.put(name, data)
+        return name
 
     def done(self) -> set[str]:
         """Return the ids of the finished runs (``lost`` ones are not). Of single files only the names are looked at."""

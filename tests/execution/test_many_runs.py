@@ -6,6 +6,7 @@ import random
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import sleep
@@ -19,7 +20,10 @@ from olscale.execution.progress import Silent
 from olscale.execution.settings import SETTINGS
 from olscale.results import Store, open_store
 from olscale.results.compact import compact
+from olscale.results.record import Record
+from olscale.results.store_runs import StoreRuns
 from olscale.results.version import version_bytes
+from olscale.system.interrupts import UserInterrupt
 from tests.cluster import Cluster
 
 MANY = replace(SETTINGS, many_runs=12)
@@ -59,6 +63,34 @@ def test_many_runs_end_in_the_files_that_compaction_makes_of_few(shelf: Path, ex
     assert results(done.store) == expected
 
 
+@pytest.mark.parametrize("gives_up_at", ["discard", "write_together"])
+def test_many_forced_runs_take_the_place_of_others_by_the_file(
+    shelf: Path, expected: dict[str, Any], monkeypatch: pytest.MonkeyPatch, gives_up_at: str
+) -> None:
+    """Whatever a killed evaluation had written, the next one ends in the same files."""
+    path = f"memory://many/{gives_up_at}"
+    store = evaluate(experiment(shelf), path, in_process=True, settings=MANY).store
+    replaced: list[int] = []
+
+    def interrupted(store: StoreRuns, records: Sequence[Record]) -> None:
+        replaced.append(len(records))
+        if gives_up_at == "discard":
+            store.write_together(records)
+        raise UserInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("olscale.execution.group_records.replace_together", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            evaluate(experiment(shelf), path, in_process=True, settings=MANY, force=True)
+    assert replaced
+    assert replaced[0] > 1
+    assert len(open_store(path).done()) == 18
+    assert open_store(path).read().num_rows == 18
+    forced = evaluate(experiment(shelf), path, in_process=True, settings=MANY, force=True)
+    assert (forced.computed, forced.changed) == (18, 0)
+    assert results(store) == expected
+
+
 def test_tasks_give_the_same_files(shelf: Path, tmp_path: Path, expected: dict[str, Any], cluster: Cluster) -> None:
     done = evaluate(experiment(shelf), tmp_path / "store", scheduler=cluster.scheduler, settings=MANY)
     assert done.computed == 18
@@ -88,6 +120,7 @@ def test_a_store_without_compacted_files_gets_none(shelf: Path) -> None:
 
 KILLED = """
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from olscale.execution.evaluate import evaluate
 from olscale.execution.progress import Silent

@@ -38,6 +38,7 @@ def test_a_night_is_run_once(make_job: MakeJob, home: JobHome) -> None:
         ("perceptron", 2, {"ok": 2}),
     ]
     assert all(len(row["ids"]) == len(row["digests"]) == 2 and row["rows_per_second"] > 0 for row in rows)
+    assert all(row["rows_per_cpu_second"] > 0 for row in rows)
     assert not (home.night("2026-01-01") / "repeat-1").exists()
     assert (
         "Rows a second" in (home.path / "page" / "index.html").read_text()

@@ -79,6 +79,18 @@ def test_what_learns_for_a_moment_has_no_speed(seconds: float, metrics: list[str
     assert [series.metric for series in found] == metrics
 
 
+@pytest.mark.parametrize(("nights", "metric"), [(8, "rows_per_cpu_second"), (7, "rows_per_second")])
+def test_speeds_by_the_processor_count_once_enough_nights_have_them(nights: int, metric: str) -> None:
+    by_clock = [*steady(12), *(0.5 * np.array(steady(4)))]
+    by_processor = [None] * (16 - nights) + steady(nights)
+    given = rows([0.0] * 16, kind="results", dataset="claims", learner="pa1", rows_per_second=by_clock)
+    given = [row | {"rows_per_cpu_second": speed} for row, speed in zip(given, by_processor, strict=True)]
+    [series] = series_of(given, RULES.speed)
+    assert (series.metric, judge(series, RULES).verdict) == (metric, "steady" if nights == 8 else "slower")
+    for name in ("rows_per_cpu_second", "rows_per_second"):
+        assert [series.metric for series in series_of(given, RULES.speed, name)] == [name]
+
+
 @pytest.mark.parametrize(("fingerprints", "alarms"), [(["x"] * 12, 0), (["x"] * 10 + ["y"] * 2, 1)])
 def test_an_error_counts_where_rows_change(fingerprints: list[str], alarms: int) -> None:
     values = [0.10] * 10 + [0.14] * 2

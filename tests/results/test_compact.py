@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from olscale.analysis import summarise
@@ -193,6 +194,25 @@ def test_a_damaged_file_of_a_run_group_is_set_aside_and_its_runs_are_to_be_done_
 
     assert set_damaged_aside(Store(store.path), store.done()) == [bad]
     assert len(Store(store.path).done()) == 3
+
+
+def test_rows_of_some_runs_are_read_from_row_groups_that_have_them(store, make_record, monkeypatch):
+    records = sorted((make_record(permutation=i) for i in range(6)), key=lambda record: record.id)
+    monkeypatch.setattr("olscale.results.compacted._GROUP", 2)
+    store.write_together(records)
+    fetched = []
+    read = pq.ParquetFile.read_row_groups
+
+    def noted(file, groups, columns, **options):
+        fetched.extend(groups if "curve_rows" in columns else [])
+        return read(file, groups, columns=columns, **options)
+
+    monkeypatch.setattr(pq.ParquetFile, "read_row_groups", noted)
+    asked = [records[2].id, records[5].id]
+    table = store.read(["id", "curve_rows"], ids=asked)
+    assert table["id"].to_pylist() == asked
+    assert [rows.values.to_pylist() for rows in table["curve_rows"]] == [records[i].curve_rows.tolist() for i in (2, 5)]
+    assert fetched == [1, 2]
 
 
 def test_only_what_compaction_would_change_asks_for_it(store, make_record):

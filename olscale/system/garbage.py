@@ -1,0 +1,28 @@
+"""Cyclic garbage, looked for less often where many objects are made that stay, or that are full of cycles."""
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_OBJECTS, _TIMES = 50_000, 100
+"""Objects made before the young ones are looked at, and how often those before all objects are."""
+
+
+@contextmanager
+def seldom_collected() -> Iterator[None]:
+    """Look for garbage less often than Python does by itself, which takes a quarter of the time of a large report.
+
+    Examples
+    --------
+    >>> before = gc.get_threshold()
+    >>> with seldom_collected():
+    ...     assert gc.get_threshold() != before
+    >>> gc.get_threshold() == before
+    True
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(_OBJECTS, 20, _TIMES)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
