@@ -30,10 +30,10 @@ from olscale.learners.contract.detector import OnePassDetector
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.fused_settings import FusedSettings, FusesSettings
 from olscale.learners.contract.learner import (
-    NO_WEIGHTS,
     FloatArray,
     Learner,
     State,
+    array_of,
     no_weights,
     score_columns,
 )
@@ -162,7 +162,7 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         """Go through rows, alone or with what is computed for several settings; return what is ready after the last."""
         if weights is not None and not takes_weight(ready.model[1]):
             raise ParameterError(no_weights(self.name))
-        row, weights = 0, NO_WEIGHTS if weights is None else weights
+        row, weights = 0, array_of(weights)
         while True:
             row = ready.loop(rows, y, row, *ready.model, shared, *ready.form, scores, weights)
             if row == len(scores):

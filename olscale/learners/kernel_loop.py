@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.decorator import INLINED, compiled
 from olscale.compiled.row_layout import borrowed_rows, is_tuple_of
+from olscale.compiled.row_weights import weight_of
 from olscale.compiled.rows_together import may_go_together, multiply_together, renew, take_products
 from olscale.compiled.simd.row_tiles import ROWS
 from olscale.compiled.support_vectors import find_places, has_room
@@ -76,7 +77,7 @@ def learn_and_score(
 ) -> int:
     """Score rows from `first` on, and learn them; return the row for which there is no room, or how many there are.
 
-    `weights` is empty where rows have none, and not None: so a rule's loop, seconds to compile, is not compiled twice.
+    `weights` is empty where rows have none (`array_of`).
     """
     X, (low, high) = borrowed_rows(X), limits
     model, space = borrowed_model(model), borrowed_space(space)
@@ -132,7 +133,7 @@ def learn_and_score(
                 value,
                 k,
                 other,
-                weights[i] if weights.shape[0] > 0 else 1.0,
+                weight_of(weights, i),
             )
             if learn_row(rule, model, row):
                 updates[0] += 1
