@@ -9,7 +9,7 @@ from olscale.compiled.decorator import INLINED
 
 
 def weight_of(weights: Any, i: int) -> float:
-    """Return the weight of row `i`, 1 where `weights` is None; for compiled loops only."""
+    """Return the weight of row `i`, 1 where `weights` is None or empty; for compiled loops only."""
     raise TypeError("for compiled loops only")
 
 
@@ -17,4 +17,4 @@ def weight_of(weights: Any, i: int) -> float:
 def _choose(weights: types.Type, i: Any) -> Any:
     if isinstance(weights, types.NoneType):
         return lambda weights, i: 1.0
-    return lambda weights, i: weights[i]
+    return lambda weights, i: weights[i] if weights.shape[0] > 0 else 1.0

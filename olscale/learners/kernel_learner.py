@@ -33,6 +33,7 @@ from olscale.learners.contract.learner import (
     FloatArray,
     Learner,
     State,
+    array_of,
     no_weights,
     score_columns,
 )
@@ -161,7 +162,7 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         """Go through rows, alone or with what is computed for several settings; return what is ready after the last."""
         if weights is not None and not takes_weight(ready.model[1]):
             raise ParameterError(no_weights(self.name))
-        row = 0
+        row, weights = 0, array_of(weights)
         while True:
             row = ready.loop(rows, y, row, *ready.model, shared, *ready.form, scores, weights)
             if row == len(scores):

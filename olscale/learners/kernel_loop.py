@@ -73,9 +73,12 @@ def learn_and_score(
     seen: NDArray[np.int64],
     updates: NDArray[np.int64],
     scores: FloatArray,
-    weights: Any,
+    weights: FloatArray,
 ) -> int:
-    """Score rows from `first` on, and learn them; return the row for which there is no room, or how many there are."""
+    """Score rows from `first` on, and learn them; return the row for which there is no room, or how many there are.
+
+    `weights` is empty where rows have none (`array_of`).
+    """
     X, (low, high) = borrowed_rows(X), limits
     model, space = borrowed_model(model), borrowed_space(space)
     support, kernel = model.support, model.kernel

@@ -14,7 +14,7 @@ from olscale.compiled.simd.mixture import GROUPS
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.fused_settings import FusedSettings, FusesSettings
-from olscale.learners.contract.learner import FloatArray, Learner, State
+from olscale.learners.contract.learner import FloatArray, Learner, State, array_of
 from olscale.learners.contract.no_score import ExplainsNoScore
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
 from olscale.learners.contract.weighted import WeightedClassifier
@@ -157,7 +157,7 @@ class SoftLOL(OnePassLearner, WeightedClassifier, FusesSettings, EstimatesCost, 
         model = (state["V"], prototypes, open_gates(_ROWS, int(self.m)), state.get("force", NO_CHOICE))
         counts = (state["seen"], state["updates"])
         rule, limits = self._rule(), self.norm_limits()
-        learn_and_score(X, y, *model, rule, limits, *counts, learning, scores, weights)
+        learn_and_score(X, y, *model, rule, limits, *counts, learning, scores, array_of(weights))
 
     def _rule(self) -> SoftLOLRule:
         averaging = EXPONENT if self.averaging == "adaptive" else int(self.averaging)

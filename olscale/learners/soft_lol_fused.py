@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
 from olscale.compiled.prototypes import open_prototypes
-from olscale.learners.contract.learner import FloatArray
+from olscale.learners.contract.learner import FloatArray, array_of
 from olscale.learners.local_fused import FusedLocal
 from olscale.learners.soft_lol_loop import NO_CHOICE, SoftLOLRule, assign, learn_assigned, open_gates
 
@@ -41,5 +41,5 @@ class FusedSoftLOL(FusedLocal[SoftLOLRule]):
             state = learner.state_
             model = (state["V"], found, usable, state.get("force", NO_CHOICE))
             counts = (state["seen"], state["updates"])
-            learn_assigned(X, y, *model, mine, *counts, scored, weights)
+            learn_assigned(X, y, *model, mine, *counts, scored, array_of(weights))
         return bool(usable == len(y))

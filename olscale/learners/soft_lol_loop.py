@@ -194,7 +194,7 @@ def _learn(
     updates: Any,
     learning: bool,
     scores: Any,
-    weights: Any,
+    weights: FloatArray,
 ) -> None:
     """Score the rows from `first` to `stop` by the hyperplanes of their prototypes and, when `learning`, move these."""
     common, outputs = V.shape[0] - 1, scores.shape[1]
@@ -244,7 +244,7 @@ def learn_and_score(
     updates: NDArray[np.int64],
     learning: bool,
     scores: FloatArray,
-    weights: Any,
+    weights: FloatArray,
 ) -> None:
     """A few rows at a time: find prototypes, score, and when `learning` move prototypes and hyperplanes.
 
@@ -286,7 +286,7 @@ def learn_assigned(
     seen: NDArray[np.int64],
     updates: NDArray[np.int64],
     scores: FloatArray,
-    weights: Any,
+    weights: FloatArray,
 ) -> None:
     """Score the `usable` rows and learn from them, in one setting, with the prototypes that `assign` found."""
     X, V, found, scores = borrowed_rows(X), borrowed(V), _borrowed_gates(found), borrowed(scores)

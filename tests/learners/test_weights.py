@@ -26,6 +26,7 @@ from olscale.learners.contract.fused_settings import grid_key
 from olscale.learners.contract.learner import learn_rows
 from olscale.learners.contract.look_ahead import looks_ahead
 from olscale.learners.contract.merged_sums import mergeable
+from olscale.learners.kernel_loop import learn_and_score
 from olscale.learners.linear import LinearLearner
 from olscale.learners.passive_aggressive import PARule
 from olscale.learners.registry import learner_class, learner_names, make_learner
@@ -268,3 +269,10 @@ def test_prototypes_move_by_rows_whatever_they_weigh() -> None:
     light = LOL(k=3).partial_fit(X, Y, sample_weight=0.0)
     np.testing.assert_array_equal(light.prototypes_, LOL(k=3).fit(X, Y).prototypes_)
     assert not light.decision_function(X).any()
+
+
+def test_a_kernel_rule_has_one_loop_with_weights_and_without() -> None:
+    learn_rows(begun("bpas"), X, Y)
+    loops = list(learn_and_score.signatures)  # type: ignore[attr-defined]
+    learn_rows(begun("bpas"), X, Y, WEIGHTS)
+    assert learn_and_score.signatures == loops  # type: ignore[attr-defined]

@@ -43,6 +43,12 @@ NO_TARGETS = read_only(np.empty(0, dtype=np.float64))
 NO_WEIGHTS = read_only(np.empty(0, dtype=np.float64))
 """Weights of no rows, as `NO_LABELS`."""
 
+
+def array_of(weights: FloatArray | None) -> FloatArray:
+    """Return the weights of rows, none where they have none: so a loop that takes seconds to compile is compiled once."""
+    return NO_WEIGHTS if weights is None else weights
+
+
 UNKNOWN = -2
 """Class code of a row whose label is not known: learners that `takes_unknown` score it and learn nothing from it.
 
