@@ -26,7 +26,7 @@ Digests = dict[str, str]
 ROOT = Path(__file__).parents[2]
 PIPELINES = ROOT / "pipelines"
 ROWS = 500
-"""Of each split of a data set, and half as many of those of the grand comparison."""
+"""Of each split of a data set of a paper."""
 
 
 def data(folder: Path) -> Digests:
@@ -75,21 +75,24 @@ def paper(name: str) -> Callable[[Path], Digests]:
     """Return the section of a pipeline of a paper on the first rows of each data set that can be had."""
 
     def section(folder: Path) -> Digests:
+        os.environ["OLSCALE_DATASETS"] = str(folder / "datasets")
         content = _plan(name, folder)
         for dataset in content["datasets"]:
             dataset |= {"optional": True, "rows": ROWS}
         return _evaluated(folder, content)
 
-    section.__doc__ = f"The pipeline {name} at {ROWS} rows of each split, with two permutations."
     return section
 
+
+PAPERS = ("lol-2016-quick", "pamo-2018-quick", "networks", "ollc")
+"""Sections that need the real data sets, which ``OLSCALE_DATA`` names the folder of."""
 
 SECTIONS: dict[str, Callable[[Path], Digests]] = {
     "data": data,
     "quickstart": quickstart,
     "rotating-xor": rotating_xor,
     "learners": learners,
-    **{name: paper(name) for name in ("lol-2016-quick", "pamo-2018-quick", "networks", "ollc")},
+    **{name: paper(name) for name in PAPERS},
 }
 
 
