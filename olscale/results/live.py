@@ -257,6 +257,8 @@ class LiveReader:
             names = [name for name in self._files.names(FOLDER) if name.endswith(".jsonl")]
         except OSError:
             names = []
+        # A journal that was away and is there again is read from its begin.
+        self._read = {name: position for name, position in self._read.items() if name in names}
         there = {journal_of(name) for name in names}
         for gone in self._known.keys() - there:
             del self._known[gone]

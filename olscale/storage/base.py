@@ -9,8 +9,9 @@ none. Nothing else is promised between processes but by `lock`, which object sto
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -112,6 +113,11 @@ class Storage(ABC):
     @abstractmethod
     def names(self, folder: str) -> list[str]:
         """Return the names of the files in a folder and one folder down, sorted; none if there is no such folder."""
+
+    def stamps(self, folder: str) -> dict[str, Hashable]:
+        """Return, for each file that `names` gives of a folder, a value that is another one once its bytes have changed."""
+        contents = self.read_many(self.names(folder))
+        return {name: hashlib.sha256(data).digest() for name, data in contents if isinstance(data, bytes)}
 
     @abstractmethod
     def size(self) -> int:

@@ -10,7 +10,7 @@ import mmap
 import os
 import shutil
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -132,6 +132,17 @@ class LocalStorage(Storage):
             else:
                 found.append(f"{folder}/{entry.name}")
         return sorted(found)
+
+    def stamps(self, folder: str) -> dict[str, Hashable]:
+        stamps = dict[str, Hashable]()
+        for name in self.names(folder):
+            try:
+                status = os.stat(f"{self.local}/{name}")  # noqa: PTH116 (ten thousand paths take long to make)
+            except OSError:
+                continue
+            # The time of change is there because nobody can set it back, as the time of modification can be.
+            stamps[name] = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        return stamps
 
     def size(self) -> int:
         total = 0
