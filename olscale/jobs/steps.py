@@ -32,7 +32,7 @@ def ingest_step(step: IngestStep, home: JobHome, done: Path) -> dict[str, Any]:
     if (before := read_json(done)).get("asked") == asked:
         found: dict[str, Any] = before["row"]
         return found
-    dest, known = Path(step.dest), read_json(home.path / "ingested.json")
+    dest, known = Path(step.dest), _ingested(home)
     if step.dest not in known:
         if dest.exists():
             raise DatasetError(f"{dest} is there and was not made by this job; remove it, or name another dest")
@@ -58,6 +58,16 @@ def ingest_step(step: IngestStep, home: JobHome, done: Path) -> dict[str, Any]:
         row |= {"seconds": seconds, "rows_per_second": rows / seconds, "megabytes_per_second": read / 1e6 / seconds}
     write_json(done, {"asked": asked, "row": row})
     return row
+
+
+def _ingested(home: JobHome) -> dict[str, Any]:
+    """Return what this job has ingested, by destination; of a damaged file, that which its nights tell of."""
+    file = home.path / "ingested.json"
+    known = read_json(file)
+    if not known and file.exists():
+        asked = [read_json(done).get("asked", {}) for done in sorted(home.path.glob("nights/*/ingest-*.json"))]
+        known = {one["dest"]: {} for one in asked if "dest" in one}
+    return known
 
 
 def _key(step: IngestStep) -> str:

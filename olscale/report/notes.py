@@ -75,7 +75,9 @@ def damage_notes(files: Collection[str]) -> list[str]:
         return []
     first = sorted(files)[0]
     names = first if len(files) == 1 else f"{first} and {len(files) - 1:,} more"
-    return [f"Left out as damaged: {names}. olscale compact sets damaged files aside, olscale evaluate runs them again."]
+    return [
+        f"Left out as damaged: {names}. olscale compact sets damaged files aside, olscale evaluate runs them again."
+    ]
 
 
 def unfinished_notes(experiments: Iterable[ExperimentProgress]) -> list[str]:

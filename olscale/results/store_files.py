@@ -17,7 +17,6 @@ from olscale.results.version import WITH_CHECKSUMS, parse_version
 from olscale.storage.base import Storage
 from olscale.storage.open import open_storage
 
-
 _RECORDS = ("runs", "lost", "timings", "compacted/runs", "compacted/timings", "plans", "selections")
 """Folders of all that tables and reports are made of."""
 

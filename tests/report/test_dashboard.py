@@ -44,9 +44,7 @@ def damage(store: Store, name: str) -> None:
     store.files.write(name, bytes(data))
 
 
-def test_a_run_that_is_replaced_damaged_and_healed_changes_the_open_page(
-    store: Store, make_record: MakeRecord
-) -> None:
+def test_a_run_that_is_replaced_damaged_and_healed_changes_the_open_page(store: Store, make_record: MakeRecord) -> None:
     page = Dashboard([store])
     assert "No finished runs yet" in shown(page, store)
     store.write(make_record(outcome="learner_error", reason="broke"))
