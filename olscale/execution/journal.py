@@ -24,7 +24,7 @@ from olscale.evaluation.run import Run
 from olscale.execution.progress import Detailed, Progress, Work
 from olscale.execution.task_report import Stand
 from olscale.learners.foresight import is_counted_in_time
-from olscale.results.live import FOLDER, SILENT_SECONDS, LiveReader, journal_of
+from olscale.results.live import FOLDER, SILENT_SECONDS, LiveReader, journal_of, line_bytes
 from olscale.results.store_runs import StoreRuns
 from olscale.version import __version__
 
@@ -165,7 +165,7 @@ class LiveJournal:
         self._written = monotonic()
         if self._broken:
             return
-        text = json.dumps({"t": round(time(), 3), **line}, separators=(",", ":")).encode() + b"\n"
+        text = line_bytes({"t": round(time(), 3), **line})
         try:
             self._append(text)
         except Exception as fault:  # a full disk, a store that is gone: what writes results will tell if it matters

@@ -20,12 +20,16 @@ as ``t`` and one or more of
 - ``ended``: run -> outcome;
 - ``end``: how the evaluation ended.
 
-A file without an ``end`` to which nothing was added for a minute is of a process that is gone.
+A line ends with ``crc``, the CRC-32 of what stands before it; one with another is passed over. A file without an ``end``
+to which nothing was added for a minute is of a process that is gone.
 """
 
 from __future__ import annotations
 
 import json
+import re
+import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 from math import isfinite, nan
@@ -279,7 +283,7 @@ class LiveReader:
         evaluation = self._known.setdefault(journal, LiveEvaluation(journal))
         for line in whole.splitlines():
             try:
-                evaluation.add(json.loads(line))
+                evaluation.add(_line_content(line))
             except _UNREADABLE:  # of a power cut, or another version
                 continue
         self._read[name] = before + len(whole) if last else -1
@@ -294,6 +298,30 @@ class LiveReader:
         except Exception as fault:  # removed meanwhile, or the object store does not answer
             let_interrupt_out(fault)
             return b""
+
+
+def line_bytes(content: Mapping[str, Any]) -> bytes:
+    r"""Return a line of a journal, with its checksum.
+
+    Examples
+    --------
+    >>> line_bytes({"t": 1.5, "end": "done"})
+    b'{"t":1.5,"end":"done","crc":"7fd29d23"}\n'
+    """
+    text = json.dumps(content, separators=(",", ":")).encode()[:-1]
+    return b'%b,"crc":"%08x"}\n' % (text, zlib.crc32(text))
+
+
+_CHECKED = re.compile(rb'(.*),"crc":"([0-9a-f]{8})"\}', re.DOTALL)
+
+
+def _line_content(line: bytes) -> dict[str, Any]:
+    """Return what a line says; that it is damaged is a `ValueError`. Lines of earlier versions have no checksum."""
+    checked = _CHECKED.fullmatch(line)
+    if checked and checked[2] != b"%08x" % zlib.crc32(checked[1]):
+        raise ValueError("its checksum is wrong")
+    content: dict[str, Any] = json.loads(line)
+    return content
 
 
 def going_on(evaluations: list[LiveEvaluation], most: int = 3) -> list[LiveEvaluation]:

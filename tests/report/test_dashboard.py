@@ -13,7 +13,7 @@ from olscale.report import dashboard
 from olscale.report.dashboard import Dashboard
 from olscale.results import Record, Store, open_store
 from olscale.results.compact import compact, set_damaged_aside
-from olscale.results.live import LiveReader
+from olscale.results.live import LiveReader, line_bytes
 from olscale.results.plans import PlannedDataset, PlannedLearner, write_plan
 from olscale.results.rows import run_bytes
 from olscale.results.single import file_of
@@ -114,10 +114,23 @@ def test_a_report_is_written_anew_and_the_one_before_removed(
 def test_a_journal_that_was_away_for_a_moment_is_shown_again(tmp_path: Path) -> None:
     store = open_store(tmp_path / "store", create=True)
     begin = {"t": time.time(), "begin": {"host": "here", "pid": 7, "version": "1"}}
-    store.put("live/20261122T101500-here-7-3fa9.0001.jsonl", (str(begin).replace("'", '"') + "\n").encode())
+    store.put("live/20261122T101500-here-7-3fa9.0001.jsonl", line_bytes(begin))
     reader = LiveReader(store)
     assert len(reader.read()) == 1
     (tmp_path / "store" / "live").rename(tmp_path / "away")
     assert reader.read() == []
     (tmp_path / "away").rename(tmp_path / "store" / "live")
     assert len(reader.read()) == 1
+
+
+def test_a_line_of_a_journal_with_any_bit_changed_is_passed_over_and_one_of_an_earlier_version_is_not(
+    tmp_path: Path,
+) -> None:
+    store = open_store(tmp_path / "store", create=True)
+    begin = line_bytes({"t": 1.0, "begin": {"host": "here", "pid": 7, "version": "1"}})
+    note = line_bytes({"t": 2.0, "notes": ["10 runs"]})
+    for position in range(len(note) - 1):
+        damaged = note[:position] + bytes([note[position] ^ 1]) + note[position + 1 :]
+        store.put("live/20261122T101500-here-7-3fa9.0001.jsonl", begin + damaged + b'{"t":3.0,"end":"done"}\n')
+        [live] = LiveReader(store).read()
+        assert (live.notes, live.heard, live.end) in (([], 3.0, "done"), (["10 runs"], 3.0, "done"))
