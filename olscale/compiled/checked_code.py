@@ -5,10 +5,11 @@ from __future__ import annotations
 import pickle
 import zlib
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 from numba.core.caching import IndexDataCacheFile
+
+from olscale.system.regular_file import read_regular
 
 _CRC_BYTES = 4
 
@@ -24,7 +25,7 @@ class CheckedCodeFile(IndexDataCacheFile):  # type: ignore[misc]
 
     def _load_index(self) -> dict[Any, str]:
         try:
-            data = Path(self._index_path).read_bytes()
+            data = read_regular(self._index_path)
         except FileNotFoundError:
             return {}
         content = BytesIO(_whole(data))
@@ -39,7 +40,7 @@ class CheckedCodeFile(IndexDataCacheFile):  # type: ignore[misc]
             file.write(data + _crc(data))
 
     def _load_data(self, name: str) -> Any:
-        return pickle.loads(_whole(Path(self._data_path(name)).read_bytes()))
+        return pickle.loads(_whole(read_regular(self._data_path(name))))
 
 
 def _crc(data: bytes) -> bytes:

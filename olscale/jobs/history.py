@@ -16,6 +16,7 @@ from olscale.errors import StoreError
 from olscale.jobs.home import JobHome, write_file
 from olscale.results.single import why
 from olscale.storage.checked_parquet import checksum_matches, parquet_bytes
+from olscale.system.regular_file import read_regular
 
 SPEEDS = ("rows_per_cpu_second", "rows_per_second")
 """Of learning, the first by the processor's time, which nights of earlier versions do not have."""
@@ -65,7 +66,7 @@ def write_night(home: JobHome, night: str, rows: Sequence[dict[str, Any]]) -> No
 
 def history_nights(home: JobHome) -> list[str]:
     """Return the nights that the history has, in order."""
-    return sorted(path.stem for path in home.history.glob("*.parquet"))
+    return sorted(path.stem for path in home.history.glob("*.parquet") if path.is_file())
 
 
 def read_history(
@@ -123,7 +124,7 @@ def _content(home: JobHome, night: str, checked: bool = True) -> bytes:
     """Return the file of a night; a wrong checksum is a `StoreError` where it is `checked`, else a `ValueError`."""
     file = home.history / f"{night}.parquet"
     try:
-        data = file.read_bytes()
+        data = read_regular(file)
     except OSError as fault:
         raise StoreError(f"{file}: cannot be read: {why(fault)}; check its permissions and its disk") from None
     if not checksum_matches(data):

@@ -16,6 +16,7 @@ from typing import IO, Any
 from olscale.errors import ExecutionError
 from olscale.storage.checked_json import DAMAGE, json_bytes, json_content
 from olscale.storage.local import LocalStorage
+from olscale.system.regular_file import open_regular, read_regular
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class JobHome:
     def holder(self) -> dict[str, Any] | None:
         """Return who runs a night now: host, process and since when; None if nobody does."""
         try:
-            with (self.path / "lock").open() as file:
+            with open_regular(self.path / "lock", "r") as file:
                 try:
                     fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 except BlockingIOError:
@@ -107,7 +108,7 @@ def _lock(file: IO[str]) -> bool:
 def read_json(file: Path) -> dict[str, Any]:
     """Return what a file holds; an empty dictionary if it is not there or damaged. Earlier versions wrote no checksum."""
     try:
-        return json_content(file.read_bytes(), checked=False)
+        return json_content(read_regular(file), checked=False)
     except (OSError, *DAMAGE):
         return {}
 

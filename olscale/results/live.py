@@ -39,6 +39,7 @@ from typing import Any
 from olscale.results.pace import Pace, share_of_group
 from olscale.results.store_runs import StoreRuns
 from olscale.system.interrupts import let_interrupt_out
+from olscale.system.regular_file import open_regular
 
 FOLDER = "live"
 SILENT_SECONDS = 60.0
@@ -291,9 +292,10 @@ class LiveReader:
     def _added(self, name: str, start: int) -> bytes:
         try:
             if self._files.local is not None:
-                with (self._files.local / name).open("rb") as file:
+                with open_regular(self._files.local / name) as file:
                     file.seek(start)
-                    return file.read()
+                    added: bytes = file.read()
+                    return added
             return self._files.read(name)[start:]
         except Exception as fault:  # removed meanwhile, or the object store does not answer
             let_interrupt_out(fault)

@@ -2,7 +2,8 @@
 
 A storage is a directory, or a prefix of an object store or of memory. Its files have names relative to it, with slashes
 (``runs/ab/ab12....parquet``). `put` and `writing` are atomic: a reader sees all of the new file, all of the old one or
-none. Nothing else is promised between processes but by `lock`, which object stores do not have.
+none. What is no regular file, as a named pipe, is neither listed nor read. Nothing else is promised between processes but by
+`lock`, which object stores do not have.
 
 `olscale.testing.storage_checks` holds an implementation to all this.
 """

@@ -17,6 +17,7 @@ from typing import IO, Any
 from uuid import uuid4
 
 from olscale.storage.base import Storage
+from olscale.system.regular_file import open_regular, read_regular, require_regular
 
 _STEP_BYTES = 1 << 18
 """Of one write. Linux gives a longer one longer pages, which it has to find first: for files of 8 MB, written one after
@@ -85,11 +86,12 @@ class LocalStorage(Storage):
             write_in_steps(file, data)
 
     def open(self, name: str) -> AbstractContextManager[IO[bytes]]:
-        return (self.local / name).open("rb")
+        return open_regular(self.local / name)
 
     def ranges(self, name: str) -> AbstractContextManager[IO[bytes]]:
         import pyarrow as pa
 
+        require_regular(self.local / name)
         file: AbstractContextManager[IO[bytes]] = pa.OSFile(str(self.local / name), "rb")
         return file
 
@@ -98,7 +100,7 @@ class LocalStorage(Storage):
             return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
 
     def read(self, name: str) -> bytes:
-        return (self.local / name).read_bytes()
+        return read_regular(self.local / name)
 
     def read_many(self, names: Iterable[str]) -> Iterator[tuple[str, bytes | Exception]]:
         for name in names:
@@ -128,8 +130,8 @@ class LocalStorage(Storage):
         found: list[str] = []
         for entry in _scan(self.local / folder):
             if entry.is_dir():
-                found += [f"{folder}/{entry.name}/{file.name}" for file in _scan(entry.path) if not file.is_dir()]
-            else:
+                found += [f"{folder}/{entry.name}/{file.name}" for file in _scan(entry.path) if file.is_file()]
+            elif entry.is_file():
                 found.append(f"{folder}/{entry.name}")
         return sorted(found)
 
@@ -170,7 +172,7 @@ class LocalStorage(Storage):
     @contextmanager
     def lock(self, name: str) -> Iterator[bool]:
         self.make()
-        with (self.local / name).open("a") as file:
+        with open_regular(self.local / name, "a") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

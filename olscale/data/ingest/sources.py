@@ -209,7 +209,8 @@ def _files(fs: Any, paths: Sequence[str], root: str) -> list[Source]:
 
 def _in_folders(fs: Any, folders: Sequence[str], root: str, source: str, note: Callable[[str], None]) -> list[Source]:
     """Return the data files in `folders`, which are below `root`, of what the user wrote as `source`."""
-    places = [str(place) for folder in folders for place in fs.find(folder)]
+    entries = [entry for folder in folders for entry in fs.find(folder, detail=True).items()]
+    places = [str(place) for place, detail in entries if detail.get("type") != "other"]  # pipes, sockets and devices
     names = sorted((place.removeprefix(f"{root}/") for place in places), key=natural_key)
 
     def address(name: str) -> str:
