@@ -5,9 +5,13 @@ recolours a terminal, a newline that breaks a table, an override that turns a na
 text passes it through `printable` first; whoever writes it to a CSV cell, through `csv_cell`.
 """
 
+import re
 import unicodedata
+from collections.abc import Iterable
+from typing import Any
 
 _FORMULA = ("=", "+", "-", "@")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def printable(text: str) -> str:
@@ -31,15 +35,21 @@ def printable(text: str) -> str:
 def csv_cell(text: str) -> str:
     """Return a printable text that no spreadsheet takes for a formula.
 
-    One that begins like a formula gets an apostrophe in front, which spreadsheets take for "this is text".
+    One that begins like a formula and is no number gets an apostrophe in front, which spreadsheets take for "this is text".
 
     Examples
     --------
-    >>> csv_cell("=1+2"), csv_cell("pa1")
-    ("'=1+2", 'pa1')
+    >>> csv_cell("=1+2"), csv_cell("pa1"), csv_cell("-1.5")
+    ("'=1+2", 'pa1', '-1.5')
     """
     shown = printable(text)
-    return f"'{shown}" if shown.lstrip().startswith(_FORMULA) else shown
+    is_formula = shown.lstrip().startswith(_FORMULA) and not _NUMBER.fullmatch(shown)
+    return f"'{shown}" if is_formula else shown
+
+
+def csv_cells(values: Iterable[Any]) -> list[Any]:
+    """Return the cells of a line of CSV: texts by `csv_cell`, all else as it is."""
+    return [csv_cell(value) if isinstance(value, str) else value for value in values]
 
 
 def width(text: str) -> int:

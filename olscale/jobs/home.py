@@ -117,6 +117,7 @@ def write_file(file: Path, data: bytes) -> None:
     """Write a file by a rename, so that it is there whole or not at all."""
     folder = LocalStorage(str(file.parent))
     folder.make()
+    folder.discard_parts(file.name)
     with folder.writing(file.name) as out:
         out.write(data)
 

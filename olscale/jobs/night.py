@@ -186,6 +186,8 @@ def _finish(
     end = end_night(job, home, night, begun, rows, failures, clock() - begun["at"])
     for number in range(1, max((step.repeat for step in job.evaluate), default=1)):
         shutil.rmtree(store_of(home.night(night), number), ignore_errors=True)
+    # Nobody writes to its store any more: these are of processes that were killed.
+    shutil.rmtree(store_of(home.night(night), 0) / "tmp", ignore_errors=True)
     return end
 
 

@@ -85,6 +85,10 @@ class Dashboard:
                 self._reports[number] = stamps, folder
         return self._reports[number][1]
 
+    def close(self) -> None:
+        """Remove the reports that were written."""
+        self._scratch.cleanup()
+
     def page(self) -> str:
         """Return the page."""
         numbers = range(len(self._stores))
@@ -205,7 +209,8 @@ async def serve(
         sockets = bind_sockets(port, host)
     except OSError as fault:
         raise ReportError(f"cannot listen on {host}:{port}: {fault.strerror or fault}; give another --port") from None
-    server = HTTPServer(Dashboard(stores, pages).application(prefix, hosts))
+    dashboard = Dashboard(stores, pages)
+    server = HTTPServer(dashboard.application(prefix, hosts))
     server.add_sockets(sockets)
     bound = sockets[0].getsockname()[1]
     ready(f"http://{host}:{bound}/{prefix.strip('/') + '/' if prefix.strip('/') else ''}")
@@ -213,3 +218,4 @@ async def serve(
         await asyncio.Event().wait()
     finally:
         server.stop()
+        dashboard.close()

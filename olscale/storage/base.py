@@ -147,6 +147,9 @@ class Storage(ABC):
         del name
         yield True
 
+    def discard_parts(self, name: str) -> None:  # noqa: B027
+        """Remove what killed writers of a file have left beside it, where files are made beside what they become."""
+
     def stale_temporaries(self) -> list[str]:
         """Return the files in `temporaries` that writers have left half written for longer than a day."""
         return []

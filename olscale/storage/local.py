@@ -17,6 +17,7 @@ from typing import IO, Any
 from uuid import uuid4
 
 from olscale.storage.base import Storage
+from olscale.storage.parts import discard_parts, hold, part_of
 from olscale.system.regular_file import open_regular, read_regular, require_regular
 
 _STEP_BYTES = 1 << 18
@@ -50,13 +51,14 @@ class LocalStorage(Storage):
     def writing(self, name: str) -> Iterator[IO[bytes]]:
         """Open a file that is renamed into place at the end of the block."""
         target = self.local / name
-        temporary = target.with_name(f"{target.name}.{os.getpid()}.part")
+        temporary = part_of(target)
         if self.temporaries:
             temporary = self.local / self.temporaries / f"{target.stem}.{os.getpid()}.{uuid4().hex[:8]}"
         for folder in {temporary.parent, target.parent}:
             self._need(folder)
         try:
             with temporary.open("wb") as file:
+                hold(file.fileno())
                 yield file
                 file.flush()
                 os.fsync(file.fileno())  # else a power cut may leave the new name with no content
@@ -179,6 +181,9 @@ class LocalStorage(Storage):
                 yield False
             else:
                 yield True
+
+    def discard_parts(self, name: str) -> None:
+        discard_parts(self.local / name)
 
     def stale_temporaries(self) -> list[str]:
         found = []

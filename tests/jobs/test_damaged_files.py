@@ -173,3 +173,14 @@ def test_what_was_ingested_is_still_ours_where_the_file_that_says_so_is_damaged(
     row = ingest_step(step, home, home.night("1") / "ingest-0.json")
     (home.path / "ingested.json").write_text("{")
     assert ingest_step(step, home, home.night("1") / "ingest-1.json")["fingerprint"] == row["fingerprint"]
+
+
+def test_what_killed_writers_have_left_in_the_store_of_a_night_goes_with_its_end(
+    make_job: MakeJob, home: JobHome
+) -> None:
+    left = [home.night("1") / "store" / "tmp" / "half.4711.ab12cd34", home.history / "1.parquet.4194305.part"]
+    for file in left:
+        file.parent.mkdir(parents=True)
+        file.touch()
+    assert run_night(make_job(), home, "1").state == "good"
+    assert not any(file.exists() for file in left)

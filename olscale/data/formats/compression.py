@@ -4,7 +4,7 @@ import errno
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from olscale.errors import FormatError, OlscaleError
 from olscale.system.regular_file import open_regular
@@ -38,7 +38,7 @@ def open_raw(source: str) -> BinaryIO:
     """
     try:
         if "://" not in source:
-            return open_regular(source)
+            return cast("BinaryIO", open_regular(source))
         import fsspec
 
         with errors_of(source):
