@@ -19,6 +19,7 @@ from time import gmtime, monotonic, strftime, time
 from types import TracebackType
 from typing import Any
 
+from olscale.addresses import redacted
 from olscale.errors import StoppedError, one_line
 from olscale.evaluation.run import Run
 from olscale.execution.progress import Detailed, Progress, Work
@@ -86,7 +87,7 @@ class LiveJournal:
         """Pass a line on."""
         self._progress.note(line)
         with self._lock:
-            self._line.setdefault("notes", []).append(line)
+            self._line.setdefault("notes", []).append(redacted(line))
 
     def start(self, name: str, runs: int, done: int, groups: Mapping[str, Work]) -> None:
         """Pass on what begins, and write it down at once; evaluations with nothing to do leave no journal."""

@@ -17,6 +17,7 @@ from time import time
 from types import FrameType
 from typing import Any
 
+from olscale.addresses import redacted_parts
 from olscale.errors import ExperimentError, OlscaleError, StoppedError
 from olscale.execution.progress import Progress, Silent
 from olscale.jobs.damaged_nights import mend_history
@@ -114,7 +115,7 @@ def _run(
 ) -> NightEnd:
     folder, host = home.night(night), made_by()
     file = folder / "begun.json"
-    definition = run_id(job.model_dump(mode="json", exclude={"notify", "keep", "alarm"}))
+    definition = run_id(redacted_parts(job.model_dump(mode="json", exclude={"notify", "keep", "alarm"})))
     begun = read_json(file)
     is_damaged = not begun and file.exists()  # who knows by which code its results are
     if is_damaged or (begun and begun["made_by"]["code"] != host["code"]):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from olscale.addresses import redacted
 from olscale.jobs.alarms import NightAlarm, by_outcome, result_alarms, series_alarms
 from olscale.jobs.change_points import MOST_NIGHTS
 from olscale.jobs.history import history_nights, write_night
@@ -87,10 +88,12 @@ def end_night(
         "seconds": seconds,
         "calls": begun["calls"],
         "outcomes": sorted(by_outcome(whole).items()),
-        "failures": list(failures),
+        "failures": [redacted(line) for line in failures],
         "alarms": [alarm.text for alarm in alarms],
         "changed": [*better, *remarks],
         "alarm_keys": [alarm.key for alarm in alarms],
     }
     write_night(home, night, [row | {"state": state} for row in (entry, *whole)])
-    return NightEnd(state, night, (*failures, *entry["alarms"], *(f"changed: {line}" for line in entry["changed"])))
+    return NightEnd(
+        state, night, (*entry["failures"], *entry["alarms"], *(f"changed: {line}" for line in entry["changed"]))
+    )

@@ -20,6 +20,7 @@ from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
 from tornado.web import Application, HTTPError, RequestHandler
 
+from olscale.addresses import redacted_name
 from olscale.analysis import summarise
 from olscale.errors import OlscaleError, ReportError
 from olscale.printable import printable
@@ -96,7 +97,7 @@ class Dashboard:
         template = Environment(loader=loader, autoescape=True).get_template("dashboard.html")
         return template.render(
             pages=[printable(page.parent.parent.name) for page in self.pages],
-            names=[printable(store.path.rstrip("/").rpartition("/")[2] or store.path) for store in self._stores],
+            names=[printable(redacted_name(store.path) or store.path) for store in self._stores],
             live=[Markup(self.live(number)) for number in numbers],
             results=[Markup(self.results(number)) for number in numbers],
         )

@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from olscale.addresses import redacted_name
 from olscale.analysis import store_status, summarise, unfinished_experiments
 from olscale.errors import ReportError, StoreError
 from olscale.report.facts import facts_section
@@ -164,6 +165,6 @@ def _write(
     gallery.draw()
     shown = [(heading, [gallery.html(part) for part in parts]) for heading, parts in sections]
     page = folder / "index.html"
-    name = os.path.basename(store.path.rstrip("/")) or store.path  # noqa: PTH119 (may be a URL)
+    name = redacted_name(store.path) or store.path
     page.write_text(page_html(f"Report on {name}", shown, not static), encoding="utf-8")
     return Report(page, tuple(gallery.files), tuple(gallery.absent))

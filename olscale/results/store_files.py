@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
+from olscale.addresses import redacted
 from olscale.errors import DatasetError, StoreError
 from olscale.results.compacted import SCHEMAS
 from olscale.results.compacted_files import CompactedFiles
@@ -50,7 +51,7 @@ class StoreFiles:
         return type(self), (self.path,)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.path!r})"
+        return f"{type(self).__name__}({redacted(self.path)!r})"
 
     @property
     def version(self) -> int:

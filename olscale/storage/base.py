@@ -17,6 +17,8 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from olscale.addresses import redacted_name
+
 
 class Storage(ABC):
     """Files below one place; pickles as its path, and is opened at first use.
@@ -49,8 +51,8 @@ class Storage(ABC):
 
     @property
     def name(self) -> str:
-        """Last component of the path."""
-        return self.path.rsplit("/", 1)[-1]
+        """Last component of the path, without secrets."""
+        return redacted_name(self.path)
 
     def connect(self) -> None:  # noqa: B027
         """Open the file system, which raises a `DatasetError` if there is none for the path; first use does it otherwise."""

@@ -34,9 +34,13 @@ def start(code: str, scratch: Path) -> subprocess.Popen[str]:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_command_that_is_ended_removes_what_is_half_made(number: signal.Signals, tmp_path: Path) -> None:
-    with pytest.raises(_Ended), _ended_by_signals(), open_output(str(tmp_path / "rows.csv")) as file:
-        file.write(b"1,2\n")
-        os.kill(os.getpid(), number)
+    def end_in_the_middle() -> None:
+        with _ended_by_signals(), open_output(str(tmp_path / "rows.csv")) as file:
+            file.write(b"1,2\n")
+            os.kill(os.getpid(), number)
+
+    with pytest.raises(_Ended):
+        end_in_the_middle()
     assert list(tmp_path.iterdir()) == []
     assert signal.getsignal(number) is signal.SIG_DFL
 
