@@ -25,6 +25,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from olscale.addresses import redacted
 from olscale.printable import printable
 
 
@@ -48,13 +49,14 @@ _LONGEST, _END = 1_500, 500
 def one_line(text: str) -> str:
     r"""Return `text` as one line that can be printed and stored, of a readable length.
 
-    Escape sequences would reach terminals, surrogates no file at all.
+    Escape sequences would reach terminals, surrogates no file at all; secrets in addresses are hidden.
 
     Examples
     --------
     >>> one_line("no such\nfile: \x1b[31m\udc80")
     'no such file: \\x1b[31m\\udc80'
     """
+    text = redacted(text)
     if len(text) > 20 * _LONGEST:
         text = text[: 10 * _LONGEST] + text[-10 * _LONGEST :]
     line = " ".join(text.splitlines())

@@ -5,16 +5,22 @@ recolours a terminal, a newline that breaks a table, an override that turns a na
 text passes it through `printable` first; whoever writes it to a CSV cell, through `csv_cell`.
 """
 
+import re
 import unicodedata
+from collections.abc import Iterable
+from typing import Any
+
+from olscale.addresses import redacted
 
 _FORMULA = ("=", "+", "-", "@")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def printable(text: str) -> str:
     r"""Return `text` with all that is no visible character, or plain space, written as its escape.
 
     These are control and format characters (newlines, ESC, BEL, bidirectional overrides, zero-width ones), lone
-    surrogates, and spaces of other widths: what `str.isprintable` refuses.
+    surrogates, and spaces of other widths: what `str.isprintable` refuses. Secrets in addresses are hidden.
 
     Examples
     --------
@@ -23,23 +29,33 @@ def printable(text: str) -> str:
     >>> printable("digits, Größe, 数字")
     'digits, Größe, 数字'
     """
+    return _visible(redacted(text))
+
+
+def _visible(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
 
 
 def csv_cell(text: str) -> str:
-    """Return a printable text that no spreadsheet takes for a formula.
+    """Return a text that can be printed and that no spreadsheet takes for a formula; it may be data, and hides nothing.
 
-    One that begins like a formula gets an apostrophe in front, which spreadsheets take for "this is text".
+    One that begins like a formula and is no number gets an apostrophe in front, which spreadsheets take for "this is text".
 
     Examples
     --------
-    >>> csv_cell("=1+2"), csv_cell("pa1")
-    ("'=1+2", 'pa1')
+    >>> csv_cell("=1+2"), csv_cell("pa1"), csv_cell("-1.5")
+    ("'=1+2", 'pa1', '-1.5')
     """
-    shown = printable(text)
-    return f"'{shown}" if shown.lstrip().startswith(_FORMULA) else shown
+    shown = _visible(text)
+    is_formula = shown.lstrip().startswith(_FORMULA) and not _NUMBER.fullmatch(shown)
+    return f"'{shown}" if is_formula else shown
+
+
+def csv_cells(values: Iterable[Any]) -> list[Any]:
+    """Return the cells of a line of CSV: texts by `csv_cell`, all else as it is."""
+    return [csv_cell(value) if isinstance(value, str) else value for value in values]
 
 
 def width(text: str) -> int:

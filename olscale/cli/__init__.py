@@ -5,10 +5,14 @@ wait for NumPy. A fault of the user (`OlscaleError`) becomes one line on standar
 """
 
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from itertools import pairwise
+from types import FrameType
 from typing import Any, NoReturn
 
 import click
@@ -18,6 +22,7 @@ from olscale.cli.garbage import put_off
 from olscale.cli.group import Group
 from olscale.cli.say import say
 from olscale.errors import OlscaleError, StoppedError
+from olscale.system.interrupts import UserInterrupt
 
 __all__ = ["COMMANDS", "LazyGroup", "main", "olscale"]
 
@@ -43,6 +48,15 @@ COMMANDS = {
     "doctor": ("olscale.cli.doctor", "Look whether olscale can work here, and say what to do where it cannot."),
 }
 """Name of a command -> the module that has a click command of that name, and its line in ``olscale --help``."""
+
+
+class _Ended(UserInterrupt):
+    """Somebody has asked this process to end, or its terminal is gone."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
 
 INTERRUPTED, CALL_AGAIN = 130, 75
 
@@ -75,6 +89,8 @@ class LazyGroup(Group):
         """Run the command; an interrupt ends it here, before click adds lines of its own."""
         try:
             return super().invoke(ctx)
+        except _Ended as ended:
+            _fail(f"olscale: ended by {signal.Signals(ended.number).name}", 128 + ended.number)
         except KeyboardInterrupt as why:
             _fail(f"olscale: interrupted{f': {why}' if str(why) else ''}", INTERRUPTED)
 
@@ -146,5 +162,27 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         Arguments; those of the process by default.
     """
     put_off()
-    olscale.main(args)
+    with _ended_by_signals():
+        olscale.main(args)
     raise AssertionError("unreachable: LazyGroup.main exits")
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Have SIGTERM and the end of a terminal leave the block as Ctrl-C does, so that nothing half made stays behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_IGN)  # once is enough: what is going on is being cleaned up
+        raise _Ended(number)
+
+    ours = [one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) is signal.SIG_DFL]
+    for one in ours:
+        signal.signal(one, end)
+    try:
+        yield
+    finally:
+        for one in ours:
+            signal.signal(one, signal.SIG_DFL)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from olscale.addresses import redacted_address
 from olscale.cli.group import Group
 from olscale.cli.layout_option import layout_option
 from olscale.cli.meter import meter
@@ -154,7 +155,7 @@ def show(dataset: str, all_columns: bool, as_json: bool) -> None:
         "layout": f"{facts['layout']}, {facts['chunk_rows']:,} rows a chunk, {size_text(facts['bytes'])}",
         "segments": ", ".join(f"{len(found):,} {split}" for split, found in facts["segments"].items() if found)
         or "none",
-        "sources": _shortened([source["name"] for source in facts["sources"]]),
+        "sources": _shortened([redacted_address(source["name"]) for source in facts["sources"]]),
         "order": facts["order"],
         "made by": facts["created_by"],
         "fingerprint": facts["fingerprint"],

@@ -12,6 +12,7 @@ from numba.core.caching import FunctionCache
 from numba.core.runtime import rtsys
 from numba.extending import register_jitable
 
+from olscale.compiled.checked_code import CheckedCodeFile
 from olscale.compiled.inlining import InlinedCompiler
 from olscale.compiled.machine_code import begin_machine_code, end_machine_code, tell_it_is_made
 from olscale.compiled.private_cache import say_it_is_private, use_private_cache
@@ -55,13 +56,15 @@ class _Cache(FunctionCache):  # type: ignore[misc]
         except RuntimeError:  # numba has no place for it
             use_private_cache()
             super().__init__(function)
-        file, self._ours = self._cache_file, is_ours(function.__module__)
+        stamp_of_file = self._impl.locator.get_source_stamp()
+        file = self._cache_file = CheckedCodeFile(self._cache_path, self._impl.filename_base, stamp_of_file)
+        self._ours = is_ours(function.__module__)
         if self._ours:
             file._source_stamp = stamp = _STAMP
         else:  # what it inlines of the user's other modules is in their digest
             digest = source_digest([function.__module__], [function.__module__.partition(".")[0]])
             stamp = f"{_STAMP} {digest}"
-            file._source_stamp = (stamp, file._source_stamp)
+            file._source_stamp = (stamp, stamp_of_file)
         # numba compares versions before it unpickles an index, whose signatures name classes that an edit may have renamed.
         file._version = f"{file._version} {stamp}"
         self._shipped = None

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
-from numba.core.caching import IndexDataCacheFile
 
+from olscale.compiled.checked_code import CheckedCodeFile
 from olscale.system.source_digest import STAMPED, package_digest
 
 PACKAGE = Path(__file__).parents[1]
@@ -60,13 +60,13 @@ def shipped_folder() -> Path | None:
     return folder if is_usable(os.environ, llvm.get_host_cpu_features()) else None
 
 
-def shipped_file(function: Callable[..., Any], name: str, version: str, stamp: str) -> IndexDataCacheFile | None:
+def shipped_file(function: Callable[..., Any], name: str, version: str, stamp: str) -> CheckedCodeFile | None:
     """Return the shipped cache of a function of this package, None if there is none."""
     folder = shipped_folder()
     if folder is None:
         return None
     place = Path(inspect.getfile(function)).parent.relative_to(PACKAGE)
-    file = IndexDataCacheFile(str(folder / place), name, stamp)
+    file = CheckedCodeFile(str(folder / place), name, stamp)
     file._version = version
     return file
 

@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from olscale.addresses import redacted
 from olscale.compiled.csr import CSR, nbytes
 from olscale.data.checksums import SplitHash, decoded_crc32, fingerprint
 from olscale.data.chunk import Chunk
@@ -44,7 +45,7 @@ class Dataset:
         return type(self), (self.path, self.fingerprint)
 
     def __repr__(self) -> str:
-        return f"Dataset({self.path!r}, fingerprint={self.fingerprint[:12]!r})"
+        return f"Dataset({redacted(self.path)!r}, fingerprint={self.fingerprint[:12]!r})"
 
     @property
     def path(self) -> str:

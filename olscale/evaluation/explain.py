@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from olscale.addresses import HIDDEN
 from olscale.data.transforms.pipeline import split_transforms
 from olscale.errors import ExperimentError, UnknownNameError
 from olscale.evaluation.protocol import ProtocolSpec
@@ -52,6 +53,8 @@ def explain(error: ValidationError, source: str, root: type[BaseModel], sections
         nearest = str(UnknownNameError(where, got, known)).partition("; ")[2]
         return ExperimentError(f"{source}: {where} was {got!r}; {nearest}")
     shown = repr(got) if len(repr(got)) <= _LONGEST else f"{repr(got)[:_LONGEST]} ..."
+    if place[:1] == ["notify"] and ("webhook" in (*place, *(got if isinstance(got, dict) else ())) or "://" in shown):
+        shown = HIDDEN  # the whole of such an address is a secret
     expected = _cure(place, kind, got) or first["msg"].removeprefix("Value error, ")
     return ExperimentError(f"{source}: {where or 'it'} was {shown}: {expected}")
 

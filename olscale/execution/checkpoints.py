@@ -24,10 +24,10 @@ from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import RunGroup, StreamSource
 from olscale.execution.settings import SETTINGS, ExecutionSettings
 from olscale.learners.registry import is_restorable
-from olscale.results.checked_json import DAMAGE, json_bytes, json_content
 from olscale.results.scratch import Scratch
 from olscale.results.store import Store
 from olscale.storage.checked_arrays import LaterFormatError, read_arrays, write_arrays
+from olscale.storage.checked_json import DAMAGE, json_bytes, json_content
 
 __all__ = ["Checkpoints", "read_arrays", "resumable_groups", "sweep_checkpoints", "write_arrays"]
 

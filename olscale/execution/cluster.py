@@ -83,8 +83,8 @@ async def connect(where: ClusterOptions, settings: ExecutionSettings = SETTINGS)
     with _for_workers_only():
         async with (
             _template(),
-            await _started(where, secured, settings) as cluster,
-            Client(cluster, asynchronous=True) as client,
+            _closed(await _started(where, secured, settings)) as cluster,
+            _closed(await Client(cluster, asynchronous=True)) as client,
         ):
             try:
                 yield client
@@ -94,6 +94,19 @@ async def connect(where: ClusterOptions, settings: ExecutionSettings = SETTINGS)
                     *(worker.close(timeout=0.5) for worker in cluster.workers.values()), return_exceptions=True
                 )
                 raise
+
+
+@asynccontextmanager
+async def _closed(server: Any) -> AsyncIterator[Any]:
+    """Close a cluster or a client behind the block, by when all is done: that it takes too long to end is no fault then.
+
+    A worker that does not end in time has been killed, and Dask does not wait for that where the clock runs fast.
+    """
+    try:
+        yield server
+    finally:
+        with contextlib.suppress(OSError, TimeoutError):
+            await server.close()
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from time import perf_counter
 import numpy as np
 
 from olscale import __version__
+from olscale.addresses import redacted
 from olscale.compiled.class_totals import add_class_totals
 from olscale.compiled.csr import to_csr
 from olscale.compiled.decorator import machine_code_folder
@@ -58,7 +59,7 @@ def examine() -> Iterator[Finding]:
     """Yield what each check finds, the quick ones first; none of them changes anything."""
     for name, check in CHECKS.items():
         try:
-            yield Finding(name, True, check())
+            yield Finding(name, True, redacted(check()))
         except OlscaleError as fault:
             yield Finding(name, False, str(fault))
         except Exception as fault:  # a check that fails is a finding; the others go on

@@ -19,12 +19,13 @@ from time import gmtime, monotonic, strftime, time
 from types import TracebackType
 from typing import Any
 
+from olscale.addresses import redacted
 from olscale.errors import StoppedError, one_line
 from olscale.evaluation.run import Run
 from olscale.execution.progress import Detailed, Progress, Work
 from olscale.execution.task_report import Stand
 from olscale.learners.foresight import is_counted_in_time
-from olscale.results.live import FOLDER, SILENT_SECONDS, LiveReader, journal_of
+from olscale.results.live import FOLDER, SILENT_SECONDS, LiveReader, journal_of, line_bytes
 from olscale.results.store_runs import StoreRuns
 from olscale.version import __version__
 
@@ -86,7 +87,7 @@ class LiveJournal:
         """Pass a line on."""
         self._progress.note(line)
         with self._lock:
-            self._line.setdefault("notes", []).append(line)
+            self._line.setdefault("notes", []).append(redacted(line))
 
     def start(self, name: str, runs: int, done: int, groups: Mapping[str, Work]) -> None:
         """Pass on what begins, and write it down at once; evaluations with nothing to do leave no journal."""
@@ -165,7 +166,7 @@ class LiveJournal:
         self._written = monotonic()
         if self._broken:
             return
-        text = json.dumps({"t": round(time(), 3), **line}, separators=(",", ":")).encode() + b"\n"
+        text = line_bytes({"t": round(time(), 3), **line})
         try:
             self._append(text)
         except Exception as fault:  # a full disk, a store that is gone: what writes results will tell if it matters

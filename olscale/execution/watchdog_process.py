@@ -42,7 +42,7 @@ SLOTS = 64
 def ends_of(group: dict[str, Any], excess: list[str]) -> list[tuple[str, str]]:
     """Return the files that say how the runs of a group end: pairs of a path below the store and its contents."""
     end = {"outcome": excess[0], "reason": excess[1], "budget": group["budget"]}
-    # As `olscale.results.checked_json` does; this process has nothing but Python's own modules.
+    # As `olscale.storage.checked_json` does; this process has nothing but Python's own modules.
     text = json.dumps(end, sort_keys=True, separators=(",", ":"))
     content = json.dumps({**end, "checksum": hashlib.sha256(text.encode()).hexdigest()}) + "\n"
     return [(f"{group['folder']}/{run}.json", content) for run in group["runs"]]

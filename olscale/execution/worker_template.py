@@ -9,7 +9,7 @@ import signal
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from multiprocessing import current_process, forkserver, resource_tracker
+from multiprocessing import current_process, forkserver, resource_tracker, util
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ BEFORE_IMPORTS = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_
 BEFORE_IMPORTS["MALLOC_TRIM_THRESHOLD_"] = "65536"
 
 _IMPORTS = "olscale.execution.worker_imports"
+FOLDER = "OLSCALE_TEMPLATE_FOLDER"
+"""Variable by which the template is told of the folder of its socket, which it removes if the driver is killed."""
 _server: Any = forkserver._forkserver  # one a process, by which multiprocessing starts all
 _ours: int | None = None
 _clusters = 0
@@ -56,7 +58,7 @@ def begin() -> bool:
     with quiet_tracker():
         resource_tracker.ensure_running()  # or it would be started first, and have Ctrl-C reach this thread again
     # Python 3.11 leaves the driver's path out, and puts the folder it is started in before everything else.
-    changes = {**before_imports(), "PYTHONPATH": path, "PYTHONSAFEPATH": "1"}
+    changes = {**before_imports(), "PYTHONPATH": path, "PYTHONSAFEPATH": "1", FOLDER: util.get_temp_dir()}
     with environment_kept(changes), _deaf():
         os.environ.update(changes)
         forkserver.set_forkserver_preload([_IMPORTS])

@@ -1,4 +1,4 @@
-"""The history of a job: a Parquet file a night, never changed once the night has ended well.
+"""The history of a job: a Parquet file a night, with a checksum, never changed once the night has ended well.
 
 A row is of one kind: the ``night`` itself, the runs of a setting (``results``), a figure of a benchmark (``bench``) or an
 ingest (``ingest``); each has what the night was made by, so that any row can be told from any other by code and machine.
@@ -7,15 +7,16 @@ ingest (``ingest``); each has what the night was made by, so that any row can be
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as pads
-import pyarrow.parquet as pq
 
 from olscale.errors import StoreError
 from olscale.jobs.home import JobHome, write_file
+from olscale.results.single import why
+from olscale.storage.checked_parquet import checksum_matches, parquet_bytes
+from olscale.system.regular_file import read_regular
 
 SPEEDS = ("rows_per_cpu_second", "rows_per_second")
 """Of learning, the first by the processor's time, which nights of earlier versions do not have."""
@@ -60,14 +61,12 @@ TIMES = (
 def write_night(home: JobHome, night: str, rows: Sequence[dict[str, Any]]) -> None:
     """Write what came of a night, by a rename."""
     table = pa.Table.from_pylist(list(rows), schema=HISTORY_SCHEMA)
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd")
-    write_file(home.history / f"{night}.parquet", sink.getvalue().to_pybytes())
+    write_file(home.history / f"{night}.parquet", parquet_bytes(table, compression="zstd"))
 
 
 def history_nights(home: JobHome) -> list[str]:
     """Return the nights that the history has, in order."""
-    return sorted(path.stem for path in home.history.glob("*.parquet"))
+    return sorted(path.stem for path in home.history.glob("*.parquet") if path.is_file())
 
 
 def read_history(
@@ -81,21 +80,79 @@ def read_history(
     Raises
     ------
     StoreError
-        If a file cannot be read; it is named.
+        If a file is damaged or cannot be read; it is named.
     """
-    wanted = None if columns is None else [name for name in HISTORY_SCHEMA.names if name in columns]
-    files = [str(home.history / f"{night}.parquet") for night in (history_nights(home) if nights is None else nights)]
-    if not files:
-        fields = HISTORY_SCHEMA if wanted is None else [HISTORY_SCHEMA.field(name) for name in wanted]
-        return pa.schema(fields).empty_table()
-    condition = None if kinds is None else pads.field("kind").isin(list(kinds))
+    wanted = [name for name in HISTORY_SCHEMA.names if columns is None or name in columns]
+    names = history_nights(home) if nights is None else nights
+    if not names:
+        return pa.schema([HISTORY_SCHEMA.field(name) for name in wanted]).empty_table()
+    contents = [_content(home, night) for night in names]
     try:
-        found = pads.dataset(files, schema=HISTORY_SCHEMA, format="parquet")
-        return found.to_table(columns=wanted, filter=condition)
-    except (OSError, pa.ArrowException) as fault:
-        file = _first_damaged(files)
-        why = str(fault).partition(f"'{file}': ")[2].removesuffix(".") or fault
-        raise StoreError(f"{file}: cannot be read: {why}; move it out of the history") from None
+        return _table(contents, wanted, kinds)
+    except _DAMAGE as fault:
+        damaged = [(night, reason) for night in names if (reason := damage_of(home, night))]
+        night, reason = damaged[0] if damaged else (names[0], why(fault))
+        raise _damaged(home, night, reason) from None
+
+
+_DAMAGE = (ValueError, OSError, KeyError, OverflowError, pa.ArrowException)
+"""What reading a damaged file raises."""
+
+
+def damage_of(home: JobHome, night: str) -> str:
+    """Return what is wrong with the file of a night; empty if it is whole.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be read, whole or not.
+    """
+    try:
+        data = _content(home, night, checked=False)
+        if checksum_matches(data, checked=True):
+            return ""
+        rows = _table([data], HISTORY_SCHEMA.names, None).to_pylist()
+    except _DAMAGE as fault:
+        return why(fault)
+    kinds = [row["kind"] for row in rows]
+    if kinds.count("night") != 1 or {row["night"] for row in rows} != {night}:
+        return "it does not hold the one night that its name says"
+    return ""
+
+
+def _content(home: JobHome, night: str, checked: bool = True) -> bytes:
+    """Return the file of a night; a wrong checksum is a `StoreError` where it is `checked`, else a `ValueError`."""
+    file = home.history / f"{night}.parquet"
+    try:
+        data = read_regular(file)
+    except OSError as fault:
+        raise StoreError(f"{file}: cannot be read: {why(fault)}; check its permissions and its disk") from None
+    if not checksum_matches(data):
+        if checked:
+            raise _damaged(home, night, _WRONG)
+        raise ValueError(_WRONG)
+    return data
+
+
+_WRONG = "its checksum is wrong"
+
+
+def _damaged(home: JobHome, night: str, reason: str) -> StoreError:
+    return StoreError(
+        f"{home.history / f'{night}.parquet'}: is damaged: {reason}; olscale jobs run sets it aside and makes it anew from "
+        "the night's store"
+    )
+
+
+def _table(contents: Sequence[bytes], columns: Sequence[str], kinds: Collection[str] | None) -> pa.Table:
+    form = pads.ParquetFileFormat()
+    parts = [form.make_fragment(pa.BufferReader(data)) for data in contents]
+    condition = None if kinds is None else pads.field("kind").isin(list(kinds))
+    table = pads.FileSystemDataset(parts, HISTORY_SCHEMA, form).to_table(columns=list(columns), filter=condition)
+    table.validate(full=True)  # of damaged files without a checksum: text that is none, dates past the year 9999
+    if "began" in columns:
+        table["began"].to_pylist()
+    return table
 
 
 def night_rows(home: JobHome, nights: Sequence[str] | None = None) -> list[dict[str, Any]]:
@@ -105,12 +162,3 @@ def night_rows(home: JobHome, nights: Sequence[str] | None = None) -> list[dict[
         home, [*columns, "failures", "alarms", "changed"], ["night"], nights
     ).to_pylist()
     return [row | {"made_by": dict(row["made_by"] or ())} for row in rows]
-
-
-def _first_damaged(files: Sequence[str]) -> str:
-    for file in files:
-        try:
-            pq.ParquetFile(file).close()
-        except (OSError, pa.ArrowException):
-            return file
-    return str(Path(files[0]).parent)

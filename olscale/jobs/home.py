@@ -7,14 +7,16 @@ import json
 import os
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from olscale.errors import ExecutionError
+from olscale.storage.checked_json import DAMAGE, json_bytes, json_content
 from olscale.storage.local import LocalStorage
+from olscale.system.regular_file import open_regular, read_regular
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +48,16 @@ class JobHome:
     def holder(self) -> dict[str, Any] | None:
         """Return who runs a night now: host, process and since when; None if nobody does."""
         try:
-            with (self.path / "lock").open() as file:
+            with open_regular(self.path / "lock", "r") as file:
                 try:
                     fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 except BlockingIOError:
-                    found: dict[str, Any] = json.loads(file.read() or "{}")
-                    return found
+                    found = json.loads(file.read() or "{}")
+                    return found if isinstance(found, dict) else {}
         except OSError:
             pass
+        except ValueError:  # held, by somebody of whom nothing can be read
+            return {}
         return None
 
     @contextmanager
@@ -102,22 +106,22 @@ def _lock(file: IO[str]) -> bool:
 
 
 def read_json(file: Path) -> dict[str, Any]:
-    """Return what a file holds; an empty dictionary if it is not there or not whole."""
+    """Return what a file holds; an empty dictionary if it is not there or damaged. Earlier versions wrote no checksum."""
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return json_content(read_regular(file), checked=False)
+    except (OSError, *DAMAGE):
         return {}
-    return found if isinstance(found, dict) else {}
 
 
 def write_file(file: Path, data: bytes) -> None:
     """Write a file by a rename, so that it is there whole or not at all."""
     folder = LocalStorage(str(file.parent))
     folder.make()
+    folder.discard_parts(file.name)
     with folder.writing(file.name) as out:
         out.write(data)
 
 
-def write_json(file: Path, content: Any) -> None:
-    """Write plain JSON by a rename."""
-    write_file(file, (json.dumps(content, indent=1, sort_keys=True) + "\n").encode())
+def write_json(file: Path, content: Mapping[str, Any]) -> None:
+    """Write plain JSON with a checksum, by a rename."""
+    write_file(file, json_bytes(content, indent=1, sort_keys=True))

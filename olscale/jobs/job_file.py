@@ -39,6 +39,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from olscale.addresses import server_of
 from olscale.bench import BENCHMARKS
 from olscale.data.ingest.ingest import ingest
 from olscale.errors import ExperimentError, UnknownNameError
@@ -186,7 +187,7 @@ class NotifyRule(_Section):
         if self.command == ():
             raise ValueError("expected a program and its arguments in command")
         if self.webhook is not None and not self.webhook.startswith(("http://", "https://")):
-            raise ValueError(f"webhook was {self.webhook!r}, expected an address with http:// or https://")
+            raise ValueError(f"webhook was {server_of(self.webhook)}, expected an address with http:// or https://")
         return self
 
 

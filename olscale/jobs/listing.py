@@ -15,6 +15,7 @@ from olscale.jobs.home import JobHome
 from olscale.jobs.job_file import JobFile
 from olscale.jobs.look_ahead import faults_ahead
 from olscale.jobs.series import judge, read_series
+from olscale.printable import csv_cells
 
 Rows = tuple[Sequence[str], Sequence[Sequence[Any]]]
 """A head and rows."""
@@ -65,7 +66,7 @@ def text_of_table(rows: Rows, form: str) -> str:
         return json.dumps([dict(zip(head, line, strict=True)) for line in lines], indent=1, default=str) + "\n"
     if form == "csv":
         sink = io.StringIO()
-        csv.writer(sink, lineterminator="\n").writerows([head, *lines])
+        csv.writer(sink, lineterminator="\n").writerows(map(csv_cells, [head, *lines]))
         return sink.getvalue()
     cells = [[f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in line] for line in lines]
     widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]

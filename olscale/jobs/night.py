@@ -9,54 +9,32 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from math import inf
 from pathlib import Path
 from time import time
 from types import FrameType
-from typing import Any, Literal
+from typing import Any
 
+from olscale.addresses import redacted_parts
 from olscale.errors import ExperimentError, OlscaleError, StoppedError
 from olscale.execution.progress import Progress, Silent
-from olscale.jobs.alarms import NightAlarm, by_outcome, result_alarms, series_alarms
-from olscale.jobs.change_points import MOST_NIGHTS
-from olscale.jobs.history import history_nights, night_rows, read_history, write_night
+from olscale.jobs.damaged_nights import mend_history
+from olscale.jobs.history import history_nights, night_rows, read_history
 from olscale.jobs.home import JobHome, read_json, write_json
 from olscale.jobs.job_file import JobFile
 from olscale.jobs.made_by import load_of_a_core, made_by
+from olscale.jobs.night_end import NightEnd, end_night
 from olscale.jobs.notify import tell_state
 from olscale.jobs.page import write_page
 from olscale.jobs.prune import prune
 from olscale.jobs.results import result_rows
-from olscale.jobs.series import series_of, series_rows
 from olscale.jobs.status import clock_line
 from olscale.jobs.steps import bench_step, evaluate_step, ingest_step, store_of
 from olscale.results.record import run_id
 from olscale.results.store import open_store
 from olscale.system.interrupts import UserInterrupt, let_interrupt_out, text_of
-
-State = Literal["good", "failed", "alarm", "stopped", "done", "busy"]
-
-
-@dataclass(frozen=True, slots=True)
-class NightEnd:
-    """How a call of `run_night` ended.
-
-    Attributes
-    ----------
-    state : str
-        ``"good"``, ``"failed"``, ``"alarm"``, ``"stopped"`` (call again), ``"done"`` (the night had ended before) or
-        ``"busy"`` (another process is at it).
-    night : str
-    lines : tuple of str
-        What failed, what changed, what is to be done.
-    """
-
-    state: State
-    night: str
-    lines: tuple[str, ...] = ()
 
 
 class _AskedToStop(UserInterrupt):
@@ -101,6 +79,8 @@ def run_night(
         if not mine:
             who = home.holder() or {}
             return NightEnd("busy", night or "", (f"process {who.get('pid')} on {who.get('host')} is running a night",))
+        for line in mend_history(job, home):
+            (progress or Silent()).note(line)
         ended = {row["night"]: row for row in night_rows(home)}
         if line := clock_line(ended.values(), clock()):
             (progress or Silent()).note(line)
@@ -135,10 +115,12 @@ def _run(
 ) -> NightEnd:
     folder, host = home.night(night), made_by()
     file = folder / "begun.json"
-    definition = run_id(job.model_dump(mode="json", exclude={"notify", "keep", "alarm"}))
+    definition = run_id(redacted_parts(job.model_dump(mode="json", exclude={"notify", "keep", "alarm"})))
     begun = read_json(file)
-    if begun and begun["made_by"]["code"] != host["code"]:
-        progress.note(f"olscale's code has changed since night {night} began: it begins anew")
+    is_damaged = not begun and file.exists()  # who knows by which code its results are
+    if is_damaged or (begun and begun["made_by"]["code"] != host["code"]):
+        why = "its begun.json is damaged" if is_damaged else f"olscale's code has changed since night {night} began"
+        progress.note(f"{why}: it begins anew")
         shutil.rmtree(folder)
         begun = {}
     begun = begun or {"at": clock(), "load": load_of_a_core(), "made_by": host, "calls": 0}
@@ -202,39 +184,12 @@ def _finish(
     failures: list[str],
     clock: Callable[[], float],
 ) -> NightEnd:
-    """Compare a night with those before it and write its history, which ends it."""
-    host = begun["made_by"]
-    same = {
-        "night": night,
-        "job": begun["job"],
-        "code": host["code"],
-        "machine": host["machine"],
-        "began": datetime.fromtimestamp(begun["at"], UTC),
-        "load": begun["load"],
-        "made_by": sorted(host.items()),
-    }
-    whole = [same | row for row in rows]
-    alarms: list[NightAlarm] = result_alarms(home, whole, job.alarm, night)
-    later = [name for name in history_nights(home) if name >= night]
-    earlier = series_rows(home, [*history_nights(home)[:-MOST_NIGHTS], *later])
-    now = [row | {"state": "good"} for row in whole if row["kind"] in ("results", "bench")]
-    of_series, changed, _ = series_alarms(series_of([*earlier, *now], job.alarm.speed), job.alarm, night)
-    alarms += of_series
-    state: State = "failed" if failures else "alarm" if alarms else "good"
-    entry = same | {
-        "kind": "night",
-        "seconds": clock() - begun["at"],
-        "calls": begun["calls"],
-        "outcomes": sorted(by_outcome(whole).items()),
-        "failures": failures,
-        "alarms": [alarm.text for alarm in alarms],
-        "changed": changed,
-        "alarm_keys": [alarm.key for alarm in alarms],
-    }
-    write_night(home, night, [row | {"state": state} for row in (entry, *whole)])
+    end = end_night(job, home, night, begun, rows, failures, clock() - begun["at"])
     for number in range(1, max((step.repeat for step in job.evaluate), default=1)):
         shutil.rmtree(store_of(home.night(night), number), ignore_errors=True)
-    return NightEnd(state, night, (*failures, *entry["alarms"], *(f"changed: {line}" for line in changed)))
+    # Nobody writes to its store any more: these are of processes that were killed.
+    shutil.rmtree(store_of(home.night(night), 0) / "tmp", ignore_errors=True)
+    return end
 
 
 def _settle(job: JobFile, home: JobHome, entry: dict[str, Any]) -> None:

@@ -18,6 +18,7 @@ from time import monotonic
 from typing import IO, Any
 from urllib.request import Request, urlopen
 
+from olscale.addresses import server_of
 from olscale.errors import ExecutionError, one_line
 from olscale.jobs.home import JobHome, read_json, write_json
 from olscale.jobs.job_file import Event, JobFile, MailSpec, NotifyRule
@@ -130,7 +131,7 @@ def _send(job: JobFile, event: Event, message: dict[str, Any], seconds: float) -
 def _way(rule: NotifyRule) -> str:
     if rule.command is not None:
         return f"command {rule.command[0]}"
-    return f"webhook {rule.webhook}" if rule.webhook is not None else "email"
+    return f"webhook {server_of(rule.webhook)}" if rule.webhook is not None else "email"
 
 
 def _send_one(rule: NotifyRule, message: dict[str, Any], seconds: float) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from olscale.addresses import redacted, redacted_parts
 from olscale.bench import run as run_benchmarks
 from olscale.data.dataset import open_dataset
 from olscale.data.ingest.ingest import ingest
@@ -28,28 +29,28 @@ def ingest_step(step: IngestStep, home: JobHome, done: Path) -> dict[str, Any]:
 
     The dataset is made beside the one that is there and takes its place by a rename.
     """
-    asked = {"source": list(step.sources), "dest": step.dest, "options": step.options}
+    asked = redacted_parts({"source": list(step.sources), "dest": step.dest, "options": step.options})
     if (before := read_json(done)).get("asked") == asked:
         found: dict[str, Any] = before["row"]
         return found
-    dest, known = Path(step.dest), read_json(home.path / "ingested.json")
+    dest, known = Path(step.dest), _ingested(home)
     if step.dest not in known:
         if dest.exists():
             raise DatasetError(f"{dest} is there and was not made by this job; remove it, or name another dest")
         known[step.dest] = {}  # from here on what is there is ours to replace
         write_json(home.path / "ingested.json", known)
     mine = known[step.dest]
-    stamps = [[source.path, source.file and stamp(source.file)] for source in expand([*step.sources, *step.tests])]
+    options = redacted_parts(step.options)
+    sources = expand([*step.sources, *step.tests])
+    stamps = [[redacted(source.path), source.file and stamp(source.file)] for source in sources]
     there = (dest / MANIFEST).exists()
-    key = mine.get("key", "") if mine.get("stamps") == stamps and mine.get("options") == step.options else _key(step)
+    key = mine.get("key", "") if mine.get("stamps") == stamps and mine.get("options") == options else _key(step)
     seconds = None
     if not there or mine.get("key") != key:
         start = perf_counter()
         _replace(step, dest, key)
         seconds = perf_counter() - start
-    write_json(
-        home.path / "ingested.json", known | {step.dest: {"key": key, "stamps": stamps, "options": step.options}}
-    )
+    write_json(home.path / "ingested.json", known | {step.dest: {"key": key, "stamps": stamps, "options": options}})
     dataset = open_dataset(dest)
     rows = sum(dataset.rows(split) for split in dataset.splits)
     read = sum(entry.bytes or 0 for entry in dataset.manifest.sources)
@@ -60,13 +61,23 @@ def ingest_step(step: IngestStep, home: JobHome, done: Path) -> dict[str, Any]:
     return row
 
 
+def _ingested(home: JobHome) -> dict[str, Any]:
+    """Return what this job has ingested, by destination; of a damaged file, that which its nights tell of."""
+    file = home.path / "ingested.json"
+    known = read_json(file)
+    if not known and file.exists():
+        asked = [read_json(done).get("asked", {}) for done in sorted(home.path.glob("nights/*/ingest-*.json"))]
+        known = {one["dest"]: {} for one in asked if "dest" in one}
+    return known
+
+
 def _key(step: IngestStep) -> str:
     """Return a digest of what a dataset is made from: names and bytes of the sources, and the options."""
     found = [
         [source.name, source.file and sha256_and_size(source.file)[0]]
         for source in expand([*step.sources, *step.tests])
     ]
-    return hashlib.sha256(json.dumps([found, step.options], sort_keys=True).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps([found, redacted_parts(step.options)], sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _replace(step: IngestStep, dest: Path, key: str) -> None:

@@ -22,6 +22,7 @@ from olscale.errors import ModelError
 from olscale.learners.contract.usable_rows import why_no_score
 from olscale.models.final_model import FinalModel
 from olscale.models.source import ModelSource, RowsToPredict
+from olscale.printable import csv_cells
 from olscale.storage.open import open_output
 from olscale.system.paths import path_text
 
@@ -229,9 +230,9 @@ class _Csv:
 
     def write(self, table: dict[str, list[Any]]) -> None:
         if not self._begun:
-            self._writer.writerow(table)
+            self._writer.writerow(csv_cells(table))
             self._begun = True
-        self._writer.writerows(zip(*table.values(), strict=True))
+        self._writer.writerows(zip(*map(csv_cells, table.values()), strict=True))
 
 
 @contextmanager

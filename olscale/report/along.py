@@ -15,10 +15,10 @@ from olscale.analysis.standing import is_comparable, looked_ahead, why_incompara
 from olscale.analysis.summary import Summary
 from olscale.errors import UnknownNameError
 from olscale.measures import figure_of
+from olscale.printable import csv_cells
 from olscale.report.cautions import caution_marks
 from olscale.report.choice import labelled, streams
 from olscale.report.labels import column_of, transforms_note
-from olscale.report.listing import guarded
 from olscale.report.marks import look_ahead_mark, reference_mark, runs_mark
 from olscale.report.notes import count_notes
 from olscale.report.tables import Entry, Table
@@ -89,7 +89,7 @@ def along_csv(lines: Sequence[Line], name: str) -> str:
         shown = row | {"transforms": ",".join(row["transforms"])}
         shown |= {key: canonical_json(row[key]) for key in ("params", "protocol")}
         shown |= {key: ",".join(row[key]) for key in ("cautions", "looks_ahead")}
-        writer.writerow(guarded(shown.values()))
+        writer.writerow(csv_cells(shown.values()))
     return text.getvalue()
 
 

@@ -7,9 +7,11 @@ last asked is not sent again.
 from __future__ import annotations
 
 import asyncio
+import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader
@@ -18,11 +20,13 @@ from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
 from tornado.web import Application, HTTPError, RequestHandler
 
+from olscale.addresses import redacted_name
 from olscale.analysis import summarise
 from olscale.errors import OlscaleError, ReportError
 from olscale.printable import printable
-from olscale.report.html import escape, table_html
+from olscale.report.html import escape, paragraphs, table_html
 from olscale.report.live_html import live_html
+from olscale.report.notes import damage_notes
 from olscale.report.tables import tables
 from olscale.report.write import write_report
 from olscale.results.live import LiveReader, going_on
@@ -44,8 +48,9 @@ class Dashboard:
     def __init__(self, stores: Sequence[Store], pages: Sequence[Path] = ()) -> None:
         self._stores, self.pages = list(stores), list(pages)
         self._readers = [LiveReader(store) for store in stores]
-        self._results: dict[int, tuple[frozenset[str], str]] = {}
-        self._reports: dict[int, tuple[frozenset[str], Path]] = {}
+        self._results: dict[int, tuple[dict[str, Hashable], str]] = {}
+        self._reports: dict[int, tuple[dict[str, Hashable], Path]] = {}
+        self._making = [Lock() for _ in stores]
         self._scratch = tempfile.TemporaryDirectory(prefix="olscale-dashboard-")
 
     def live(self, number: int) -> str:
@@ -53,23 +58,37 @@ class Dashboard:
         return live_html(going_on(self._readers[number].read()), results_below=True)
 
     def results(self, number: int) -> str:
-        """Return the tables of a store as HTML, made anew where there are other runs than before."""
+        """Return the tables of a store as HTML, made anew where its files are others than before."""
         store = self._stores[number]
-        done = frozenset(store.done())
-        if self._results.get(number, (None, ""))[0] != done:
-            made = tables(summarise(store, on_damage="skip")) if done else []
-            self._results[number] = done, "".join(map(table_html, made)) or "<p>No finished runs yet.</p>"
+        with self._making[number]:
+            stamps = store.record_stamps()
+            if number not in self._results or self._results[number][0] != stamps:
+                made = map(table_html, tables(summarise(store, on_damage="skip")))
+                shown = "".join(made) or "<p>No finished runs yet.</p>"
+                notes = paragraphs(damage_notes(store.damaged), "note")
+                self._results[number] = stamps, shown + notes
         return self._results[number][1]
 
     def report(self, number: int) -> Path:
-        """Return the folder of the report on a store, written anew where there are other runs than before."""
+        """Return the folder of the report on a store, written anew where its files are others than before."""
         store = self._stores[number]
-        done = frozenset(store.done())
-        if number not in self._reports or self._reports[number][0] != done:
-            folder = Path(self._scratch.name, f"{number}-{len(self._reports)}-{len(done)}")
-            write_report(store, folder, on_damage="skip")
-            self._reports[number] = done, folder
+        with self._making[number]:
+            stamps = store.record_stamps()
+            if number not in self._reports or self._reports[number][0] != stamps:
+                folder = Path(tempfile.mkdtemp(dir=self._scratch.name))
+                try:
+                    write_report(store, folder, on_damage="skip")
+                except BaseException:
+                    shutil.rmtree(folder)
+                    raise
+                if number in self._reports:
+                    shutil.rmtree(self._reports[number][1])
+                self._reports[number] = stamps, folder
         return self._reports[number][1]
+
+    def close(self) -> None:
+        """Remove the reports that were written."""
+        self._scratch.cleanup()
 
     def page(self) -> str:
         """Return the page."""
@@ -78,7 +97,7 @@ class Dashboard:
         template = Environment(loader=loader, autoescape=True).get_template("dashboard.html")
         return template.render(
             pages=[printable(page.parent.parent.name) for page in self.pages],
-            names=[printable(store.path.rstrip("/").rpartition("/")[2] or store.path) for store in self._stores],
+            names=[printable(redacted_name(store.path) or store.path) for store in self._stores],
             live=[Markup(self.live(number)) for number in numbers],
             results=[Markup(self.results(number)) for number in numbers],
         )
@@ -150,9 +169,13 @@ class _Report(_Handler):
         file = (folder / (name or "index.html")).resolve()
         if not file.is_relative_to(folder.resolve()) or not file.is_file():
             raise HTTPError(404)
+        try:
+            content = file.read_bytes()
+        except OSError:  # another report has just taken the place of this one
+            raise HTTPError(404) from None
         kinds = {".html": "text/html; charset=utf-8", ".svg": "image/svg+xml"}
         self.set_header("Content-Type", kinds.get(file.suffix, "application/octet-stream"))
-        self.finish(file.read_bytes())
+        self.finish(content)
 
 
 class _Icon(RequestHandler):
@@ -187,7 +210,8 @@ async def serve(
         sockets = bind_sockets(port, host)
     except OSError as fault:
         raise ReportError(f"cannot listen on {host}:{port}: {fault.strerror or fault}; give another --port") from None
-    server = HTTPServer(Dashboard(stores, pages).application(prefix, hosts))
+    dashboard = Dashboard(stores, pages)
+    server = HTTPServer(dashboard.application(prefix, hosts))
     server.add_sockets(sockets)
     bound = sockets[0].getsockname()[1]
     ready(f"http://{host}:{bound}/{prefix.strip('/') + '/' if prefix.strip('/') else ''}")
@@ -195,3 +219,4 @@ async def serve(
         await asyncio.Event().wait()
     finally:
         server.stop()
+        dashboard.close()

@@ -9,7 +9,7 @@ from typing import Any
 
 from olscale.analysis.standing import is_comparable, looked_ahead
 from olscale.analysis.summary import Summary
-from olscale.printable import csv_cell
+from olscale.printable import csv_cells
 from olscale.results import canonical_json
 
 _ATTRIBUTES = (
@@ -64,13 +64,8 @@ def as_csv(summaries: Iterable[Summary]) -> str:
         values["looks_ahead"] = ",".join(values["looks_ahead"])
         for name in ("params", "protocol", "failures", "tuned"):
             values[name] = canonical_json(values[name])
-        writer.writerow(guarded(values.values()))
+        writer.writerow(csv_cells(values.values()))
     return text.getvalue()
-
-
-def guarded(values: Iterable[Any]) -> list[Any]:
-    """Return the cells of a line of CSV: texts printable and no formulas, numbers as they are."""
-    return [csv_cell(value) if isinstance(value, str) else value for value in values]
 
 
 def _fields(summary: Summary) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from olscale.addresses import redacted
 from olscale.analysis.status import unfinished_experiments
 from olscale.analysis.summary import Summary, summarise
 from olscale.errors import ReportError
@@ -64,7 +65,7 @@ class Results:
         experiment: str = "",
     ) -> None:
         opened = store if isinstance(store, Store) else open_store(store)
-        self._path = opened.path
+        self._path = redacted(opened.path)
         self._metric = metric
         # No runs at all are not the same as all runs.
         nothing = ids is not None and not ids

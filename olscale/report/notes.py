@@ -1,7 +1,7 @@
 """Notes below a table: what a reader must know of its figures, a sentence each."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from olscale.analysis.status import ExperimentProgress
 from olscale.analysis.summary import Summary
@@ -67,6 +67,17 @@ def count_notes(counts: set[int]) -> list[str]:
         return []
     runs = str(max(counts)) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
     return [f"Mean and sample standard deviation over {runs} runs."]
+
+
+def damage_notes(files: Collection[str]) -> list[str]:
+    """Tell which damaged files are left out, in a sentence."""
+    if not files:
+        return []
+    first = sorted(files)[0]
+    names = first if len(files) == 1 else f"{first} and {len(files) - 1:,} more"
+    return [
+        f"Left out as damaged: {names}. olscale compact sets damaged files aside, olscale evaluate runs them again."
+    ]
 
 
 def unfinished_notes(experiments: Iterable[ExperimentProgress]) -> list[str]:

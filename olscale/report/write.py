@@ -1,10 +1,13 @@
 """The report on a store: a page and its figures in a folder."""
 
 import os
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from olscale.addresses import redacted_name
 from olscale.analysis import store_status, summarise, unfinished_experiments
 from olscale.errors import ReportError, StoreError
 from olscale.report.facts import facts_section
@@ -18,6 +21,7 @@ from olscale.report.sections import failures, overview, stream_sections
 from olscale.report.tables import select, tables
 from olscale.results import Store
 from olscale.results.store import OnDamage
+from olscale.storage.parts import discard_parts, part_of
 from olscale.system.garbage import seldom_collected
 
 _LONG = 40
@@ -90,6 +94,46 @@ def write_report(
         If the store holds no finished run, or a file of it is damaged.
     """
     need_matplotlib()
+    folder = Path(out)
+    with _unfinished(folder) as part:
+        report = _write(store, part, papers, on_damage, also, static, metric, learners)
+        for file in (*report.figures, report.page):
+            (folder / file.relative_to(part)).parent.mkdir(exist_ok=True)
+            file.replace(folder / file.relative_to(part))
+    figures = tuple(folder / file.relative_to(part) for file in report.figures)
+    return Report(folder / report.page.relative_to(part), figures, report.absent)
+
+
+@contextmanager
+def _unfinished(folder: Path) -> Iterator[Path]:
+    """Yield a folder inside another for what is not whole yet; both go where that fails, but for what was there."""
+    part, new = part_of(folder / "report"), not folder.exists()
+    try:
+        part.mkdir(parents=True)
+        discard_parts(folder / "report")
+        yield part
+    except OSError as fault:
+        raise ReportError(f"cannot write {folder}: {fault.strerror or fault}; name another folder") from fault
+    except ReportError as fault:
+        raise ReportError(str(fault).replace(str(part), str(folder))) from fault
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+        if new:
+            with suppress(OSError):  # the report is in it
+                folder.rmdir()
+
+
+def _write(
+    store: Store,
+    folder: Path,
+    papers: Sequence[str],
+    on_damage: OnDamage,
+    also: Sequence[str],
+    static: bool,
+    metric: str | None,
+    learners: Sequence[str],
+) -> Report:
+    """Write the report into a folder that is there."""
     wanted = [(paper, paper_figures(paper)) for paper in papers]
     summaries = summarise(store, on_damage)
     damaged = store.damaged
@@ -100,7 +144,7 @@ def write_report(
         )
     summaries = select(summaries, None, (), learners)
     made = tables(select(summaries, metric), metric)
-    gallery = Gallery(Path(out), ("svg", *also), not static)
+    gallery = Gallery(folder, ("svg", *also), not static)
     status = store_status(store, on_damage)
     unfinished = unfinished_notes(unfinished_experiments(store, on_damage))
     source = FigureSource(store, summaries, on_damage)
@@ -120,11 +164,7 @@ def write_report(
     store.damaged = damaged
     gallery.draw()
     shown = [(heading, [gallery.html(part) for part in parts]) for heading, parts in sections]
-    page = gallery.folder / "index.html"
-    name = os.path.basename(store.path.rstrip("/")) or store.path  # noqa: PTH119 (may be a URL)
-    try:
-        page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(page_html(f"Report on {name}", shown, not static), encoding="utf-8")
-    except OSError as fault:
-        raise ReportError(f"cannot write {page}: {fault.strerror or fault}; name another folder") from fault
+    page = folder / "index.html"
+    name = redacted_name(store.path) or store.path
+    page.write_text(page_html(f"Report on {name}", shown, not static), encoding="utf-8")
     return Report(page, tuple(gallery.files), tuple(gallery.absent))

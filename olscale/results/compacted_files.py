@@ -1,7 +1,7 @@
 """The compacted files of a store, as they are whenever they are asked for: compactions exchange them meanwhile."""
 
 import errno
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 import pyarrow as pa
 
@@ -9,6 +9,9 @@ from olscale.errors import StoreError
 from olscale.results.compacted import SCHEMAS, read_compacted
 from olscale.results.single import ReadResult, is_damage, why
 from olscale.storage.base import Storage
+
+_File = tuple[str, Hashable]
+"""Name and stamp of a file, whose bytes are the same as long as both are."""
 
 _TRIES = 20
 """How often compacted files are listed again because compaction has exchanged them meanwhile."""
@@ -26,7 +29,7 @@ class CompactedFiles:
 
     def __init__(self, files: Storage, kind: str) -> None:
         self._files, self._kind = files, kind
-        self._ids: dict[str, pa.Table] = {}  # a compacted file never changes
+        self._ids: dict[_File, pa.Table] = {}
 
     def names(self) -> list[str]:
         """Return the files, sorted."""
@@ -65,7 +68,7 @@ class CompactedFiles:
         for name, fault in faults.items():
             if isinstance(fault, OSError) and not is_damage(fault):
                 raise OSError(fault.errno or errno.EIO, why(fault), name) from fault
-        return {name: table["id"] for name, table in self._ids.items()}
+        return {name: table["id"] for (name, _), table in self._ids.items()}
 
     def row(self, id: str) -> ReadResult:
         """Return the row of one run, if there is one."""
@@ -80,26 +83,31 @@ class CompactedFiles:
         return ReadResult()
 
     def _all(
-        self, read: Callable[[str], pa.Table], known: dict[str, pa.Table]
-    ) -> tuple[dict[str, Exception], dict[str, pa.Table]]:
+        self, read: Callable[[str], pa.Table], known: dict[_File, pa.Table]
+    ) -> tuple[dict[str, Exception], dict[_File, pa.Table]]:
         """Return why files cannot be read, and the tables of the others; the files are the same before and after."""
-        tables, faults = dict(known), dict[str, Exception]()
+        tables, faults = dict(known), dict[_File, Exception]()
         for _ in range(_TRIES):
-            names = self.names()
+            files = self._stamped()
             try:
-                for name in names:
-                    if name not in tables and name not in faults:
+                for file in files:
+                    if file not in tables and file not in faults:
                         try:
-                            tables[name] = read(name)
+                            tables[file] = read(file[0])
                         except FileNotFoundError:
                             raise
                         except (OSError, ValueError, pa.ArrowException) as fault:
-                            faults[name] = fault
+                            faults[file] = fault
             except FileNotFoundError:
                 continue
-            if self.names() == names:
-                return {n: faults[n] for n in names if n in faults}, {n: tables[n] for n in names if n in tables}
+            if self._stamped() == files:
+                whole = {file: tables[file] for file in files if file in tables}
+                return {file[0]: faults[file] for file in files if file in faults}, whole
         raise StoreError(
             f"the files in compacted/{self._kind} of the metrics store changed {_TRIES} times while they were read; "
             "try again when fewer compactions run"
         )
+
+    def _stamped(self) -> list[_File]:
+        stamps = self._files.stamps(f"compacted/{self._kind}")
+        return [(name, stamps[name]) for name in sorted(stamps) if name.endswith(".parquet")]

@@ -13,7 +13,6 @@ from typing import Any
 import pyarrow as pa
 
 from olscale.errors import ParameterError, StoreError, UnknownNameError
-from olscale.results.checked_json import DAMAGE, json_content
 from olscale.results.compacted import SCHEMAS, compacted_bytes, compacted_name, prefix_of, read_compacted, rows_of
 from olscale.results.kept_models import forget_models, kept_ids
 from olscale.results.plans import plan_file, read_plans
@@ -23,6 +22,7 @@ from olscale.results.scratch import Scratch
 from olscale.results.selections import read_selections, selection_file
 from olscale.results.single import file_of, is_damage, stem, why
 from olscale.results.store_runs import StoreRuns
+from olscale.storage.checked_json import DAMAGE, json_content
 
 
 def forget_matching(

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from olscale.errors import StoreError
-from olscale.results.checked_json import DAMAGE, json_bytes, json_content
 from olscale.results.single import is_damage, why
 from olscale.results.store_runs import OnDamage, StoreRuns
+from olscale.storage.checked_json import DAMAGE, json_bytes, json_content
 
 T = TypeVar("T")
 

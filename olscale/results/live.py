@@ -20,12 +20,16 @@ as ``t`` and one or more of
 - ``ended``: run -> outcome;
 - ``end``: how the evaluation ended.
 
-A file without an ``end`` to which nothing was added for a minute is of a process that is gone.
+A line ends with ``crc``, the CRC-32 of what stands before it; one with another is passed over. A file without an ``end``
+to which nothing was added for a minute is of a process that is gone.
 """
 
 from __future__ import annotations
 
 import json
+import re
+import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 from math import isfinite, nan
@@ -35,6 +39,7 @@ from typing import Any
 from olscale.results.pace import Pace, share_of_group
 from olscale.results.store_runs import StoreRuns
 from olscale.system.interrupts import let_interrupt_out
+from olscale.system.regular_file import open_regular
 
 FOLDER = "live"
 SILENT_SECONDS = 60.0
@@ -257,6 +262,8 @@ class LiveReader:
             names = [name for name in self._files.names(FOLDER) if name.endswith(".jsonl")]
         except OSError:
             names = []
+        # A journal that was away and is there again is read from its begin.
+        self._read = {name: position for name, position in self._read.items() if name in names}
         there = {journal_of(name) for name in names}
         for gone in self._known.keys() - there:
             del self._known[gone]
@@ -277,7 +284,7 @@ class LiveReader:
         evaluation = self._known.setdefault(journal, LiveEvaluation(journal))
         for line in whole.splitlines():
             try:
-                evaluation.add(json.loads(line))
+                evaluation.add(_line_content(line))
             except _UNREADABLE:  # of a power cut, or another version
                 continue
         self._read[name] = before + len(whole) if last else -1
@@ -285,13 +292,38 @@ class LiveReader:
     def _added(self, name: str, start: int) -> bytes:
         try:
             if self._files.local is not None:
-                with (self._files.local / name).open("rb") as file:
+                with open_regular(self._files.local / name) as file:
                     file.seek(start)
-                    return file.read()
+                    added: bytes = file.read()
+                    return added
             return self._files.read(name)[start:]
         except Exception as fault:  # removed meanwhile, or the object store does not answer
             let_interrupt_out(fault)
             return b""
+
+
+def line_bytes(content: Mapping[str, Any]) -> bytes:
+    r"""Return a line of a journal, with its checksum.
+
+    Examples
+    --------
+    >>> line_bytes({"t": 1.5, "end": "done"})
+    b'{"t":1.5,"end":"done","crc":"7fd29d23"}\n'
+    """
+    text = json.dumps(content, separators=(",", ":")).encode()[:-1]
+    return b'%b,"crc":"%08x"}\n' % (text, zlib.crc32(text))
+
+
+_CHECKED = re.compile(rb'(.*),"crc":"([0-9a-f]{8})"\}', re.DOTALL)
+
+
+def _line_content(line: bytes) -> dict[str, Any]:
+    """Return what a line says; that it is damaged is a `ValueError`. Lines of earlier versions have no checksum."""
+    checked = _CHECKED.fullmatch(line)
+    if checked and checked[2] != b"%08x" % zlib.crc32(checked[1]):
+        raise ValueError("its checksum is wrong")
+    content: dict[str, Any] = json.loads(line)
+    return content
 
 
 def going_on(evaluations: list[LiveEvaluation], most: int = 3) -> list[LiveEvaluation]:

@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from olscale.errors import StoreError
-from olscale.results.checked_json import DAMAGE, json_bytes, json_content
 from olscale.results.json_files import read_json_files
 from olscale.results.record import canonical_json, is_run_id
 from olscale.results.single import why
 from olscale.results.store_runs import OnDamage, StoreRuns
+from olscale.storage.checked_json import DAMAGE, json_bytes, json_content
 
 
 @dataclass(frozen=True, slots=True)

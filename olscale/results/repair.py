@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from olscale.errors import StoreError
-from olscale.results.checked_json import DAMAGE, json_content
-from olscale.results.rows import checksum_matches
 from olscale.results.store import Store
 from olscale.results.version import VERSION, WITH_COMPACTED, DamagedVersionError, version_bytes
+from olscale.storage.checked_json import DAMAGE, json_content
+from olscale.storage.checked_parquet import checksum_matches
 
 
 def mend_version(path: str) -> bool:

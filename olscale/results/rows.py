@@ -7,7 +7,6 @@ A file of one row carries a CRC-32 of all its bytes, so that a damaged one is kn
 """
 
 import json
-import zlib
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -18,6 +17,7 @@ import pyarrow.parquet as pq
 
 from olscale.results.arrow_arrays import arrow_array
 from olscale.results.record import Record, SegmentMistakes, Series, canonical_json
+from olscale.storage.checked_parquet import checksum_matches, parquet_bytes
 
 RUN_SCHEMA = pa.schema(
     [
@@ -115,44 +115,9 @@ def _file(schema: pa.Schema, row: dict[str, Any]) -> bytes:
     fields = [field for field in schema if field.name not in absent]
     columns = [arrow_array([row[field.name]], field.type) for field in fields]
     table = pa.Table.from_arrays(columns, schema=pa.schema(fields))
-    sink = pa.BufferOutputStream()
     # A dictionary, statistics and a second copy of the schema only pay in files of more than one row.
     how = {"compression": "zstd", "use_dictionary": False, "write_statistics": False, "store_schema": False}
-    with pq.ParquetWriter(sink, table.schema, **how) as writer:
-        writer.write_table(table)
-        writer.add_key_value_metadata({_MARK: _BLANK})
-    data = sink.getvalue().to_pybytes()
-    place = _checksum_place(data)
-    return b"".join((data[:place], _checksum(data, place), data[place + len(_BLANK) :]))
-
-
-_MARK, _BLANK = b"olscale.crc32", b"00000000"
-"""Key of the checksum in the file's metadata, and what stands in its place while it is computed."""
-
-
-def _checksum_place(data: bytes) -> int:
-    """Return where the eight digits of the checksum stand, in a file that has them."""
-    return data.rfind(_MARK) + len(_MARK) + 2  # between key and value: type and length of the value, a byte each
-
-
-def _checksum(data: bytes, place: int) -> bytes:
-    crc = zlib.crc32(data[place + len(_BLANK) :], zlib.crc32(_BLANK, zlib.crc32(data[:place])))
-    return b"%08x" % crc
-
-
-def checksum_matches(data: bytes, checked: bool = False) -> bool:
-    """Return whether a file of one row has the bytes it was written with.
-
-    Parameters
-    ----------
-    data : bytes
-    checked : bool
-        Whether a file without a checksum is damaged; those of the earliest stores have none.
-    """
-    if _MARK not in data:
-        return not checked
-    place = _checksum_place(data)
-    return data[place : place + len(_BLANK)] == _checksum(data, place)
+    return parquet_bytes(table, **how)
 
 
 def parse(data: bytes, schema: pa.Schema, columns: Sequence[str], checked: bool = False) -> pa.Table:

@@ -7,8 +7,9 @@ from itertools import islice
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from olscale.results.rows import OPTIONAL, checksum_matches, fill_missing, parse
+from olscale.results.rows import OPTIONAL, fill_missing, parse
 from olscale.storage.base import Storage
+from olscale.storage.checked_parquet import checksum_matches
 
 WORTHWHILE = 200
 """Files from which their rows are checked together, not one by one."""

@@ -1,9 +1,7 @@
 """The single files of a store: of many, what was read is kept, and read again only where files are other ones."""
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -14,15 +12,12 @@ from olscale.storage.base import Storage
 _MOST_HELD = 20_000
 """Runs that are held; curves of more would fill the memory."""
 
-_Stamp = tuple[int, int, int]
-"""What tells a file from another one of its name: writers exchange files, they change none."""
-
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
     """Rows that were read together, and the files that they are of, in the same order."""
 
-    stamps: Mapping[str, _Stamp]
+    stamps: Mapping[str, Hashable]
     table: pa.Table
 
 
@@ -58,10 +53,10 @@ class SingleFiles:
         checked : bool
         """
         self.count = len(names)
-        folder = self._files.local
-        if folder is None or not WORTHWHILE <= len(names) <= _MOST_HELD:
+        if self._files.local is None or not WORTHWHILE <= len(names) <= _MOST_HELD:
             return read_single(self._files, names, self._schema, columns, checked)
-        stamps = _stamps(folder, names)
+        folders = dict.fromkeys(name.partition("/")[0] for name in names)
+        stamps = {name: stamp for folder in folders for name, stamp in self._files.stamps(folder).items()}
         # Readers in other threads see the batches of before, or those of after.
         batches = [batch for batch in self._batches if batch.stamps.items() <= stamps.items()]
         held = {name for batch in batches for name in batch.stamps}
@@ -80,15 +75,3 @@ class SingleFiles:
         self._batches = batches
         result.tables = [*(batch.table.select(list(columns)) for batch in batches), *result.tables]
         return result
-
-
-def _stamps(folder: Path, names: Sequence[str]) -> dict[str, _Stamp]:
-    """Return the stamps of files that are there."""
-    stamps = {}
-    for name in names:
-        try:
-            status = os.stat(f"{folder}/{name}")  # noqa: PTH116 (ten thousand paths take long to make)
-        except OSError:
-            continue
-        stamps[name] = (status.st_ino, status.st_mtime_ns, status.st_size)
-    return stamps

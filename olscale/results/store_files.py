@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
 
+from olscale.addresses import redacted
 from olscale.errors import DatasetError, StoreError
 from olscale.results.compacted import SCHEMAS
 from olscale.results.compacted_files import CompactedFiles
@@ -16,6 +17,9 @@ from olscale.results.single_files import SingleFiles
 from olscale.results.version import WITH_CHECKSUMS, parse_version
 from olscale.storage.base import Storage
 from olscale.storage.open import open_storage
+
+_RECORDS = ("runs", "lost", "timings", "compacted/runs", "compacted/timings", "plans", "selections")
+"""Folders of all that tables and reports are made of."""
 
 
 class StoreFiles:
@@ -47,7 +51,7 @@ class StoreFiles:
         return type(self), (self.path,)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.path!r})"
+        return f"{type(self).__name__}({redacted(self.path)!r})"
 
     @property
     def version(self) -> int:
@@ -87,6 +91,18 @@ class StoreFiles:
         """Return the files below a folder, sorted; that it cannot be listed is a `StoreError`."""
         with self.reading(folder):
             return self.files.names(folder)
+
+    def record_stamps(self) -> dict[str, Hashable]:
+        """Return what tells the files of which tables and reports are made from those of another time.
+
+        Whatever is kept of them holds for as long as this is the same: a run that is computed again, a file that is damaged
+        or set aside, and a plan with other labels change it.
+        """
+        stamps = dict[str, Hashable]()
+        for folder in _RECORDS:
+            with self.reading(folder):
+                stamps |= self.files.stamps(folder)
+        return stamps
 
     def single_files(self, kind: str) -> list[str]:
         """Return the files of ``"runs"``, ``"lost"`` or ``"timings"`` that hold one run each, sorted."""

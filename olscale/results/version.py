@@ -7,9 +7,9 @@ version (compaction makes 2 of 1); a new store has version 3, in which every fil
 import json
 
 from olscale.errors import StoreError
-from olscale.results.checked_json import DAMAGE, json_bytes, json_content
 from olscale.results.single import why
 from olscale.storage.base import Storage
+from olscale.storage.checked_json import DAMAGE, json_bytes, json_content
 
 FORMAT, VERSION = "olscale metrics store", 3
 

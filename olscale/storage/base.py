@@ -2,18 +2,22 @@
 
 A storage is a directory, or a prefix of an object store or of memory. Its files have names relative to it, with slashes
 (``runs/ab/ab12....parquet``). `put` and `writing` are atomic: a reader sees all of the new file, all of the old one or
-none. Nothing else is promised between processes but by `lock`, which object stores do not have.
+none. What is no regular file, as a named pipe, is neither listed nor read. Nothing else is promised between processes but by
+`lock`, which object stores do not have.
 
 `olscale.testing.storage_checks` holds an implementation to all this.
 """
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, Any
+
+from olscale.addresses import redacted_name
 
 
 class Storage(ABC):
@@ -47,8 +51,8 @@ class Storage(ABC):
 
     @property
     def name(self) -> str:
-        """Last component of the path."""
-        return self.path.rsplit("/", 1)[-1]
+        """Last component of the path, without secrets."""
+        return redacted_name(self.path)
 
     def connect(self) -> None:  # noqa: B027
         """Open the file system, which raises a `DatasetError` if there is none for the path; first use does it otherwise."""
@@ -113,6 +117,11 @@ class Storage(ABC):
     def names(self, folder: str) -> list[str]:
         """Return the names of the files in a folder and one folder down, sorted; none if there is no such folder."""
 
+    def stamps(self, folder: str) -> dict[str, Hashable]:
+        """Return, for each file that `names` gives of a folder, a value that is another one once its bytes have changed."""
+        contents = self.read_many(self.names(folder))
+        return {name: hashlib.sha256(data).digest() for name, data in contents if isinstance(data, bytes)}
+
     @abstractmethod
     def size(self) -> int:
         """Return the bytes of all files."""
@@ -139,6 +148,9 @@ class Storage(ABC):
         """Make a file and hold its lock; yields False where another process holds it. Object stores: always True."""
         del name
         yield True
+
+    def discard_parts(self, name: str) -> None:  # noqa: B027
+        """Remove what killed writers of a file have left beside it, where files are made beside what they become."""
 
     def stale_temporaries(self) -> list[str]:
         """Return the files in `temporaries` that writers have left half written for longer than a day."""

@@ -10,13 +10,15 @@ import mmap
 import os
 import shutil
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 from uuid import uuid4
 
 from olscale.storage.base import Storage
+from olscale.storage.parts import discard_parts, hold, part_of
+from olscale.system.regular_file import open_regular, read_regular, require_regular
 
 _STEP_BYTES = 1 << 18
 """Of one write. Linux gives a longer one longer pages, which it has to find first: for files of 8 MB, written one after
@@ -49,13 +51,14 @@ class LocalStorage(Storage):
     def writing(self, name: str) -> Iterator[IO[bytes]]:
         """Open a file that is renamed into place at the end of the block."""
         target = self.local / name
-        temporary = target.with_name(f"{target.name}.{os.getpid()}.part")
+        temporary = part_of(target)
         if self.temporaries:
             temporary = self.local / self.temporaries / f"{target.stem}.{os.getpid()}.{uuid4().hex[:8]}"
         for folder in {temporary.parent, target.parent}:
             self._need(folder)
         try:
             with temporary.open("wb") as file:
+                hold(file.fileno())
                 yield file
                 file.flush()
                 os.fsync(file.fileno())  # else a power cut may leave the new name with no content
@@ -85,11 +88,12 @@ class LocalStorage(Storage):
             write_in_steps(file, data)
 
     def open(self, name: str) -> AbstractContextManager[IO[bytes]]:
-        return (self.local / name).open("rb")
+        return open_regular(self.local / name)
 
     def ranges(self, name: str) -> AbstractContextManager[IO[bytes]]:
         import pyarrow as pa
 
+        require_regular(self.local / name)
         file: AbstractContextManager[IO[bytes]] = pa.OSFile(str(self.local / name), "rb")
         return file
 
@@ -98,7 +102,7 @@ class LocalStorage(Storage):
             return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
 
     def read(self, name: str) -> bytes:
-        return (self.local / name).read_bytes()
+        return read_regular(self.local / name)
 
     def read_many(self, names: Iterable[str]) -> Iterator[tuple[str, bytes | Exception]]:
         for name in names:
@@ -128,10 +132,21 @@ class LocalStorage(Storage):
         found: list[str] = []
         for entry in _scan(self.local / folder):
             if entry.is_dir():
-                found += [f"{folder}/{entry.name}/{file.name}" for file in _scan(entry.path) if not file.is_dir()]
-            else:
+                found += [f"{folder}/{entry.name}/{file.name}" for file in _scan(entry.path) if file.is_file()]
+            elif entry.is_file():
                 found.append(f"{folder}/{entry.name}")
         return sorted(found)
+
+    def stamps(self, folder: str) -> dict[str, Hashable]:
+        stamps = dict[str, Hashable]()
+        for name in self.names(folder):
+            try:
+                status = os.stat(f"{self.local}/{name}")  # noqa: PTH116 (ten thousand paths take long to make)
+            except OSError:
+                continue
+            # The time of change is there because nobody can set it back, as the time of modification can be.
+            stamps[name] = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        return stamps
 
     def size(self) -> int:
         total = 0
@@ -159,13 +174,16 @@ class LocalStorage(Storage):
     @contextmanager
     def lock(self, name: str) -> Iterator[bool]:
         self.make()
-        with (self.local / name).open("a") as file:
+        with open_regular(self.local / name, "a") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 yield False
             else:
                 yield True
+
+    def discard_parts(self, name: str) -> None:
+        discard_parts(self.local / name)
 
     def stale_temporaries(self) -> list[str]:
         found = []

@@ -60,6 +60,7 @@ def open_output(path: str) -> Iterator[IO[bytes]]:
     is_open = False
     try:
         storage.make()
+        storage.discard_parts(name)
         with storage.writing(name) as file:
             is_open = True
             yield file

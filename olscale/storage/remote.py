@@ -1,6 +1,6 @@
 """Files below a prefix of an fsspec file system, where one PUT is atomic: object stores, and ``memory://``."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import islice
@@ -96,13 +96,23 @@ class RemoteStorage(Storage):
         return sorted(str(entry).rstrip("/").rsplit("/", 1)[-1] for entry in found)
 
     def names(self, folder: str) -> list[str]:
+        return sorted(self._details(folder))
+
+    def stamps(self, folder: str) -> dict[str, Hashable]:
+        """Return the tag that the service gives each file's content, or else a digest of the content."""
+        details = self._details(folder)
+        tags = {name: detail.get("ETag") or detail.get("etag") for name, detail in details.items()}
+        return tags if all(tags.values()) else super().stamps(folder)
+
+    def _details(self, folder: str) -> dict[str, dict[str, Any]]:
+        """Return what a listing tells of each file in a folder."""
         self.fs.invalidate_cache()  # a cached listing hides what other writers have finished
         top = f"{self._at('')}/{folder}"
         try:
-            paths = self.fs.find(top)
+            details = self.fs.find(top, detail=True)
         except FileNotFoundError:
-            return []
-        return sorted(f"{folder}{path[path.index(top) + len(top) :]}" for path in paths)
+            return {}
+        return {f"{folder}{path[path.index(top) + len(top) :]}": detail for path, detail in details.items()}
 
     def size(self) -> int:
         self.fs.invalidate_cache()

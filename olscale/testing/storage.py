@@ -129,6 +129,21 @@ def _files_are_listed_sorted(storage: Storage) -> None:
 
 
 @_check
+def _a_stamp_holds_for_as_long_as_the_bytes_do(storage: Storage) -> None:
+    """`stamps` has each file of `names`, and another stamp once another file or other bytes are there."""
+    storage.make()
+    for name in ("x/b/2", "x/a"):
+        storage.put(name, b"old")
+    before = storage.stamps("x")
+    assert sorted(before) == sorted(storage.names("x"))
+    assert storage.stamps("x") == before
+    storage.put("x/a", b"newer")
+    after = storage.stamps("x")
+    assert (after["x/a"] == before["x/a"], after["x/b/2"] == before["x/b/2"]) == (False, True)
+    assert storage.stamps("absent") == {}
+
+
+@_check
 def _names_are_taken_as_they_are(storage: Storage) -> None:
     """Brackets, stars and spaces in a name are no pattern."""
     storage.make()

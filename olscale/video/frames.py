@@ -71,7 +71,7 @@ def frame_files(folder: Path) -> list[Path]:
     """Return the files of a folder that are frames, in the order of the frames."""
     if not folder.is_dir():
         raise DatasetError(f"{folder} is neither a folder nor an .npy file; expected frames")
-    files = [file for file in folder.iterdir() if file.suffix.lower() in (".npy", *IMAGES)]
+    files = [file for file in folder.iterdir() if file.suffix.lower() in (".npy", *IMAGES) and file.is_file()]
     if not files:
         raise DatasetError(f"{folder} has no frames; expected .npy files or images ({', '.join(IMAGES)})")
     return sorted(

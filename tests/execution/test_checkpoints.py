@@ -33,11 +33,11 @@ from olscale.execution.progress import Tally
 from olscale.execution.resumable_pass import ResumablePass
 from olscale.execution.settings import ExecutionSettings
 from olscale.learners.registry import learner_names
-from olscale.results.checked_json import json_bytes, json_content
 from olscale.results.record import Record
 from olscale.results.rows import run_bytes
 from olscale.results.scratch import Scratch
 from olscale.results.store import Store, open_store
+from olscale.storage.checked_json import json_bytes, json_content
 
 EVERY = [
     # Batch references are trained anew for every row of late labels: minutes a pass, and their state is only their rows.

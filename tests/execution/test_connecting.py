@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import logging
 import multiprocessing
@@ -9,16 +10,17 @@ import socket
 import subprocess
 import sys
 import warnings
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Generator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from olscale.errors import ExecutionError, ExperimentError
 from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.execution import cluster
+from olscale.execution.cluster_options import ClusterOptions
 from olscale.execution.compatibility import agree_on_learners, learner_modules, misfit, modules_of, software
 from olscale.execution.evaluate import evaluate
 from olscale.results.store import open_store
@@ -206,3 +208,36 @@ def test_a_worker_with_the_same_module_fits(mine: str) -> None:
     asyncio.run(agree_on_learners(client, [mine]))
     assert asyncio.run(misfit(client, "tcp://w:1", [mine])) == ""
     assert modules_of(["pa", mine, "lol", mine]) == (mine,)
+
+
+class Slow:
+    """A cluster or client that does not end in time, by a clock that runs fast."""
+
+    workers: ClassVar[dict[str, Any]] = {}
+    closed = 0
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        pass
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        yield from asyncio.sleep(0).__await__()
+        return self
+
+    async def close(self) -> None:
+        Slow.closed += 1
+        raise TimeoutError
+
+
+def test_a_cluster_that_does_not_end_in_time_is_no_fault_of_what_was_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def started(*arguments: Any) -> Slow:
+        return Slow()
+
+    async def done() -> str:
+        async with cluster.connect(ClusterOptions(workers=1)):
+            return "done"
+
+    monkeypatch.setattr(cluster, "_started", started)
+    monkeypatch.setattr(cluster, "_template", AsyncExitStack)
+    monkeypatch.setattr(cluster, "Client", Slow)
+    assert asyncio.run(done()) == "done"
+    assert Slow.closed == 2

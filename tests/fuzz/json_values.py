@@ -7,7 +7,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from olscale.results.checked_json import json_bytes, json_content
+from olscale.storage.checked_json import json_bytes, json_content
 from tests.fuzz.target import Files
 
 JSON_WORDS = (

@@ -115,3 +115,14 @@ def test_a_kept_column_that_is_called_as_the_answer_keeps_both(words: Path, tmp_
     (tmp_path / "new.csv").write_text("a,label,prediction\n1,ham,old\n")
     done = run("predict", words, tmp_path / "new.csv", "--keep", "prediction,label", "--drop", "prediction")
     assert done.stdout == "prediction.1,label,prediction\nold,ham,spam\n"
+
+
+def test_no_cell_of_text_is_a_formula_and_numbers_stay_numbers(tmp_path: Path) -> None:
+    columns = ColumnsEntry(count=1, kind="dense", names=("a",), label="label", dropped=("=id",))
+    model = saved(tmp_path / "odd.olm", ("-1", "=1+1"), columns)
+    (tmp_path / "new.csv").write_text("=id,a,label\n@x,-1,-1\n-7e2,1,=1+1\n+x,1,=1+1\n")
+    done = run("predict", model, tmp_path / "new.csv", "--labels", "--keep", "=id")
+    assert done.stdout == "'=id,prediction,label\n'@x,-1,-1\n-7e2,'=1+1,'=1+1\n'+x,'=1+1,'=1+1\n"
+    assert done.stderr == "3 rows, error 0.00 % of 3 with a label that the model knows\n"
+    run("predict", model, tmp_path / "new.csv", "--labels", "--out", tmp_path / "out.parquet")
+    assert parquet.read_table(tmp_path / "out.parquet")["prediction"].to_pylist() == ["-1", "=1+1", "=1+1"]

@@ -17,8 +17,9 @@ from olscale.results import Store, open_store
 from olscale.results.compact import compact, set_damaged_aside
 from olscale.results.compacted import salvage
 from olscale.results.repair import mend_version
-from olscale.results.rows import RUN_SCHEMA, checksum_matches, parse, run_bytes
+from olscale.results.rows import RUN_SCHEMA, parse, run_bytes
 from olscale.results.version import version_bytes
+from olscale.storage.checked_parquet import checksum_matches
 
 V1 = Path(__file__).parent / "fixtures" / "v1"
 

@@ -1,12 +1,13 @@
 """Sources as streams of plain bytes, whatever they were compressed with and wherever they are."""
 
+import errno
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from olscale.errors import FormatError, OlscaleError
+from olscale.system.regular_file import open_regular
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 _SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
@@ -37,7 +38,7 @@ def open_raw(source: str) -> BinaryIO:
     """
     try:
         if "://" not in source:
-            return Path(source).open("rb")
+            return cast("BinaryIO", open_regular(source))
         import fsspec
 
         with errors_of(source):
@@ -48,6 +49,10 @@ def open_raw(source: str) -> BinaryIO:
         raise FormatError(source, "is a directory, expected a file") from None
     except (PermissionError, ValueError, ImportError) as error:  # the latter two: an unknown or uninstalled protocol
         raise FormatError(source, f"cannot be opened ({error})") from error
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        raise FormatError(source, f"{error.strerror}") from None
 
 
 def open_source(source: str) -> io.BufferedReader:

@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from olscale.addresses import redacted_parts
 from olscale.data.dataset import Dataset, Progress, open_dataset
 from olscale.data.formats import splits_in
 from olscale.data.formats.array_names import names_test_arrays, parse_arrays
@@ -220,7 +221,7 @@ def ingest(
     files = list(dict.fromkeys(source.file for several in by_split.values() for source in several if source.file))
     stamps = {file: stamp(file) for file in files}
     with (
-        claim(path_text(dest, "dest"), {**paths, "options": options, "stamps": stamps}) as directory,
+        claim(path_text(dest, "dest"), redacted_parts({**paths, "options": options, "stamps": stamps})) as directory,
         ExitStack() as stack,
     ):
         # Hashing runs beside the reading: both take the file from the page cache once.

@@ -7,7 +7,6 @@ with the member it was in. Everything else (labels, columns, checksums, the fing
 from the rows, so the outcome has the same bytes.
 """
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +18,7 @@ from olscale.data.manifest import ChunkEntry
 from olscale.data.rebatch import cut
 from olscale.errors import DatasetError
 from olscale.storage.base import Storage
+from olscale.storage.checked_json import DAMAGE, json_bytes, json_content
 
 PROGRESS = "progress.json"
 EARLIER = "earlier"
@@ -69,7 +69,7 @@ class Journal:
             "pieces": list(self.members.items()),
             "splits": self.splits,
         }
-        self.directory.replace(PROGRESS, json.dumps(content).encode())
+        self.directory.replace(PROGRESS, json_bytes(content))
 
 
 def keep_earlier(directory: Storage) -> None:
@@ -154,7 +154,6 @@ def _count(content: dict[str, Any]) -> int:
 
 def _load(directory: Storage, folder: str) -> dict[str, Any] | None:
     try:
-        content: dict[str, Any] = json.loads(directory.read(f"{folder}{PROGRESS}"))
-    except (OSError, ValueError):
+        return json_content(directory.read(f"{folder}{PROGRESS}"), checked=True)
+    except (OSError, *DAMAGE):  # damaged, or of a version without a checksum: all is read again
         return None
-    return content if "splits" in content else None  # not so in the first versions

@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from shlex import quote
 from typing import Any, cast
 
+from olscale.addresses import redacted, redacted_name
 from olscale.data.formats.compression import (
     errors_of,
     open_raw,
@@ -143,8 +144,8 @@ def expand(sources: Iterable[str], note: Callable[[str], None] | None = None) ->
     for source in sources:
         with errors_of(source):
             expanded += _expand_one(source, note or _say_nothing)
-    common = _common_folder([source.root for source in expanded if source.file])
-    paths = [source.place.removeprefix(common) if source.file else source.name for source in expanded]
+    common = redacted(_common_folder([source.root for source in expanded if source.file]))
+    paths = [redacted(source.place).removeprefix(common) if source.file else source.name for source in expanded]
     names = _distinct([source.name for source in expanded], paths)
     return [
         replace(source, name=name, below=path, segment=segment)
@@ -196,20 +197,21 @@ def _tell_passed_over(source: str, files: Sequence[str], data: Sequence[str], no
 
 
 def _file(source: str, path: str) -> Source:
-    return Source(PurePosixPath(path).name, source, source, place=path, root=path.rpartition("/")[0])
+    return Source(redacted_name(path), source, source, place=path, root=path.rpartition("/")[0])
 
 
 def _files(fs: Any, paths: Sequence[str], root: str) -> list[Source]:
     urls = [str(fs.unstrip_protocol(path)).removeprefix("file://") for path in paths]
     return [
-        Source(PurePosixPath(url).name, url, url, place=path, root=root, part=len(paths) > 1)
+        Source(redacted_name(url), url, url, place=path, root=root, part=len(paths) > 1)
         for url, path in zip(urls, paths, strict=True)
     ]
 
 
 def _in_folders(fs: Any, folders: Sequence[str], root: str, source: str, note: Callable[[str], None]) -> list[Source]:
     """Return the data files in `folders`, which are below `root`, of what the user wrote as `source`."""
-    places = [str(place) for folder in folders for place in fs.find(folder)]
+    entries = [entry for folder in folders for entry in fs.find(folder, detail=True).items()]
+    places = [str(place) for place, detail in entries if detail.get("type") != "other"]  # pipes, sockets and devices
     names = sorted((place.removeprefix(f"{root}/") for place in places), key=natural_key)
 
     def address(name: str) -> str:

@@ -199,6 +199,7 @@ class DatasetWriter:
                 ),
             }
         )
+        self._directory.discard_parts(MANIFEST)
         self._directory.put(MANIFEST, manifest.to_json())
         return manifest
 

@@ -16,7 +16,10 @@ from olscale.data.dataset import open_dataset
 from olscale.data.formats.base import ReadOptions
 from olscale.data.formats.svmlight import SvmlightFormat
 from olscale.data.ingest.ingest import ingest
+from olscale.data.ingest.resume import EARLIER, PROGRESS, Earlier, Journal
+from olscale.data.manifest import ChunkEntry
 from olscale.errors import DatasetError, FormatError
+from olscale.storage.open import open_storage
 from tests.data.ingest.test_ingest import names, svm, tree
 
 SLOW = """
@@ -175,3 +178,22 @@ def test_failing_rerun_of_a_killed_ingest_leaves_nothing(killed):
     with pytest.raises(FormatError):
         ingest(source, dest)
     assert not dest.exists()
+
+
+@pytest.mark.parametrize("of", ["damaged", "earlier version"])
+def test_rows_are_not_taken_from_a_place_that_a_wrong_digit_names(tmp_path: Path, of: str) -> None:
+    """Of what has a wrong checksum or none, all is read again."""
+    directory = open_storage(tmp_path)
+    journal = Journal(directory, zero_based=False)
+    journal.read("Day0.svm", 200)
+    journal.written(
+        "train", [ChunkEntry(rows=100, nonzeros=9, file=name) for name in "ab"], {"00000.parquet": 0}, "parquet", 100, 5
+    )
+    directory.put(f"{EARLIER}/{PROGRESS}", directory.read(PROGRESS))
+    assert Earlier(directory).members == {"Day0.svm": (0, 200)}
+    content = json.loads(directory.read(PROGRESS))
+    content["pieces"] = [["Day0.svm", 100]]
+    if of == "earlier version":
+        del content["checksum"]
+    directory.put(f"{EARLIER}/{PROGRESS}", json.dumps(content).encode())
+    assert Earlier(directory).members == {}

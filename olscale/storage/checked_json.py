@@ -5,8 +5,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from olscale.results.record import canonical_json
-
 _KEY = "checksum"
 
 DAMAGE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
@@ -51,4 +49,5 @@ def json_content(data: bytes, checked: bool) -> dict[str, Any]:
 
 
 def _digest(content: Mapping[str, Any]) -> str:
-    return hashlib.sha256(canonical_json(content).encode()).hexdigest()
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,136 @@
+"""What an open page shows is what its stores hold now, whatever has happened to their files since it was opened."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from olscale.report import dashboard
+from olscale.report.dashboard import Dashboard
+from olscale.results import Record, Store, open_store
+from olscale.results.compact import compact, set_damaged_aside
+from olscale.results.live import LiveReader, line_bytes
+from olscale.results.plans import PlannedDataset, PlannedLearner, write_plan
+from olscale.results.rows import run_bytes
+from olscale.results.single import file_of
+
+MakeRecord = Callable[..., Record]
+
+
+@pytest.fixture(params=["{}/store", "memory://open-page/{}"])
+def store(request: Any, tmp_path: Path) -> Store:
+    return open_store(request.param.format(tmp_path), create=True)
+
+
+def shown(page: Dashboard, store: Store) -> str:
+    """Return what an open page shows, which a page that is opened now shows too."""
+    assert page.results(0) == Dashboard([store]).results(0)
+    return page.results(0)
+
+
+def replace(store: Store, record: Record) -> None:
+    """Put another result of a run in the place of what is there, as evaluating it again does."""
+    store.put(file_of("runs", record.id), run_bytes(record))
+
+
+def damage(store: Store, name: str) -> None:
+    """Change a bit of a file of a store, which has as many bytes as before."""
+    data = bytearray(store.files.read(name))
+    data[-1] ^= 1
+    store.files.write(name, bytes(data))
+
+
+def test_a_run_that_is_replaced_damaged_and_healed_changes_the_open_page(store: Store, make_record: MakeRecord) -> None:
+    page = Dashboard([store])
+    assert "No finished runs yet" in shown(page, store)
+    store.write(make_record(outcome="learner_error", reason="broke"))
+    assert "learner_error" in shown(page, store)
+
+    good = make_record(outcome="ok", metrics={"cumulative_error": 0.6274})
+    replace(store, good)
+    assert "62.74" in shown(page, store)
+    replace(store, make_record(outcome="ok", metrics={"cumulative_error": 0.5}))
+    assert "50.00" in shown(page, store)
+
+    damage(store, file_of("runs", good.id))
+    assert "50.00" not in shown(page, store)
+    assert f"Left out as damaged: {file_of('runs', good.id)}." in shown(page, store)
+    set_damaged_aside(store, [good.id])
+    assert "Left out" not in shown(page, store)
+    store.write(good)
+    assert "62.74" in shown(page, store)
+
+
+def test_a_damaged_compacted_file_and_a_plan_with_other_labels_change_the_open_page(
+    store: Store, make_record: MakeRecord
+) -> None:
+    good = make_record(outcome="ok", metrics={"cumulative_error": 0.6274})
+    store.write(good)
+    page = Dashboard([store])
+    assert "quick" not in shown(page, store)
+    learner = PlannedLearner("pa1", "1", {}, (0,), "quick")
+    write_plan(store, "one", [good.id], (), [PlannedDataset("digits", "f" * 64)], [learner])
+    assert "quick" in shown(page, store)
+    compact(store)
+    assert "62.74" in shown(page, store)
+    assert store.done() == {good.id}
+    [name] = store.compacted_files("runs")
+    damage(store, name)
+    assert "62.74" not in shown(page, store)
+    assert store.done() == open_store(store.path).done()
+
+
+def test_a_report_is_written_anew_and_the_one_before_removed(
+    tmp_path: Path, make_record: MakeRecord, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store(tmp_path / "store", create=True)
+    written = []
+
+    def write(of: Store, folder: Path, on_damage: str) -> None:
+        written.append(of.get(record.id).outcome)
+        if written[-1] == "timeout":
+            raise OSError("the disk is full")
+        (folder / "index.html").write_text(written[-1])
+
+    monkeypatch.setattr(dashboard, "write_report", write)
+    record = make_record(outcome="learner_error")
+    store.write(record)
+    page = Dashboard([store])
+    first = page.report(0)
+    assert page.report(0) == first
+    replace(store, make_record(outcome="ok"))
+    assert (page.report(0) / "index.html").read_text() == "ok"
+    replace(store, make_record(outcome="timeout"))
+    with pytest.raises(OSError, match="full"):
+        page.report(0)
+    assert written == ["learner_error", "ok", "timeout"]
+    assert len(list(first.parent.iterdir())) == 1
+
+
+def test_a_journal_that_was_away_for_a_moment_is_shown_again(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "store", create=True)
+    begin = {"t": time.time(), "begin": {"host": "here", "pid": 7, "version": "1"}}
+    store.put("live/20261122T101500-here-7-3fa9.0001.jsonl", line_bytes(begin))
+    reader = LiveReader(store)
+    assert len(reader.read()) == 1
+    (tmp_path / "store" / "live").rename(tmp_path / "away")
+    assert reader.read() == []
+    (tmp_path / "away").rename(tmp_path / "store" / "live")
+    assert len(reader.read()) == 1
+
+
+def test_a_line_of_a_journal_with_any_bit_changed_is_passed_over_and_one_of_an_earlier_version_is_not(
+    tmp_path: Path,
+) -> None:
+    store = open_store(tmp_path / "store", create=True)
+    begin = line_bytes({"t": 1.0, "begin": {"host": "here", "pid": 7, "version": "1"}})
+    note = line_bytes({"t": 2.0, "notes": ["10 runs"]})
+    for position in range(len(note) - 1):
+        damaged = note[:position] + bytes([note[position] ^ 1]) + note[position + 1 :]
+        store.put("live/20261122T101500-here-7-3fa9.0001.jsonl", begin + damaged + b'{"t":3.0,"end":"done"}\n')
+        [live] = LiveReader(store).read()
+        assert (live.notes, live.heard, live.end) in (([], 3.0, "done"), (["10 runs"], 3.0, "done"))
