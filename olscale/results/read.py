@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from olscale.errors import StoreError, UnknownNameError
+from olscale.results.arrow_arrays import arrow_array
 from olscale.results.compacted import DECIDES, SCHEMAS, deduplicate, encode_dictionaries
 from olscale.results.single import file_of, is_damage, read_single, stem, why
 from olscale.results.store_files import StoreFiles
@@ -47,7 +48,7 @@ def read_table(
     else:
         names = [name for name in names if stem(name) in ids]
         single = read_single(store.files, names, schema, fetched, store.checked)
-    wanted_ids = None if ids is None else pa.array(sorted(ids), pa.string())
+    wanted_ids = None if ids is None else arrow_array(sorted(ids), pa.string())
     with store.reading(f"compacted/{kind}"):
         compacted = store.compacted[kind].read(fetched, dictionaries, wanted_ids)
     tables = [*compacted.tables, *(encode_dictionaries(single.tables, kind) if dictionaries else single.tables)]

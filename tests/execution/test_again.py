@@ -26,6 +26,7 @@ from olscale.results import Record, Store, open_store
 from olscale.results.compact import compact
 from olscale.results.single import stem
 from olscale.storage import local
+from olscale.system import regular_file
 from olscale.storage.local import LocalStorage
 from olscale.system.interrupts import UserInterrupt
 
@@ -309,7 +310,7 @@ def barred(monkeypatch: pytest.MonkeyPatch, path: Path) -> Iterator[None]:
         return read
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "read_bytes", guarded(Path.read_bytes))
+        patch.setattr(regular_file, "_open", guarded(regular_file._open))
         patch.setattr(local, "_scan", guarded(local._scan))
         patch.setattr(pa, "OSFile", guarded(pa.OSFile))
         yield
