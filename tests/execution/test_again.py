@@ -26,8 +26,8 @@ from olscale.results import Record, Store, open_store
 from olscale.results.compact import compact
 from olscale.results.single import stem
 from olscale.storage import local
-from olscale.system import regular_file
 from olscale.storage.local import LocalStorage
+from olscale.system import regular_file
 from olscale.system.interrupts import UserInterrupt
 
 
