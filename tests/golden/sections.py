@@ -79,6 +79,9 @@ def paper(name: str) -> Callable[[Path], Digests]:
         content = _plan(name, folder)
         for dataset in content["datasets"]:
             dataset |= {"optional": True, "rows": ROWS}
+        for learner in content["learners"]:
+            if "datasets" in learner:
+                learner["datasets"] = [f"{dataset}-{ROWS}" for dataset in learner["datasets"]]
         return _evaluated(folder, content)
 
     return section
