@@ -16,7 +16,8 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
-from tornado.httpserver import HTTPServer
+from tornado.iostream import IOStream, StreamClosedError
+from tornado.log import app_log
 from tornado.netutil import bind_sockets
 from tornado.web import Application, HTTPError, RequestHandler
 
@@ -27,6 +28,7 @@ from olscale.printable import printable
 from olscale.report.html import escape, paragraphs, table_html
 from olscale.report.live_html import live_html
 from olscale.report.notes import damage_notes
+from olscale.report.page_server import MOST_CONNECTIONS, SECONDS_TO_TAKE, PageServer, short_log
 from olscale.report.tables import tables
 from olscale.report.write import write_report
 from olscale.results.live import LiveReader, going_on
@@ -86,6 +88,11 @@ class Dashboard:
                 self._reports[number] = stamps, folder
         return self._reports[number][1]
 
+    def other(self, number: int) -> str:
+        """Return a page that others write."""
+        page = self.pages[number]
+        return page.read_text() if page.is_file() else "<p>No night has ended yet.</p>"
+
     def close(self) -> None:
         """Remove the reports that were written."""
         self._scratch.cleanup()
@@ -109,12 +116,22 @@ class Dashboard:
         return Application(
             [
                 (rf"{start}/", _Page, known),
-                (rf"{start}/(live|results)/(\d+)", _Part, known),
-                (rf"{start}/report/(\d+)/(.*)", _Report, known),
-                (rf"{start}/page/(\d+)/", _Other, known),
+                (rf"{start}/(live|results)/([0-9]{{1,6}})", _Part, known),
+                (rf"{start}/report/([0-9]{{1,6}})/(.*)", _Report, known),
+                (rf"{start}/page/([0-9]{{1,6}})/", _Other, known),
                 (r"/favicon\.ico", _Icon),
-            ]
+            ],
+            log_function=_log,
+            busy=set(),
+            in_the_making={},
         )
+
+
+def _log(request: RequestHandler) -> None:
+    """Log a refused request; what is a fault of ours has a line already."""
+    status = request.get_status()
+    if 400 <= status < 500:
+        app_log.warning(f"{status}: %s %s", request.request.method, request.request.uri)
 
 
 class _Handler(RequestHandler):
@@ -131,43 +148,72 @@ class _Handler(RequestHandler):
         self.set_header("Cache-Control", "no-cache")
         self.set_header("X-Content-Type-Options", "nosniff")
 
+    def log_exception(self, kind: Any, fault: Any, trace: Any) -> None:
+        """Log no refusal: it is an answer."""
+        if not isinstance(fault, HTTPError):
+            super().log_exception(kind, fault, trace)
+
     async def made(self, make: Callable[..., Any], *arguments: Any) -> Any:
-        """Return what a function makes of a store, in a thread; a store that is not there any more is no fault of ours."""
+        """Return what a function makes of a store, in a thread; a store that is not there any more is no fault of ours.
+
+        Visitors who ask for the same meanwhile get the same, so that no crowd keeps more threads busy than one.
+        """
+        making, of = self.settings["in_the_making"], (make, arguments)
+        if of not in making:
+            making[of] = asyncio.create_task(asyncio.to_thread(make, *arguments))
+            making[of].add_done_callback(lambda _: making.pop(of))
+        busy, stream = self.settings["busy"], self._stream
+        busy.add(stream)
         try:
-            return await asyncio.to_thread(make, *arguments)
+            return await asyncio.shield(making[of])
         except IndexError:
             raise HTTPError(404) from None
         except OlscaleError as fault:
             return f"<p>{escape(str(fault))}</p>"
+        finally:
+            busy.discard(stream)
+
+    async def give(self, content: str | bytes) -> None:
+        """Answer; whoever does not take the answer in time is left alone."""
+        stream = self._stream
+        try:
+            await asyncio.wait_for(self.finish(content), SECONDS_TO_TAKE)
+        except TimeoutError:
+            stream.close()
+        except StreamClosedError:
+            pass
+
+    @property
+    def _stream(self) -> IOStream:
+        stream: IOStream = self.request.connection.stream  # type: ignore[union-attr]
+        return stream
 
 
 class _Page(_Handler):
     async def get(self) -> None:
-        self.finish(await self.made(self.dashboard.page))
+        await self.give(await self.made(self.dashboard.page))
 
 
 class _Part(_Handler):
     async def get(self, part: str, number: str) -> None:
-        self.finish(await self.made(getattr(self.dashboard, part), int(number)))
+        await self.give(await self.made(getattr(self.dashboard, part), int(number)))
 
 
 class _Other(_Handler):
     async def get(self, number: str) -> None:
-        def read() -> str:
-            page = self.dashboard.pages[int(number)]
-            return page.read_text() if page.is_file() else "<p>No night has ended yet.</p>"
-
-        self.finish(await self.made(read))
+        await self.give(await self.made(self.dashboard.other, int(number)))
 
 
 class _Report(_Handler):
     async def get(self, number: str, name: str) -> None:
         folder = await self.made(self.dashboard.report, int(number))
         if isinstance(folder, str):
-            self.finish(folder)
+            await self.give(folder)
             return
-        file = (folder / (name or "index.html")).resolve()
-        if not file.is_relative_to(folder.resolve()) or not file.is_file():
+        # Only names that are there: a name that is asked for may be of any length, and hold anything.
+        files = {file.relative_to(folder).as_posix(): file for file in folder.rglob("*") if file.is_file()}
+        file = files.get(name or "index.html")
+        if file is None:
             raise HTTPError(404)
         try:
             content = file.read_bytes()
@@ -175,7 +221,7 @@ class _Report(_Handler):
             raise HTTPError(404) from None
         kinds = {".html": "text/html; charset=utf-8", ".svg": "image/svg+xml"}
         self.set_header("Content-Type", kinds.get(file.suffix, "application/octet-stream"))
-        self.finish(content)
+        await self.give(content)
 
 
 class _Icon(RequestHandler):
@@ -207,16 +253,18 @@ async def serve(
     if hosts is None:
         hosts = _HERE if host in (*_HERE, "::1") and not prefix else ()
     try:
-        sockets = bind_sockets(port, host)
+        sockets = bind_sockets(port, host, backlog=2 * MOST_CONNECTIONS)
     except OSError as fault:
         raise ReportError(f"cannot listen on {host}:{port}: {fault.strerror or fault}; give another --port") from None
     dashboard = Dashboard(stores, pages)
-    server = HTTPServer(dashboard.application(prefix, hosts))
+    application = dashboard.application(prefix, hosts)
+    server = PageServer(application)
     server.add_sockets(sockets)
     bound = sockets[0].getsockname()[1]
     ready(f"http://{host}:{bound}/{prefix.strip('/') + '/' if prefix.strip('/') else ''}")
     try:
-        await asyncio.Event().wait()
+        with short_log():
+            await asyncio.Event().wait()
     finally:
         server.stop()
         dashboard.close()
