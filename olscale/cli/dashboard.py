@@ -16,30 +16,37 @@ from olscale.cli.say import say
 def dashboard(stores: tuple[str, ...], port: int, host: str, prefix: str) -> None:
     """Show the metrics stores STORE... on a page: what goes on now, results, and the report. Reads only; Ctrl-C ends it.
 
-    A folder of nights (`olscale jobs`) stands for its page and for the store of its last night. Also for evaluations of
-    other processes and machines, as long as the store can be read here.
+    A folder of nights (`olscale jobs`) stands for its page and for the store of its last night, also when another night
+    has come. Also for evaluations of other processes and machines, as long as the store can be read here.
     """
     import asyncio
     from contextlib import suppress
+    from functools import partial
     from pathlib import Path
 
     from olscale.jobs.home import JobHome
     from olscale.report.dashboard import serve
-    from olscale.results.store import open_store
+    from olscale.results.store import Store, open_store
 
-    pages, paths = [], []
+    def latest_of(home: JobHome) -> Store:
+        return open_store(home.latest_store() or home.path)
+
+    pages: list[Path] = []
+    opened: list[Store] = []
+    latest = {}
     for store in stores:
         home = JobHome(Path(store).absolute())
         if home.history.is_dir() or home.nights():
             pages.append(home.path / "page" / "index.html")
-            paths += [str(path) for night in home.nights()[-1:] for path in home.night(night).glob("store")]
+            if home.latest_store():
+                latest[len(opened)] = partial(latest_of, home)
+                opened.append(latest_of(home))
         else:
-            paths.append(store)
-    opened = [open_store(path) for path in paths]
+            opened.append(open_store(store))
 
     def ready(url: str) -> None:
         say(f"olscale dashboard: {url} (Ctrl-C ends it)")
 
     collect_as_usual()
     with suppress(KeyboardInterrupt):
-        asyncio.run(serve(opened, port, host, prefix, ready=ready, pages=pages))
+        asyncio.run(serve(opened, port, host, prefix, ready=ready, pages=pages, latest=latest))

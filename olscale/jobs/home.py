@@ -45,6 +45,11 @@ class JobHome:
         folder = self.path / "nights"
         return sorted(entry.name for entry in folder.iterdir() if entry.is_dir()) if folder.is_dir() else []
 
+    def latest_store(self) -> Path | None:
+        """Return the store of the last night that has one."""
+        stores = (self.night(name) / "store" for name in reversed(self.nights()))
+        return next((store for store in stores if store.is_dir()), None)
+
     def holder(self) -> dict[str, Any] | None:
         """Return who runs a night now: host, process and since when; None if nobody does."""
         try:

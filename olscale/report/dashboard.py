@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -35,6 +35,7 @@ from olscale.results.live import LiveReader, going_on
 from olscale.results.store import Store
 
 _HERE = ("localhost", "127.0.0.1", "[::1]")
+_Stamps = tuple[str, dict[str, Hashable]]
 
 
 class Dashboard:
@@ -45,25 +46,44 @@ class Dashboard:
     stores : sequence of Store
     pages : sequence of Path
         Pages that others write, such as those of benchmark jobs, to which it links.
+    latest : mapping of int to callable
+        By their numbers, the stores that others take the place of, such as those of nights, and what returns the latest.
     """
 
-    def __init__(self, stores: Sequence[Store], pages: Sequence[Path] = ()) -> None:
-        self._stores, self.pages = list(stores), list(pages)
+    def __init__(
+        self,
+        stores: Sequence[Store],
+        pages: Sequence[Path] = (),
+        latest: Mapping[int, Callable[[], Store]] | None = None,
+    ) -> None:
+        self._stores = list(stores)
+        self.pages = list(pages)
+        self._latest = latest or {}
         self._readers = [LiveReader(store) for store in stores]
-        self._results: dict[int, tuple[dict[str, Hashable], str]] = {}
-        self._reports: dict[int, tuple[dict[str, Hashable], Path]] = {}
+        self._results: dict[int, tuple[_Stamps, str]] = {}
+        self._reports: dict[int, tuple[_Stamps, Path]] = {}
         self._making = [Lock() for _ in stores]
         self._scratch = tempfile.TemporaryDirectory(prefix="olscale-dashboard-")
 
+    def _store(self, number: int) -> Store:
+        """Return a store: the latest where others take its place."""
+        if number in self._latest:
+            store = self._latest[number]()
+            if store.path != self._stores[number].path:
+                self._stores[number] = store
+                self._readers[number] = LiveReader(store)
+        return self._stores[number]
+
     def live(self, number: int) -> str:
         """Return what goes on in a store as HTML."""
+        self._store(number)
         return live_html(going_on(self._readers[number].read()), results_below=True)
 
     def results(self, number: int) -> str:
         """Return the tables of a store as HTML, made anew where its files are others than before."""
-        store = self._stores[number]
+        store = self._store(number)
         with self._making[number]:
-            stamps = store.record_stamps()
+            stamps = store.path, store.record_stamps()
             if number not in self._results or self._results[number][0] != stamps:
                 made = map(table_html, tables(summarise(store, on_damage="skip")))
                 shown = "".join(made) or "<p>No finished runs yet.</p>"
@@ -73,9 +93,9 @@ class Dashboard:
 
     def report(self, number: int) -> Path:
         """Return the folder of the report on a store, written anew where its files are others than before."""
-        store = self._stores[number]
+        store = self._store(number)
         with self._making[number]:
-            stamps = store.record_stamps()
+            stamps = store.path, store.record_stamps()
             if number not in self._reports or self._reports[number][0] != stamps:
                 folder = Path(tempfile.mkdtemp(dir=self._scratch.name))
                 try:
@@ -104,7 +124,7 @@ class Dashboard:
         template = Environment(loader=loader, autoescape=True).get_template("dashboard.html")
         return template.render(
             pages=[printable(page.parent.parent.name) for page in self.pages],
-            names=[printable(redacted_name(store.path) or store.path) for store in self._stores],
+            names=[printable(redacted_name(store.path) or store.path) for store in map(self._store, numbers)],
             live=[Markup(self.live(number)) for number in numbers],
             results=[Markup(self.results(number)) for number in numbers],
         )
@@ -239,6 +259,7 @@ async def serve(
     hosts: Sequence[str] | None = None,
     ready: Callable[[str], None] = lambda url: None,
     pages: Sequence[Path] = (),
+    latest: Mapping[int, Callable[[], Store]] | None = None,
 ) -> None:
     """Serve the page until the task is cancelled; `ready` takes its address.
 
@@ -256,7 +277,7 @@ async def serve(
         sockets = bind_sockets(port, host, backlog=2 * MOST_CONNECTIONS)
     except OSError as fault:
         raise ReportError(f"cannot listen on {host}:{port}: {fault.strerror or fault}; give another --port") from None
-    dashboard = Dashboard(stores, pages)
+    dashboard = Dashboard(stores, pages, latest)
     application = dashboard.application(prefix, hosts)
     server = PageServer(application)
     server.add_sockets(sockets)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from olscale.jobs.home import JobHome
 from olscale.report import dashboard
 from olscale.report.dashboard import Dashboard
 from olscale.results import Record, Store, open_store
@@ -109,6 +111,35 @@ def test_a_report_is_written_anew_and_the_one_before_removed(
         page.report(0)
     assert written == ["learner_error", "ok", "timeout"]
     assert len(list(first.parent.iterdir())) == 1
+
+
+def test_an_open_page_shows_the_night_that_has_come_and_the_one_before_where_that_is_gone(
+    tmp_path: Path, make_record: MakeRecord
+) -> None:
+    home = JobHome(tmp_path / "nights-of-small")
+
+    def night(name: str, error: float) -> Store:
+        store = open_store(home.night(name) / "store", create=True)
+        store.write(make_record(outcome="ok", metrics={"cumulative_error": error}))
+        return store
+
+    def latest() -> Store:
+        return open_store(home.latest_store() or "")
+
+    assert home.latest_store() is None
+    page = Dashboard([night("one", 0.25)], latest={0: latest})
+    assert "25.00" in page.results(0)
+    second = night("two", 0.75)
+    second.put(
+        "live/20261122T101500-here-7-3fa9.0001.jsonl",
+        line_bytes({"t": time.time(), "begin": {"host": "here", "pid": 7, "version": "1"}}),
+    )
+    (home.night("zero-stores-yet")).mkdir()
+    assert "75.00" in page.results(0)
+    assert page.live(0) == Dashboard([second]).live(0)
+    assert "75.00" in page.page()
+    shutil.rmtree(home.night("two"))
+    assert "25.00" in page.results(0)
 
 
 def test_a_journal_that_was_away_for_a_moment_is_shown_again(tmp_path: Path) -> None:

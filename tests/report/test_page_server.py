@@ -151,35 +151,41 @@ def test_a_request_that_is_being_answered_makes_room_for_no_other_and_is_made_on
 
 
 class NoDescriptors(socket.socket):
-    """A listening socket of a process that has no descriptor left for a while."""
+    """A listening socket of a process that has no descriptor left for two connections."""
 
     refused = 0
 
     def accept(self) -> tuple[socket.socket, Any]:
-        self.refused += 1
-        if self.refused < 3:
+        if self.refused < 2:
+            self.refused += 1
             raise OSError(errno.EMFILE, "Too many open files")
         return super().accept()
+
+
+async def asked_without_descriptors(seconds: float) -> int:
+    """Return how often the socket is asked for a connection, with so much between, until it has one or for a moment."""
+    with NoDescriptors() as listening:
+        listening.setblocking(False)
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        async with serving([listening]) as (_, port):
+            asking = asyncio.create_task(answer(port, request("/", "Connection: close")))
+            while not listening.refused:
+                await asyncio.sleep(0.01)
+            if seconds < 1:
+                assert await asking == 200
+            await asyncio.sleep(0.05)
+            asking.cancel()
+            return listening.refused
 
 
 def test_without_descriptors_the_server_waits_and_says_so_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    listening = NoDescriptors()
-    listening.setblocking(False)
-    listening.bind(("127.0.0.1", 0))
-    listening.listen()
-
-    async def later() -> int:
-        async with serving([listening]) as (_, port):
-            asking = asyncio.create_task(answer(port, request("/", "Connection: close")))
-            await asyncio.sleep(0.1)
-            assert listening.refused == 1
-            monkeypatch.setattr(page_server, "_SECONDS_BETWEEN_LOOKS", 0.01)
-            return await asking
-
     with short_log():
-        assert asyncio.run(later()) == 200
+        for seconds, refused in ((3600, 1), (0.01, 2)):
+            monkeypatch.setattr(page_server, "_SECONDS_BETWEEN_LOOKS", seconds)
+            assert asyncio.run(asked_without_descriptors(seconds)) == refused
     [line] = caplog.messages
     assert "cannot take a connection: Too many open files" in line
 
