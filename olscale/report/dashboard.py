@@ -17,7 +17,6 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 from tornado.iostream import IOStream, StreamClosedError
-from tornado.log import app_log
 from tornado.netutil import bind_sockets
 from tornado.web import Application, HTTPError, RequestHandler
 
@@ -28,7 +27,7 @@ from olscale.printable import printable
 from olscale.report.html import escape, paragraphs, table_html
 from olscale.report.live_html import live_html
 from olscale.report.notes import damage_notes
-from olscale.report.page_server import MOST_CONNECTIONS, SECONDS_TO_TAKE, PageServer, short_log
+from olscale.report.page_server import LOG, MOST_CONNECTIONS, SECONDS_TO_TAKE, PageServer, short_log
 from olscale.report.tables import tables
 from olscale.report.write import write_report
 from olscale.results.live import LiveReader, going_on
@@ -151,7 +150,7 @@ def _log(request: RequestHandler) -> None:
     """Log a refused request; what is a fault of ours has a line already."""
     status = request.get_status()
     if 400 <= status < 500:
-        app_log.warning(f"{status}: %s %s", request.request.method, request.request.uri)
+        LOG.warning(f"{status}: %s %s", request.request.method, request.request.uri)
 
 
 class _Handler(RequestHandler):

@@ -29,6 +29,7 @@ from tornado.log import access_log, app_log, gen_log
 
 from olscale.printable import printable
 
+LOG = logging.getLogger("olscale.dashboard")  # Dask silences those of Tornado
 MOST_CONNECTIONS = 256
 SECONDS_TO_ASK = 20.0
 SECONDS_TO_TAKE = 120.0
@@ -104,7 +105,7 @@ class PageServer(HTTPServer):
         except (BlockingIOError, ConnectionAbortedError):
             return
         except OSError as fault:
-            gen_log.warning("cannot take a connection: %s; others make room, or it waits", fault.strerror)
+            LOG.warning("cannot take a connection: %s; others make room, or it waits", fault.strerror)
             if not self._make_room():
                 self._look_later(listening)
             return
@@ -167,9 +168,9 @@ class _OnceForAKind(logging.Filter):
 
 @contextmanager
 def short_log() -> Iterator[None]:
-    """Have Tornado and asyncio log one line for a kind of error."""
+    """Have server, Tornado and asyncio log one line for a kind of error."""
     once = _OnceForAKind()
-    loggers = (access_log, app_log, gen_log, logging.getLogger("asyncio"))
+    loggers = (LOG, access_log, app_log, gen_log, logging.getLogger("asyncio"))
     for logger in loggers:
         logger.addFilter(once)
     try:

@@ -13,12 +13,11 @@ from threading import Event
 from typing import Any
 
 import pytest
-from tornado.log import app_log
 from tornado.netutil import bind_sockets
 
 from olscale.report import dashboard, page_server
 from olscale.report.dashboard import Dashboard
-from olscale.report.page_server import PageServer, most_connections, short_log
+from olscale.report.page_server import LOG, PageServer, most_connections, short_log
 from tests.soak import ADDRESSES, Served, answer, request, served, soak
 
 DESCRIPTORS = 64
@@ -196,9 +195,9 @@ def test_a_fault_is_one_line_however_often_it_happens(caplog: pytest.LogCaptureF
             try:
                 raise ValueError(f"number {number}\nis wrong")
             except ValueError:
-                app_log.exception("Uncaught exception")
+                LOG.exception("Uncaught exception")
         for number in range(1_000):
-            app_log.warning(f"{number} of another kind")
+            LOG.warning(f"{number} of another kind")
     assert caplog.messages[0].startswith(
         "olscale dashboard: internal error: ValueError: number 0\\nis wrong (test_page"
     )
