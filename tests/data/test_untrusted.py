@@ -38,8 +38,11 @@ class Bomb:
 
 
 def test_no_module_loads_pickles():
-    """What Dask does with its own messages apart, nothing is unpickled; NumPy is told not to, each time."""
-    assert [f"{source}: {fault}" for source in SOURCES for fault in loads_pickles(source.read_text())] == []
+    """What Dask does with its own messages and numba with its own files apart, nothing is unpickled; NumPy is told not to, each time."""
+    # Machine code runs as it is: whoever can write it needs no pickle. numba keeps its index in one.
+    sources = [source for source in SOURCES if not source.match("compiled/checked_code.py")]
+    assert len(sources) == len(SOURCES) - 1
+    assert [f"{source}: {fault}" for source in sources for fault in loads_pickles(source.read_text())] == []
 
 
 def loads_pickles(source: str) -> Iterator[str]:
