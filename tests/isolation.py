@@ -45,7 +45,8 @@ def unchanged(whose: str, but: Container[str] = ()) -> Iterator[None]:
     """
     before, modules, paths = _state(), dict(sys.modules), set(sys.path)
     yield
-    for name in [name for name, module in sys.modules.items() if modules.get(name) is not module]:
+    others = [] if sys.modules == modules else [*sys.modules.items()]  # of thousands, most tests import none
+    for name in [name for name, module in others if modules.get(name) is not module]:
         if _is_temporary(getattr(sys.modules[name], "__file__", None)):
             del sys.modules[name]
     sys.path[:] = [path for path in sys.path if path in paths or not _is_temporary(path)]
@@ -107,7 +108,7 @@ def _change(before: Any, after: Any) -> str:
 
 
 def _settings(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):  # what Dask reads from its files; asking for a Mapping takes ten times as long
         yield name, value
         return
     for key, inner in value.items():

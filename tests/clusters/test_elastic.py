@@ -76,6 +76,7 @@ def test_a_cluster_without_workers_grows_as_far_as_it_may(shelf: Path, tmp_path:
     )
     evaluate(experiment, tmp_path / "here", in_process=True)
     most = 0
+    often = ExecutionSettings(watch_seconds=0.3)  # workers go when ten times that have passed
 
     async def grow() -> None:
         nonlocal most
@@ -87,7 +88,9 @@ def test_a_cluster_without_workers_grows_as_far_as_it_may(shelf: Path, tmp_path:
         ):
             cluster.adapt(minimum=0, maximum=2, interval="200ms", wait_count=2)
             job = asyncio.create_task(
-                asyncio.to_thread(evaluate, experiment, tmp_path / "there", scheduler=cluster.scheduler_address)
+                asyncio.to_thread(
+                    evaluate, experiment, tmp_path / "there", scheduler=cluster.scheduler_address, settings=often
+                )
             )
             while not job.done():
                 most = max(most, len(cluster.scheduler.workers))

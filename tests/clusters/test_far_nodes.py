@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from olscale.data.generators import generate
 from olscale.results.store import open_store
+from tests.cli.command import run
 from tests.clusters.conftest import ROOT, Work, records
 from tests.clusters.test_nodes import nodes, of_kubernetes
 from tests.hosts import ADDRESSES, HERE, HOSTS, laid_out
@@ -39,6 +41,7 @@ def test_nodes_on_two_hosts_leave_each_record_once_in_a_bucket(
     """Under the manifest's command, variables and certificate; the bytes are those of one process and a local folder."""
     server: Any = pytest.importorskip("moto.server", reason="pip install 'olscale[dev]'")
     s3fs = pytest.importorskip("s3fs", reason="pip install 'olscale[s3]'")
+    generate("rotating-xor", tmp_path / "xor", rows=640, chunk_rows=64)  # each request is slow to answer
     with laid_out():
         there = server.ThreadedMotoServer(ip_address=HERE, port=0, verbose=False)
         there.start()
@@ -49,23 +52,16 @@ def test_nodes_on_two_hosts_leave_each_record_once_in_a_bucket(
                 monkeypatch.setenv(name, value)
             files = s3fs.S3FileSystem(skip_instance_cache=True)
             files.mkdir("far")
-            files.put(str(work.folder / "xor"), "far/xor", recursive=True)
+            files.put(str(tmp_path / "xor"), "far/xor", recursive=True)
             evaluate(work, tmp_path, keys)
             found = open_store("s3://far/store")
             got = dict(found.files.read_many(found.single_files("runs")))
         finally:
             there.stop()
             s3fs.S3FileSystem.clear_instance_cache()  # other tests of this process have a server elsewhere
-    (tmp_path / "near.toml").write_text(_EXPERIMENT.format(path=work.folder / "xor"))
-    words = [
-        work.venv / "bin/olscale",
-        "evaluate",
-        tmp_path / "near.toml",
-        "--store",
-        tmp_path / "near",
-        "--in-process",
-    ]
-    subprocess.run(words, env=work.environment, check=True, capture_output=True)
+    (tmp_path / "near.toml").write_text(_EXPERIMENT.format(path=tmp_path / "xor"))
+    near = run("evaluate", tmp_path / "near.toml", "--store", tmp_path / "near", "--in-process")
+    assert near.returncode == 0, near.stderr
     assert {name.rpartition("/")[2]: bytes(content) for name, content in got.items()} == records(tmp_path / "near")
     assert len(got) == 8
 

@@ -15,6 +15,7 @@ import psutil
 import pytest
 import yaml
 
+from tests.cli.command import run
 from tests.clusters.conftest import ROOT, Work, free_port, records
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
@@ -82,11 +83,8 @@ def test_the_nodes_of_a_manifest_print_the_quick_start_s_table(work: Work, tmp_p
     words, given = of_kubernetes() if kind == "kubernetes" else of_compose()
     port = free_port()
     tools = work.environment | {"TMPDIR": str(tmp_path)}
-    olscale = str(work.venv / "bin" / "olscale")
     for name in ("digits", "breast_cancer"):
-        subprocess.run(
-            [olscale, "ingest", f"sklearn:{name}", tmp_path / "data" / name], env=tools, check=True, capture_output=True
-        )
+        assert run("ingest", f"sklearn:{name}", tmp_path / "data" / name).returncode == 0
     experiment = (ROOT / "cluster/kubernetes/experiment.toml").read_text()
     (tmp_path / "experiment.toml").write_text(placed(experiment, tmp_path, port))
     subprocess.run(
@@ -100,11 +98,11 @@ def test_the_nodes_of_a_manifest_print_the_quick_start_s_table(work: Work, tmp_p
         assert going[0].wait(600) == 0, (tmp_path / "node-0.log").read_text()
     assert quiet(tmp_path, 2)
     store = tmp_path / "data" / "store"
-    table = subprocess.run([olscale, "results", store], env=tools, check=True, capture_output=True, text=True).stdout
+    table = run("results", store).stdout
     promised = (ROOT / "README.md").read_text().partition("```text\n")[2].partition("\n\nCumulative error (%), time")[0]
     assert table.strip() == promised.strip()
-    here = [olscale, "evaluate", tmp_path / "experiment.toml", "--store", tmp_path / "here", "--in-process"]
-    subprocess.run(here, env=tools, check=True, capture_output=True)
+    here = run("evaluate", tmp_path / "experiment.toml", "--store", tmp_path / "here", "--in-process")
+    assert here.returncode == 0, here.stderr
     assert records(store) == records(tmp_path / "here")
 
 

@@ -18,6 +18,7 @@ from olscale.results.kept_models import kept_ids, kept_name
 from olscale.results.rows import run_bytes
 from olscale.results.store import Store
 from tests.cli.command import run
+from tests.cluster import Cluster
 
 AHEAD, AS_ROWS_COME = ["standardize", "bias"], ["impute:mean", "running-standardize", "bias"]
 
@@ -56,12 +57,11 @@ def test_kept_models_are_those_of_the_runs(tmp_path: Path, transforms: list[str]
     assert kept_ids(kept) == set()
 
 
-def test_from_a_store_to_predictions(tmp_path: Path) -> None:
+def test_from_a_store_to_predictions(tmp_path: Path, cluster: Cluster) -> None:
     made = generate("rotating-xor", tmp_path / "xor", seed=0)
     learners = ("--learner", "lol:k=4", "--learner", "sklearn.linear_model:SGDClassifier")
-    done = run(
-        "evaluate", "--dataset", "xor", *learners, "--order", "time", "--store", "runs", "--keep-model", cwd=tmp_path
-    )
+    words = ("--order", "time", "--store", "runs", "--keep-model", "--scheduler", cluster.scheduler)
+    done = run("evaluate", "--dataset", tmp_path / "xor", *learners, *words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "models of sklearn.linear_model:SGDClassifier are not kept" in done.stderr
     listed = [line.split() for line in run("models", "list", "runs", cwd=tmp_path).stdout.splitlines()]

@@ -360,7 +360,7 @@ def test_readers_see_each_run_once_while_others_write_and_compact(tmp_path):
     assert start(path, "for i in range(40): store.write(record(i))").wait(60) == 0
     stop = tmp_path / "stop"
     compactors = [start(path, f"import os\nwhile not os.path.exists({str(stop)!r}): compact(store)") for _ in range(2)]
-    writer = start(path, "for i in range(40, 160): store.write(record(i))")
+    writer = start(path, "for i in range(40, 100): store.write(record(i))")
     store = open_store(path)
     reads = 0
     seen = 0
@@ -374,7 +374,7 @@ def test_readers_see_each_run_once_while_others_write_and_compact(tmp_path):
 
     assert [process.wait(60) for process in (writer, *compactors)] == [0, 0, 0]
     assert reads > 3
-    assert len(store.read(["id"])) == 160
+    assert len(store.read(["id"])) == 100
 
 
 def test_half_written_files_of_the_dead_are_removed_after_a_day(tmp_path, make_record):

@@ -162,14 +162,14 @@ def test_writer_killed_in_mid_write_leaves_nothing_visible(tmp_path, stage):
 @pytest.mark.long
 def test_readers_never_see_half_a_file(tmp_path):
     path = tmp_path / "store"
-    writer = start(path, "for i in range(200): store.write(record(i))")
+    writer = start(path, "for i in range(100): store.write(record(i))")
     while writer.poll() is None:
         if (path / "store.json").exists():
             open_store(path).read(["id"])  # raises on a damaged file
         time.sleep(0.01)
 
     assert writer.returncode == 0
-    assert len(open_store(path).done()) == 200
+    assert len(open_store(path).done()) == 100
 
 
 def test_many_files_read_at_once_as_they_do_one_by_one(tmp_path, make_record, monkeypatch):
