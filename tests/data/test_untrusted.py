@@ -38,7 +38,7 @@ class Bomb:
 
 
 def test_no_module_loads_pickles():
-    """What Dask does with its own messages and numba with its own files apart, nothing is unpickled; NumPy is told not to, each time."""
+    """Nothing is unpickled but what Dask sends and numba keeps; NumPy is told not to, each time."""
     # Machine code runs as it is: whoever can write it needs no pickle. numba keeps its index in one.
     sources = [source for source in SOURCES if not source.match("compiled/checked_code.py")]
     assert len(sources) == len(SOURCES) - 1
