@@ -127,7 +127,7 @@ FEATURES = st.one_of(
     NUMBERS.map(":{}".format),
 )
 SPACES = st.one_of(st.just(""), st.sampled_from(["f", "g", "12", "ns"]), st.tuples(NAMES, NUMBERS).map(":".join))
-PARTS = st.tuples(SPACES, st.lists(FEATURES, max_size=5), st.sampled_from([" ", "  ", "\t"])).map(
+PARTS = st.tuples(SPACES, st.lists(FEATURES, max_size=8), st.sampled_from([" ", "  ", "\t"])).map(
     lambda part: part[0] + "".join(part[2] + feature for feature in part[1])
 )
 LABELS = st.tuples(
@@ -138,7 +138,7 @@ LABELS = st.tuples(
 LINES = st.tuples(LABELS, st.lists(PARTS, min_size=1, max_size=3)).map(
     lambda line: line[0] + ("" if line[0].endswith("tag") else " ") + "|" + " |".join(line[1])
 )
-TEXTS = st.lists(LINES, min_size=1, max_size=7)  # drawing them takes ten times as long as reading
+TEXTS = st.lists(LINES, min_size=1, max_size=12)
 
 
 @settings(max_examples=150, deadline=None)
