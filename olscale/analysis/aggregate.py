@@ -16,6 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from olscale.results.arrow_arrays import arrow_array, numbers_of
+
 _KEYS = ("dataset", "fingerprint", "transforms", "learner", "version", "params", "protocol")
 _BETWEEN = "\x1f"
 
@@ -105,9 +107,10 @@ def groups_of(runs: pa.Table, protocol: Callable[[str], str]) -> tuple[NDArray[n
     if not runs.num_rows:
         return np.empty(0, dtype=np.int64), []
     columns: list[tuple[NDArray[np.int64], list[Any]]] = []
+    between = arrow_array([_BETWEEN], pa.string())[0]
     for name in _KEYS:
         is_list = name == "transforms"
-        codes, values = codes_of(pc.binary_join(runs[name], _BETWEEN) if is_list else runs[name])
+        codes, values = codes_of(pc.binary_join(runs[name], between) if is_list else runs[name])
         if is_list:
             values = [tuple(text.split(_BETWEEN)) if text else () for text in values]
         if name == "protocol":
@@ -123,8 +126,9 @@ def groups_of(runs: pa.Table, protocol: Callable[[str], str]) -> tuple[NDArray[n
             size = len(known)
         combined = combined * len(values) + codes  # a number in a mixed radix
         size *= len(values)
-    encoded = pa.array(combined).dictionary_encode()  # by hashing, several times faster than by sorting
-    of_row = encoded.indices.to_numpy()
+    numbers = pa.Array.from_buffers(pa.int64(), len(combined), [None, pa.py_buffer(combined)])
+    encoded = numbers.dictionary_encode()  # by hashing, several times faster than by sorting
+    of_row = numbers_of(encoded.indices)
     first = np.empty(len(encoded.dictionary), dtype=np.int64)
     first[of_row[::-1]] = np.arange(runs.num_rows)[::-1]  # what is written last stays
     keys = zip(*(map(values.__getitem__, codes[first].tolist()) for codes, values in columns), strict=True)
@@ -143,7 +147,7 @@ def codes_of(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], list[Any]]:
     texts = column.unify_dictionaries() if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     whole = texts.combine_chunks()
     whole = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
-    return whole.indices.to_numpy(zero_copy_only=False), whole.dictionary.to_pylist()
+    return numbers_of(whole.indices), whole.dictionary.to_pylist()
 
 
 def columns_of(
@@ -155,10 +159,10 @@ def columns_of(
     """
     keys, parts, sizes = [], [], []
     for chunk in maps.chunks:
-        ends = chunk.offsets.to_numpy()
+        ends = numbers_of(chunk.offsets)
         inside = slice(int(ends[0]), int(ends[-1]))
         keys.append(chunk.keys[inside])
-        parts.append(chunk.items[inside].to_numpy())
+        parts.append(numbers_of(chunk.items[inside]))
         sizes.append(np.diff(ends))
     if not parts:
         return

@@ -15,6 +15,7 @@ from olscale.analysis.aggregate import Aggregate, aggregate
 from olscale.analysis.names import UNNAMED, Name, Names
 from olscale.measures import CAUTIONS, RANKED_BY_CLASS, SPEEDS, WAITED, measure_of
 from olscale.results import Store, canonical_json
+from olscale.results.arrow_arrays import arrow_array
 from olscale.results.plans import TUNING, read_plans
 from olscale.results.record import ParsedJson
 from olscale.results.selections import Selection, read_selections
@@ -223,7 +224,7 @@ def aggregated(store: Store, on_damage: OnDamage = "raise", ids: Collection[str]
     """Return means and deviations of a store, or of its runs `ids` (none: all), as arrays; else as `summarise`."""
     runs = store.read(_COLUMNS, on_damage, dictionaries=True)
     if ids:
-        runs = runs.filter(pc.is_in(runs["id"], value_set=pa.array(sorted(ids))))
+        runs = runs.filter(pc.is_in(runs["id"], value_set=arrow_array(sorted(ids), pa.string())))
     damaged = store.damaged
     timings = store.timings(on_damage, ("id", "timings"), runs["id"], dictionaries=True)
     store.damaged = (*damaged, *store.damaged)
@@ -252,7 +253,7 @@ def _last_versions(store: Store, versions: Iterable[tuple[str, str]], on_damage:
     if not several:
         return {}
     runs = store.read(("id", "learner", "version"), on_damage)
-    runs = runs.filter(pc.is_in(runs["learner"], value_set=pa.array(several)))
+    runs = runs.filter(pc.is_in(runs["learner"], value_set=arrow_array(several, pa.string())))
     finished = dict(
         zip(*(column.to_pylist() for column in store.timings(on_damage, ("id", "finished_at"))), strict=True)
     )

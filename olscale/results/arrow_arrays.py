@@ -15,9 +15,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_DTYPES = {"double": "float64", "float": "float32"}
+_FIRST = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+_LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 
 
 def arrow_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
@@ -28,7 +32,7 @@ def arrow_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     values : sequence
         Numbers, texts or times in UTC; sequences, of pairs for a map; of a struct mappings with all of its fields.
     kind : pyarrow.DataType
-        float64, int64, string, a timestamp of microseconds, or a list, map or struct of these.
+        float64, int64, bool, string, a timestamp of microseconds, or a list, map or struct of these.
 
     Examples
     --------
@@ -50,6 +54,9 @@ def arrow_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     if pa.types.is_list(kind):
         items = arrow_array(_joined(values), kind.value_type)
         return pa.Array.from_buffers(kind, len(values), [None, _offsets(values)], children=[items])
+    if pa.types.is_boolean(kind):
+        bits = np.packbits(np.asarray(values, dtype=np.bool_), bitorder="little")
+        return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(bits)])
     if pa.types.is_timestamp(kind):
         values = [(value - _EPOCH) // _MICROSECOND for value in values]
     numbers = np.asarray(values, dtype=np.float64 if pa.types.is_float64(kind) else np.int64)
@@ -68,3 +75,38 @@ def _offsets(parts: Sequence[Any]) -> pa.Buffer:
     if ends[-1] > np.iinfo(np.int32).max:
         raise ValueError(f"a column has {ends[-1]:,} items, more than Arrow's lists and texts can number")
     return pa.py_buffer(np.array(ends, dtype=np.int32))
+
+
+def numbers_of(array: pa.Array) -> NDArray[Any]:
+    """Return an array of numbers as one of NumPy, as its `to_numpy` does; no copy is made where none is missing.
+
+    Examples
+    --------
+    >>> numbers_of(arrow_array([3, 1, 2], pa.int64())[1:])
+    array([1, 2])
+    """
+    buffer = array.buffers()[1]
+    if array.null_count or buffer is None:
+        return array.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+    dtype = np.dtype(_DTYPES.get(str(array.type), str(array.type)))
+    return np.frombuffer(buffer, dtype, len(array), array.offset * dtype.itemsize)
+
+
+def empty_table(schema: pa.Schema) -> pa.Table:
+    """Return a table of no rows."""
+    return pa.Table.from_arrays([arrow_array([], field.type) for field in schema], schema=schema)
+
+
+def check_times(times: pa.ChunkedArray) -> None:
+    """Refuse times that no `datetime` can be: beyond the year 9999, or before the year 1.
+
+    Raises
+    ------
+    OverflowError
+        With how far it is from 1970.
+    """
+    import pyarrow.compute as pc
+
+    for moment in pc.min_max(times).values():
+        if moment.is_valid and not _FIRST <= moment.value <= _LAST:
+            raise OverflowError(f"{moment.value} microseconds from 1970 are beyond the years 1 to 9999")

@@ -16,6 +16,7 @@ from itertools import accumulate, groupby, product
 import pyarrow as pa
 
 from olscale.errors import StoreError
+from olscale.results.arrow_arrays import empty_table
 from olscale.results.compacted import (
     SCHEMAS,
     compacted_bytes,
@@ -235,7 +236,7 @@ def _overlap(one: str, other: str) -> bool:
 def _rows(store: Store, kind: str, names: Sequence[str], prefix: str) -> list[pa.Table]:
     import pyarrow.compute as pc
 
-    tables = [SCHEMAS[kind].empty_table()]
+    tables = [empty_table(SCHEMAS[kind])]
     for name in names:
         try:
             table = read_compacted(store.files, kind, name, SCHEMAS[kind].names)

@@ -19,6 +19,7 @@ from operator import lt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from olscale.results.arrow_arrays import arrow_array, empty_table
 from olscale.results.record import OUTCOMES
 from olscale.results.rows import RUN_SCHEMA, TIMING_SCHEMA
 from olscale.storage.base import Storage
@@ -64,7 +65,7 @@ def compacted_bytes(table: pa.Table) -> bytes:
 def _leaves(schema: pa.Schema) -> list[str]:
     """Return the paths of the columns that Parquet makes of a schema."""
     sink = pa.BufferOutputStream()
-    pq.write_table(schema.empty_table(), sink, store_schema=False)
+    pq.write_table(empty_table(schema), sink, store_schema=False)
     columns = pq.ParquetFile(pa.BufferReader(sink.getvalue())).schema
     return [columns.column(i).path for i in range(len(columns))]
 
@@ -205,7 +206,7 @@ def rows_of(table: pa.Table, ids: Collection[str]) -> pa.Table:
     """Return the rows of these runs."""
     some = frozenset(ids)
     wanted = [id in some for id in table["id"].to_pylist()]
-    return table if all(wanted) else table.filter(pa.array(wanted, pa.bool_()))
+    return table if all(wanted) else table.filter(arrow_array(wanted, pa.bool_()))
 
 
 def deduplicate(table: pa.Table, kind: str) -> pa.Table:
@@ -223,9 +224,9 @@ def deduplicate(table: pa.Table, kind: str) -> pa.Table:
         return table
     decides = table[DECIDES[kind]]
     if kind == "runs":
-        decides = pc.index_in(decides.cast(pa.string()), value_set=pa.array(OUTCOMES))
+        decides = pc.index_in(decides.cast(pa.string()), value_set=arrow_array(OUTCOMES, pa.string()))
     keys = pa.table({"id": ids, "by": decides})
     order = pc.sort_indices(keys, [("id", "ascending"), ("by", "ascending" if kind == "runs" else "descending")])
     ids = ids.take(order)
-    first = pa.chunked_array([pa.array([True]), *pc.not_equal(ids[1:], ids[:-1]).chunks])
+    first = pa.chunked_array([arrow_array([True], pa.bool_()), *pc.not_equal(ids[1:], ids[:-1]).chunks])
     return table.take(order.filter(first.combine_chunks()))

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from olscale.errors import StoreError, UnknownNameError
-from olscale.results.arrow_arrays import arrow_array
+from olscale.results.arrow_arrays import arrow_array, empty_table
 from olscale.results.compacted import DECIDES, SCHEMAS, deduplicate, encode_dictionaries
 from olscale.results.single import file_of, is_damage, read_single, stem, why
 from olscale.results.store_files import StoreFiles
@@ -54,7 +54,7 @@ def read_table(
     tables = [*compacted.tables, *(encode_dictionaries(single.tables, kind) if dictionaries else single.tables)]
     damaged = single.damaged | compacted.damaged
     if not tables:
-        return pa.schema([schema.field(name) for name in wanted]).empty_table(), damaged
+        return empty_table(pa.schema([schema.field(name) for name in wanted])), damaged
     table = deduplicate(pa.concat_tables(tables), kind).select(wanted)
     return (table if dictionaries else table.combine_chunks()), damaged
 

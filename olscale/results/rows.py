@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from olscale.results.arrow_arrays import arrow_array
+from olscale.results.arrow_arrays import arrow_array, check_times
 from olscale.results.record import Record, SegmentMistakes, Series, canonical_json
 from olscale.storage.checked_parquet import checksum_matches, parquet_bytes
 
@@ -142,8 +142,8 @@ def parse(data: bytes, schema: pa.Schema, columns: Sequence[str], checked: bool 
     table.validate(full=True)  # text that is none, offsets that point nowhere
     if "finished_at" in columns:
         try:
-            table["finished_at"].to_pylist()
-        except OverflowError as fault:  # a date past the year 9999
+            check_times(table["finished_at"])
+        except OverflowError as fault:
             raise ValueError(f"finished_at: {fault}") from fault
     return table.replace_schema_metadata(None)
 
@@ -152,7 +152,7 @@ def fill_missing(table: pa.Table, schema: pa.Schema, absent: Sequence[str]) -> p
     """Return `table` with the columns `absent`, lists in which there is nothing."""
     for name in absent:
         field = schema.field(name)
-        table = table.append_column(field, pa.array([[]] * table.num_rows, field.type))
+        table = table.append_column(field, arrow_array([[]] * table.num_rows, field.type))
     return table
 
 

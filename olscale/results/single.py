@@ -7,6 +7,7 @@ from itertools import islice
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from olscale.results.arrow_arrays import check_times
 from olscale.results.rows import OPTIONAL, fill_missing, parse
 from olscale.storage.base import Storage
 from olscale.storage.checked_parquet import checksum_matches
@@ -120,7 +121,7 @@ def read_together(
         table = table.combine_chunks()
         table.validate(full=True)  # text that is none, offsets that point nowhere
         if "finished_at" in columns:
-            table["finished_at"].to_pylist()  # a date past the year 9999
+            check_times(table["finished_at"])
     except (ValueError, KeyError, OSError, OverflowError, pa.ArrowException):
         return None
     return table if table["id"].to_pylist() == list(ids) else None

@@ -169,9 +169,8 @@ class StoreRuns(StoreFiles):
             If a file is damaged (named in the message).
         """
         if ids is None:
-            ids = pa.chunked_array(
-                [sorted(self.done() | {stem(name) for name in self.single_files("lost")})], pa.string()
-            )
+            known = sorted(self.done() | {stem(name) for name in self.single_files("lost")})
+            ids = pa.chunked_array([arrow_array(known, pa.string())])
         fetched = SCHEMAS["timings"].names if columns is None else list(columns)
         table = self._read_table(on_damage, "timings", ("timings",), [*dict.fromkeys(["id", *fetched])], dictionaries)
         # Timings without their run belong to one that was interrupted before the commit.
@@ -211,4 +210,5 @@ class StoreRuns(StoreFiles):
     def _has(self, id: str) -> bool:
         if self.exists(file_of("runs", id)):
             return True
-        return any(ids.index(id).as_py() >= 0 for ids in self.compacted_ids().values())
+        wanted = arrow_array([id], pa.string())[0]
+        return any(ids.index(wanted).as_py() >= 0 for ids in self.compacted_ids().values())

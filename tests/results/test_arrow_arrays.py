@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from olscale.results.arrow_arrays import arrow_array
+from olscale.results.arrow_arrays import arrow_array, check_times
 from olscale.results.rows import RUN_SCHEMA, TIMING_SCHEMA
 
 TEXTS = ["", "été", "a\0b", "x" * 300]
@@ -43,3 +43,18 @@ def test_a_run_is_written_without_pandas():
     script = "import sys; from olscale.results.arrow_arrays import arrow_array; import pyarrow as pa\n"
     script += "arrow_array([[('a', 1.0)]], pa.map_(pa.string(), pa.float64())); print('pandas' in sys.modules)"
     assert subprocess.check_output([sys.executable, "-c", script], text=True) == "False\n"
+
+
+@pytest.mark.parametrize("count", [0, 1, 8, 9])
+def test_truth_values_are_packed_as_arrow_does(count: int) -> None:
+    values = [i % 3 == 0 for i in range(count)]
+    assert arrow_array(values, pa.bool_()).equals(pa.array(values, pa.bool_()))
+
+
+def test_times_that_no_datetime_can_be_are_refused() -> None:
+    kind = pa.timestamp("us", tz="UTC")
+    last = (datetime.max.replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+    check_times(pa.chunked_array([pa.array([None, 0, last], kind)]))
+    check_times(pa.chunked_array([], kind))
+    with pytest.raises(OverflowError, match="microseconds from 1970 are beyond the years 1 to 9999"):
+        check_times(pa.chunked_array([pa.array([0, last + 1], kind)]))
