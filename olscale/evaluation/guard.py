@@ -208,7 +208,8 @@ class _Settings:
             self._held -= 1
             if self._held:
                 return
-            if not self._modules.items() <= sys.modules.items():
+            # Modules may put another in their place; only those that are gone are a learner's doing.
+            if not self._modules.keys() <= sys.modules.keys():
                 sys.modules.update(self._modules)
             if self._directory is not None and _directory() != self._directory:
                 with suppress(OSError):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from olscale.data.dataset import open_dataset
+from olscale.errors import ParameterError
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.forecast import NUMBERS_A_SECOND, ROW_NUMBERS, RUN_SECONDS, long_runs, seconds_of
 from olscale.evaluation.plan import make_plan
@@ -120,6 +121,16 @@ def test_a_model_that_grows_is_announced_and_one_with_a_budget_is_not(shelf: Pat
     (line,) = long_runs(made, made.runs)
     assert line.startswith("norma on dense may take ")
     assert line.endswith("take fewer rows, or a learner with a budget, as bpas or fogd")
+
+
+@pytest.mark.parametrize("speed", [0.0, -1.0, float("inf"), float("nan")])
+def test_a_speed_that_is_none_is_refused_by_its_name(
+    shelf: Path, monkeypatch: pytest.MonkeyPatch, speed: float
+) -> None:
+    monkeypatch.setattr(Dear, "numbers_per_second", speed)
+    content = {"datasets": [{"path": str(shelf / "dense")}], "learners": [{"name": f"{__name__}:Dear"}]}
+    with pytest.raises(ParameterError, match=f"learner dear: numbers_per_second was {speed!r}, expected a finite"):
+        make_plan(parse_experiment(content))
 
 
 @pytest.mark.parametrize("name", [name for task in TASKS for name in learner_names(task)])

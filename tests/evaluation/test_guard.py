@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import resource
+import sys
 from collections.abc import Iterator
+from types import ModuleType
 
 import pytest
 
@@ -38,6 +40,19 @@ def test_a_limit_that_a_learner_lowers_is_raised_again(before: tuple[int, int]) 
     run = FakeRun()
     attempt([run], lambda: resource.setrlimit(LIMIT, (3, before[1])))
     assert resource.getrlimit(LIMIT) == before
+    assert run.failures == []
+
+
+def test_modules_that_a_learner_takes_away_are_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that puts another in its place, as lazy ones do, stays replaced."""
+    monkeypatch.setitem(sys.modules, "lazy", ModuleType("lazy"))
+    monkeypatch.setitem(sys.modules, "wanted", ModuleType("wanted"))
+    wanted, loaded = sys.modules["wanted"], ModuleType("loaded")
+    run = FakeRun()
+    attempt([run], lambda: sys.modules.__setitem__("lazy", loaded))
+    assert sys.modules["lazy"] is loaded
+    attempt([run], lambda: sys.modules.pop("wanted"))
+    assert sys.modules["wanted"] is wanted
     assert run.failures == []
 
 

@@ -103,13 +103,19 @@ def cost_of(learner: object) -> EstimatesCost:
 
 
 def check_row_numbers(learner: Learner, columns: int, classes: int) -> None:
-    """Refuse a learner with sizes beyond reason.
+    """Refuse a learner with sizes beyond reason, or with a speed that is none.
 
     Raises
     ------
     ParameterError
-        With the parameters that ask for so much.
+        With the parameters that ask for so much, or the speed.
     """
+    speed = learner.numbers_per_second
+    if not 0.0 < speed < inf:
+        raise ParameterError(
+            f"learner {learner.name}: numbers_per_second was {speed!r}, expected a finite number above 0; leave it out, or "
+            "measure it as olscale bench costs does"
+        )
     numbers, there = cost_of(learner).row_numbers(columns, classes, 1.0), memory_bytes()
     if 8.0 * numbers > _MOST_MEMORIES * there:
         params = learner.get_params(deep=False)
