@@ -21,15 +21,21 @@ class MachineCodeHook(BuildHookInterface):
             return
         for stamp in levels:
             if stamp.read_text() != _digest(package):
-                raise ValueError(f"{stamp.parent} is of other sources: make it anew with olscale warm --for-wheel")
+                raise ValueError(
+                    f"{stamp.parent} is of other sources: make it anew with olscale warm --for-wheel"
+                )
         build_data["artifacts"].append("olscale/machine_code/**")
         build_data["pure_python"] = False
-        build_data["tag"] = f"cp{sys.version_info.major}{sys.version_info.minor}-none-manylinux_2_28_x86_64"
+        build_data["tag"] = (
+            f"cp{sys.version_info.major}{sys.version_info.minor}-none-manylinux_2_28_x86_64"
+        )
 
 
 def _digest(package: Path) -> str:
     """Return the digest of the package's sources as it computes it itself, without its dependencies."""
-    spec = importlib.util.spec_from_file_location("source_digest", package / "system" / "source_digest.py")
+    spec = importlib.util.spec_from_file_location(
+        "source_digest", package / "system" / "source_digest.py"
+    )
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -24,7 +24,9 @@ def main(*experiments: str) -> None:
     for file in experiments:
         plan = make_plan(*resolve(load_experiment(file), print))
         costs = plan.costs, pilots.with_pilots(plan, plan.runs).costs
-        print(f"{'dataset':20} {'learner':22} {'rows':>8} {'assumed':>9} {'pilot':>9} {'took':>9}   times")
+        print(
+            f"{'dataset':20} {'learner':22} {'rows':>8} {'assumed':>9} {'pilot':>9} {'took':>9}   times"
+        )
         for run in plan.runs:
             source = plan.sources[run.stream.fingerprint]
             assumed, piloted = (cost[run.id] / NUMBERS_A_SECOND for cost in costs)
@@ -36,8 +38,12 @@ def main(*experiments: str) -> None:
                 flush=True,
             )
     for name, times in zip(("assumed", "pilot"), zip(*off, strict=True), strict=True):
-        within = [sum(bool(1 / factor <= one <= factor) for one in times) for factor in (1.5, 2.0, 4.0)]
-        print(f"{name}: {median(times):.2f} times in the median; of {len(times)} within 1.5, 2 and 4 times: {within}")
+        within = [
+            sum(bool(1 / factor <= one <= factor) for one in times) for factor in (1.5, 2.0, 4.0)
+        ]
+        print(
+            f"{name}: {median(times):.2f} times in the median; of {len(times)} within 1.5, 2 and 4 times: {within}"
+        )
 
 
 def _seconds(group: RunGroup) -> float:

@@ -27,7 +27,9 @@ def groups(store: str, tuning: bool) -> list[list[float]]:
     seconds = {row["id"]: dict(row["timings"]).get("fit_seconds", 0.0) for row in timings}
     for row in found.read(["id", "dataset", "transforms", "protocol"]).to_pylist():
         if ("split" in str(row["protocol"])) == tuning:
-            key = json.dumps([row[name] for name in ("dataset", "transforms", "protocol")], default=str)
+            key = json.dumps(
+                [row[name] for name in ("dataset", "transforms", "protocol")], default=str
+            )
             streams[key].append(seconds.get(row["id"], 0.0))
     cut = [group for runs in streams.values() for group in shares(sorted(runs, reverse=True))]
     return sorted(cut, key=sum, reverse=True)
@@ -49,18 +51,24 @@ def main(store: str, file: str = "") -> None:
     """Print what clusters of several sizes would take."""
     costs = OF_THE_PAGE
     if file:
-        costs = Costs(*(figure["value"] / 1e3 for figure in json.loads(Path(file).read_text())["workers"][:8]))
+        costs = Costs(
+            *(figure["value"] / 1e3 for figure in json.loads(Path(file).read_text())["workers"][:8])
+        )
     phases = [groups(store, tuning) for tuning in (True, False)]
     runs = [seconds for phase in phases for group in phase for seconds in group]
     count, hours = sum(map(len, phases)), sum(runs) / 3600
-    print(f"{len(runs)} runs in {count} groups, {hours:.1f} h of learning, the longest {max(runs):.0f} s")
+    print(
+        f"{len(runs)} runs in {count} groups, {hours:.1f} h of learning, the longest {max(runs):.0f} s"
+    )
     for workers in (1, 2, 10, 100, 1_000, 10_000):
         pause = max(SETTINGS.report_seconds, workers / SETTINGS.most_reports)
         total = 0.0
         for phase in phases:
             loads = [Load(sum(group), len(group), 1 + int(sum(group) / pause)) for group in phase]
             total += forecast(loads, workers, costs).seconds
-        print(f"{workers:6} workers: {total / 60:8.1f} min, {sum(runs) / total / workers:.0%} of the time is learning")
+        print(
+            f"{workers:6} workers: {total / 60:8.1f} min, {sum(runs) / total / workers:.0%} of the time is learning"
+        )
 
 
 if __name__ == "__main__":

@@ -24,7 +24,9 @@ def parts(store: str) -> Iterator[tuple[str, float, list[Told]]]:
     files = open_store(store, writes=False).files
     journals: dict[str, list[dict[str, Any]]] = {}
     for name in sorted(files.names(FOLDER)):
-        journals.setdefault(journal_of(name), []).extend(map(json.loads, files.read(name).splitlines()))
+        journals.setdefault(journal_of(name), []).extend(
+            map(json.loads, files.read(name).splitlines())
+        )
     for lines in journals.values():
         starts = [number for number, line in enumerate(lines) if "start" in line]
         for first, end in pairwise([*starts, len(lines)]) if lines[-1].get("end") == "done" else ():
@@ -32,13 +34,23 @@ def parts(store: str) -> Iterator[tuple[str, float, list[Told]]]:
             begin, over = lines[first]["t"], lines[min(end, len(lines) - 1)]["t"]
             for line in lines[first:end]:
                 evaluation.add(line)
-                told.append(((line["t"] - begin) / (over - begin), evaluation.seconds_left, over - line["t"]))
+                told.append(
+                    (
+                        (line["t"] - begin) / (over - begin),
+                        evaluation.seconds_left,
+                        over - line["t"],
+                    )
+                )
             yield evaluation.name, over - begin, told
 
 
 def off(told: list[Told]) -> float:
     """Return how far the time left was off, as a share of what was left."""
-    found = [abs(left / was - 1.0) for share, left, was in told if 0.2 <= share <= 0.98 and not isnan(left)]
+    found = [
+        abs(left / was - 1.0)
+        for share, left, was in told
+        if 0.2 <= share <= 0.98 and not isnan(left)
+    ]
     return median(found) if found else float("nan")
 
 

@@ -180,9 +180,14 @@ class UnknownNameError(OlscaleError, LookupError):
     def __init__(self, kind: str, got: str, known: Iterable[str]) -> None:
         self.kind, self.got, self.known = kind, got, tuple(sorted(known))
         folded = {name.casefold(): name for name in self.known}
-        nearest = [folded[name] for name in difflib.get_close_matches(got.casefold(), folded, n=1, cutoff=0.5)]
+        nearest = [
+            folded[name]
+            for name in difflib.get_close_matches(got.casefold(), folded, n=1, cutoff=0.5)
+        ]
         hint = f"; did you mean {nearest[0]!r}?" if nearest else ";"
-        super().__init__(f"unknown {kind} {got!r}{hint} there are: {', '.join(self.known) or 'none'}")
+        super().__init__(
+            f"unknown {kind} {got!r}{hint} there are: {', '.join(self.known) or 'none'}"
+        )
 
     def __reduce__(self) -> tuple[type[UnknownNameError], tuple[str, str, tuple[str, ...]]]:
         return type(self), (self.kind, self.got, self.known)

@@ -78,8 +78,12 @@ MEASURES = {
         Measure("auc", "AUC", unit="score", tasks=LABELS, default=_NOVELTIES, ranks_rows=True),
         Measure("roc", "ROC", "higher", "percent", LABELS, ranks_rows=True),
         Measure("log_loss", "log loss", "lower", "", _CLASSES),
-        Measure("true_positive_rate", "true positive rate", "higher", "percent", _NOVELTIES, _NOVELTIES),
-        Measure("false_positive_rate", "false positive rate", "lower", "percent", _NOVELTIES, _NOVELTIES),
+        Measure(
+            "true_positive_rate", "true positive rate", "higher", "percent", _NOVELTIES, _NOVELTIES
+        ),
+        Measure(
+            "false_positive_rate", "false positive rate", "lower", "percent", _NOVELTIES, _NOVELTIES
+        ),
         Measure("mae", "MAE", "lower", "", _NUMBERS, _NUMBERS),
         Measure("rmse", "RMSE", "lower", "", _NUMBERS, _NUMBERS),
         Measure("r2", "R2", "higher", "score", _NUMBERS, _NUMBERS),
@@ -134,13 +138,28 @@ SPEEDS = ("fit_seconds", "fit_cpu_seconds", "rows_per_second", "rows_per_cpu_sec
 """Of learning: what a busy machine changes."""
 
 OF_MODELS = (
-    *("train_error", *SPEEDS, "read_seconds", "machine_code_seconds", "model_bytes", "latency", "updates"),
+    *(
+        "train_error",
+        *SPEEDS,
+        "read_seconds",
+        "machine_code_seconds",
+        "model_bytes",
+        "latency",
+        "updates",
+    ),
     *("predict_p50_seconds", "predict_p99_seconds", "learn_p50_seconds", "learn_p99_seconds"),
 )
 """Measures that are not of predictions along a stream, but of the final model or of what it took."""
 
 HEADLINES = (
-    *("test_error", "cumulative_error", "window_error", "fading_error", "holdout_error", "drift_alarms"),
+    *(
+        "test_error",
+        "cumulative_error",
+        "window_error",
+        "fading_error",
+        "holdout_error",
+        "drift_alarms",
+    ),
     *("test_rmse", "rmse", "window_rmse", "fading_rmse", "holdout_rmse", "test_auc"),
 )
 """Shown when none is asked for, those of them that there are."""
@@ -166,10 +185,14 @@ def measure_of(metric: str) -> Measure:
     base = base_name(metric)
     if base in MEASURES:
         return MEASURES[base]
-    if (whole := metric.partition(":")[0]) != metric and base_name(whole) in MEASURES:  # of one target of several
+    if (whole := metric.partition(":")[0]) != metric and base_name(
+        whole
+    ) in MEASURES:  # of one target of several
         return MEASURES[base_name(whole)]
     error = base.endswith("_error")
-    return Measure(base, base.replace("_", " "), "lower" if error else "", "percent" if error else "")
+    return Measure(
+        base, base.replace("_", " "), "lower" if error else "", "percent" if error else ""
+    )
 
 
 def ranking_measures(names: Iterable[str]) -> list[str]:

@@ -6,7 +6,9 @@ from typing import Any
 from olscale.errors import ParameterError
 
 
-def parse_named(text: str, registered: Container[str] | None = None) -> tuple[str, list[tuple[str, str | None]]]:
+def parse_named(
+    text: str, registered: Container[str] | None = None
+) -> tuple[str, list[tuple[str, str | None]]]:
     """Return the name, and each parameter's key with the text of its value, None where there is no ``=``.
 
     Parameters

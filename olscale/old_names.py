@@ -53,7 +53,11 @@ class _Finder:
     def exec_module(module: ModuleType) -> None:
         old, new = module.__name__, _MOVED[module.__name__]
         warnings.warn(f"{old} is now {new}; import from there", DeprecationWarning, stacklevel=2)
-        names = {name: value for name, value in vars(import_module(new)).items() if not name.startswith("__")}
+        names = {
+            name: value
+            for name, value in vars(import_module(new)).items()
+            if not name.startswith("__")
+        }
         names |= {before: names[now] for before, now in _RENAMED.items() if now in names}
         if old in _BASES:
             name, base = _BASES[old]

@@ -35,7 +35,10 @@ def printable(text: str) -> str:
 def _visible(text: str) -> str:
     if text.isprintable():
         return text
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
+        for char in text
+    )
 
 
 def csv_cell(text: str) -> str:
@@ -69,5 +72,6 @@ def width(text: str) -> int:
     if text.isascii():
         return len(text)
     return sum(
-        0 if unicodedata.combining(char) else 1 + (unicodedata.east_asian_width(char) in ("W", "F")) for char in text
+        0 if unicodedata.combining(char) else 1 + (unicodedata.east_asian_width(char) in ("W", "F"))
+        for char in text
     )

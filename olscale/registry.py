@@ -23,7 +23,10 @@ def all_installed() -> Mapping[str, tuple[EntryPoint, ...]]:
     """Return olscale's groups of entry points, each sorted by name; to find them, files of all packages are read."""
     points = entry_points()
     groups = [group for group in points.groups if group.startswith(_OURS)]
-    return {group: tuple(sorted(points.select(group=group), key=lambda point: point.name)) for group in groups}
+    return {
+        group: tuple(sorted(points.select(group=group), key=lambda point: point.name))
+        for group in groups
+    }
 
 
 def installed(group: str) -> tuple[EntryPoint, ...]:
@@ -59,7 +62,9 @@ class Registry(Generic[T]):
 
     def __iter__(self) -> Iterator[str]:
         yield from self.ours
-        yield from dict.fromkeys(point.name for point in installed(self.group) if point.name not in self.ours)
+        yield from dict.fromkeys(
+            point.name for point in installed(self.group) if point.name not in self.ours
+        )
 
     def __contains__(self, name: object) -> bool:
         return name in self.ours or any(point.name == name for point in installed(self.group))
@@ -78,7 +83,9 @@ class Registry(Generic[T]):
             If there is no such name.
         """
         self.check(name)
-        return self.ours.get(name) or next(point.value for point in installed(self.group) if point.name == name)
+        return self.ours.get(name) or next(
+            point.value for point in installed(self.group) if point.name == name
+        )
 
     def load(self, name: str) -> T:
         """Import and return what a name stands for.

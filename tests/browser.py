@@ -17,9 +17,17 @@ from typing import Any
 
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
+CHROMIUM = (
+    shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
+)
 
-_OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--remote-debugging-port=0")
+_OPTIONS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--hide-scrollbars",
+    "--remote-debugging-port=0",
+)
 
 
 class Page:
@@ -55,7 +63,9 @@ class Page:
             elif method == "Runtime.exceptionThrown":
                 self.said.append(json.dumps(told["exceptionDetails"])[:500])
             elif method == "Runtime.consoleAPICalled" and told["type"] in ("error", "warning"):
-                self.said.append(json.dumps([one.get("value", one.get("description")) for one in told["args"]]))
+                self.said.append(
+                    json.dumps([one.get("value", one.get("description")) for one in told["args"]])
+                )
             elif method == "Log.entryAdded" and told["entry"]["level"] in ("error", "warning"):
                 self.said.append(f"{told['entry']['text']} {told['entry'].get('url', '')}")
 
@@ -63,13 +73,17 @@ class Page:
         """Send a command and return its answer."""
         self._sent += 1
         answer = self._answers[self._sent] = asyncio.get_running_loop().create_future()
-        await self._socket.write_message(json.dumps({"id": self._sent, "method": method, "params": params}))
+        await self._socket.write_message(
+            json.dumps({"id": self._sent, "method": method, "params": params})
+        )
         message = await asyncio.wait_for(answer, 120)
         if "error" in message:
             raise RuntimeError(f"{method}: {message['error']}")
         return message["result"]
 
-    async def open(self, url: str, width: int = 1400, height: int = 900, dark: bool = False) -> None:
+    async def open(
+        self, url: str, width: int = 1400, height: int = 900, dark: bool = False
+    ) -> None:
         """Go to an address, in a window of this width, with the reader's preference of light or dark."""
         for domain in ("Page", "Runtime", "Log", "Network"):
             await self.send(f"{domain}.enable")
@@ -93,7 +107,9 @@ class Page:
         """Move the mouse, and click where asked."""
         await self.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
         for kind in ("mousePressed", "mouseReleased") if click else ():
-            await self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+            await self.send(
+                "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1
+            )
 
     async def picture(self, whole: bool = False) -> bytes:
         """Return what is in view, or the whole page, as PNG."""
@@ -105,15 +121,25 @@ class Page:
 async def browser() -> AsyncIterator[Page]:
     """Start Chromium with an empty page, and end it."""
     assert CHROMIUM is not None, "Chromium is not installed"
-    with tempfile.TemporaryDirectory(prefix="olscale-browser-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(
+        prefix="olscale-browser-", ignore_cleanup_errors=True
+    ) as folder:
         refused = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
         command = [CHROMIUM, *_OPTIONS, f"--user-data-dir={folder}", refused, "about:blank"]
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         try:
             assert process.stderr is not None
-            port = next(line.split(":")[2].split("/")[0] for line in process.stderr if "DevTools listening" in line)
+            port = next(
+                line.split(":")[2].split("/")[0]
+                for line in process.stderr
+                if "DevTools listening" in line
+            )
             yield await _page(int(port))
         finally:
             process.terminate()
@@ -127,5 +153,9 @@ async def _page(port: int) -> Page:
         answer = await AsyncHTTPClient().fetch(f"http://127.0.0.1:{port}/json/list")
         for target in json.loads(answer.body):
             if target["type"] == "page":
-                return Page(await websocket_connect(target["webSocketDebuggerUrl"], max_message_size=1 << 28))
+                return Page(
+                    await websocket_connect(
+                        target["webSocketDebuggerUrl"], max_message_size=1 << 28
+                    )
+                )
         await asyncio.sleep(0.1)

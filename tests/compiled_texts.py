@@ -22,7 +22,9 @@ class StringWatch(event.Listener):
         function = event.data["dispatcher"].py_func
         if function.__module__ == STRINGS:
             self.loops |= {
-                f"{outer.__module__}.{outer.__name__}" for outer in self._compiling if is_ours(outer.__module__)
+                f"{outer.__module__}.{outer.__name__}"
+                for outer in self._compiling
+                if is_ours(outer.__module__)
             }
         self._compiling.append(function)
 

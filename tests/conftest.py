@@ -58,7 +58,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for path in sizes:
         if path.name in ALL_LEARNERS:
             sizes[path] = 15
-    items.sort(key=lambda item: (item.path not in largest, item.path.parent.name != "clusters", -sizes[item.path]))
+    items.sort(
+        key=lambda item: (
+            item.path not in largest,
+            item.path.parent.name != "clusters",
+            -sizes[item.path],
+        )
+    )
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -77,17 +83,25 @@ def loops_compile_no_strings() -> Iterator[None]:
 
     watch.loops.clear()
     yield
-    assert not watch.loops, "copy numbers by a loop (olscale.compiled.copies), not by an assignment to a slice"
+    assert not watch.loops, (
+        "copy numbers by a loop (olscale.compiled.copies), not by an assignment to a slice"
+    )
 
 
 @pytest.fixture(autouse=True)
-def test_leaves_nothing_behind(request: pytest.FixtureRequest, file_leaves_nothing_behind: None) -> Iterator[None]:
+def test_leaves_nothing_behind(
+    request: pytest.FixtureRequest, file_leaves_nothing_behind: None
+) -> Iterator[None]:
     """Fail a test that changes what other tests find: they pass in any order."""
-    with unchanged(request.node.nodeid, but=("file systems",) if "bucket" in request.fixturenames else ()):
+    with unchanged(
+        request.node.nodeid, but=("file systems",) if "bucket" in request.fixturenames else ()
+    ):
         yield
 
 
-SHARED_DATA = Path(os.environ.get("OLSCALE_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data"))
+SHARED_DATA = Path(
+    os.environ.get("OLSCALE_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data")
+)
 
 
 @pytest.fixture(scope="session")
@@ -175,14 +189,29 @@ def small_catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str
         text = "".join(f"{'+-'[i % 2]}1 1:{i} 2:{(i * 7) % 5} 3:1\n" for i in range(rows))
         (tmp_path / "mirror" / "ring" / role).write_text(text)
         digest = hashlib.sha256(text.encode()).hexdigest()
-        files.append({"path": f"ring/{role}", "role": role, "url": f"http://127.0.0.1:9/{role}", "sha256": [digest]})
-    common = {"title": "t", "what": "points on a ring", "page": "https://page", "columns": 3, "classes": 2}
+        files.append(
+            {
+                "path": f"ring/{role}",
+                "role": role,
+                "url": f"http://127.0.0.1:9/{role}",
+                "sha256": [digest],
+            }
+        )
+    common = {
+        "title": "t",
+        "what": "points on a ring",
+        "page": "https://page",
+        "columns": 3,
+        "classes": 2,
+    }
     common["rows"] = {"train": 30, "test": 12}
     lost = [{"path": "lost/rows", "role": "train"}]
     entries = {
         "ring": CatalogueEntry(name="ring", files=files, notes=["round"], **common),
         "gone": CatalogueEntry(name="gone", absent="its owner keeps it", **common),
-        "lost": CatalogueEntry(name="lost", files=lost, mirror_only="its form is another", **common),
+        "lost": CatalogueEntry(
+            name="lost", files=lost, mirror_only="its form is another", **common
+        ),
     }
     monkeypatch.setattr("olscale.data.catalogue.entries.catalogue", lambda: entries)
     return entries
@@ -198,10 +227,24 @@ def faces(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     folder = tmp_path_factory.mktemp("faces")
     (batch,) = batches(1_500, seed=0)
-    for name, rows in (("day0", slice(0, 700)), ("day1", slice(700, 1_200)), ("test", slice(1_200, 1_500))):
-        np.savez(folder / f"{name}.npz", X=batch.X[rows], y=np.asarray(batch.target)[rows].astype(np.int64))
+    for name, rows in (
+        ("day0", slice(0, 700)),
+        ("day1", slice(700, 1_200)),
+        ("test", slice(1_200, 1_500)),
+    ):
+        np.savez(
+            folder / f"{name}.npz",
+            X=batch.X[rows],
+            y=np.asarray(batch.target)[rows].astype(np.int64),
+        )
     sources = [str(folder / f"{name}.npz") for name in ("day0", "day1")]
-    ingest(sources, str(folder / "faces"), test=[str(folder / "test.npz")], segments="files", chunk_rows=256)
+    ingest(
+        sources,
+        str(folder / "faces"),
+        test=[str(folder / "test.npz")],
+        segments="files",
+        chunk_rows=256,
+    )
     return folder / "faces"
 
 
@@ -221,7 +264,9 @@ def make_record() -> Callable[..., Any]:
         **rest: Any,
     ) -> Record:
         protocol = (
-            {"order": "time"} if permutation is None else {"order": "permuted", "seed": 0, "permutation": permutation}
+            {"order": "time"}
+            if permutation is None
+            else {"order": "permuted", "seed": 0, "permutation": permutation}
         )
         run = {
             "dataset": {"name": dataset, "fingerprint": fingerprint},
@@ -238,13 +283,17 @@ def make_record() -> Callable[..., Any]:
 def bucket_server() -> Iterator[str]:
     """Return the address of a server of our own, which has a bucket named ``bucket``."""
     boto3 = pytest.importorskip("boto3", reason="pip install 'olscale[dev]'")
-    server = pytest.importorskip("moto.server", reason="pip install 'olscale[dev]'").ThreadedMotoServer(
-        ip_address="127.0.0.1", port=0, verbose=False
-    )
+    server = pytest.importorskip(
+        "moto.server", reason="pip install 'olscale[dev]'"
+    ).ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
     address = f"http://{host}:{port}"
-    keys = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing", "region_name": "us-east-1"}
+    keys = {
+        "aws_access_key_id": "testing",
+        "aws_secret_access_key": "testing",
+        "region_name": "us-east-1",
+    }
     boto3.client("s3", endpoint_url=address, **keys).create_bucket(Bucket="bucket")
     yield address
     server.stop()

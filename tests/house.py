@@ -32,7 +32,10 @@ def modules() -> dict[str, Path]:
 def imports() -> dict[str, set[str]]:
     """Return which modules each module imports, also inside functions; not those for type checking only."""
     known = modules()
-    return {name: set(_imported(ast.parse(path.read_text("utf-8")), known)) - {name} for name, path in known.items()}
+    return {
+        name: set(_imported(ast.parse(path.read_text("utf-8")), known)) - {name}
+        for name, path in known.items()
+    }
 
 
 def _imported(node: ast.AST, known: dict[str, Path]) -> Iterator[str]:
@@ -79,12 +82,17 @@ def import_circles() -> list[list[str]]:
 
 def loose_files() -> list[str]:
     """Return the files that lie in `olscale/data` beside its folders."""
-    return sorted(path.name for path in (ROOT / "olscale" / "data").glob("*.py") if path.name != "__init__.py")
+    return sorted(
+        path.name for path in (ROOT / "olscale" / "data").glob("*.py") if path.name != "__init__.py"
+    )
 
 
 def lines() -> dict[str, int]:
     """Return the number of lines of each file of olscale."""
-    return {str(path.relative_to(ROOT)): len(path.read_text("utf-8").splitlines()) for path in modules().values()}
+    return {
+        str(path.relative_to(ROOT)): len(path.read_text("utf-8").splitlines())
+        for path in modules().values()
+    }
 
 
 def comment_share(folder: str = "olscale/compiled") -> float:
@@ -95,7 +103,9 @@ def comment_share(folder: str = "olscale/compiled") -> float:
         strings = _docstring_lines(ast.parse(text))
         tokens = tokenize.generate_tokens(io.StringIO(text).readline)
         comments += len({token.start[0] for token in tokens if token.type == tokenize.COMMENT})
-        code += sum(bool(line.strip()) and n not in strings for n, line in enumerate(text.splitlines(), 1))
+        code += sum(
+            bool(line.strip()) and n not in strings for n, line in enumerate(text.splitlines(), 1)
+        )
     return 100 * comments / code
 
 
@@ -103,7 +113,11 @@ def _docstring_lines(tree: ast.Module) -> set[int]:
     """Return the lines of docstrings, those below variables included."""
     found: set[int] = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
             found.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     return found
 
@@ -111,8 +125,14 @@ def _docstring_lines(tree: ast.Module) -> set[int]:
 def contract_methods() -> list[str]:
     """Return the public methods of the class `Learner` in `olscale/learners/contract/learner.py`."""
     tree = ast.parse((ROOT / "olscale" / "learners" / "contract" / "learner.py").read_text("utf-8"))
-    [learner] = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Learner"]
-    return [node.name for node in learner.body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")]
+    [learner] = [
+        node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Learner"
+    ]
+    return [
+        node.name
+        for node in learner.body
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
+    ]
 
 
 def main() -> None:
@@ -126,7 +146,11 @@ def main() -> None:
         ("files of olscale", len(sizes), []),
         ("lines of olscale", sum(ordered), []),
         ("median lines of a file", ordered[len(ordered) // 2], []),
-        (f"files over {MOST_LINES} lines", len(long), [f"{name} {n}" for name, n in sorted(long.items())]),
+        (
+            f"files over {MOST_LINES} lines",
+            len(long),
+            [f"{name} {n}" for name, n in sorted(long.items())],
+        ),
         ("comment lines a 100 lines of code, compiled", f"{comment_share():.1f}", []),
         ("comment lines a 100 lines of code, olscale", f"{comment_share('olscale'):.1f}", []),
         ("public methods of the learner contract", len(methods), [" ".join(methods)]),

@@ -17,7 +17,16 @@ from typing import Any
 # Not SIGALRM, with which pytest-timeout ends tests.
 _SIGNALS = {
     name: getattr(signal, name)
-    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGPROF", "SIGUSR1", "SIGCHLD", "SIGPIPE")
+    for name in (
+        "SIGINT",
+        "SIGTERM",
+        "SIGHUP",
+        "SIGQUIT",
+        "SIGPROF",
+        "SIGUSR1",
+        "SIGCHLD",
+        "SIGPIPE",
+    )
 }
 _LIMITS = resource.RLIMIT_AS, resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE
 _LOGGERS = "", "olscale", "dask"
@@ -45,7 +54,9 @@ def unchanged(whose: str, but: Container[str] = ()) -> Iterator[None]:
     """
     before, modules, paths = _state(), dict(sys.modules), set(sys.path)
     yield
-    others = [] if sys.modules == modules else [*sys.modules.items()]  # of thousands, most tests import none
+    others = (
+        [] if sys.modules == modules else [*sys.modules.items()]
+    )  # of thousands, most tests import none
     for name in [name for name, module in others if modules.get(name) is not module]:
         if _is_temporary(getattr(sys.modules[name], "__file__", None)):
             del sys.modules[name]
@@ -68,18 +79,28 @@ def _state() -> dict[str, Any]:
         "sys.path": tuple(sys.path),
         "signal handlers": {name: signal.getsignal(number) for name, number in _SIGNALS.items()},
         "limits": tuple(map(resource.getrlimit, _LIMITS)),
-        "log levels": {name: (log.level, log.disabled) for name in _LOGGERS for log in [logging.getLogger(name)]},
+        "log levels": {
+            name: (log.level, log.disabled)
+            for name in _LOGGERS
+            for log in [logging.getLogger(name)]
+        },
     }
     loaded = sys.modules
     if numpy := loaded.get("numpy"):
         state["numpy.seterr"] = numpy.geterr()
-    if (cluster := loaded.get("olscale.execution.cluster")) and cluster._configure.cache_info().currsize:
+    if (
+        cluster := loaded.get("olscale.execution.cluster")
+    ) and cluster._configure.cache_info().currsize:
         settings = dict(_settings("", loaded["dask.config"].config))
-        settings.pop("distributed.scheduler.http.routes", None)  # Dask's own scheduler edits this list in its place
+        settings.pop(
+            "distributed.scheduler.http.routes", None
+        )  # Dask's own scheduler edits this list in its place
         state["dask.config"] = pickle.dumps(settings)
     if fsspec := loaded.get("fsspec.registry"):
         far = {kind for kind in fsspec.registry.values() if kind.__name__ not in _NEAR}
-        state["file systems"] = {f"{kind.__name__} {key}": "kept" for kind in far for key in kind._cache}
+        state["file systems"] = {
+            f"{kind.__name__} {key}": "kept" for kind in far for key in kind._cache
+        }
     if pyplot := loaded.get("matplotlib.pyplot"):
         state["figures"] = tuple(pyplot.get_fignums())
     return state
@@ -99,7 +120,9 @@ def _is_temporary(path: object) -> bool:
 def _change(before: Any, after: Any) -> str:
     if isinstance(before, Mapping):
         names = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
-        return ", ".join(f"{name} was {before.get(name)!r}, is {after.get(name)!r}" for name in names)
+        return ", ".join(
+            f"{name} was {before.get(name)!r}, is {after.get(name)!r}" for name in names
+        )
     if isinstance(before, bytes):
         return _change(pickle.loads(before), pickle.loads(after))
     if len(repr(before)) > 300:
@@ -108,7 +131,9 @@ def _change(before: Any, after: Any) -> str:
 
 
 def _settings(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if not isinstance(value, dict):  # what Dask reads from its files; asking for a Mapping takes ten times as long
+    if not isinstance(
+        value, dict
+    ):  # what Dask reads from its files; asking for a Mapping takes ten times as long
         yield name, value
         return
     for key, inner in value.items():

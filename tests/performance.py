@@ -19,12 +19,19 @@ PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 
 def table(figures: list[dict[str, Any]], machine: dict[str, Any]) -> str:
     """Return a benchmark's figures as Markdown, without columns that are empty, and what they were measured on."""
-    rows = cells([Figure(**{key: value for key, value in figure.items() if key != "met"}) for figure in figures])
+    rows = cells(
+        [
+            Figure(**{key: value for key, value in figure.items() if key != "met"})
+            for figure in figures
+        ]
+    )
     kept = [n for n, title in enumerate(TITLES) if title == "what" or any(row[n] for row in rows)]
     lines = [[TITLES[n] for n in kept], ["---"] * len(kept)]
     lines += [[row[n].replace("|", "\\|") for n in kept] for row in rows]
     head = f"{machine['processor']}, {machine['cores']} cores, load {machine['load']} at the start.\n\n"
-    return head + "".join("|" + "|".join(f" {cell} " if cell else " " for cell in line) + "|\n" for line in lines)
+    return head + "".join(
+        "|" + "|".join(f" {cell} " if cell else " " for cell in line) + "|\n" for line in lines
+    )
 
 
 def replace(page: str, name: str, text: str) -> str:
@@ -38,7 +45,9 @@ def replace(page: str, name: str, text: str) -> str:
     pattern = rf"(<!-- {re.escape(name)} -->\n).*?(<!-- end -->)"
     found, times = re.subn(pattern, lambda match: match[1] + text + match[2], page, flags=re.S)
     if not times:
-        raise ValueError(f"docs/performance.md has no table of {name}; add <!-- {name} --> and <!-- end -->")
+        raise ValueError(
+            f"docs/performance.md has no table of {name}; add <!-- {name} --> and <!-- end -->"
+        )
     return found
 
 

@@ -27,7 +27,13 @@ MOST_MEGABYTES = 150
 MOST_LINES = 20
 PATIENCE = 15.0
 NAMES = ("%00", "x" * 5_000, "a/" * 3_000, "..%2f..%2fetc/passwd", "%ff", "figures")
-ADDRESSES = (*(f"/report/0/{name}" for name in NAMES), f"/live/{'9' * 5_000}", "/live/%D9%A0", "/%00", "/live/77")
+ADDRESSES = (
+    *(f"/report/0/{name}" for name in NAMES),
+    f"/live/{'9' * 5_000}",
+    "/live/%D9%A0",
+    "/%00",
+    "/live/77",
+)
 
 
 @dataclass
@@ -53,7 +59,9 @@ class Served:
 
     def processor_seconds(self) -> float:
         """Return what it has taken of the processor."""
-        user, system = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+        user, system = (
+            Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+        )
         return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
@@ -71,7 +79,9 @@ def served(folder: Path, descriptors: int | None = None) -> Iterator[Served]:
     limit = f"ulimit -n {descriptors}; " if descriptors else ""
     command = f'{limit}exec "{sys.executable}" -m olscale dashboard "{folder / "store"}"'
     with (folder / "log").open("w") as log:
-        process = subprocess.Popen(["bash", "-c", command], stdout=subprocess.PIPE, stderr=log, text=True)
+        process = subprocess.Popen(
+            ["bash", "-c", command], stdout=subprocess.PIPE, stderr=log, text=True
+        )
     try:
         assert process.stdout is not None
         said = process.stdout.readline()
@@ -99,46 +109,70 @@ async def answer(port: int, asks: bytes) -> int:
         writer.close()
 
 
-async def says_nothing(number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def says_nothing(
+    number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
     await reader.read()
 
 
-async def says_a_character_a_second(number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def says_a_character_a_second(
+    number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
     for character in request("/", "X: " + "x" * 1_000).decode():
         writer.write(character.encode())
         await writer.drain()
         await asyncio.sleep(1)
 
 
-async def sends_a_body(number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def sends_a_body(
+    number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
     chunked = number % 2
-    writer.write(request("/", "Transfer-Encoding: chunked" if chunked else "Content-Length: 100000000", method="POST"))
+    writer.write(
+        request(
+            "/",
+            "Transfer-Encoding: chunked" if chunked else "Content-Length: 100000000",
+            method="POST",
+        )
+    )
     for _ in range(100):
-        writer.write((b"100000\r\n" if chunked else b"") + bytes(1 << 20) + (b"\r\n" if chunked else b""))
+        writer.write(
+            (b"100000\r\n" if chunked else b"") + bytes(1 << 20) + (b"\r\n" if chunked else b"")
+        )
         await writer.drain()
 
 
-async def takes_no_answer(number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def takes_no_answer(
+    number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
     writer.write(request("/") * 20)
     await asyncio.sleep(1_000)
 
 
-async def asks_for_what_cannot_be(number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def asks_for_what_cannot_be(
+    number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
     writer.write(request(ADDRESSES[number % len(ADDRESSES)], "Connection: close"))
     await reader.read()
 
 
-async def comes_from_another_page(number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def comes_from_another_page(
+    number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
     writer.write(request("/", "Connection: close", host="evil.example"))
     await reader.read()
 
 
-async def leaves_at_once(number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def leaves_at_once(
+    number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
     writer.write(request("/"))
     await writer.drain()
 
 
-async def talks_nonsense(number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def talks_nonsense(
+    number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
     writer.write(bytes(range(256)) * 1_000)
     await reader.read()
 
@@ -218,7 +252,9 @@ async def mean_well(at: Served, soaked: Soaked) -> None:
     while True:
         began = time.monotonic()
         try:
-            status = await asyncio.wait_for(answer(at.port, request("/", "Connection: close")), PATIENCE)
+            status = await asyncio.wait_for(
+                answer(at.port, request("/", "Connection: close")), PATIENCE
+            )
             if status == 200:
                 soaked.waits.append(time.monotonic() - began)
             else:
@@ -259,11 +295,14 @@ def soak(folder: Path, seconds: float, connections: int, descriptors: int | None
 
 def main() -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m tests.soak", description="Visit a served page badly; exit 1 where others suffer from it."
+        prog="python -m tests.soak",
+        description="Visit a served page badly; exit 1 where others suffer from it.",
     )
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--connections", type=int, default=1_000)
-    parser.add_argument("--descriptors", type=int, default=1_024, help="what the server may have open")
+    parser.add_argument(
+        "--descriptors", type=int, default=1_024, help="what the server may have open"
+    )
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="olscale-soak-") as folder:
         soaked = soak(Path(folder), given.seconds, given.connections, given.descriptors)

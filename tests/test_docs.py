@@ -20,13 +20,18 @@ from olscale.jobs import load_job
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "cluster/README.md")),
+    *(
+        ROOT / name
+        for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "cluster/README.md")
+    ),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 
 
 def blocks(page: str, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.M | re.S)
+    return re.findall(
+        rf"^```{language}\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.M | re.S
+    )
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +52,9 @@ def test_the_learner_of_the_walk_through_keeps_the_contract(averaged_perceptron:
         check()
 
 
-def test_the_learner_of_the_walk_through_is_the_mean_of_the_perceptrons(averaged_perceptron: Any) -> None:
+def test_the_learner_of_the_walk_through_is_the_mean_of_the_perceptrons(
+    averaged_perceptron: Any,
+) -> None:
     """Its weights are those of a plain loop over all the perceptron's weights."""
     import numpy as np
 
@@ -63,7 +70,9 @@ def test_the_learner_of_the_walk_through_is_the_mean_of_the_perceptrons(averaged
     np.testing.assert_allclose(state["W"][:, 0] - state["V"][:, 0] / 50, total / 50, rtol=1e-12)
 
 
-def test_the_learner_of_the_walk_through_is_evaluated_beside_others(averaged_perceptron: Any, tmp_path: Path) -> None:
+def test_the_learner_of_the_walk_through_is_evaluated_beside_others(
+    averaged_perceptron: Any, tmp_path: Path
+) -> None:
     from olscale.data.generators import generate
 
     generate("rotating-xor", tmp_path / "xor", rows=200)
@@ -95,7 +104,10 @@ def test_the_guide_from_a_csv_goes_through(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(tmp_path)
     make = blocks(page, "python")[0]
     assert "ROWS = 40_000\n" in make
-    exec(compile(make.replace("ROWS = 40_000\n", "ROWS = 800\n"), page, "exec"), {"__name__": "guide"})
+    exec(
+        compile(make.replace("ROWS = 40_000\n", "ROWS = 800\n"), page, "exec"),
+        {"__name__": "guide"},
+    )
     printed: dict[str, str] = {}
     for line in re.findall(r"^\$ (.*)", "\n".join(blocks(page, "console")), re.M):
         if line.startswith("awk"):
@@ -112,11 +124,22 @@ def test_the_guide_from_a_csv_goes_through(tmp_path: Path, monkeypatch: pytest.M
         "columns: 3 numeric, 2 text -> 8 columns, one a value (country 5, device 3), dropped order_id, placed"
         in (printed["ingest orders.csv data/orders --drop order_id,placed"])
     )
-    for listed in ("age        numeric", "country    text, 5 values", "order_id   dropped", "returned   label"):
+    for listed in (
+        "age        numeric",
+        "country    text, 5 values",
+        "order_id   dropped",
+        "returned   label",
+    ):
         assert listed in printed["datasets show data/orders --columns"]
     assert printed["status results"].count("1 diverged, at row") == 2
     rows = [line.split() for line in printed["results choice"].splitlines()]
-    assert {row[0] for row in rows if len(row) == 3} >= {"arow", "pa1", "perceptron", "scw1", "soft-lol"}
+    assert {row[0] for row in rows if len(row) == 3} >= {
+        "arow",
+        "pa1",
+        "perceptron",
+        "scw1",
+        "soft-lol",
+    }
     assert "diverged" not in printed["results choice"]
     compared = printed["compare orders --baseline arow"]
     assert "Not tested: 1 data set, and at least 5 are needed" in compared
@@ -144,7 +167,10 @@ def test_the_guide_to_predictions_goes_through_on_real_streams(
 ) -> None:
     """Its commands print what stands there; what the saved model predicts are labels of the stream."""
     monkeypatch.chdir(tmp_path)
-    files = {"electricity.arff": "electricity/electricity.arff", "secom.csv.xz": "secom/secom_431of590.csv.xz"}
+    files = {
+        "electricity.arff": "electricity/electricity.arff",
+        "secom.csv.xz": "secom/secom_431of590.csv.xz",
+    }
     files["kddcup.data_10_percent.gz"] = "kdd99/kddcup.data_10_percent.gz"
     for name, real in files.items():
         Path(name).symlink_to(shared_data(real))
@@ -159,7 +185,9 @@ def test_the_guide_to_predictions_goes_through_on_real_streams(
 GUIDE = "docs/guides/your-own-learner.md"
 
 
-def test_the_guide_to_a_learner_of_your_own_is_as_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_guide_to_a_learner_of_your_own_is_as_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its commands, given in an empty directory, print what stands there; in process, where a cluster adds nothing."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
@@ -176,7 +204,9 @@ def test_the_guide_to_a_learner_of_your_own_is_as_it_says(tmp_path: Path, monkey
     sys.modules.pop("quick_softmax")
     for command, expected in steps[-1]:
         _check_output(command, expected)
-    assert olscale.make_learner("rest:one_vs_rest", {"alpha": 0.001}).resolved_params() == {"alpha": 0.001}
+    assert olscale.make_learner("rest:one_vs_rest", {"alpha": 0.001}).resolved_params() == {
+        "alpha": 0.001
+    }
     for name in ("rest", "quick_softmax"):
         sys.modules.pop(name)
 
@@ -217,7 +247,9 @@ def test_experiments_in_the_pages_are_valid(page: str, tmp_path: Path) -> None:
         load_experiment(tmp_path / "experiment.toml")
 
 
-@pytest.mark.parametrize("file", sorted((ROOT / "pipelines").glob("*.toml")), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "file", sorted((ROOT / "pipelines").glob("*.toml")), ids=lambda path: path.name
+)
 def test_pipelines_are_valid(file: Path) -> None:
     load = load_job if file.stem == "nightly" else load_experiment
     assert load(file).name == file.stem
@@ -251,7 +283,11 @@ def test_corrected_p_values_of_the_soft_local_page_are_holms_of_its_own() -> Non
 
 def test_the_glossary_is_short_and_every_decision_fits_a_screen() -> None:
     """At most 25 words; a decision has context, decision and consequence in twenty lines, and is in the index."""
-    words = re.findall(r"^\| (?!word)(\w[^|]*) \|", (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"), re.M)
+    words = re.findall(
+        r"^\| (?!word)(\w[^|]*) \|",
+        (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"),
+        re.M,
+    )
     assert 0 < len(words) <= 25
     assert len(set(words)) == len(words)
     records = {path.name: path for path in (ROOT / "docs" / "decisions").glob("[0-9]*.md")}
@@ -260,4 +296,8 @@ def test_the_glossary_is_short_and_every_decision_fits_a_screen() -> None:
     for name, path in records.items():
         text = path.read_text(encoding="utf-8")
         assert len(text.splitlines()) <= 20, name
-        assert re.findall(r"^\*\*(\w+)\.\*\*", text, re.M) == ["Context", "Decision", "Consequence"], name
+        assert re.findall(r"^\*\*(\w+)\.\*\*", text, re.M) == [
+            "Context",
+            "Decision",
+            "Consequence",
+        ], name

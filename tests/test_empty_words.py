@@ -22,14 +22,22 @@ from olscale.storage.open import open_storage
 EXPERIMENT = {"datasets": [{"path": "d"}], "learners": [{"name": "pa1"}]}
 TAKERS: dict[str, Callable[[Any, Path], object]] = {
     "ingest, source": lambda path, folder: olscale.ingest(path, folder / "d"),
-    "ingest, one source of several": lambda path, folder: olscale.ingest([folder / "t.csv", path], folder / "d"),
+    "ingest, one source of several": lambda path, folder: olscale.ingest(
+        [folder / "t.csv", path], folder / "d"
+    ),
     "ingest, dest": lambda path, folder: olscale.ingest(folder / "t.csv", path),
-    "ingest, test": lambda path, folder: olscale.ingest(folder / "t.csv", folder / "d", test=[path]),
+    "ingest, test": lambda path, folder: olscale.ingest(
+        folder / "t.csv", folder / "d", test=[path]
+    ),
     "open_dataset": lambda path, folder: olscale.open_dataset(path),
     "open_store": lambda path, folder: olscale.open_store(path),
     "open_store, create": lambda path, folder: olscale.open_store(path, create=True),
-    "evaluate": lambda path, folder: olscale.evaluate(parse_experiment(EXPERIMENT), path, in_process=True),
-    "evaluate, background": lambda path, folder: olscale.evaluate(parse_experiment(EXPERIMENT), path, background=True),
+    "evaluate": lambda path, folder: olscale.evaluate(
+        parse_experiment(EXPERIMENT), path, in_process=True
+    ),
+    "evaluate, background": lambda path, folder: olscale.evaluate(
+        parse_experiment(EXPERIMENT), path, background=True
+    ),
     "load_experiment": lambda path, folder: olscale.load_experiment(path),
     "load_model": lambda path, folder: load_model(path),
     "Results": lambda path, folder: olscale.Results(path),
@@ -42,7 +50,9 @@ TAKERS: dict[str, Callable[[Any, Path], object]] = {
 
 
 @pytest.mark.parametrize("name", TAKERS)
-def test_no_path_is_refused_and_leaves_nothing(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_path_is_refused_and_leaves_nothing(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "t.csv").write_text("a,y\n1,0\n2,1\n")
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
@@ -86,14 +96,20 @@ def test_rows_in_memory_are_refused_with_what_to_do(rows: Any, cure: str, tmp_pa
 
 def test_an_experiment_of_something_else_is_one_line() -> None:
     for content in (Rows(), [[1, 2]], "experiment.toml", 7):
-        with pytest.raises(OlscaleError, match=r"experiment was a \w+, expected a dictionary as of a TOML file"):
+        with pytest.raises(
+            OlscaleError, match=r"experiment was a \w+, expected a dictionary as of a TOML file"
+        ):
             Experiment.model_validate(content)
 
 
 def test_a_store_is_taken_as_its_path(tmp_path: Path) -> None:
     dataset = olscale.ingest("sklearn:iris", tmp_path / "iris")
     experiment = Experiment.model_validate(
-        {"datasets": [{"path": dataset.path}], "learners": [{"name": "pa1"}], "protocol": {"order": "time"}}
+        {
+            "datasets": [{"path": dataset.path}],
+            "learners": [{"name": "pa1"}],
+            "protocol": {"order": "time"},
+        }
     )
     store = olscale.open_store(tmp_path / "s", create=True)
     assert olscale.evaluate(experiment, store, in_process=True).store.path == store.path

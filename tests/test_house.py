@@ -29,7 +29,10 @@ NOT_ERRORS = {
 @cache
 def modules() -> dict[str, ast.Module]:
     """Return the syntax tree of each module of olscale."""
-    return {_name(file): ast.parse(file.read_text(encoding="utf-8")) for file in sorted(ROOT.rglob("*.py"))}
+    return {
+        _name(file): ast.parse(file.read_text(encoding="utf-8"))
+        for file in sorted(ROOT.rglob("*.py"))
+    }
 
 
 def _name(file: Path) -> str:
@@ -46,7 +49,9 @@ def imports(trees: Mapping[str, ast.Module]) -> dict[str, set[str]]:
                 graph[module] |= {alias.name for alias in node.names} & trees.keys()
             elif isinstance(node, ast.ImportFrom) and node.module:
                 names = (f"{node.module}.{alias.name}" for alias in node.names)
-                graph[module] |= {name if name in trees else node.module for name in names} & trees.keys()
+                graph[module] |= {
+                    name if name in trees else node.module for name in names
+                } & trees.keys()
         graph[module].discard(module)
     return graph
 
@@ -80,12 +85,19 @@ def strangers(trees: Mapping[str, ast.Module]) -> set[str]:
     kinds = {name: kind for name, kind in vars(builtins).items() if isinstance(kind, type)}
     raised = {name for name, kind in kinds.items() if issubclass(kind, BaseException)}
     tree = {node.name for _, node in classes({"": trees["olscale.errors"]})}
-    return {name for name in descendants(trees, raised) - descendants(trees, tree) - raised if name[0] != "_"}
+    return {
+        name
+        for name in descendants(trees, raised) - descendants(trees, tree) - raised
+        if name[0] != "_"
+    }
 
 
 def descendants(trees: Mapping[str, ast.Module], names: set[str]) -> set[str]:
     """Return `names` with those of all classes that inherit from one of them."""
-    bases = [(node.name, {ast.unparse(base).rpartition(".")[2] for base in node.bases}) for _, node in classes(trees)]
+    bases = [
+        (node.name, {ast.unparse(base).rpartition(".")[2] for base in node.bases})
+        for _, node in classes(trees)
+    ]
     while more := {name for name, of in bases if of & names} - names:
         names = names | more
     return names
@@ -109,23 +121,44 @@ def test_every_exception_is_in_the_tree_of_errors() -> None:
 
 def test_the_tree_of_errors_is_drawn_as_it_is() -> None:
     drawn = {node.name for _, node in classes({"": modules()["olscale.errors"]})}
-    assert all(f"{name} " in f"{errors.__doc__} " or f"{name}\n" in str(errors.__doc__) for name in drawn)
+    assert all(
+        f"{name} " in f"{errors.__doc__} " or f"{name}\n" in str(errors.__doc__) for name in drawn
+    )
 
 
 def test_the_core_of_the_learner_contract_is_small() -> None:
-    methods = {name for name, value in vars(Learner).items() if callable(value) or isinstance(value, property)}
+    methods = {
+        name
+        for name, value in vars(Learner).items()
+        if callable(value) or isinstance(value, property)
+    }
     public = {name for name in methods if not name.startswith("_")}
-    assert public == {"begin", "learn", "scores", "state", "restore", "measures", "resolved_params", "norm_limits"}
+    assert public == {
+        "begin",
+        "learn",
+        "scores",
+        "state",
+        "restore",
+        "measures",
+        "resolved_params",
+        "norm_limits",
+    }
     assert set(Learner.__mro__) == {Learner, InitParameters, object}
 
 
 def undocumented(namespace: Mapping[str, object], module: str) -> set[str]:
     """Return the public methods, of public classes that a module defines, without a docstring of their own or a base's."""
     found = set()
-    for kind in [value for value in namespace.values() if isinstance(value, type) and value.__module__ == module]:
+    for kind in [
+        value
+        for value in namespace.values()
+        if isinstance(value, type) and value.__module__ == module
+    ]:
         for name in [] if kind.__name__.startswith("_") else vars(kind):
             method = inspect.getattr_static(kind, name)
-            known = isinstance(method, FunctionType | property | classmethod | staticmethod | cached_property)
+            known = isinstance(
+                method, FunctionType | property | classmethod | staticmethod | cached_property
+            )
             if known and not name.startswith("_") and not inspect.getdoc(getattr(kind, name)):
                 found.add(f"{kind.__name__}.{name}")
     return found
@@ -133,7 +166,11 @@ def undocumented(namespace: Mapping[str, object], module: str) -> set[str]:
 
 def test_every_public_method_has_a_docstring_of_its_own_or_of_its_base() -> None:
     names = set(modules()) - {"olscale.__main__"}
-    assert {name: found for name in names if (found := undocumented(vars(importlib.import_module(name)), name))} == {}
+    assert {
+        name: found
+        for name in names
+        if (found := undocumented(vars(importlib.import_module(name)), name))
+    } == {}
 
 
 class Base:

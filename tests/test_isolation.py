@@ -54,7 +54,11 @@ LEAKS: dict[str, tuple[Callable[[Path], object], Callable[[], object]]] = {
         lambda: fsspec.get_filesystem_class("http").clear_instance_cache(),
     ),
 }
-HERE, FILES, DASK = Path.cwd(), resource.getrlimit(resource.RLIMIT_NOFILE), logging.getLogger("dask").level
+HERE, FILES, DASK = (
+    Path.cwd(),
+    resource.getrlimit(resource.RLIMIT_NOFILE),
+    logging.getLogger("dask").level,
+)
 
 
 @pytest.mark.parametrize("change", LEAKS)
@@ -63,7 +67,10 @@ def test_what_a_test_leaves_behind_is_named(change: str, tmp_path: Path) -> None
     _configure()
     leak, undo = LEAKS[change]
     try:
-        with pytest.raises(LeftBehind, match=r"^the test leaves behind ") as raised, unchanged("the test"):
+        with (
+            pytest.raises(LeftBehind, match=r"^the test leaves behind ") as raised,
+            unchanged("the test"),
+        ):
             leak(tmp_path)
     finally:
         undo()

@@ -24,8 +24,23 @@ PAGES = [
 ]
 ELSEWHERE = {
     *("du", "df", "hostname", "svm", "nice", "diff"),  # programs
-    *("TMPDIR", "PYTHONPATH", "XDG_CACHE_HOME", "DASK_CONFIG", "NUMBA_CACHE_DIR", "O_TMPFILE"),  # other variables
-    *("matplotlib", "matplotlibrc", "loadmat", "mallopt", "FeatureTypes", "ConvergenceWarning", "derandomize"),
+    *(
+        "TMPDIR",
+        "PYTHONPATH",
+        "XDG_CACHE_HOME",
+        "DASK_CONFIG",
+        "NUMBA_CACHE_DIR",
+        "O_TMPFILE",
+    ),  # other variables
+    *(
+        "matplotlib",
+        "matplotlibrc",
+        "loadmat",
+        "mallopt",
+        "FeatureTypes",
+        "ConvergenceWarning",
+        "derandomize",
+    ),
     *(
         "check_estimator",
         "averaged_perceptron",
@@ -40,11 +55,29 @@ ELSEWHERE = {
         "basket",  # of guides
         "patient.py",
     ),
-    *("none", "nan", "NaN", "NA", "null", "true", "false", "i", "idx", "DIR", "FILE", "Target", "Day2", "Day10"),
+    *(
+        "none",
+        "nan",
+        "NaN",
+        "NA",
+        "null",
+        "true",
+        "false",
+        "i",
+        "idx",
+        "DIR",
+        "FILE",
+        "Target",
+        "Day2",
+        "Day10",
+    ),
 }
 """Names that are not ours: of programs, libraries, files from elsewhere, and placeholders that a page explains."""
 
-GROUPS = {f"olscale.{kind}s" for kind in ("learner", "format", "layout", "transform", "metric", "generator")}
+GROUPS = {
+    f"olscale.{kind}s"
+    for kind in ("learner", "format", "layout", "transform", "metric", "generator")
+}
 """Groups of entry points."""
 
 FOLDERS = ("olscale/", "tests/", "docs/", "pipelines/", "cluster/", "notebooks/", ".ci/")
@@ -65,7 +98,11 @@ def names_of_code() -> frozenset[str]:
             if file != Path(__file__):
                 found.add(file.stem)
                 found.update(_names(ast.parse(file.read_text(encoding="utf-8"))))
-    for file in [*ROOT.glob("olscale/**/*.toml"), *ROOT.glob("pipelines/*.toml"), *ROOT.glob("*.toml")]:
+    for file in [
+        *ROOT.glob("olscale/**/*.toml"),
+        *ROOT.glob("pipelines/*.toml"),
+        *ROOT.glob("*.toml"),
+    ]:
         found.update(re.findall(r"\w+", file.read_text(encoding="utf-8")))
     return frozenset(found)
 
@@ -73,7 +110,9 @@ def names_of_code() -> frozenset[str]:
 def _names(tree: ast.Module) -> Iterator[str]:
     for outer in (tree, *(node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))):
         for node in outer.body:
-            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            targets = (
+                node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            )
             yield from (target.id for target in targets if isinstance(target, ast.Name))
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -84,14 +123,20 @@ def _names(tree: ast.Module) -> Iterator[str]:
             yield node.arg
         elif isinstance(node, ast.alias):
             yield from node.name.split(".")
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 100:
+        elif (
+            isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 100
+        ):
             yield from re.findall(r"\w+", node.value)
 
 
 @cache
 def files() -> frozenset[str]:
     """Return the names of our files: an environment in the same folder has a hundred thousand more."""
-    return frozenset(path.name for folder in (*FOLDERS, "") for path in (ROOT / folder).glob("**/*" if folder else "*"))
+    return frozenset(
+        path.name
+        for folder in (*FOLDERS, "")
+        for path in (ROOT / folder).glob("**/*" if folder else "*")
+    )
 
 
 @cache
@@ -102,7 +147,11 @@ def options() -> frozenset[str]:
 
 def _options(command: click.Command) -> list[str]:
     context = click.Context(command)
-    return [word for parameter in command.get_params(context) for word in (*parameter.opts, *parameter.secondary_opts)]
+    return [
+        word
+        for parameter in command.get_params(context)
+        for word in (*parameter.opts, *parameter.secondary_opts)
+    ]
 
 
 @cache
@@ -131,7 +180,11 @@ def wrong(span: str) -> str:
     if span.startswith("olscale "):
         return _wrong_command(span)
     if re.match(r"--[a-z]", span):
-        strange = [word for word in span.split() if word.startswith("--") and word not in options() | OTHERS]
+        strange = [
+            word
+            for word in span.split()
+            if word.startswith("--") and word not in options() | OTHERS
+        ]
         return f"no command has {strange}" if strange else ""
     if span.startswith(FOLDERS) and re.fullmatch(r"[\w./*-]+", span):
         return "" if any(ROOT.glob(span.rstrip("/"))) else "no such file"
@@ -150,7 +203,9 @@ def _wrong_object(path: str) -> str:
     for name in rest:
         try:
             found = (
-                getattr(found, name) if hasattr(found, name) else importlib.import_module(f"{found.__name__}.{name}")
+                getattr(found, name)
+                if hasattr(found, name)
+                else importlib.import_module(f"{found.__name__}.{name}")
             )
         except (ImportError, AttributeError):
             return f"{path} is not there: {found} has no {name}"
@@ -159,7 +214,8 @@ def _wrong_object(path: str) -> str:
 
 def _wrong_command(span: str) -> str:
     words, command = max(
-        (found for found in commands() if f"{span} ".startswith(f"{found[0]} ")), key=lambda f: len(f[0])
+        (found for found in commands() if f"{span} ".startswith(f"{found[0]} ")),
+        key=lambda f: len(f[0]),
     )
     rest = span[len(words) :].split()
     if isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
@@ -170,7 +226,9 @@ def _wrong_command(span: str) -> str:
 
 
 def _wrong_name(path: str) -> str:
-    if path in ELSEWHERE or path.startswith(("OLSCALE_", "np.", "numpy.", "pandas.", "pyarrow.", "anndata.")):
+    if path in ELSEWHERE or path.startswith(
+        ("OLSCALE_", "np.", "numpy.", "pandas.", "pyarrow.", "anndata.")
+    ):
         return ""  # variables of ours: tests/test_environment.py
     if "." in path and path in files():
         return ""

@@ -26,7 +26,10 @@ def test_renamed_names_are_found_in_old_modules() -> None:
     from olscale.compiled.decorator import compiled
 
     assert importlib.import_module("olscale.jit").kernel is compiled
-    assert issubclass(importlib.import_module("olscale.learners.sweep").SweepLearner, olscale.learners.OnePassLearner)
+    assert issubclass(
+        importlib.import_module("olscale.learners.sweep").SweepLearner,
+        olscale.learners.OnePassLearner,
+    )
 
 
 def test_learners_are_imported_by_their_class_names() -> None:

@@ -15,7 +15,9 @@ from tests.cli.command import run
 MODULES = sorted(module.name for module in pkgutil.walk_packages(olscale.__path__, "olscale."))
 
 
-@pytest.mark.parametrize("module", ["olscale", *(name for name in MODULES if name != "olscale.__main__")])
+@pytest.mark.parametrize(
+    "module", ["olscale", *(name for name in MODULES if name != "olscale.__main__")]
+)
 def test_all_agrees_with_the_module(module: str) -> None:
     """`__all__` names what the module has, each once, and nothing that begins with an underscore but the version."""
     imported = importlib.import_module(module)

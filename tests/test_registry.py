@@ -95,7 +95,8 @@ def distribution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pa
         "Metadata-Version: 2.1\nName: other-package\nVersion: 1.0\n"
     )
     groups = [
-        f"[olscale.{kind}s]\n{name} = {value}\nbroken = no_such_module:X\n" for kind, (name, value) in POINTS.items()
+        f"[olscale.{kind}s]\n{name} = {value}\nbroken = no_such_module:X\n"
+        for kind, (name, value) in POINTS.items()
     ]
     groups[0] += "pa1 = other_package:Careful\n"
     (home / "other_package-1.0.dist-info" / "entry_points.txt").write_text("\n".join(groups))
@@ -119,11 +120,13 @@ def test_a_registry_lists_loads_and_refuses_names(registry: Registry[object]) ->
     assert registry.load(name).__name__ == (value.partition(":")[2] or value)  # type: ignore[attr-defined]
     wrong = name.upper() + "s"
     with pytest.raises(
-        UnknownNameError, match=rf"unknown {registry.kind} '{wrong}'; did you mean '{name}'\? there are: "
+        UnknownNameError,
+        match=rf"unknown {registry.kind} '{wrong}'; did you mean '{name}'\? there are: ",
     ):
         registry.load(wrong)
     with pytest.raises(
-        ParameterError, match=rf"{registry.kind} 'broken' cannot be imported from no_such_module:X .*; mend"
+        ParameterError,
+        match=rf"{registry.kind} 'broken' cannot be imported from no_such_module:X .*; mend",
     ):
         registry.load("broken")
 
@@ -143,7 +146,9 @@ def test_nothing_is_imported_before_it_is_asked_for(distribution: Path) -> None:
     assert all(POINTS[registry.kind][0] in list(registry) for registry in ALL)
 
 
-def test_names_of_another_package_work_from_source_to_results(distribution: Path, tmp_path: Path) -> None:
+def test_names_of_another_package_work_from_source_to_results(
+    distribution: Path, tmp_path: Path
+) -> None:
     """Without the entry points that cannot be imported: formats are guessed by asking all."""
     points = distribution / "other_package-1.0.dist-info" / "entry_points.txt"
     points.write_text(points.read_text().replace("broken = no_such_module:X\n", ""))
@@ -167,7 +172,9 @@ def test_names_of_another_package_work_from_source_to_results(distribution: Path
     assert (row["learner"], row["outcome"], dict(row["metrics"])["ones"]) == ("careful", "ok", 4.0)
 
 
-def test_packages_are_looked_through_once_for_all_registries(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_packages_are_looked_through_once_for_all_registries(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     looked = []
     monkeypatch.setattr(registry_module, "entry_points", lambda: looked.append(1) or entry_points())
     all_installed.cache_clear()

@@ -46,7 +46,9 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("pyproject.toml", "README.md", "LICENSE", "machine_code_hook.py"):
         shutil.copy(ROOT / name, folder)
     for name in ("olscale", "pipelines"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "machine_code"))
+        shutil.copytree(
+            ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "machine_code")
+        )
     run([sys.executable, "-m", "olscale", "warm", "--for-wheel", *LEARNERS], PYTHONPATH=str(folder))
     return folder
 
@@ -64,9 +66,16 @@ def build(sources: Path) -> Path:
 
 def run(command: list[str], **more: str) -> str:
     """Run a command with none of numba's variables, and return what it prints."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")
+    }
     done = subprocess.run(
-        command, env=environment | more, capture_output=True, text=True, check=False, cwd=Path(__file__).parent
+        command,
+        env=environment | more,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parent,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -80,20 +89,43 @@ def test_its_name_says_what_it_is_for(wheel):
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_a_first_use_compiles_nothing(learner, wheel, tmp_path):
     place = tmp_path / "elsewhere"
-    run([sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(place), str(wheel)])
+    run(
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-deps",
+            "--target",
+            str(place),
+            str(wheel),
+        ]
+    )
     for path in place.rglob("*"):
         path.chmod(0o555)
     olscale = [sys.executable, "-P", "-c", COMMAND]
     home = {"PYTHONPATH": str(place), "HOME": "/nonexistent", "PYTHONDONTWRITEBYTECODE": "1"}
     run([*olscale, "ingest", "sklearn:breast_cancer", str(tmp_path / "rows")], **home)
-    evaluate = ["evaluate", "--dataset", str(tmp_path / "rows"), "--learner", learner, "--permutations", "2"]
+    evaluate = [
+        "evaluate",
+        "--dataset",
+        str(tmp_path / "rows"),
+        "--learner",
+        learner,
+        "--permutations",
+        "2",
+    ]
     options = ["--transform", "standardize,bias", "--in-process", "--store"]
     words = [*olscale, *evaluate, *options]
     shipped = run([*words, str(tmp_path / "shipped")], **home)
     assert "compiled" not in shipped
     # Without it the same loops are compiled, here, and give the same figures.
     made = run(
-        [*words, str(tmp_path / "made")], **home, OLSCALE_MACHINE_CODE="0", NUMBA_CACHE_DIR=str(tmp_path / "cache")
+        [*words, str(tmp_path / "made")],
+        **home,
+        OLSCALE_MACHINE_CODE="0",
+        NUMBA_CACHE_DIR=str(tmp_path / "cache"),
     )
     assert "compiled" in made
     shipped_records = records(tmp_path / "shipped")
@@ -108,7 +140,9 @@ def test_the_code_of_other_sources_is_refused(sources, wheel):
     text = edited.read_text()
     edited.write_text(text + "\n")
     try:
-        with pytest.raises(AssertionError, match="is of other sources: make it anew with olscale warm --for-wheel"):
+        with pytest.raises(
+            AssertionError, match="is of other sources: make it anew with olscale warm --for-wheel"
+        ):
             build(sources)
     finally:
         edited.write_text(text)

@@ -64,7 +64,10 @@ class Aggregate:
 
 
 def aggregate(
-    runs: pa.Table, timings: pa.Table, protocol: Callable[[str], str], replicate: Callable[[str], str]
+    runs: pa.Table,
+    timings: pa.Table,
+    protocol: Callable[[str], str],
+    replicate: Callable[[str], str],
 ) -> Aggregate:
     """Average metrics and timings over replicates.
 
@@ -86,7 +89,9 @@ def aggregate(
     outcome, outcomes = codes_of(runs["outcome"])
     for i, name in enumerate(outcomes):
         if name != "ok":
-            for failed, count in zip(*np.unique(group[outcome == i], return_counts=True), strict=True):
+            for failed, count in zip(
+                *np.unique(group[outcome == i], return_counts=True), strict=True
+            ):
                 found.failures[int(failed)][name] = int(count)
     ok = np.array([name == "ok" for name in outcomes])[outcome]
     # Of few groups the numbers are short ones, which NumPy sorts by their digits.
@@ -98,11 +103,15 @@ def aggregate(
     for maps, row in ((runs["metrics"], None), (timings["timings"], place)):
         for names, values, there in columns_of(maps, row, runs.num_rows):
             rows = order if there is None else order[there[order]]
-            found.moments.update(zip(names, _moments(values, rows, group[rows], numbers[rows]), strict=True))
+            found.moments.update(
+                zip(names, _moments(values, rows, group[rows], numbers[rows]), strict=True)
+            )
     return found
 
 
-def groups_of(runs: pa.Table, protocol: Callable[[str], str]) -> tuple[NDArray[np.int64], list[tuple[Any, ...]]]:
+def groups_of(
+    runs: pa.Table, protocol: Callable[[str], str]
+) -> tuple[NDArray[np.int64], list[tuple[Any, ...]]]:
     """Return the group of each row, and the keys of the groups."""
     if not runs.num_rows:
         return np.empty(0, dtype=np.int64), []
@@ -131,20 +140,30 @@ def groups_of(runs: pa.Table, protocol: Callable[[str], str]) -> tuple[NDArray[n
     of_row = numbers_of(encoded.indices)
     first = np.empty(len(encoded.dictionary), dtype=np.int64)
     first[of_row[::-1]] = np.arange(runs.num_rows)[::-1]  # what is written last stays
-    keys = zip(*(map(values.__getitem__, codes[first].tolist()) for codes, values in columns), strict=True)
+    keys = zip(
+        *(map(values.__getitem__, codes[first].tolist()) for codes, values in columns), strict=True
+    )
     return of_row, list(keys)
 
 
-def _replicate_numbers(protocols: pa.ChunkedArray, replicate: Callable[[str], str]) -> NDArray[np.uint64]:
+def _replicate_numbers(
+    protocols: pa.ChunkedArray, replicate: Callable[[str], str]
+) -> NDArray[np.uint64]:
     """Return a number of each run's replicate; the sum of several, in whatever order, stands for all of them."""
     codes, texts = codes_of(protocols)
     digests = [hashlib.sha256(replicate(text).encode()).digest() for text in texts]
-    return np.array([int.from_bytes(digest[:8], "big") for digest in digests], dtype=np.uint64)[codes]
+    return np.array([int.from_bytes(digest[:8], "big") for digest in digests], dtype=np.uint64)[
+        codes
+    ]
 
 
 def codes_of(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], list[Any]]:
     """Return the values of a column of text, and which of them each row has."""
-    texts = column.unify_dictionaries() if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    texts = (
+        column.unify_dictionaries()
+        if pa.types.is_dictionary(column.type)
+        else column.dictionary_encode()
+    )
     whole = texts.combine_chunks()
     whole = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
     return numbers_of(whole.indices), whole.dictionary.to_pylist()
@@ -169,7 +188,11 @@ def columns_of(
     code, names = codes_of(pa.chunked_array(keys))
     value, size = np.concatenate(parts), np.concatenate(sizes)
     width = max(1, len(names))
-    if place is None and (size == width).all() and (code.reshape(-1, width) == np.arange(width)).all():
+    if (
+        place is None
+        and (size == width).all()
+        and (code.reshape(-1, width) == np.arange(width)).all()
+    ):
         yield names, value.reshape(-1, width), None
         return
     at = np.repeat(np.arange(rows) if place is None else place, size)
@@ -181,7 +204,10 @@ def columns_of(
 
 
 def _moments(
-    values: NDArray[np.float64], rows: NDArray[np.int64], groups: NDArray[np.int64], numbers: NDArray[np.uint64]
+    values: NDArray[np.float64],
+    rows: NDArray[np.int64],
+    groups: NDArray[np.int64],
+    numbers: NDArray[np.uint64],
 ) -> Iterator[Moments]:
     """Yield the moments of each column of `values` over those rows.
 
@@ -198,7 +224,9 @@ def _moments(
             cells = column[of_group]  # a group's values in a row: bits depend on it alone
             mean[which] = means = cells.mean(axis=1)
             if (count := of_group.shape[1]) > 1:
-                with np.errstate(invalid="ignore"):  # an infinite metric has no deviation: NaN says so
+                with np.errstate(
+                    invalid="ignore"
+                ):  # an infinite metric has no deviation: NaN says so
                     cells -= means[:, None]
                     cells *= cells
                     std[which] = np.sqrt(cells.sum(axis=1) / (count - 1))

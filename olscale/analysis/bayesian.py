@@ -61,7 +61,9 @@ def signed_rank(differences: NDArray[np.float64], rope: float = 0.0) -> list[Pos
             products *= weights[second]
             for pair in range(0, pairs, _PAIRS_AT_ONCE):
                 block = slice(pair, pair + _PAIRS_AT_ONCE)
-                counts[block] += _count_draws(z[block, first] + z[block, second], products, rope, *room)
+                counts[block] += _count_draws(
+                    z[block, first] + z[block, second], products, rope, *room
+                )
     return [Posterior(*shares) for shares in (counts / _DRAWS).tolist()]
 
 

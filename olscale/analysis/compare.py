@@ -16,7 +16,14 @@ from numpy.typing import NDArray
 
 from olscale.analysis.bayesian import Posterior, signed_rank
 from olscale.analysis.paired_tests import differences_of, holm, sign_test, wilcoxon
-from olscale.analysis.rank_tests import ALPHA, Friedman, critical_difference, friedman, nemenyi, rank
+from olscale.analysis.rank_tests import (
+    ALPHA,
+    Friedman,
+    critical_difference,
+    friedman,
+    nemenyi,
+    rank,
+)
 
 LEAST = 5
 """Data sets, or runs on one, below which nothing is tested."""
@@ -110,7 +117,10 @@ class Comparison:
         one = of_learner[[place[pair.a] for pair in pairs]]
         other = of_learner[[place[pair.b] for pair in pairs]]
         posteriors = signed_rank(differences_of(one, other), rope)
-        return tuple(replace(pair, posterior=posterior) for pair, posterior in zip(pairs, posteriors, strict=True))
+        return tuple(
+            replace(pair, posterior=posterior)
+            for pair, posterior in zip(pairs, posteriors, strict=True)
+        )
 
     def part(self, names: Collection[str]) -> "Comparison":
         """Return what was found of some of the learners, among all: ranks and p values stay those of all of them."""
@@ -118,7 +128,9 @@ class Comparison:
         pairs = [pair for pair in self.pairs if pair.a in names and pair.b in names]
         shortened = [tuple(name for name in clique if name in names) for clique in self.cliques]
         groups = list(dict.fromkeys(clique for clique in shortened if len(clique) > 1))
-        largest = [clique for clique in groups if not any(set(clique) < set(other) for other in groups)]
+        largest = [
+            clique for clique in groups if not any(set(clique) < set(other) for other in groups)
+        ]
         return replace(
             self,
             learners=tuple(self.learners[i] for i in places),
@@ -178,11 +190,23 @@ def compare(
         critical = critical_difference(k, n)
         better, worse = np.triu_indices(k, 1)
         p = nemenyi(mean_ranks[worse] - mean_ranks[better], k, n).tolist()
-        pairs = tuple(replace(pair, p=one, p_corrected=one) for pair, one in zip(pairs, p, strict=True))
+        pairs = tuple(
+            replace(pair, p=one, p_corrected=one) for pair, one in zip(pairs, p, strict=True)
+        )
     cliques = _cliques(names, pairs) if tested and baseline is None else ()
     found = friedman(ranks) if tested else Friedman()
     return Comparison(
-        names, tuple(datasets), values, ranks, mean_ranks, found, test, critical, pairs, cliques, baseline
+        names,
+        tuple(datasets),
+        values,
+        ranks,
+        mean_ranks,
+        found,
+        test,
+        critical,
+        pairs,
+        cliques,
+        baseline,
     )
 
 

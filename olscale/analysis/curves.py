@@ -73,7 +73,9 @@ class SegmentErrors:
 def has_curve(s: Summary) -> bool:
     """Return whether the runs of a summary have a curve of its metric, as far as their protocol says."""
     base = base_name(s.metric)
-    return s.metric in CURVES and (base not in _MEASURES or base == "rmse" or base in s.protocol.get("measures", ()))
+    return s.metric in CURVES and (
+        base not in _MEASURES or base == "rmse" or base in s.protocol.get("measures", ())
+    )
 
 
 def curves(
@@ -116,7 +118,9 @@ def curves(
     for summary, runs in _replicates(store, summaries, columns, on_damage, of, metric):
         # Where rows count by their weights there is no number of mistakes, and the error is a series as any other.
         counts = mistakes and not summary.protocol.get("weighted_measures")
-        lines = [(run["curve_rows"], run["curve_mistakes"]) if counts else run["series"] for run in runs]
+        lines = [
+            (run["curve_rows"], run["curve_mistakes"]) if counts else run["series"] for run in runs
+        ]
         lines = [line for line in lines if len(line[0])]
         if not lines:
             continue
@@ -133,19 +137,28 @@ def _alarms(store: Store, summaries: list[Summary], on_damage: OnDamage) -> list
     for summary, runs in _replicates(store, summaries, ("series",), on_damage, "drift_alarms"):
         lines = [run["series"][0] for run in runs]
         rows = np.unique(np.concatenate(lines))
-        counts = np.array([np.searchsorted(line, rows, side="right") for line in lines], dtype=np.float64)
+        counts = np.array(
+            [np.searchsorted(line, rows, side="right") for line in lines], dtype=np.float64
+        )
         found.append(Curve(summary, rows, counts))
     return found
 
 
-def segment_errors(store: Store, summaries: list[Summary], on_damage: OnDamage = "raise") -> list[SegmentErrors]:
+def segment_errors(
+    store: Store, summaries: list[Summary], on_damage: OnDamage = "raise"
+) -> list[SegmentErrors]:
     """Return the errors by segment of the runs behind `summaries`; parameters and errors as in `curves`."""
     found = []
     for summary, runs in _replicates(store, summaries, ("segments",), on_damage):
         names = tuple(segment["name"] for segment in runs[0]["segments"])
-        alike = [run["segments"] for run in runs if tuple(s["name"] for s in run["segments"]) == names]
+        alike = [
+            run["segments"] for run in runs if tuple(s["name"] for s in run["segments"]) == names
+        ]
         if names:
-            errors = [[s["mistakes"] / s["rows"] if s["rows"] else np.nan for s in segments] for segments in alike]
+            errors = [
+                [s["mistakes"] / s["rows"] if s["rows"] else np.nan for s in segments]
+                for segments in alike
+            ]
             found.append(SegmentErrors(summary, tuple(apart(names)), np.array(errors)))
     return found
 
@@ -166,7 +179,9 @@ def apart(names: Sequence[str]) -> list[str]:
     return found
 
 
-def confusions(store: Store, summaries: list[Summary], name: str, on_damage: OnDamage = "raise") -> list[SegmentErrors]:
+def confusions(
+    store: Store, summaries: list[Summary], name: str, on_damage: OnDamage = "raise"
+) -> list[SegmentErrors]:
     """Return confusion matrices, their cells in place of segments and the counts in place of errors.
 
     Parameters
@@ -182,7 +197,9 @@ def confusions(store: Store, summaries: list[Summary], name: str, on_damage: OnD
         Cells are called ``"2 as 0"``: a row of class 2 taken for class 0; classes by their position in the dataset's.
     """
     found = []
-    for summary, runs in _replicates(store, summaries, ("series",), on_damage, error_beside(name), name):
+    for summary, runs in _replicates(
+        store, summaries, ("series",), on_damage, error_beside(name), name
+    ):
         lines = [run["series"] for run in runs if len(run["series"][0])]
         cells = np.unique(np.concatenate([cells for cells, _ in lines])) if lines else ()
         if len(cells):
@@ -223,11 +240,18 @@ def _replicates(
         "segments": lambda cell: cell.as_py(),
         "series": partial(_series, series or metric),
     }
-    data = {name: list(map(read.get(name, lambda cell: cell.values.to_numpy()), table[name])) for name in columns}
+    data = {
+        name: list(map(read.get(name, lambda cell: cell.values.to_numpy()), table[name]))
+        for name in columns
+    }
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
     for i, group in enumerate(of_row.tolist()):
         groups[settings[group]].append({name: data[name][i] for name in columns})
-    return [(s, groups[setting_of(s)]) for s in summaries if s.metric == metric and setting_of(s) in groups]
+    return [
+        (s, groups[setting_of(s)])
+        for s in summaries
+        if s.metric == metric and setting_of(s) in groups
+    ]
 
 
 def _series(name: str, cell: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -235,5 +259,7 @@ def _series(name: str, cell: Any) -> tuple[NDArray[np.int64], NDArray[np.float64
     names = cell.values.field("name").to_pylist()
     if name not in names:
         return np.zeros(0, dtype=np.int64), np.zeros(0)
-    rows, values = (cell.values.field(part)[names.index(name)].values.to_numpy() for part in ("rows", "values"))
+    rows, values = (
+        cell.values.field(part)[names.index(name)].values.to_numpy() for part in ("rows", "values")
+    )
     return rows, values

@@ -71,7 +71,9 @@ def plane_of(name: str, batches: Iterable[Batch]) -> DecisionBoundary:
     """Return the rows of a generator of two features and the targets -1 and +1."""
     made = list(batches)
     target = np.concatenate([batch.target for batch in made])
-    return DecisionBoundary(name, np.concatenate([batch.X for batch in made]), (target > 0).astype(np.int64))
+    return DecisionBoundary(
+        name, np.concatenate([batch.X for batch in made]), (target > 0).astype(np.int64)
+    )
 
 
 def principal_plane(path: str) -> DecisionBoundary:
@@ -94,7 +96,9 @@ def principal_plane(path: str) -> DecisionBoundary:
     _, vectors = np.linalg.eigh(X.T @ X / len(X))
     axes = vectors[:, :-3:-1]
     axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), [0, 1]])
-    return DecisionBoundary(stream.dataset.name, X @ axes, np.concatenate([chunk.y for chunk in chunks]))
+    return DecisionBoundary(
+        stream.dataset.name, X @ axes, np.concatenate([chunk.y for chunk in chunks])
+    )
 
 
 def snapshots(
@@ -136,7 +140,9 @@ def snapshots(
     [[False, True], [False, True]]
     """
     if plane.y.max() > 1:
-        raise ParameterError(f"{plane.name} has {plane.y.max() + 1} classes; a boundary is drawn between 2")
+        raise ParameterError(
+            f"{plane.name} has {plane.y.max() + 1} classes; a boundary is drawn between 2"
+        )
     low, high = plane.X.min(axis=0), plane.X.max(axis=0)
     margin = 0.05 * np.maximum(high - low, 1e-9)
     x, y = (np.linspace(low[i] - margin[i], high[i] + margin[i], resolution) for i in (0, 1))

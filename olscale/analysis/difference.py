@@ -5,7 +5,12 @@ from dataclasses import dataclass
 
 from olscale.analysis.published import PublishedCell
 
-REPRODUCED, WIDE, BETTER, NOT_REPRODUCED = "reproduced", "compatible, wide", "better", "not reproduced"
+REPRODUCED, WIDE, BETTER, NOT_REPRODUCED = (
+    "reproduced",
+    "compatible, wide",
+    "better",
+    "not reproduced",
+)
 
 LIMIT = 2.0
 """Joint standard deviations within which a figure is compatible with the published one."""
@@ -59,7 +64,9 @@ def difference(mean: float, std: float, n: int, published: PublishedCell) -> Dif
     (1.0, 0.25, 0.0058, 'compatible, wide')
     """
     gap, spread = mean - published.mean, math.hypot(std, published.std or 0.0)
-    return Difference(_ratio(gap, spread), _ratio(gap, published.mean), _welch(mean, std, n, published))
+    return Difference(
+        _ratio(gap, spread), _ratio(gap, published.mean), _welch(mean, std, n, published)
+    )
 
 
 def _ratio(gap: float, unit: float) -> float:

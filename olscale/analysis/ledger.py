@@ -9,7 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from olscale.analysis.curves import curves
-from olscale.analysis.difference import BETTER, NOT_REPRODUCED, REPRODUCED, WIDE, Difference, difference
+from olscale.analysis.difference import (
+    BETTER,
+    NOT_REPRODUCED,
+    REPRODUCED,
+    WIDE,
+    Difference,
+    difference,
+)
 from olscale.analysis.published import AFTER, PublishedCell
 from olscale.analysis.standing import is_comparable, why_incomparable
 from olscale.analysis.summary import Summary, summarise
@@ -125,17 +132,25 @@ def make_ledger(
     return cells
 
 
-def _points(store: Store, summaries: Sequence[Summary], published: Iterable[PublishedCell]) -> list[Summary]:
+def _points(
+    store: Store, summaries: Sequence[Summary], published: Iterable[PublishedCell]
+) -> list[Summary]:
     """Return the test errors of models of the first so many rows, where cells ask for them and runs have measured them."""
     asked = {cell.metric for cell in published if cell.metric.startswith(f"test_error{AFTER}")}
-    held_out = [s for s in summaries if asked and s.metric == "holdout_error" and "holdout_rows" not in s.protocol]
+    held_out = [
+        s
+        for s in summaries
+        if asked and s.metric == "holdout_error" and "holdout_rows" not in s.protocol
+    ]
     points = []
     for curve in curves(store, held_out, metric="holdout_error"):
         for metric in sorted(asked):
             errors = curve.errors[:, curve.rows == int(metric.partition(AFTER)[2])]
             if errors.size:
                 std = float(errors.std(ddof=1)) if len(errors) > 1 else 0.0
-                points.append(replace(curve.summary, metric=metric, mean=float(errors.mean()), std=std))
+                points.append(
+                    replace(curve.summary, metric=metric, mean=float(errors.mean()), std=std)
+                )
     return points
 
 
@@ -155,11 +170,18 @@ def _judge(
         return _compare(cell, run[0], found[run[0].key])
     if cell.dataset in gone:
         return Cell(cell, DATA_ABSENT, _absence(cell.dataset, gone[cell.dataset]))
-    if cell.learner not in experiment.labels or (asked and all(not setting.version for setting in asked)):
+    if cell.learner not in experiment.labels or (
+        asked and all(not setting.version for setting in asked)
+    ):
         return Cell(cell, METHOD_ABSENT, "this version has no such learner")
     if not asked:
         return Cell(cell, NOT_RUN, f"experiment {experiment.name} leaves it out")
-    return Cell(cell, NOT_RUN, f"the store has no runs of it that experiment {experiment.name} asks for", asked[0])
+    return Cell(
+        cell,
+        NOT_RUN,
+        f"the store has no runs of it that experiment {experiment.name} asks for",
+        asked[0],
+    )
 
 
 def _absence(name: str, reason: str) -> str:
@@ -181,7 +203,9 @@ def _compare(cell: PublishedCell, setting: Setting, metrics: Mapping[str, Summar
         return Cell(cell, NOT_REPRODUCED, said or f"its runs have no {cell.metric}", setting)
     if not is_comparable(ours):
         return Cell(cell, NOT_RUN, f"{ours.learner} {why_incomparable([ours])}", setting)
-    failed = ", ".join(f"{count} further runs {outcome}" for outcome, count in ours.failures.items())
+    failed = ", ".join(
+        f"{count} further runs {outcome}" for outcome, count in ours.failures.items()
+    )
     found = difference(ours.mean, ours.std, ours.n, cell)
     return Cell(cell, found.verdict, failed, setting, ours, found)
 
@@ -211,7 +235,14 @@ def figures(summaries: Iterable[Summary]) -> Figures:
                 f"the store has results on two different datasets called {s.dataset} (fingerprints "
                 f"{fingerprints[s.dataset][:12]} and {s.fingerprint[:12]}): take a store of its own"
             )
-        key = setting_key(s.dataset, s.transforms, s.learner, s.version, canonical_json(dict(s.params)), s.protocol)
+        key = setting_key(
+            s.dataset,
+            s.transforms,
+            s.learner,
+            s.version,
+            canonical_json(dict(s.params)),
+            s.protocol,
+        )
         other = found[key].setdefault(s.metric, s)
         if _version(other) != _version(s):
             found[key][s.metric] = max(s, other, key=_version)

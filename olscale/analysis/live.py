@@ -70,10 +70,23 @@ def _learner(label: str, runs: list[LiveRun], stream: str) -> LiveLearner:
     done = [run for run in runs if run.outcome]
     failed = sum(run.outcome != "ok" for run in done)
     if any(run.late for run in runs):
-        return LiveLearner(label, len(runs), len(done), failed, nan, shown.metric, stream, (), (), late=True)
+        return LiveLearner(
+            label, len(runs), len(done), failed, nan, shown.metric, stream, (), (), late=True
+        )
     mean = sum(heard) / len(heard) if heard else nan
     ahead = tuple(dict.fromkeys(seen for run in runs for seen in run.ahead))
-    return LiveLearner(label, len(runs), len(done), failed, mean, shown.metric, stream, shown.rows, shown.errors, ahead)
+    return LiveLearner(
+        label,
+        len(runs),
+        len(done),
+        failed,
+        mean,
+        shown.metric,
+        stream,
+        shown.rows,
+        shown.errors,
+        ahead,
+    )
 
 
 def _stream(settings: dict[str, list[LiveRun]]) -> str:
@@ -102,4 +115,7 @@ def _labels(evaluation: LiveEvaluation) -> dict[str, str]:
 
 def _settings(run: LiveRun, names: Sequence[str]) -> list[str]:
     values = ((name, run.params.get(name)) for name in names)
-    return [f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}" for name, value in values]
+    return [
+        f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
+        for name, value in values
+    ]

@@ -124,10 +124,14 @@ def match_blocks(
     learners = list(blocks_of)
     columns = _columns(blocks_of.values(), ways)
     presence = {
-        dataset: np.array([[block in blocks for block in of] for blocks in blocks_of.values()], dtype=bool)
+        dataset: np.array(
+            [[block in blocks for block in of] for blocks in blocks_of.values()], dtype=bool
+        )
         for dataset, of in columns.items()
     }
-    compared = _compared_learners(presence, np.array([name == baseline for name in learners], dtype=bool))
+    compared = _compared_learners(
+        presence, np.array([name == baseline for name in learners], dtype=bool)
+    )
     lacking = {dataset: _lacking(has, compared) for dataset, has in presence.items()}
     # A data set that only lacked what learners now left out had is compared after all.
     shared = [dataset for dataset in columns if compared.sum() > 1 and not lacking[dataset].any()]
@@ -147,7 +151,9 @@ def match_blocks(
             if dataset not in blocks
         },
         unmatched=tuple(
-            one for dataset in shared for one in _unmatched(learners, compared, columns[dataset], presence[dataset])
+            one
+            for dataset in shared
+            for one in _unmatched(learners, compared, columns[dataset], presence[dataset])
         ),
     )
 
@@ -164,7 +170,9 @@ def shared_keys(of: Iterable[Collection[str]]) -> list[str]:
     return sorted(set.intersection(*sets)) if sets else []
 
 
-def _columns(every: Iterable[Collection[RunBlock]], ways: Sequence[Way]) -> dict[str, list[RunBlock]]:
+def _columns(
+    every: Iterable[Collection[RunBlock]], ways: Sequence[Way]
+) -> dict[str, list[RunBlock]]:
     """Return the blocks of each data set, data sets and transforms in the order of `ways`."""
     places = {way: place for place, way in enumerate(ways)}
     known = set().union(*every)
@@ -174,7 +182,9 @@ def _columns(every: Iterable[Collection[RunBlock]], ways: Sequence[Way]) -> dict
     return columns
 
 
-def _compared_learners(presence: Mapping[str, NDArray[np.bool_]], keeps: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _compared_learners(
+    presence: Mapping[str, NDArray[np.bool_]], keeps: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
     """Return which learners are left when those that lack the largest share have gone."""
     compared = np.ones(len(keeps), dtype=bool)
     datasets = list(presence)
@@ -208,7 +218,10 @@ def _common(blocks: Sequence[RunBlock], has: NDArray[np.bool_]) -> tuple[RunBloc
 
 
 def _unmatched(
-    learners: Sequence[str], compared: NDArray[np.bool_], blocks: Sequence[RunBlock], has: NDArray[np.bool_]
+    learners: Sequence[str],
+    compared: NDArray[np.bool_],
+    blocks: Sequence[RunBlock],
+    has: NDArray[np.bool_],
 ) -> Iterable[Unmatched]:
     """Yield the runs on one data set that go into no figure, by learner and way."""
     partial = ~has[compared].all(axis=0)

@@ -50,7 +50,9 @@ class PairCounts:
     chi_square_p: NDArray[np.float64]
 
 
-def wrong_rows(store: Store, name: str, on_damage: OnDamage = "raise") -> dict[tuple[Any, ...], dict[str, Any]]:
+def wrong_rows(
+    store: Store, name: str, on_damage: OnDamage = "raise"
+) -> dict[tuple[Any, ...], dict[str, Any]]:
     """Return the bits of the series `name` of each run that has them, by setting and replicate."""
     return by_replicate(store, "series", partial(_bits, name), on_damage)
 
@@ -59,10 +61,16 @@ def _bits(name: str, cells: pa.ChunkedArray) -> Iterable[NDArray[np.uint32] | No
     for cell in cells:
         names = cell.values.field("name").to_pylist()
         at = names.index(name) if name in names else None
-        yield None if at is None else cell.values.field("values")[at].values.to_numpy().astype(np.uint32)
+        yield (
+            None
+            if at is None
+            else cell.values.field("values")[at].values.to_numpy().astype(np.uint32)
+        )
 
 
-def compare_rows(learners: Sequence[str], bits: Sequence[Bits], baseline: str | None = None) -> tuple[PairCounts, ...]:
+def compare_rows(
+    learners: Sequence[str], bits: Sequence[Bits], baseline: str | None = None
+) -> tuple[PairCounts, ...]:
     """Compare each two learners, or a baseline with each other one, on the replicates that all have.
 
     References
@@ -90,7 +98,9 @@ def compare_rows(learners: Sequence[str], bits: Sequence[Bits], baseline: str | 
     p, chi_square, chi_square_p = mcnemar(a_alone, b_alone)
     corrected = np.stack([holm(column) for column in p.T], axis=1)
     figures = zip(a_alone, b_alone, p, corrected, chi_square, chi_square_p, strict=True)
-    return tuple(PairCounts(learners[i], learners[j], *of) for (i, j), of in zip(twos, figures, strict=True))
+    return tuple(
+        PairCounts(learners[i], learners[j], *of) for (i, j), of in zip(twos, figures, strict=True)
+    )
 
 
 def _alone(a: NDArray[np.uint32], b: NDArray[np.uint32]) -> tuple[int, int]:

@@ -52,7 +52,9 @@ class Names:
                 if one.label not in labels:
                     labels.append(one.label)
         for setting, labels in own.items():
-            if setting not in self._labels or not (plan.experiment.endswith(TUNING) or any(self._labels[setting])):
+            if setting not in self._labels or not (
+                plan.experiment.endswith(TUNING) or any(self._labels[setting])
+            ):
                 self._labels[setting] = labels
 
     def dataset(self, name: str, fingerprint: str, transforms: tuple[str, ...]) -> Name:
@@ -67,7 +69,10 @@ class Names:
         """
         name, version, params = setting
         labels = self._labels.get((_key(*dataset), (name, version, params)), [""])
-        places = ((self._learner_places.get((label, name, version, params), UNPLACED), label) for label in labels)
+        places = (
+            (self._learner_places.get((label, name, version, params), UNPLACED), label)
+            for label in labels
+        )
         return tuple(sorted(Name(*place) for place in places))
 
 

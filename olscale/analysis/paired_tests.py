@@ -56,12 +56,16 @@ def wilcoxon(differences: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     zeros = (differences == 0).sum(axis=-1, keepdims=True)
     # Zeros have the lowest ranks. Shared ranks are halves: doubled, all are whole numbers.
-    doubled = np.where(differences == 0, 0.0, 2 * (rank(np.abs(differences)) - zeros)).astype(np.int64)
+    doubled = np.where(differences == 0, 0.0, 2 * (rank(np.abs(differences)) - zeros)).astype(
+        np.int64
+    )
     above = (doubled * (differences > 0)).sum(axis=-1)
     least = np.minimum(above, doubled.sum(axis=-1) - above)
     p_of = cache(_wilcoxon_p)  # many pairs share their ranks, and the sum of them
     ranks = map(tuple, np.sort(doubled, axis=-1).tolist())
-    return np.array([p_of(of_pair, sum_) for of_pair, sum_ in zip(ranks, least.tolist(), strict=True)])
+    return np.array(
+        [p_of(of_pair, sum_) for of_pair, sum_ in zip(ranks, least.tolist(), strict=True)]
+    )
 
 
 def _wilcoxon_p(doubled: tuple[int, ...], least: int) -> float:

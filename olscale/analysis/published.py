@@ -72,14 +72,20 @@ def read_published(path: Path | None = None) -> list[PublishedCell]:
     lines = csv.reader(text.splitlines())
     header = next(lines, [])
     if header != COLUMNS:
-        raise FormatError(source, f"the columns are {','.join(header)}, expected {','.join(COLUMNS)}", 1)
+        raise FormatError(
+            source, f"the columns are {','.join(header)}, expected {','.join(COLUMNS)}", 1
+        )
     cells: dict[tuple[str, ...], PublishedCell] = {}
     for number, line in enumerate(lines, 2):
         if len(line) != len(COLUMNS):
             raise FormatError(source, f"{len(line)} fields, expected {len(COLUMNS)}", number)
         paper, table, dataset, learner, metric, mean, std = line
         if not all(line[:4]) or metric.partition(AFTER)[0] not in METRICS:
-            raise FormatError(source, f"expected four names and one of {', '.join(METRICS)}, got {line[:5]}", number)
+            raise FormatError(
+                source,
+                f"expected four names and one of {', '.join(METRICS)}, got {line[:5]}",
+                number,
+            )
         if tuple(line[:5]) in cells:
             raise FormatError(source, f"{', '.join(line[:5])} occurs a second time", number)
         figures = _fraction(mean, source, number), _fraction(std, source, number) if std else None
@@ -94,5 +100,7 @@ def _fraction(text: str, source: str, number: int) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value <= 100:
-        raise FormatError(source, f"{text!r} is no percentage, expected a number from 0 to 100", number)
+        raise FormatError(
+            source, f"{text!r} is no percentage, expected a number from 0 to 100", number
+        )
     return value / 100

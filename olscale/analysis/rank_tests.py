@@ -100,7 +100,11 @@ def critical_difference(k: int, n: int) -> float:
     """
     from scipy.stats import studentized_range
 
-    return float(studentized_range.ppf(1 - ALPHA, k, np.inf)) / math.sqrt(2) * math.sqrt(k * (k + 1) / (6 * n))
+    return (
+        float(studentized_range.ppf(1 - ALPHA, k, np.inf))
+        / math.sqrt(2)
+        * math.sqrt(k * (k + 1) / (6 * n))
+    )
 
 
 def nemenyi(distances: NDArray[np.float64], k: int, n: int) -> NDArray[np.float64]:

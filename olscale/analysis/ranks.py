@@ -55,7 +55,9 @@ def rank_methods(cells: Iterable[Cell]) -> Ranks | None:
     for cell in cells:
         if cell.summary is not None:
             # A paper may print a method's figure in several tables; the first counts.
-            figures[cell.published.learner].setdefault(cell.published.dataset, (cell.published.mean, cell.summary.mean))
+            figures[cell.published.learner].setdefault(
+                cell.published.dataset, (cell.published.mean, cell.summary.mean)
+            )
     datasets = list(dict.fromkeys(name for of in figures.values() for name in of))
     methods = [name for name, of in figures.items() if len(of) == len(datasets)]
     if len(methods) < 2:
@@ -72,4 +74,6 @@ def rank_methods(cells: Iterable[Cell]) -> Ranks | None:
     rows = [tuple(map(tuple, of.T.tolist())) for of in (published, ours)]
     p = friedman(ours).p
     critical = critical_difference(len(methods), len(datasets)) if p == p else math.nan
-    return Ranks(tuple(methods), tuple(datasets), left_out, rows[0], rows[1], agreement, p, critical)
+    return Ranks(
+        tuple(methods), tuple(datasets), left_out, rows[0], rows[1], agreement, p, critical
+    )

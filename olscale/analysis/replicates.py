@@ -73,11 +73,15 @@ class ReplicateFigures:
         damaged = store.damaged
         timings = store.timings(on_damage, ("id", "timings"), runs["id"], dictionaries=True)
         store.damaged = (*damaged, *store.damaged)
-        self._columns: dict[str, list[tuple[NDArray[np.float64], NDArray[np.bool_] | None]]] = defaultdict(list)
+        self._columns: dict[str, list[tuple[NDArray[np.float64], NDArray[np.bool_] | None]]] = (
+            defaultdict(list)
+        )
         self._settings: list[tuple[Any, ...]] = []
         if runs.num_rows:
             group, self._settings = groups_of(runs, without_replicate)
-            self._order = np.argsort(group, kind="stable")  # the runs of a setting lie side by side, by id
+            self._order = np.argsort(
+                group, kind="stable"
+            )  # the runs of a setting lie side by side, by id
             self._ends = np.cumsum(np.bincount(group))
             self._replicates = _replicate_texts(runs)
             place = pc.index_in(timings["id"], runs["id"].combine_chunks()).to_numpy()
@@ -89,27 +93,36 @@ class ReplicateFigures:
     def of(self, metric: str) -> SettingFigures:
         """Return one metric or timing, of the runs that have it."""
         figures: dict[tuple[Any, ...], dict[str, float]] = {}
-        for values, there in reversed(self._columns.get(metric, [])):  # a metric counts more than a timing of its name
+        for values, there in reversed(
+            self._columns.get(metric, [])
+        ):  # a metric counts more than a timing of its name
             start = 0
             for setting, end in zip(self._settings, self._ends.tolist(), strict=True):
                 rows = self._order[start:end]
                 start = end
                 having = rows if there is None else rows[there[rows]]
                 if len(having):
-                    of_setting = dict(zip(self._replicates[having].tolist(), values[having].tolist(), strict=True))
+                    of_setting = dict(
+                        zip(self._replicates[having].tolist(), values[having].tolist(), strict=True)
+                    )
                     figures[setting] = figures.get(setting, {}) | of_setting
         return figures
 
 
 def by_replicate(
-    store: Store, column: str, read: Callable[[pa.ChunkedArray], Iterable[T | None]], on_damage: OnDamage = "raise"
+    store: Store,
+    column: str,
+    read: Callable[[pa.ChunkedArray], Iterable[T | None]],
+    on_damage: OnDamage = "raise",
 ) -> dict[tuple[Any, ...], dict[str, T]]:
     """Return what `read` makes of a column of runs that ended ``ok``, where it is something, by setting and replicate."""
     runs = ok_runs(store, (column,), on_damage)
     values: dict[tuple[Any, ...], dict[str, T]] = defaultdict(dict)
     if runs.num_rows:
         group, settings = groups_of(runs, without_replicate)
-        for i, replicate, value in zip(group.tolist(), _replicate_texts(runs), read(runs[column]), strict=True):
+        for i, replicate, value in zip(
+            group.tolist(), _replicate_texts(runs), read(runs[column]), strict=True
+        ):
             if value is not None:
                 values[settings[i]][replicate] = value
     return values
@@ -154,7 +167,9 @@ def compare_within(
     classifiers, KDD 2015.
     """
     parsed = {text: json.loads(text) for text in shared_keys(values)}
-    over = next((name for name in ("fold", "permutation", "projection") if _count(parsed, name) > 1), None)
+    over = next(
+        (name for name in ("fold", "permutation", "projection") if _count(parsed, name) > 1), None
+    )
     if over is None:
         return None
     matrix = np.array([_means(of, parsed, over) for of in values]).T
@@ -176,7 +191,9 @@ def compare_within(
     elif n < LEAST:
         note = f"Not tested: {n} {words}, and at least {LEAST} are needed."
     elif test == "corrected t":
-        p_of = partial(corrected_t, ratio=1.0 if split in HALVES else 1 / (int(protocol.get("folds", n)) - 1))
+        p_of = partial(
+            corrected_t, ratio=1.0 if split in HALVES else 1 / (int(protocol.get("folds", n)) - 1)
+        )
     else:
         p_of = wilcoxon
     if not np.isfinite(matrix).all():

@@ -136,7 +136,9 @@ def unfinished_experiments(store: Store, on_damage: OnDamage = "raise") -> list[
 
 def _progress(plan: Plan, done: Collection[str], lost: Collection[str]) -> ExperimentProgress:
     runs = set(plan.runs)
-    return ExperimentProgress(plan.experiment, len(runs.intersection(done)), len(runs.intersection(lost)), len(runs))
+    return ExperimentProgress(
+        plan.experiment, len(runs.intersection(done)), len(runs.intersection(lost)), len(runs)
+    )
 
 
 _Labels = tuple[tuple[int, str], tuple[int, str]]
@@ -148,7 +150,9 @@ def _labels(settings: Iterable[tuple[Any, ...]], names: Names) -> list[_Labels]:
     labels = []
     for *key, _ in settings:
         dataset, [learner, *_] = names.dataset(*key[:3]), names.learner(tuple(key[:3]), *key[3:])
-        labels.append(((dataset.place, dataset.text or key[0]), (learner.place, learner.text or key[3])))
+        labels.append(
+            ((dataset.place, dataset.text or key[0]), (learner.place, learner.text or key[3]))
+        )
     return labels
 
 
@@ -168,5 +172,6 @@ def _failures(runs: Iterable[tuple[_Labels, Mapping[str, str]]]) -> tuple[Failur
         reasons[learner, dataset, run["outcome"]].append(run["reason"])
     in_order = sorted(reasons.items(), key=lambda item: (places[item[0][0]], item[0]))
     return tuple(
-        FailureGroup(learner, dataset, outcome, of[0], len(of)) for (learner, (_, dataset), outcome), of in in_order
+        FailureGroup(learner, dataset, outcome, of[0], len(of))
+        for (learner, (_, dataset), outcome), of in in_order
     )

@@ -35,7 +35,12 @@ class Stretch(NamedTuple):
 
 
 def stretches(
-    name: str, params: dict[str, Any], X: NDArray[np.float64], y: NDArray[Any], every: int, classes: int = 2
+    name: str,
+    params: dict[str, Any],
+    X: NDArray[np.float64],
+    y: NDArray[Any],
+    every: int,
+    classes: int = 2,
 ) -> Iterator[Stretch]:
     """Have a learner learn dense rows of so many classes or with targets, and yield where it is after `every` of them.
 

@@ -166,8 +166,12 @@ def summarise(
     damaged = store.damaged
     planned = {run for plan in plans if plan.experiment in experiments for run in plan.runs}
     candidates = {run for plan in plans if plan.experiment.endswith(TUNING) for run in plan.runs}
-    candidates = candidates.difference(*(plan.runs for plan in plans if not plan.experiment.endswith(TUNING)))
-    if ids is None and candidates and not tuning:  # also of tuning that goes on, which has chosen nothing yet
+    candidates = candidates.difference(
+        *(plan.runs for plan in plans if not plan.experiment.endswith(TUNING))
+    )
+    if (
+        ids is None and candidates and not tuning
+    ):  # also of tuning that goes on, which has chosen nothing yet
         ids = (planned or {*store.read(["id"], on_damage)["id"].to_pylist()}) - candidates
         if not ids:
             return []
@@ -189,7 +193,9 @@ def summarise(
     learners = [names.learner(key[:3], *key[3:6]) for key in made.keys]
     places = [(dataset.place, of[0].place) for dataset, of in zip(datasets, learners, strict=True)]
     found = []
-    for group in sorted(range(len(made.keys)), key=lambda group: (places[group], _order(made.keys[group]))):
+    for group in sorted(
+        range(len(made.keys)), key=lambda group: (places[group], _order(made.keys[group]))
+    ):
         key = made.keys[group]
         is_tuning = key in compared
         if is_tuning and not tuning:
@@ -199,7 +205,15 @@ def summarise(
         dataset, fingerprint, transforms, learner, version, given, protocol = key
         names_of = (datasets[group], learners[group], last.get(learner, ""))
         prepared = any(metric == PREPARED for metric, *_ in metrics.get(group, ()))
-        setting = (dataset, fingerprint, transforms, learner, version, params(given), protocols(protocol))
+        setting = (
+            dataset,
+            fingerprint,
+            transforms,
+            learner,
+            version,
+            params(given),
+            protocols(protocol),
+        )
         found += [
             Summary(
                 *setting,
@@ -215,7 +229,8 @@ def summarise(
                 warned[group],
                 prepared,
             )
-            for metric, mean, std, n, replicates in metrics.get(group) or [("outcome", math.nan, math.nan, 0, 0)]
+            for metric, mean, std, n, replicates in metrics.get(group)
+            or [("outcome", math.nan, math.nan, 0, 0)]
         ]
     return found
 
@@ -231,20 +246,31 @@ def aggregated(store: Store, on_damage: OnDamage = "raise", ids: Collection[str]
     return aggregate(runs, timings, without_replicate, replicate_text)
 
 
-def _selected(selections: list[Selection]) -> tuple[set[tuple[Any, ...]], dict[tuple[Any, ...], dict[str, Any]]]:
+def _selected(
+    selections: list[Selection],
+) -> tuple[set[tuple[Any, ...]], dict[tuple[Any, ...], dict[str, Any]]]:
     """Return the groups of runs that tuning compared, and for those settings that it chose from what."""
     compared, chosen = set(), {}
     for selection in selections:
         how = selection.definition["protocol"]
         protocol = {"order": "permuted", "seed": how["seed"], "split": how["split"]}
         protocol |= {"split_seed": how["seed"], "folds": how["folds"]}
-        protocol |= {name: how[name] for name in ("transforms_version", "weights", "weighted_measures") if name in how}
-        compared |= {(*_setting(selection, point.params), canonical_json(protocol)) for point in selection.points}
+        protocol |= {
+            name: how[name]
+            for name in ("transforms_version", "weights", "weighted_measures")
+            if name in how
+        }
+        compared |= {
+            (*_setting(selection, point.params), canonical_json(protocol))
+            for point in selection.points
+        }
         chosen[_setting(selection, selection.chosen)] = selection.summary()
     return compared, chosen
 
 
-def _last_versions(store: Store, versions: Iterable[tuple[str, str]], on_damage: OnDamage) -> Mapping[str, str]:
+def _last_versions(
+    store: Store, versions: Iterable[tuple[str, str]], on_damage: OnDamage
+) -> Mapping[str, str]:
     """Return the version whose run finished last, of each learner that has several: a user's own gets one with each edit."""
     found: dict[str, set[str]] = defaultdict(set)
     for learner, version in versions:
@@ -255,7 +281,10 @@ def _last_versions(store: Store, versions: Iterable[tuple[str, str]], on_damage:
     runs = store.read(("id", "learner", "version"), on_damage)
     runs = runs.filter(pc.is_in(runs["learner"], value_set=arrow_array(several, pa.string())))
     finished = dict(
-        zip(*(column.to_pylist() for column in store.timings(on_damage, ("id", "finished_at"))), strict=True)
+        zip(
+            *(column.to_pylist() for column in store.timings(on_damage, ("id", "finished_at"))),
+            strict=True,
+        )
     )
     last: dict[str, tuple[Any, str]] = {}
     for run in runs.to_pylist():
@@ -276,18 +305,32 @@ def _setting(selection: Selection, params: Mapping[str, Any]) -> tuple[Any, ...]
 @cache
 def without_replicate(protocol: str) -> str:
     """Return the text of a protocol without what tells replicates apart."""
-    return canonical_json({key: value for key, value in json.loads(protocol).items() if key not in REPLICATES})
+    return canonical_json(
+        {key: value for key, value in json.loads(protocol).items() if key not in REPLICATES}
+    )
 
 
 @cache
 def replicate_text(protocol: str) -> str:
     """Return, as canonical JSON, the part of a protocol that tells replicates apart."""
-    return canonical_json({key: value for key, value in json.loads(protocol).items() if key in REPLICATES})
+    return canonical_json(
+        {key: value for key, value in json.loads(protocol).items() if key in REPLICATES}
+    )
 
 
 def _order(key: tuple[Any, ...]) -> tuple[Any, ...]:
     dataset, fingerprint, transforms, learner, version, params, protocol = key
-    return dataset, fingerprint, transforms, learner, version, natural(params), params, natural(protocol), protocol
+    return (
+        dataset,
+        fingerprint,
+        transforms,
+        learner,
+        version,
+        natural(params),
+        params,
+        natural(protocol),
+        protocol,
+    )
 
 
 @cache

@@ -67,18 +67,26 @@ def sweep(summaries: Iterable[Summary], *names: str) -> Sweep | None:
         if summary.n and all(_is_number(summary.params.get(name)) for name in names):
             rest = {name: value for name, value in summary.params.items() if name not in names}
             by_rest[canonical_json(rest)].append(summary)
-    found = [made for _, group in sorted(by_rest.items()) if (made := _grid(group, names)) is not None]
-    return min(found, key=lambda made: (-np.isfinite(made.mean).sum(), _rank(made.summary)), default=None)
+    found = [
+        made for _, group in sorted(by_rest.items()) if (made := _grid(group, names)) is not None
+    ]
+    return min(
+        found, key=lambda made: (-np.isfinite(made.mean).sum(), _rank(made.summary)), default=None
+    )
 
 
 def _grid(group: list[Summary], names: tuple[str, ...]) -> Sweep | None:
-    values = tuple(tuple(sorted({float(summary.params[name]) for summary in group})) for name in names)
+    values = tuple(
+        tuple(sorted({float(summary.params[name]) for summary in group})) for name in names
+    )
     mean = np.full([len(of) for of in values], np.nan)
     if min(mean.shape) < LEAST or 4 * len(group) < 3 * mean.size:
         return None
     std = mean.copy()
     for summary in group:
-        place = tuple(of.index(float(summary.params[name])) for name, of in zip(names, values, strict=True))
+        place = tuple(
+            of.index(float(summary.params[name])) for name, of in zip(names, values, strict=True)
+        )
         mean[place], std[place] = summary.mean, summary.std
     return Sweep(min(group, key=_rank), names, values, mean, std)
 
@@ -91,12 +99,22 @@ def find_sweeps(summaries: Iterable[Summary]) -> list[Sweep]:
     """Return every sweep over one parameter, and over each two, that a list of summaries of one metric holds."""
     groups: dict[tuple[Any, ...], list[Summary]] = defaultdict(list)
     for s in summaries:
-        kind = (s.dataset, s.fingerprint, s.transforms, s.learner, s.version, canonical_json(s.protocol))
+        kind = (
+            s.dataset,
+            s.fingerprint,
+            s.transforms,
+            s.learner,
+            s.version,
+            canonical_json(s.protocol),
+        )
         groups[kind].append(s)
     found = []
     for group in groups.values():
         params = [summary.params for summary in group]
-        values = {name: {of[name] for of in params if _is_number(of.get(name))} for name in sorted(params[0])}
+        values = {
+            name: {of[name] for of in params if _is_number(of.get(name))}
+            for name in sorted(params[0])
+        }
         varied = [name for name, numbers in values.items() if len(numbers) >= LEAST]
         choices = [(name,) for name in varied] + list(combinations(varied, 2))
         found += [made for names in choices if (made := sweep(group, *names)) is not None]

@@ -82,7 +82,10 @@ class Contestant:
 
 
 def compare(
-    contestants: Sequence[Contestant], unit: str, rounds: int = 5, clock: Callable[[], float] = process_time
+    contestants: Sequence[Contestant],
+    unit: str,
+    rounds: int = 5,
+    clock: Callable[[], float] = process_time,
 ) -> list[Figure]:
     """Time the contestants in turns, after one round that does not count.
 

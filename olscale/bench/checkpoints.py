@@ -23,7 +23,10 @@ def figures(rows: int = 40_000) -> list[Figure]:
     """Return the speeds for a state of 100 MB, and for that of LOL after `rows` URL-like rows, in a temporary folder."""
     state = {"learner.W": np.random.default_rng(0).normal(size=MEGABYTES * 1_000_000 // 8)}
     wide = _wide(rows)
-    size, filled = sum(array.nbytes for array in wide.state_.values()), sum(map(filled_bytes, wide.state_.values()))
+    size, filled = (
+        sum(array.nbytes for array in wide.state_.values()),
+        sum(map(filled_bytes, wide.state_.values())),
+    )
     zeros = f"{filled / 1e6:,.0f} MB, without the zeros of {size / 1e6:,.0f}"
     with tempfile.TemporaryDirectory(prefix="olscale-checkpoints-") as folder:
         files, plain = open_storage(folder, "tmp"), Path(folder, "plain.npy")
@@ -45,10 +48,18 @@ def figures(rows: int = 40_000) -> list[Figure]:
         slow, saved, load = "np.save and fsync", "checkpoint saved", "np.load"
         table = [
             Contestant(slow, save_plainly, MEGABYTES),
-            Contestant(saved, lambda _: save(state), MEGABYTES, peer=slow, note="hashed, synced, renamed"),
+            Contestant(
+                saved, lambda _: save(state), MEGABYTES, peer=slow, note="hashed, synced, renamed"
+            ),
             Contestant(load, lambda _: np.load(plain, allow_pickle=False), MEGABYTES),
             Contestant("checkpoint read", read, MEGABYTES, peer=load, note="hash checked"),
-            Contestant("wide sparse LOL saved", lambda _: save(wide.state()), filled / 1e6, peer=saved, note=zeros),
+            Contestant(
+                "wide sparse LOL saved",
+                lambda _: save(wide.state()),
+                filled / 1e6,
+                peer=saved,
+                note=zeros,
+            ),
         ]
         return compare(table, "MB/s", 3, perf_counter)
 

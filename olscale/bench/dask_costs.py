@@ -78,5 +78,12 @@ async def _measured() -> list[Figure]:
     return [
         Figure("task, there and back", 1e3 * statistics.median(tasks), "ms"),
         Figure("actor call, there and back", 1e3 * statistics.median(calls), "ms"),
-        Figure("stream on an actor", 1e3 * call, "ms a call", share, "the same fold in process", note=note),
+        Figure(
+            "stream on an actor",
+            1e3 * call,
+            "ms a call",
+            share,
+            "the same fold in process",
+            note=note,
+        ),
     ]

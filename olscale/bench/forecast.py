@@ -98,7 +98,9 @@ def forecast(groups: Sequence[Load], workers: int, costs: Costs, ahead: int = 2)
 
     def give(at: float) -> None:
         nonlocal sent
-        while sent < len(groups) and sent - back < workers * (ahead if len(groups) - sent > workers else 1):
+        while sent < len(groups) and sent - back < workers * (
+            ahead if len(groups) - sent > workers else 1
+        ):
             heappush(events, (driver.serve(at, costs.driver / 2), sent, "submitted"))
             sent += 1
 
@@ -128,6 +130,13 @@ def forecast(groups: Sequence[Load], workers: int, costs: Costs, ahead: int = 2)
             work += costs.start + mine.seconds + mine.runs * costs.record
             end = max(end + mine.runs * costs.record, files.serve(end, mine.runs * costs.file))
             heappush(events, (end, waiting.popleft(), "written"))
-    busy = {"driver": driver.busy, "scheduler": scheduler.busy, "file system": files.busy, "workers": work / workers}
+    busy = {
+        "driver": driver.busy,
+        "scheduler": scheduler.busy,
+        "file system": files.busy,
+        "workers": work / workers,
+    }
     efficiency = sum(group.seconds for group in groups) / (now * workers) if now else 1.0
-    return Forecast(now, efficiency, {part: time / now for part, time in busy.items()} if now else {})
+    return Forecast(
+        now, efficiency, {part: time / now for part, time in busy.items()} if now else {}
+    )

@@ -48,7 +48,8 @@ def figures(here: Path, two_workers: str, rounds: int) -> Iterator[Figure]:
         many = _experiment(here / "breast_cancer", learners, permutations)
         seconds(_experiment(here / "breast_cancer", learners, 1), in_process=True)
         used = statistics.median(
-            seconds(many, in_process=True)[1] - seconds(one, in_process=True)[1] for _ in range(rounds)
+            seconds(many, in_process=True)[1] - seconds(one, in_process=True)[1]
+            for _ in range(rounds)
         )
         share = 1e3 * used / (learners * permutations - 1)
         yield Figure(
@@ -63,16 +64,26 @@ def figures(here: Path, two_workers: str, rounds: int) -> Iterator[Figure]:
         many = _experiment(here / "digits", learners, permutations)
         for where in ({"in_process": True}, {"scheduler": two_workers}):
             seconds(_experiment(here / "digits", learners, 2), **where)
-        pairs = [(seconds(many, in_process=True)[0], seconds(many, scheduler=two_workers)[0]) for _ in range(rounds)]
+        pairs = [
+            (seconds(many, in_process=True)[0], seconds(many, scheduler=two_workers)[0])
+            for _ in range(rounds)
+        ]
         gain = statistics.median(alone / together for alone, together in pairs)
         walls = statistics.median(together for _, together in pairs)
         yield Figure(
-            f"{_words(learners, permutations)} of digits: two workers", walls, "s", gain, "in process", ">= 1.5"
+            f"{_words(learners, permutations)} of digits: two workers",
+            walls,
+            "s",
+            gain,
+            "in process",
+            ">= 1.5",
         )
 
 
 def _words(learners: int, permutations: int) -> str:
-    return f"{learners} {'learner' if learners == 1 else 'learners'} on {permutations:,} permutations"
+    return (
+        f"{learners} {'learner' if learners == 1 else 'learners'} on {permutations:,} permutations"
+    )
 
 
 def _experiment(dataset: Path, learners: int, permutations: int) -> Experiment:
@@ -80,5 +91,9 @@ def _experiment(dataset: Path, learners: int, permutations: int) -> Experiment:
     if learners > len(_LEARNERS):
         values = [2.0 ** (i / 8 - 6) for i in range(learners // 2)]
         chosen = [{"name": name, "params": {"C": values}} for name in ("pa1", "pa2")]
-    content = {"datasets": [{"path": str(dataset)}], "learners": chosen, "protocol": {"permutations": permutations}}
+    content = {
+        "datasets": [{"path": str(dataset)}],
+        "learners": chosen,
+        "protocol": {"permutations": permutations},
+    }
     return parse_experiment(content, "bench")

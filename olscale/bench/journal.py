@@ -22,9 +22,14 @@ def figures() -> list[Figure]:
 
     Very many are those that send as many reports a second as there are at most; the driver is idle for most of it even then.
     """
-    groups = {f"group {number}": Work(1_000_000 * _RUNS, 1.0, _runs(number)) for number in range(_GROUPS)}
+    groups = {
+        f"group {number}": Work(1_000_000 * _RUNS, 1.0, _runs(number)) for number in range(_GROUPS)
+    }
     found = []
-    for workers, many in ((2, False), (round(SETTINGS.most_reports * SETTINGS.report_seconds), True)):
+    for workers, many in (
+        (2, False),
+        (round(SETTINGS.most_reports * SETTINGS.report_seconds), True),
+    ):
         rate = workers / SETTINGS.report_seconds
         with tempfile.TemporaryDirectory() as folder:
             store = open_store(str(Path(folder) / "store"), create=True)
@@ -33,7 +38,16 @@ def figures() -> list[Figure]:
                 telling, writing = _report(journal, groups, rate)
         if many:
             report = 1e3 * statistics.median(telling)
-            found.append(Figure(f"driver, a report of {_RUNS} runs", report, "ms", 0.1 / report, "0.1 ms", ">= 1"))
+            found.append(
+                Figure(
+                    f"driver, a report of {_RUNS} runs",
+                    report,
+                    "ms",
+                    0.1 / report,
+                    "0.1 ms",
+                    ">= 1",
+                )
+            )
         share = 100 * (rate * statistics.mean(telling) + writing)
         name, target = f"{workers} workers, {rate:g} reports a second", "" if many else ">= 1"
         found.append(Figure(name, share, "% of a core", 1 / share, "1 %", target))
@@ -42,7 +56,10 @@ def figures() -> list[Figure]:
 
 def _look() -> Figure:
     """Return what a look of the served page takes while 10,000 runs go on, of which one has said more."""
-    groups = {f"group {number}": Work(1_000 * _RUNS, 1.0, _runs(number)) for number in range(10_000 // _RUNS)}
+    groups = {
+        f"group {number}": Work(1_000 * _RUNS, 1.0, _runs(number))
+        for number in range(10_000 // _RUNS)
+    }
     took = []
     with tempfile.TemporaryDirectory() as folder:
         store = open_store(str(Path(folder) / "store"), create=True)
@@ -51,7 +68,9 @@ def _look() -> Figure:
             journal.start("bench", _RUNS * len(groups), 0, groups)
             for number, (name, work) in enumerate(groups.items()):
                 errors = tuple((run.id, 500, 1 / (2 + i)) for i, run in enumerate(work.runs))
-                tell(journal, name, Stand(500 * _RUNS, 0.1, errors, 1 << 28), "tcp://127.0.0.1:40000")
+                tell(
+                    journal, name, Stand(500 * _RUNS, 0.1, errors, 1 << 28), "tcp://127.0.0.1:40000"
+                )
                 if number >= len(groups) - 6:  # the first look reads it all
                     journal._flush()
                     start = thread_time()
@@ -66,7 +85,9 @@ def _runs(number: int) -> tuple[Run, ...]:
     return tuple(Run(stream, "pa1", 1, {"C": float(i)}) for i in range(_RUNS))
 
 
-def _report(journal: LiveJournal, groups: dict[str, Work], rate: float) -> tuple[list[float], float]:
+def _report(
+    journal: LiveJournal, groups: dict[str, Work], rate: float
+) -> tuple[list[float], float]:
     """Return this thread's seconds for each report, and the writer's in each second."""
     telling = []
     begin, all_before, own_before = perf_counter(), process_time(), thread_time()

@@ -68,17 +68,27 @@ def _rows(rows: int) -> Chunk:
         first += size
     indices = np.stack(features, axis=1).astype(np.int32)
     indptr = np.arange(0, indices.size + 1, len(_GROUPS), dtype=np.int64)
-    return Chunk(CSR(read_only(indptr), read_only(indices.reshape(-1)), read_only(np.ones(indices.size))), y, first)
+    return Chunk(
+        CSR(read_only(indptr), read_only(indices.reshape(-1)), read_only(np.ones(indices.size))),
+        y,
+        first,
+    )
 
 
-def _learner(name: str, params: dict[str, Any], stream: Sequence[Chunk], peer: str, to: str = "") -> Contestant:
+def _learner(
+    name: str, params: dict[str, Any], stream: Sequence[Chunk], peer: str, to: str = ""
+) -> Contestant:
     title = ", ".join([name, *(f"{key} = {value}" for key, value in params.items())]) + to
     return learner(name, params | {"gamma": _GAMMA}, stream, peer, title=title)
 
 
 def _limits(stream: Sequence[Chunk], rounds: int) -> list[Figure]:
     """Return the speeds of the learners beside the loop that has their products and exponentials, and nothing else."""
-    table = [bare_rows(stream, _GAMMA, 50), bare_rows(stream, _GAMMA, 100), bare_features(stream, _GAMMA, 400)]
+    table = [
+        bare_rows(stream, _GAMMA, 50),
+        bare_rows(stream, _GAMMA, 100),
+        bare_features(stream, _GAMMA, 400),
+    ]
     names = {contestant.name.rpartition(" ")[2]: contestant.name for contestant in table}
     for name, params in (*_BUDGETED, ("fogd", {"D": 400})):
         peer = names[str(params.get("B") or params["D"])]
@@ -88,7 +98,10 @@ def _limits(stream: Sequence[Chunk], rounds: int) -> list[Figure]:
 
 def _growth(stream: Sequence[Chunk], rounds: int) -> list[Figure]:
     """Return speeds as the budget and the number of frequencies grow."""
-    few = [Chunk(CSR(chunk.X.indptr[:3001], *chunk.X[1:]), chunk.y[:3000], chunk.columns) for chunk in stream]  # type: ignore[union-attr]
+    few = [
+        Chunk(CSR(chunk.X.indptr[:3001], *chunk.X[1:]), chunk.y[:3000], chunk.columns)
+        for chunk in stream
+    ]  # type: ignore[union-attr]
     table = []
     for B in (50, 500, 5000):
         table.append(learner("bpas", {"B": B, "gamma": _GAMMA}, few, title=f"bpas, B = {B}"))
@@ -113,7 +126,9 @@ def _settings(stream: Sequence[Chunk], rounds: int, rows: int = 6000) -> list[Fi
     together = f"norma, {len(grid)} settings in one pass"
     table = [
         Contestant(passes, learn_in_turn, work, begin),
-        Contestant(together, lambda fused: feed(fused, few), work, lambda: fuse(begin()), passes, ">= 1"),
+        Contestant(
+            together, lambda fused: feed(fused, few), work, lambda: fuse(begin()), passes, ">= 1"
+        ),
     ]
     return compare(table, "M setting-rows/s", rounds)
 
@@ -130,7 +145,9 @@ def _sklearn(title: str, features: Callable[[], Any], stream: Sequence[Chunk]) -
             cut = slice(start, start + 1000)
             model.partial_fit(approximation.transform(matrix[cut]), y[cut], classes=[0, 1])
 
-    untrained = lambda: SGDClassifier(loss="hinge", penalty=None, shuffle=False, fit_intercept=False)  # noqa: E731
+    untrained = lambda: SGDClassifier(
+        loss="hinge", penalty=None, shuffle=False, fit_intercept=False
+    )  # noqa: E731
     return Contestant(_SKLEARN + title, learn, len(y) / 1e6, untrained)
 
 
@@ -183,7 +200,9 @@ def _kernel_rows(rounds: int, rows: int = 400) -> list[Figure]:
         target = ">= 2" if B <= 200 else ">= 0.9"
         table = [
             Contestant(gemv, blas, len(X) / 1e6),
-            Contestant(f"kernel row, d = {d}, B = {B}", ours, len(X) / 1e6, peer=gemv, target=target),
+            Contestant(
+                f"kernel row, d = {d}, B = {B}", ours, len(X) / 1e6, peer=gemv, target=target
+            ),
         ]
         found += compare(table, "M rows/s", rounds)
     return found

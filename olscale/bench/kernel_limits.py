@@ -11,7 +11,12 @@ from olscale.compiled.decorator import compiled
 from olscale.compiled.intrinsics import borrowed
 from olscale.compiled.pages import aligned_space
 from olscale.compiled.row_layout import borrowed_rows
-from olscale.compiled.rows_together import borrowed_together, may_go_together, multiply_together, together_space
+from olscale.compiled.rows_together import (
+    borrowed_together,
+    may_go_together,
+    multiply_together,
+    together_space,
+)
 from olscale.compiled.simd.row_tiles import ROWS
 from olscale.compiled.support_arrays import empty_support, grow_places, support_vectors
 from olscale.compiled.support_vectors import SupportVectors, find_places, put
@@ -49,17 +54,34 @@ def bare_features(stream: Sequence[Chunk], gamma: float, D: int) -> Contestant:
 
 def space_of(columns: int, slots: int) -> tuple[Any, ...]:
     """Return the space in which `kernel_rows` works."""
-    return np.empty(columns, np.int32), np.empty(columns), aligned_space(slots), together_space(columns, slots)
+    return (
+        np.empty(columns, np.int32),
+        np.empty(columns),
+        aligned_space(slots),
+        together_space(columns, slots),
+    )
 
 
 @compiled
-def kernel_rows(X: Any, support: Any, kernel: Any, at: Any, value: Any, k: Any, together: Any) -> None:
+def kernel_rows(
+    X: Any, support: Any, kernel: Any, at: Any, value: Any, k: Any, together: Any
+) -> None:
     """Set `k` to the kernel values of one row of `X` after another."""
-    X, support, at, value, k = borrowed_rows(X), borrowed_support(support), borrowed(at), borrowed(value), borrowed(k)
+    X, support, at, value, k = (
+        borrowed_rows(X),
+        borrowed_support(support),
+        borrowed(at),
+        borrowed(value),
+        borrowed(k),
+    )
     together, rows = borrowed_together(together), X.indptr.shape[0] - 1
     begun, done = 0, 0
     for i in range(rows):
-        if i >= done and may_go_together(support, X, i, rows) and multiply_together(support, X, i, at, together):
+        if (
+            i >= done
+            and may_go_together(support, X, i, rows)
+            and multiply_together(support, X, i, at, together)
+        ):
             begun, done = i, i + ROWS
         if i < done:
             k, square = together.products[i - begun], together.squares[i - begun]

@@ -24,7 +24,9 @@ _UNIT = "M rows/s"
 def figures(rows: int = 200_000, rounds: int = 5) -> list[Figure]:
     """Return the speeds of learners and peers, sparse first."""
     stream = list(chunks(rows))
-    found: list[Figure] = peers.missing("Vowpal Wabbit --sgd", "vowpalwabbit") + peers.missing("River pa1", "river")
+    found: list[Figure] = peers.missing("Vowpal Wabbit --sgd", "vowpalwabbit") + peers.missing(
+        "River pa1", "river"
+    )
     absent = {figure.name for figure in found}
     with peers.scratch() as folder:
         table = [
@@ -32,14 +34,24 @@ def figures(rows: int = 200_000, rounds: int = 5) -> list[Figure]:
             peers.sklearn_pa1(stream),
             learner("pa1", {"C": 1.0}, stream, peer=_BARE, target=">= 0.9"),
         ]
-        table += _more("pa1 to scikit-learn", "pa1", {"C": 1.0}, stream, found, table[1].name, ">= 2.5")
-        table += _more("arow diagonal", "arow", {"covariance": "diagonal"}, stream, found, "pa1", ">= 0.7")
+        table += _more(
+            "pa1 to scikit-learn", "pa1", {"C": 1.0}, stream, found, table[1].name, ">= 2.5"
+        )
+        table += _more(
+            "arow diagonal", "arow", {"covariance": "diagonal"}, stream, found, "pa1", ">= 0.7"
+        )
         if "Vowpal Wabbit --sgd" not in absent:
             table.append(peers.vowpal_wabbit(stream, folder, "pa1"))
         if "River pa1" not in absent:
             table.append(peers.river_pa1(stream, "pa1"))
         figures = compare(table, _UNIT, rounds)
-    return [*figures, *found, *_full(100, 2000, rounds), *_full(784, 300, rounds), *_steps(stream, rounds)]
+    return [
+        *figures,
+        *found,
+        *_full(100, 2000, rounds),
+        *_full(784, 300, rounds),
+        *_steps(stream, rounds),
+    ]
 
 
 def learner(
@@ -111,7 +123,9 @@ def _bare(stream: Sequence[Chunk]) -> Contestant:
         for chunk, step in zip(stream, steps, strict=True):
             bare_pa1(chunk.X, step, w)
 
-    return Contestant(_BARE, run, sum(map(len, stream)) / 1e6, lambda: np.full(stream[0].columns, 0.0))
+    return Contestant(
+        _BARE, run, sum(map(len, stream)) / 1e6, lambda: np.full(stream[0].columns, 0.0)
+    )
 
 
 def _full(features: int, rows: int, rounds: int) -> list[Figure]:
@@ -122,7 +136,9 @@ def _full(features: int, rows: int, rounds: int) -> list[Figure]:
     stream, skipped = [Chunk(X, y, features)], list[Figure]()
     small = features <= 100
     name = f"numpy AROW per row, d = {features}" if small else f"BLAS symv + syr, d = {features}"
-    run: Callable[[Any], object] = (lambda _: arow_numpy(X, y)) if small else (lambda S: symv_syr(X, S))
+    run: Callable[[Any], object] = (
+        (lambda _: arow_numpy(X, y)) if small else (lambda S: symv_syr(X, S))
+    )
     peer = Contestant(name, run, rows / 1e3, lambda: np.eye(features, order="F"))
     title, target = f"arow full, d = {features}", ">= 10" if small else ">= 0.8"
     ours = _more(title, "arow", {"covariance": "full"}, stream, skipped, name, target, 1e3)
@@ -130,8 +146,13 @@ def _full(features: int, rows: int, rounds: int) -> list[Figure]:
 
 
 def _steps(stream: Sequence[Chunk], rounds: int) -> list[Figure]:
-    part, settings = stream[: max(1, len(stream) // 4)], [{"C": 2.0**power} for power in range(-8, 8)]
-    return one_pass("pa1", settings, part, ("pa1, 16 values of C in one pass", "pa1, 16 passes"), rounds, ">= 3")
+    part, settings = (
+        stream[: max(1, len(stream) // 4)],
+        [{"C": 2.0**power} for power in range(-8, 8)],
+    )
+    return one_pass(
+        "pa1", settings, part, ("pa1, 16 values of C in one pass", "pa1, 16 passes"), rounds, ">= 3"
+    )
 
 
 def one_pass(
@@ -160,6 +181,8 @@ def one_pass(
 
     table = [
         Contestant(titles[1], passes, rows, single),
-        Contestant(titles[0], lambda together: feed(together, stream), rows, fused, titles[1], target),
+        Contestant(
+            titles[0], lambda together: feed(together, stream), rows, fused, titles[1], target
+        ),
     ]
     return compare(table, "M setting-rows/s", rounds)

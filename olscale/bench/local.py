@@ -43,7 +43,11 @@ def _dense(features: int, rounds: int) -> list[Figure]:
     work = rows * passes / 1e6
 
     def gemv(dtype: str) -> Contestant:
-        rows_, P, out = X.astype(dtype), rng.normal(size=(_K, features)).astype(dtype), np.zeros(_K, dtype)
+        rows_, P, out = (
+            X.astype(dtype),
+            rng.normal(size=(_K, features)).astype(dtype),
+            np.zeros(_K, dtype),
+        )
 
         def run(_: object) -> None:
             for _ in range(passes):
@@ -54,13 +58,28 @@ def _dense(features: int, rounds: int) -> list[Figure]:
     table = [gemv("float32"), gemv("float64")]
     for dtype, target in (("float32", ">= 0.77"), ("float64", "")):
         peer = f"BLAS gemv {dtype}, d = {features}"
-        table.append(learner("lol", {"k": _K, "dtype": dtype}, stream, peer, target, f"lol {dtype}, d = {features}"))
+        table.append(
+            learner(
+                "lol",
+                {"k": _K, "dtype": dtype},
+                stream,
+                peer,
+                target,
+                f"lol {dtype}, d = {features}",
+            )
+        )
         soft = f"soft-lol {dtype}, d = {features}"
-        table.append(learner("soft-lol", {"dtype": dtype}, stream, f"lol {dtype}, d = {features}", _SOFT, soft))
+        table.append(
+            learner(
+                "soft-lol", {"dtype": dtype}, stream, f"lol {dtype}, d = {features}", _SOFT, soft
+            )
+        )
     few, slow = min(rows, 2000), f"numpy LOL per row, d = {features}"
     table.append(Contestant(slow, lambda _: lol_numpy(X[:few], y[:few], _K, 1.0, 1.0), few / 1e6))
     target = ">= 15" if features == 254 else ""
-    table.append(learner("lol", {"k": _K}, stream, slow, target, f"lol float64, d = {features}, to numpy"))
+    table.append(
+        learner("lol", {"k": _K}, stream, slow, target, f"lol float64, d = {features}, to numpy")
+    )
     return compare(table, "M rows/s", rounds)
 
 
@@ -100,10 +119,19 @@ def _max_out(features: int, rounds: int) -> list[Figure]:
         bare("BLAS gemv, update of every row", np.ones(rows * passes, dtype=bool)),
     ]
     ours = [
-        learner("pamo1", params, stream, table[1].name, ">= 0.67", f"pamo1, {moved.mean():.0%} of the rows move it"),
+        learner(
+            "pamo1",
+            params,
+            stream,
+            table[1].name,
+            ">= 0.67",
+            f"pamo1, {moved.mean():.0%} of the rows move it",
+        ),
         learner("pamo2", params, stream, table[2].name, ">= 0.67", "pamo2, every row moves it"),
     ]
-    scored = Contestant("pamo1, rows scored only", score, work, ours[0].prepare, table[0].name, ">= 0.67")
+    scored = Contestant(
+        "pamo1, rows scored only", score, work, ours[0].prepare, table[0].name, ">= 0.67"
+    )
     return compare([*table, scored, *ours], "M rows/s", rounds)
 
 
@@ -128,7 +156,9 @@ def _many_classes(rounds: int, features: int = 20, rows: int = 1_000) -> list[Fi
         y = rng.integers(0, classes, rows)
         stream = [Chunk(means[y] + rng.normal(size=(rows, features)), y, features)]
         unit = 1e6 / classes
-        table.append(learner("pamo1", {}, stream, peer, target, f"pamo1, {classes:,} classes", unit, classes))
+        table.append(
+            learner("pamo1", {}, stream, peer, target, f"pamo1, {classes:,} classes", unit, classes)
+        )
     return compare(table, "M rows of a class/s", rounds)
 
 
@@ -149,11 +179,18 @@ def _sparse(rows: int, rounds: int) -> list[Figure]:
         pa1,
         Contestant(slow, lambda _: prototype_major(part.X, P, np.ones(_K)), len(part) / 1e6),
         Contestant("lol float32, sparse", steady, work, peer="pa1", target=">= 0.0833"),
-        Contestant("soft-lol float32, sparse", soft, work, peer="lol float32, sparse", target=_SOFT),
-        Contestant("lol float32, sparse, to prototype-major", steady, work, peer=slow, target=">= 10"),
+        Contestant(
+            "soft-lol float32, sparse", soft, work, peer="lol float32, sparse", target=_SOFT
+        ),
+        Contestant(
+            "lol float32, sparse, to prototype-major", steady, work, peer=slow, target=">= 10"
+        ),
     ]
     found = compare(table, "M rows/s", rounds)
-    return [*found, *compare([Contestant("lol float32, sparse, from nothing", first, work)], "M rows/s", 1)]
+    return [
+        *found,
+        *compare([Contestant("lol float32, sparse, from nothing", first, work)], "M rows/s", 1),
+    ]
 
 
 def _steady(name: str, params: dict[str, Any], stream: Sequence[Chunk]) -> Any:

@@ -6,7 +6,17 @@ from importlib.metadata import distributions, version
 from pathlib import Path
 from typing import Any
 
-_PACKAGES = ("olscale", "numpy", "scipy", "numba", "scikit-learn", "dask", "distributed", "vowpalwabbit", "river")
+_PACKAGES = (
+    "olscale",
+    "numpy",
+    "scipy",
+    "numba",
+    "scikit-learn",
+    "dask",
+    "distributed",
+    "vowpalwabbit",
+    "river",
+)
 
 
 def machine() -> dict[str, Any]:

@@ -16,7 +16,9 @@ class _Scheduler:
 
     def __init__(self, count: int) -> None:
         self.scheduler = self
-        self._workers = {f"tcp://10.{i >> 16}.{i >> 8 & 255}.{i & 255}:40000": 1 for i in range(count)}
+        self._workers = {
+            f"tcp://10.{i >> 16}.{i >> 8 & 255}.{i & 255}:40000": 1 for i in range(count)
+        }
 
     async def ncores(self) -> dict[str, int]:
         return self._workers
@@ -25,7 +27,11 @@ class _Scheduler:
 def figures(counts: tuple[int, ...] = (10, 100, 1_000, 10_000)) -> list[Figure]:
     """Return the processor time from the answer to a group until its worker has another, two being out on each."""
     return [
-        Figure(f"driver, choice among {count} workers", 1e3 * asyncio.run(_seconds_a_group(count)), "ms")
+        Figure(
+            f"driver, choice among {count} workers",
+            1e3 * asyncio.run(_seconds_a_group(count)),
+            "ms",
+        )
         for count in counts
     ]
 
@@ -43,7 +49,9 @@ async def _seconds_a_group(count: int) -> float:
         ended += 1
 
     await workers.look()
-    waiting: list[asyncio.Task[Any]] = [asyncio.create_task(group()) for _ in range(3 * count + 2 * _GROUPS)]
+    waiting: list[asyncio.Task[Any]] = [
+        asyncio.create_task(group()) for _ in range(3 * count + 2 * _GROUPS)
+    ]
     while len(out) < 2 * count:
         await asyncio.sleep(0)
     start = process_time()

@@ -26,13 +26,19 @@ class _PlainPass(GroupPass):
 
     def _begin(self, shape: StreamShape, columns: int) -> Sequence[RunState]:
         metrics = [metric for metric in METRICS.load_all() if metric is not ClassMeasures]
-        return [RunState(run, shape, columns, None, metrics, self._meter) for run in self.group.runs]
+        return [
+            RunState(run, shape, columns, None, metrics, self._meter) for run in self.group.runs
+        ]
 
 
 def figures(rows: int = 45_312) -> list[Figure]:
     """Return milliseconds of the quickest learners' runs, as many rows as electricity has; 2 classes and 26."""
     with tempfile.TemporaryDirectory(prefix="olscale-bench-") as folder:
-        return [figure for classes in (2, 26) for figure in _runs(Path(folder) / str(classes), rows, classes)]
+        return [
+            figure
+            for classes in (2, 26)
+            for figure in _runs(Path(folder) / str(classes), rows, classes)
+        ]
 
 
 def _runs(path: Path, rows: int, classes: int) -> list[Figure]:
@@ -40,7 +46,9 @@ def _runs(path: Path, rows: int, classes: int) -> list[Figure]:
     y = rng.integers(0, classes, rows)
     path.mkdir()
     np.savez(
-        path / "rows.npz", X=rng.normal(size=(rows, _COLUMNS)) + (y % _COLUMNS == np.arange(_COLUMNS)[:, None]).T, y=y
+        path / "rows.npz",
+        X=rng.normal(size=(rows, _COLUMNS)) + (y % _COLUMNS == np.arange(_COLUMNS)[:, None]).T,
+        y=y,
     )
     ingest([str(path / "rows.npz")], str(path / "rows"))
     found = []
@@ -48,7 +56,9 @@ def _runs(path: Path, rows: int, classes: int) -> list[Figure]:
         content = {"datasets": [{"path": str(path / "rows")}], "learners": [{"name": learner}]}
         plan = make_plan(parse_experiment({**content, "protocol": {"permutations": 1}}, "bench"))
         source = next(iter(plan.sources.values()))
-        found.append(_beside(RunGroup(source.path, source.rows, plan.runs), f"{learner}, {classes} classes"))
+        found.append(
+            _beside(RunGroup(source.path, source.rows, plan.runs), f"{learner}, {classes} classes")
+        )
     return found
 
 

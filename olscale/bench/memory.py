@@ -32,21 +32,35 @@ def figures(rows: int = 10_000_000) -> list[Figure]:
     with tempfile.TemporaryDirectory(prefix="olscale-bench-") as folder:
         # In a process of its own: what it gives back to this one would hide that something grows.
         with ProcessPoolExecutor(1, get_context("spawn")) as other:
-            stream = other.submit(generate, "rotating-xor", Path(folder, "stream"), rows=rows).result()
+            stream = other.submit(
+                generate, "rotating-xor", Path(folder, "stream"), rows=rows
+            ).result()
         size_on_disk = stream.size()
-        content = {"datasets": [{"path": stream.path}], "learners": list(LEARNERS), "protocol": PROTOCOL}
+        content = {
+            "datasets": [{"path": stream.path}],
+            "learners": list(LEARNERS),
+            "protocol": PROTOCOL,
+        }
         sizes = _Sizes()
         evaluate(parse_experiment(content), Path(folder, "store"), in_process=True, progress=sizes)
     points = sizes.points[1:]  # the first is before the stream is opened
-    last, growth = max((fed for fed, _ in points), default=0), "growth from the second to the last tenth"
+    last, growth = (
+        max((fed for fed, _ in points), default=0),
+        "growth from the second to the last tenth",
+    )
     found: dict[str, float] = {}
     for name, tenth in (("second", 2), ("sixth", 6), ("last", TENTHS)):
-        here = [size / 1e6 for fed, size in points if (tenth - 1) * last <= TENTHS * fed <= tenth * last]
+        here = [
+            size / 1e6 for fed, size in points if (tenth - 1) * last <= TENTHS * fed <= tenth * last
+        ]
         if not here:
             return [Figure(growth, note=f"{rows:,} rows are over too soon to tell; give more")]
         found[name] = max(here)
     return [
-        *(Figure(f"most in the {name} tenth", size, "MB", note="resident") for name, size in found.items()),
+        *(
+            Figure(f"most in the {name} tenth", size, "MB", note="resident")
+            for name, size in found.items()
+        ),
         Figure(growth, found["last"] - found["second"], "MB", note=f"{rows:,} rows"),
         Figure("rows, as they are on the disk", size_on_disk / 1e6, "MB"),
     ]

@@ -28,7 +28,10 @@ def figures(rows: int = 20_000, rounds: int = 5) -> list[Figure]:
     for size in (100, 500, 1000):
         count = min(rows, _ELEMENTS // size**2)
         X = rng.uniform(-1.0, 1.0, (count, _COLUMNS))
-        stream, of_size = [Chunk(X, (X[:, 0] * X[:, 1] > 0.0).astype(np.int64), _COLUMNS)], f"{size} features"
+        stream, of_size = (
+            [Chunk(X, (X[:, 0] * X[:, 1] > 0.0).astype(np.int64), _COLUMNS)],
+            f"{size} features",
+        )
         peer = f"BLAS symv + syr, {of_size}"
         fourier = {"features": size, "gamma": 0.1}
         found += compare(
@@ -36,7 +39,15 @@ def figures(rows: int = 20_000, rounds: int = 5) -> list[Figure]:
                 _blas(peer, size, count),
                 learner("oselm", {"nodes": size}, stream, peer, ">= 0.8", f"oselm, {of_size}", 1e3),
                 learner("rff-rls", fourier, stream, peer, ">= 0.8", f"rff-rls, {of_size}", 1e3),
-                learner("rff-rls", {**fourier, "block": 16}, stream, peer, "", f"rff-rls, {of_size}, block = 16", 1e3),
+                learner(
+                    "rff-rls",
+                    {**fourier, "block": 16},
+                    stream,
+                    peer,
+                    "",
+                    f"rff-rls, {of_size}, block = 16",
+                    1e3,
+                ),
             ],
             "thousand rows/s",
             rounds,
@@ -52,7 +63,10 @@ def _sums(rounds: int) -> list[Figure]:
         X, Z = rng.uniform(-1.0, 1.0, (count, _COLUMNS)), rng.normal(size=(count, size))
         chunk = Chunk(X, (X[:, 0] * X[:, 1] > 0.0).astype(np.int64), _COLUMNS)
         peer, of_size = f"BLAS syrk, {size} features", f"{size} features"
-        layers: dict[str, dict[str, Any]] = {"oselm": {"nodes": size}, "rff-rls": {"features": size, "gamma": 0.1}}
+        layers: dict[str, dict[str, Any]] = {
+            "oselm": {"nodes": size},
+            "rff-rls": {"features": size, "gamma": 0.1},
+        }
         contestants = [
             Contestant(
                 f"{name}, sums only, {of_size}",
@@ -74,16 +88,24 @@ def _penalties(rounds: int) -> list[Figure]:
     rng, columns, values = np.random.default_rng(0), 784, np.geomspace(1e-4, 10.0, 8).tolist()
     X = rng.uniform(size=(3000, columns))
     chunk, found = Chunk(X, rng.integers(10, size=len(X)), columns), []
-    layers: dict[str, dict[str, Any]] = {"oselm": {"nodes": 100}, "rff-rls": {"features": 500, "gamma": 0.01}}
+    layers: dict[str, dict[str, Any]] = {
+        "oselm": {"nodes": 100},
+        "rff-rls": {"features": 500, "gamma": 0.01},
+    }
     for name, layer in layers.items():
-        settings, size = [layer | {"lam": lam} for lam in values], f"{next(iter(layer.values()))} features"
+        settings, size = (
+            [layer | {"lam": lam} for lam in values],
+            f"{next(iter(layer.values()))} features",
+        )
         titles = f"{name}, 8 values of lam in one pass, {size}", f"{name}, 8 passes, {size}"
         found += one_pass(name, settings, [chunk], titles, rounds, ">= 1", classes=10)
         found += _one_sum(name, settings, chunk, size, rounds)
     return found
 
 
-def _one_sum(name: str, settings: list[dict[str, Any]], chunk: Chunk, size: str, rounds: int) -> list[Figure]:
+def _one_sum(
+    name: str, settings: list[dict[str, Any]], chunk: Chunk, size: str, rounds: int
+) -> list[Figure]:
     def begun() -> Any:
         return [untrained(name, params, chunk, 10) for params in settings]
 
@@ -125,14 +147,18 @@ def _components(rounds: int) -> list[Figure]:
     rng, classes, kept = np.random.default_rng(0), 40, 100
     y = np.tile(np.arange(classes), 5)
     X = rng.uniform(size=(classes, 1024))[y] + 0.1 * rng.normal(size=(len(y), 1024))
-    stream, peer = [Chunk(X, y, 1024)], f"scikit-learn IncrementalPCA, {kept} components, one by one after {kept}"
+    stream, peer = (
+        [Chunk(X, y, 1024)],
+        f"scikit-learn IncrementalPCA, {kept} components, one by one after {kept}",
+    )
     ours = {
         "ospvm, 72 nodes, one by one": ("ospvm", {"nodes": 72, "block": 1}),
         f"ipca-lda, {kept} components, one by one": ("ipca-lda", {"components": kept, "block": 1}),
         f"ipca-lda, {kept} components, block = 16": ("ipca-lda", {"components": kept}),
     }
     contestants = [
-        learner(name, params, stream, peer, "", title, 1.0, classes) for title, (name, params) in ours.items()
+        learner(name, params, stream, peer, "", title, 1.0, classes)
+        for title, (name, params) in ours.items()
     ]
     return compare([_incremental(peer, X, kept), *contestants], "rows/s", rounds)
 

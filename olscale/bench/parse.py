@@ -25,19 +25,30 @@ def figures(megabytes: float = 48, rounds: int = 3) -> list[Figure]:
         return [
             figure
             for name, rows in (("a9a", _rows_like_adult()), ("URL", _rows_like_url()))
-            for figure in _read(Path(folder, name), rows * max(1, round(megabytes * 1e6 / len(rows))), rounds)
+            for figure in _read(
+                Path(folder, name), rows * max(1, round(megabytes * 1e6 / len(rows))), rounds
+            )
         ]
 
 
 def _read(path: Path, text: bytes, rounds: int) -> list[Figure]:
     path.write_bytes(text)
-    peer, read = f"scikit-learn load_svmlight_file, like {path.name}", partial(read_svmlight, str(path), ReadOptions())
+    peer, read = (
+        f"scikit-learn load_svmlight_file, like {path.name}",
+        partial(read_svmlight, str(path), ReadOptions()),
+    )
     table = [
         Contestant(peer, lambda _: load_svmlight_file(path), len(text) / 1e6),
         Contestant(
-            f"streamed, like {path.name}", lambda _: deque(read(), 0), len(text) / 1e6, peer=peer, target=">= 20"
+            f"streamed, like {path.name}",
+            lambda _: deque(read(), 0),
+            len(text) / 1e6,
+            peer=peer,
+            target=">= 20",
         ),
-        Contestant(f"collected, like {path.name}", lambda _: list(read()), len(text) / 1e6, peer=peer),
+        Contestant(
+            f"collected, like {path.name}", lambda _: list(read()), len(text) / 1e6, peer=peer
+        ),
     ]
     return compare(table, "MB/s", rounds, perf_counter)
 

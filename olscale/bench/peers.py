@@ -32,7 +32,12 @@ def sklearn_pa1(chunks: Sequence[Chunk], peer: str = "", target: str = "") -> Co
 
     def untrained() -> Any:
         return SGDClassifier(
-            loss="hinge", penalty=None, learning_rate="pa1", eta0=1.0, shuffle=False, fit_intercept=False
+            loss="hinge",
+            penalty=None,
+            learning_rate="pa1",
+            eta0=1.0,
+            shuffle=False,
+            fit_intercept=False,
         )
 
     def learn(model: Any) -> None:
@@ -45,15 +50,25 @@ def sklearn_pa1(chunks: Sequence[Chunk], peer: str = "", target: str = "") -> Co
 
 def vowpal_wabbit(chunks: Sequence[Chunk], folder: str, peer: str = "") -> Contestant:
     """Return Vowpal Wabbit's ``--sgd`` on its own cache file of the first rows (hinge loss, 22 bits)."""
-    rows = ((y, *entries) for chunk in chunks for y, entries in zip(chunk.y, entries_of(to_csr(chunk.X)), strict=True))
+    rows = (
+        (y, *entries)
+        for chunk in chunks
+        for y, entries in zip(chunk.y, entries_of(to_csr(chunk.X)), strict=True)
+    )
     lines = [
-        f"{2 * y - 1} | " + " ".join(f"{j}:{v:g}" for j, v in zip(indices, values, strict=True)) + "\n"
+        f"{2 * y - 1} | "
+        + " ".join(f"{j}:{v:g}" for j, v in zip(indices, values, strict=True))
+        + "\n"
         for y, indices, values in islice(rows, _VW_ROWS)
     ]
-    return vowpal_wabbit_lines("Vowpal Wabbit --sgd", lines, "--loss_function hinge -b 22", Path(folder), peer)
+    return vowpal_wabbit_lines(
+        "Vowpal Wabbit --sgd", lines, "--loss_function hinge -b 22", Path(folder), peer
+    )
 
 
-def vowpal_wabbit_lines(name: str, lines: Sequence[str], options: str, folder: Path, peer: str) -> Contestant:
+def vowpal_wabbit_lines(
+    name: str, lines: Sequence[str], options: str, folder: Path, peer: str
+) -> Contestant:
     """Return Vowpal Wabbit's ``--sgd`` on a cache file made of its text `lines`."""
     from vowpalwabbit import Workspace
 
@@ -80,7 +95,9 @@ def river_pa1(chunks: Sequence[Chunk], peer: str = "") -> Contestant:
             model.learn_one(x, y)
 
     note = f"{len(rows):,} rows, dictionaries made before"
-    return Contestant("River pa1", learn, len(rows) / 1e6, lambda: PAClassifier(C=1.0, mode=1), peer, note=note)
+    return Contestant(
+        "River pa1", learn, len(rows) / 1e6, lambda: PAClassifier(C=1.0, mode=1), peer, note=note
+    )
 
 
 def to_scipy(chunk: Chunk) -> Any:
@@ -88,7 +105,9 @@ def to_scipy(chunk: Chunk) -> Any:
     from scipy.sparse import csr_matrix
 
     indptr, indices, data = trim(to_csr(chunk.X))
-    return csr_matrix((np.array(data), np.array(indices), indptr.astype(np.int32)), (len(chunk), chunk.columns))
+    return csr_matrix(
+        (np.array(data), np.array(indices), indptr.astype(np.int32)), (len(chunk), chunk.columns)
+    )
 
 
 def scratch() -> tempfile.TemporaryDirectory[str]:

@@ -20,17 +20,26 @@ def figures(rounds: int = 5, rows: int = 300_000) -> list[Figure]:
     """Return speeds and peaks of memory for rows like URL's, in both layouts, with a limit of an eighth of their size."""
     with tempfile.TemporaryDirectory(prefix="olscale-bench-") as folder:
         paths = {layout: f"{folder}/{layout}" for layout in ("parquet", "zarr")}
-        return [figure for layout, path in paths.items() for figure in _layout(path, layout, rows, rounds)]
+        return [
+            figure
+            for layout, path in paths.items()
+            for figure in _layout(path, layout, rows, rounds)
+        ]
 
 
 def _layout(path: str, layout: str, rows: int, rounds: int) -> list[Figure]:
-    dataset = generate("url-like", path, rows=rows, layout=layout, chunk_rows=min(8_192, rows // 48))
+    dataset = generate(
+        "url-like", path, rows=rows, layout=layout, chunk_rows=min(8_192, rows // 48)
+    )
     generate("url-like", f"{path}-few", rows=480, layout=layout, chunk_rows=10)
     limit = _limit(dataset)
     prepare = learner("pa1", {}, [dataset.chunk("train", 0)]).prepare
     in_order, permuted = f"PA-I, file order, {layout}", f"PA-I, permuted out of core, {layout}"
     orders = {in_order: None, permuted: Shuffle(0, 0)}
-    run = {name: partial(_pass, path=path, limit=limit, shuffle=shuffle) for name, shuffle in orders.items()}
+    run = {
+        name: partial(_pass, path=path, limit=limit, shuffle=shuffle)
+        for name, shuffle in orders.items()
+    }
     table = [
         Contestant(in_order, run[in_order], rows / 1e6, prepare),
         Contestant(permuted, run[permuted], rows / 1e6, prepare, in_order, ">= 0.5"),
@@ -43,7 +52,9 @@ def _layout(path: str, layout: str, rows: int, rounds: int) -> list[Figure]:
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
             peak = process.submit(_peak, path, limit, shuffle).result()
         asked = ">= 1" if shuffle else ""
-        found.append(Figure(f"peak memory: {name}", peak / 1e6, "MB", limit / peak, "limit over peak", asked))
+        found.append(
+            Figure(f"peak memory: {name}", peak / 1e6, "MB", limit / peak, "limit over peak", asked)
+        )
     return found
 
 
@@ -61,7 +72,9 @@ def _pass(model: Any, path: str, limit: int, shuffle: Shuffle | None) -> None:
 def _peak(path: str, limit: int, shuffle: Shuffle | None) -> int:
     """Return the bytes by which a process with an untrained learner has grown at the peak of its first pass (Linux)."""
     model = learner("pa1", {}, list(url_like.chunks(100))).prepare()
-    _pass(model, f"{path}-few", _limit(open_dataset(f"{path}-few")), shuffle)  # code is loaded, not counted
+    _pass(
+        model, f"{path}-few", _limit(open_dataset(f"{path}-few")), shuffle
+    )  # code is loaded, not counted
     Path("/proc/self/clear_refs").write_text("5")  # the peak so far is forgotten
     before = _resident("VmRSS")
     _pass(model, path, limit, shuffle)

@@ -10,7 +10,13 @@ from pathlib import Path
 
 def run_python(folder: Path, arguments: Sequence[str]) -> None:
     """Run this Python with `arguments` in `folder`; what it prints is thrown away, and a failure is an error."""
-    subprocess.run([sys.executable, *arguments], cwd=folder, env=_environment(), capture_output=True, check=True)
+    subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env=_environment(),
+        capture_output=True,
+        check=True,
+    )
 
 
 def python_usage(folder: Path, arguments: Sequence[str]) -> tuple[float, float]:
@@ -21,7 +27,9 @@ def python_usage(folder: Path, arguments: Sequence[str]) -> tuple[float, float]:
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / (1e6 if sys.platform == "darwin" else 1e3)
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / (
+        1e6 if sys.platform == "darwin" else 1e3
+    )
 
 
 def children_seconds() -> float:
@@ -35,5 +43,7 @@ def children_seconds() -> float:
 
 def _environment() -> dict[str, str]:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # who has installed a package does not compile it at each start
+    environment.pop(
+        "PYTHONDONTWRITEBYTECODE", None
+    )  # who has installed a package does not compile it at each start
     return environment

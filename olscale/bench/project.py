@@ -30,18 +30,26 @@ def figures(rows: int = 65_536, rounds: int = 3) -> list[Figure]:
     table = [bare]
     for kind, density in (("gaussian", None), ("sparse", 1 / 3), ("very-sparse", columns**-0.5)):
         peer = _sklearn(stream[0][:_PEER_ROWS], kind, density)
-        table += [peer, _ours(stream, kind, bare.name), _ours(stream, kind, peer.name, " to scikit-learn")]
+        table += [
+            peer,
+            _ours(stream, kind, bare.name),
+            _ours(stream, kind, peer.name, " to scikit-learn"),
+        ]
     return compare(table, _UNIT, rounds)
 
 
 def _ours(stream: Sequence[Chunk], kind: str, peer: str, title: str = "") -> Contestant:
-    pipeline = fit_transforms([f"project:features={_WIDTH},kind={kind}"], lambda: iter(stream), stream[0].columns)
+    pipeline = fit_transforms(
+        [f"project:features={_WIDTH},kind={kind}"], lambda: iter(stream), stream[0].columns
+    )
 
     def project(_: object) -> None:
         for chunk in stream:
             pipeline.apply(chunk)
 
-    return Contestant(f"{kind}{title}", project, sum(map(len, stream)) / 1e3, matrix_of.cache_clear, peer)
+    return Contestant(
+        f"{kind}{title}", project, sum(map(len, stream)) / 1e3, matrix_of.cache_clear, peer
+    )
 
 
 def _bare(stream: Sequence[Chunk], columns: int) -> Contestant:

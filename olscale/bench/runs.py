@@ -45,7 +45,9 @@ def figures(permutations: int = PERMUTATIONS, loose: int = LOOSE, rounds: int = 
 
         timed(first, in_process=True)
         found = _beside(lambda: timed(experiment, in_process=True), rounds)
-        clusters = {workers: stack.enter_context(running_cluster(here, workers)) for workers in (1, 2)}
+        clusters = {
+            workers: stack.enter_context(running_cluster(here, workers)) for workers in (1, 2)
+        }
         walls: dict[int, list[float]] = {workers: [] for workers in clusters}
         for i in range(rounds + 1):  # the first for what a worker does once
             for workers, cluster in clusters.items():
@@ -56,14 +58,18 @@ def figures(permutations: int = PERMUTATIONS, loose: int = LOOSE, rounds: int = 
         found.append(Figure("one worker that runs already", statistics.median(one), "s"))
         found.append(Figure("two workers", statistics.median(two), "s", ratio, "one", ">= 1.5"))
         found += group_sizes.figures(here, clusters[2].address, rounds)
-        return found + _nothing_to_compute(_experiment(here, max(1, loose // (4 * SETTINGS)), SETTINGS), here / "loose")
+        return found + _nothing_to_compute(
+            _experiment(here, max(1, loose // (4 * SETTINGS)), SETTINGS), here / "loose"
+        )
 
 
 def _generate(here: Path) -> None:
     rng = np.random.default_rng(0)
     for name, rows in (("train", TRAINING), ("test", TEST)):
         y = rng.integers(0, 2, rows)
-        np.savez(here / f"{name}.npz", X=rng.normal(size=(rows, 4)) + 0.5 * (2 * y - 1)[:, None], y=y)
+        np.savez(
+            here / f"{name}.npz", X=rng.normal(size=(rows, 4)) + 0.5 * (2 * y - 1)[:, None], y=y
+        )
     ingest([str(here / "train.npz")], str(here / "rows"), test=[str(here / "test.npz")])
 
 
@@ -71,7 +77,11 @@ def _experiment(here: Path, permutations: int, settings: int) -> Experiment:
     values = [2.0 ** (i / 2 - 6) for i in range(settings)]
     learners = [{"name": name, "params": {"C": values}} for name in ("pa1", "pa2", "lol")]
     learners.append({"name": "arow", "params": {"r": values}})
-    content = {"datasets": [{"path": str(here / "rows")}], "learners": learners, "transforms": ["standardize", "bias"]}
+    content = {
+        "datasets": [{"path": str(here / "rows")}],
+        "learners": learners,
+        "transforms": ["standardize", "bias"],
+    }
     return parse_experiment({**content, "protocol": {"permutations": permutations}}, "bench")
 
 
@@ -80,14 +90,24 @@ def _beside(evaluation: Callable[[], tuple[float, float, Evaluation]], rounds: i
     beside = []
     for _ in range(rounds):
         wall, used, done = evaluation()
-        timings = pc.map_lookup(done.store.timings(columns=["timings"])["timings"], "fit_seconds", "first")
+        timings = pc.map_lookup(
+            done.store.timings(columns=["timings"])["timings"], "fit_seconds", "first"
+        )
         learning = pc.sum(timings).as_py()
-        beside.append([1e3 * seconds / done.computed for seconds in (learning, wall - learning, used)])
+        beside.append(
+            [1e3 * seconds / done.computed for seconds in (learning, wall - learning, used)]
+        )
     learning, wall, used = (statistics.median(each) for each in zip(*beside, strict=True))
     return [
         Figure("a run in process: learning", learning, "ms"),
         Figure(
-            "a run in process: beside learning", wall, "ms", 1.0 / wall, "1.0 ms", ">= 1.0", "on the disk when told"
+            "a run in process: beside learning",
+            wall,
+            "ms",
+            1.0 / wall,
+            "1.0 ms",
+            ">= 1.0",
+            "on the disk when told",
         ),
         Figure("a run in process: processor time, learning included", used, "ms"),
     ]
@@ -98,7 +118,9 @@ def _nothing_to_compute(experiment: Experiment, path: Path) -> list[Figure]:
     runs = make_plan(experiment).runs
     store = open_store(path, create=True)
     finished = zip(runs, records(len(runs)), strict=True)
-    write_loose(store, (replace(record, run=run.definition(), id=run.id) for run, record in finished))
+    write_loose(
+        store, (replace(record, run=run.definition(), id=run.id) for run, record in finished)
+    )
     seconds = []
     for _ in range(3):
         start = perf_counter()

@@ -53,7 +53,10 @@ def _url(folder: Path, rows: int, rounds: int) -> list[Figure]:
     found = [Figure("write the archive", speed, "MB/s", note=note)]
     found += _ingests(archive, size / 1e6, folder, rounds)
     datasets = {layout: open_dataset(folder / layout) for layout in ("parquet", "zarr")}
-    found += [Figure(f"size in {name}", made.size() / rows, "bytes a row") for name, made in datasets.items()]
+    found += [
+        Figure(f"size in {name}", made.size() / rows, "bytes a row")
+        for name, made in datasets.items()
+    ]
     with one_core():
         found += _stored(datasets, folder, rounds)
     return [*found, *_stream("url-like", datasets["zarr"], folder)]
@@ -79,7 +82,10 @@ def _ingests(archive: str, megabytes: float, folder: Path, rounds: int) -> list[
 
         return Contestant(name, run, megabytes, lambda: shutil.rmtree(dest, ignore_errors=True))
 
-    table = [contestant(*how) for how in (("parquet", "one core"), ("zarr", "one core"), ("zarr", "all cores"))]
+    table = [
+        contestant(*how)
+        for how in (("parquet", "one core"), ("zarr", "one core"), ("zarr", "all cores"))
+    ]
     found = compare(table, "MB/s", rounds, perf_counter)
     notes = [
         f"{megabytes / of[0].seconds:.0f} in the round before; {max(of, key=attrgetter('peak')).note}"
@@ -90,9 +96,14 @@ def _ingests(archive: str, megabytes: float, folder: Path, rounds: int) -> list[
 
 def _webspam(folder: Path, rows: int, rounds: int) -> list[Figure]:
     layouts = ("parquet", "zarr")
-    datasets = [generate("webspam-like", folder / f"webspam-{of}", rows=rows, layout=of) for of in layouts]
+    datasets = [
+        generate("webspam-like", folder / f"webspam-{of}", rows=rows, layout=of) for of in layouts
+    ]
     with one_core():
-        table = [_pa1(f"webspam-like, {of}", dataset) for of, dataset in zip(layouts, datasets, strict=True)]
+        table = [
+            _pa1(f"webspam-like, {of}", dataset)
+            for of, dataset in zip(layouts, datasets, strict=True)
+        ]
         found = compare(table, "M rows/s", rounds, perf_counter)
     return [*found, *_stream("webspam-like", datasets[1], folder)]
 
@@ -101,7 +112,9 @@ def _stored(datasets: dict[str, Dataset], folder: Path, rounds: int) -> list[Fig
     """Return how fast stored files become a PA-I model, beside Vowpal Wabbit on its own cache."""
     absent = peers.missing(_VW, "vowpalwabbit")
     peer = "" if absent else _VW
-    table = [_pa1(layout, dataset, peer, ">= 2" if peer else "") for layout, dataset in datasets.items()]
+    table = [
+        _pa1(layout, dataset, peer, ">= 2" if peer else "") for layout, dataset in datasets.items()
+    ]
     if not absent:
         table.append(peers.vowpal_wabbit(list(_spread(datasets["zarr"])), str(folder)))
     return [*compare(table, "M rows/s", rounds, perf_counter), *absent]
@@ -116,7 +129,9 @@ def _spread(dataset: Dataset) -> Iterator[Any]:
 def _pa1(name: str, dataset: Dataset, peer: str = "", target: str = "") -> Contestant:
     fresh = partial(untrained, "pa1", {"C": 1.0}, dataset.chunk("train", 0))
     work = dataset.rows() / 1e6
-    return Contestant(f"PA-I from {name}", lambda model: feed(model, dataset.chunks()), work, fresh, peer, target)
+    return Contestant(
+        f"PA-I from {name}", lambda model: feed(model, dataset.chunks()), work, fresh, peer, target
+    )
 
 
 def _stream(name: str, dataset: Dataset, folder: Path) -> list[Figure]:
@@ -124,7 +139,9 @@ def _stream(name: str, dataset: Dataset, folder: Path) -> list[Figure]:
     learners = stream_learners()
     content = {"name": name, "datasets": [{"path": dataset.path}], "learners": learners}
     experiment = parse_experiment(content | {"protocol": {"order": "time"}})
-    few = generate(name, folder / f"{name}-few", rows=200)  # compiles the compiled loops, or loads them
+    few = generate(
+        name, folder / f"{name}-few", rows=200
+    )  # compiles the compiled loops, or loads them
     warm = experiment.model_copy(update={"datasets": (DatasetSpec(path=few.path),)})
     evaluate(warm, folder / f"{name}-warm", in_process=True)
     with measured() as usage:
@@ -132,7 +149,9 @@ def _stream(name: str, dataset: Dataset, folder: Path) -> list[Figure]:
     failed = sum(outcome != "ok" for outcome in done.store.read(["outcome"])["outcome"].to_pylist())
     note = f"{dataset.rows():,} rows, {usage.note}, start of the cluster included"
     note += f", {failed} failed" if failed else ""
-    return [Figure(f"{name} through {len(learners)} learners, 2 workers", usage.seconds, "s", note=note)]
+    return [
+        Figure(f"{name} through {len(learners)} learners, 2 workers", usage.seconds, "s", note=note)
+    ]
 
 
 def stream_learners() -> list[dict[str, Any]]:

@@ -31,12 +31,16 @@ def figures(rounds: int = 7, values: int = 600_000) -> list[Figure]:
     A stream has some 500 rows more than come to so many `values`; fewer where there are many classes.
     """
     found = [figure for name in _SHAPES for figure in _beside(name, rounds, values)]
-    return found + [figure for name in _MANY_CLASSES for figure in _many_classes(name, rounds, values)]
+    return found + [
+        figure for name in _MANY_CLASSES for figure in _many_classes(name, rounds, values)
+    ]
 
 
 def _stream(shape: tuple[int, int, float, float], values: int) -> list[Chunk]:
     features, classes, share, distance = shape
-    return [_rows(500 + int(values / features / np.sqrt(classes)), features, classes, share, distance)]
+    return [
+        _rows(500 + int(values / features / np.sqrt(classes)), features, classes, share, distance)
+    ]
 
 
 def _beside(name: str, rounds: int, values: int) -> list[Figure]:
@@ -45,7 +49,14 @@ def _beside(name: str, rounds: int, values: int) -> list[Figure]:
     table = [
         learner("lol", {}, stream, title=lol, classes=classes),
         learner("soft-lol", {}, stream, lol, ">= 0.333", soft, classes=classes),
-        learner("soft-lol", {"averaging": "adaptive"}, stream, soft, title=f"{soft}, adaptive", classes=classes),
+        learner(
+            "soft-lol",
+            {"averaging": "adaptive"},
+            stream,
+            soft,
+            title=f"{soft}, adaptive",
+            classes=classes,
+        ),
     ]
     return compare(table, "M rows/s", rounds)
 
@@ -56,7 +67,9 @@ def _many_classes(name: str, rounds: int, values: int) -> list[Figure]:
     for dtype, target in (("float64", ""), ("float32", ">= 0.286")):
         lol, soft = f"lol, {dtype}, {name}", f"soft-lol, {dtype}, {name}"
         table.append(learner("lol", {"dtype": dtype}, stream, title=lol, classes=classes))
-        table.append(learner("soft-lol", {"dtype": dtype}, stream, lol, target, soft, classes=classes))
+        table.append(
+            learner("soft-lol", {"dtype": dtype}, stream, lol, target, soft, classes=classes)
+        )
     return compare(table, "M rows/s", rounds)
 
 
@@ -65,13 +78,17 @@ def _rows(rows: int, features: int, classes: int, share: float, distance: float)
     rng = np.random.default_rng(0)
     y = rng.integers(0, classes, rows)
     centres = rng.normal(size=(2, classes, features)) * distance / np.sqrt(features)
-    X = (centres[rng.integers(0, 2, len(y)), y] + rng.normal(size=(len(y), features))) / np.sqrt(features)
+    X = (centres[rng.integers(0, 2, len(y)), y] + rng.normal(size=(len(y), features))) / np.sqrt(
+        features
+    )
     X[rng.random(X.shape) >= share] = 0.0
     X[:, -1] = 1.0
     return Chunk(X if share == 1.0 else to_csr(X), y, features)
 
 
-def wide_figures(rows: int = 400, rounds: int = 3, features: int = 50_000, classes: int = 105) -> list[Figure]:
+def wide_figures(
+    rows: int = 400, rounds: int = 3, features: int = 50_000, classes: int = 105
+) -> list[Figure]:
     """Return the speeds of both multi-class forms of LOL and of soft-lol, otherwise at their defaults, where it costs most.
 
     The rows are sparse ones with many classes, such as texts in a hundred categories. The models take 6 GB at these sizes.
@@ -94,7 +111,9 @@ def _texts(rows: int, features: int, classes: int) -> Chunk:
     orders = np.stack([rng.permutation(features) for _ in range(classes)])
     lists = []
     for label in y:
-        ranks = (features ** rng.random(_WORDS)).astype(np.int64) - 1  # log-uniform: the law of Zipf
+        ranks = (features ** rng.random(_WORDS)).astype(
+            np.int64
+        ) - 1  # log-uniform: the law of Zipf
         own = rng.random(_WORDS) < 0.5
         lists.append(np.unique(np.where(own, orders[label, ranks // 10], ranks)))
     indptr = np.cumsum([0, *map(len, lists)])

@@ -25,7 +25,9 @@ def figures() -> list[Figure]:
     """Return processor seconds of commands, on data sets and stores in the system's temporary folder."""
     with tempfile.TemporaryDirectory(prefix="olscale-bench-") as name:
         folder = Path(name)
-        fill_loose(folder / "single", 499)  # an evaluation of 500 runs leaves none of them in a single file
+        fill_loose(
+            folder / "single", 499
+        )  # an evaluation of 500 runs leaves none of them in a single file
         fill_compacted(folder / "thousand", 1_000)
         fill_compacted(folder / "ten-thousand", 10_000)
         fill_compacted(folder / "hundred-thousand", 100_000)
@@ -43,14 +45,18 @@ def figures() -> list[Figure]:
             _figure(folder, "ingest 2 MB of numbers", "ingest numbers.csv new", ">= 0.56"),
             _figure(folder, "ingest 2 MB of numbers and words", "ingest words.csv new", ">= 0.56"),
             _figure(folder, "evaluate one run in process", f"{run} --in-process", ">= 0.28"),
-            _figure(folder, "evaluate one run on a new cluster", f"{run} --workers 2", ">= 0.086", 3),
+            _figure(
+                folder, "evaluate one run on a new cluster", f"{run} --workers 2", ">= 0.086", 3
+            ),
             _figure(folder, "report on 1,000 runs", "report thousand --out page", ">= 0.05", 3),
             *_report_figures(folder, "10,000", "ten-thousand", 4.0, 500.0),
             *_report_figures(folder, "100,000", "hundred-thousand", 8.0, 500.0),
         ]
 
 
-def _report_figures(folder: Path, runs: str, store: str, most_seconds: float, most_megabytes: float) -> list[Figure]:
+def _report_figures(
+    folder: Path, runs: str, store: str, most_seconds: float, most_megabytes: float
+) -> list[Figure]:
     """Return processor seconds and megabytes of a report; a ratio of 1 is the most that it is to take."""
     usages = []
     for _ in range(3):
@@ -59,12 +65,21 @@ def _report_figures(folder: Path, runs: str, store: str, most_seconds: float, mo
     seconds, megabytes = zip(*usages, strict=True)
     taken, held = statistics.median(seconds), max(megabytes)
     return [
-        Figure(f"report on {runs} runs", taken, "s", most_seconds / taken, f"{most_seconds:.0f} s", ">= 1"),
+        Figure(
+            f"report on {runs} runs",
+            taken,
+            "s",
+            most_seconds / taken,
+            f"{most_seconds:.0f} s",
+            ">= 1",
+        ),
         Figure("its memory", held, "MB", most_megabytes / held, f"{most_megabytes:.0f} MB", ">= 1"),
     ]
 
 
-def _figure(folder: Path, name: str, command: str, target: str = "", rounds: int = _ROUNDS) -> Figure:
+def _figure(
+    folder: Path, name: str, command: str, target: str = "", rounds: int = _ROUNDS
+) -> Figure:
     seconds: list[tuple[float, float]] = []
     for _ in range(rounds + 1):
         for left in ("new", "page"):

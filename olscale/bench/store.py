@@ -18,7 +18,14 @@ from olscale.report.write import write_report
 from olscale.results import Record, Store, open_store, run_id
 from olscale.results.compact import compact
 from olscale.results.compacted import compacted_bytes, compacted_name
-from olscale.results.rows import RUN_SCHEMA, TIMING_SCHEMA, run_bytes, run_row, timing_bytes, timing_row
+from olscale.results.rows import (
+    RUN_SCHEMA,
+    TIMING_SCHEMA,
+    run_bytes,
+    run_row,
+    timing_bytes,
+    timing_row,
+)
 
 LOOSE, COMPACTED = 10_000, 100_000
 _WHEN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -83,7 +90,9 @@ def fill_compacted(path: Path, number: int, permutations: int = 10, datasets: in
         ("runs", RUN_SCHEMA, run_row),
         ("timings", TIMING_SCHEMA, lambda record: timing_row(record, _WHEN)),
     ):
-        data = compacted_bytes(pa.Table.from_pylist([row(record) for record in made], schema=schema))
+        data = compacted_bytes(
+            pa.Table.from_pylist([row(record) for record in made], schema=schema)
+        )
         store.put(compacted_name(kind, "", data), data)
     compact(store)
     return store
@@ -99,12 +108,24 @@ def figures() -> list[Figure]:
         many = f"{COMPACTED // 1000}k runs"
         few = f"{LOOSE // 1000}k runs"
         return [
-            _figure("write a run", lambda: fresh.write(waiting.pop()), 100, "flushed to the disk, with its timings"),
+            _figure(
+                "write a run",
+                lambda: fresh.write(waiting.pop()),
+                100,
+                "flushed to the disk, with its timings",
+            ),
             _figure(f"what is done, {few} loose", loose.done, 3),
             _figure(f"aggregate {few} loose", lambda: aggregated(loose), 2),
             _figure(f"what is done, {many} compacted", lambda: Store(compacted.path).done(), 5),
-            _figure(f"aggregate {many} compacted", lambda: aggregated(compacted), 7, "mean and deviation of 9 metrics"),
-            _figure(f"the same as {9 * COMPACTED // 10:,} summaries", lambda: summarise(compacted), 3),
+            _figure(
+                f"aggregate {many} compacted",
+                lambda: aggregated(compacted),
+                7,
+                "mean and deviation of 9 metrics",
+            ),
+            _figure(
+                f"the same as {9 * COMPACTED // 10:,} summaries", lambda: summarise(compacted), 3
+            ),
             _figure(f"report on {few} loose", partial(_report, loose, folder), 1),
             _figure(f"compact {few}", lambda: compact(loose), 1),
             _figure(f"report on {few} compacted", partial(_report, loose, folder), 1),
@@ -117,4 +138,6 @@ def _report(store: Store, folder: str) -> None:
 
 
 def _figure(name: str, work: Callable[[], Any], times: int, note: str = "") -> Figure:
-    return Figure(name, 1e3 * statistics.median(repeat(work, repeat=times, number=1)), "ms", note=note)
+    return Figure(
+        name, 1e3 * statistics.median(repeat(work, repeat=times, number=1)), "ms", note=note
+    )

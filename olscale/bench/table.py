@@ -34,12 +34,19 @@ def cells(figures: Sequence[Figure]) -> list[tuple[str, ...]]:
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}" if value < 0.1 or value >= 10 else f"{value:.2f}"
+    return (
+        f"{value:,.0f}"
+        if value >= 1000
+        else f"{value:.3g}"
+        if value < 0.1 or value >= 10
+        else f"{value:.2f}"
+    )
 
 
 def as_json(found: Mapping[str, Sequence[Figure]], machine: Mapping[str, Any]) -> str:
     """Return the figures of all benchmarks with the machine they are from."""
     benchmarks = {
-        name: [{**asdict(figure), "met": figure.met} for figure in figures] for name, figures in found.items()
+        name: [{**asdict(figure), "met": figure.met} for figure in figures]
+        for name, figures in found.items()
     }
     return json.dumps({"machine": machine, "benchmarks": benchmarks}, indent=1) + "\n"

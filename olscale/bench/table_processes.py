@@ -42,7 +42,12 @@ def whole_ingests(folder: Path, what: str, text: tuple[str, str], megabytes: flo
         if size <= megabytes:
             source = folder / f"{size}.csv"
             write_text(source, text, size)
-            figures += compare(_contestants(source, f"{what}, {size} MB", target), "MB/s", _ROUNDS, children_seconds)
+            figures += compare(
+                _contestants(source, f"{what}, {size} MB", target),
+                "MB/s",
+                _ROUNDS,
+                children_seconds,
+            )
             source.unlink()
     return figures
 
@@ -74,5 +79,7 @@ def _contestants(source: Path, what: str, target: str) -> Sequence[Contestant]:
 
     return [
         Contestant(peer, by_pyarrow, megabytes, prepare),
-        Contestant(f"olscale ingest, a process, {what}", by_ingest, megabytes, prepare, peer, target),
+        Contestant(
+            f"olscale ingest, a process, {what}", by_ingest, megabytes, prepare, peer, target
+        ),
     ]

@@ -25,8 +25,15 @@ MEGABYTES = 500
 _NARROW_ROW = 165
 _CELLS = 1_000_000  # that differ: more than a compressor or a dictionary looks back
 _ROUNDS = 3
-_PYARROW, _PANDAS = "pyarrow.csv on one thread + write_table", "pandas C engine on one thread + to_parquet"
-_WORDS = ("tcp", "udp", "icmp"), ("http", "smtp", "private", "ecr_i", "domain_u", "other"), ("SF", "S0", "REJ", "RSTR")
+_PYARROW, _PANDAS = (
+    "pyarrow.csv on one thread + write_table",
+    "pandas C engine on one thread + to_parquet",
+)
+_WORDS = (
+    ("tcp", "udp", "icmp"),
+    ("http", "smtp", "private", "ecr_i", "domain_u", "other"),
+    ("SF", "S0", "REJ", "RSTR"),
+)
 
 
 def text_of_numbers(columns: int, rows: int, seed: int = 0) -> tuple[str, str]:
@@ -41,7 +48,9 @@ def text_of_numbers(columns: int, rows: int, seed: int = 0) -> tuple[str, str]:
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(rows, columns - 1)).tolist()
     names = [*(f"x{i}" for i in range(columns - 1)), "class"]
-    return _lines([",".join(names)]), _lines([",".join([*map(repr, row), str(i % 2)]) for i, row in enumerate(X)])
+    return _lines([",".join(names)]), _lines(
+        [",".join([*map(repr, row), str(i % 2)]) for i, row in enumerate(X)]
+    )
 
 
 def text_like_kdd99(rows: int, seed: int = 0) -> tuple[str, str]:
@@ -49,11 +58,14 @@ def text_like_kdd99(rows: int, seed: int = 0) -> tuple[str, str]:
     rng = np.random.default_rng(seed)
     lines = []
     for _ in range(rows):
-        counts = [str(int(value)) for value in rng.pareto(0.5, 22) % 50_000 * (rng.random(22) < 0.3)]
+        counts = [
+            str(int(value)) for value in rng.pareto(0.5, 22) % 50_000 * (rng.random(22) < 0.3)
+        ]
         rates = [f"{value:.2f}" for value in rng.random(15).round(2) * (rng.random(15) < 0.5)]
         words = [str(rng.choice(several)) for several in _WORDS]
         cells = [
-            "" if absent else cell for cell, absent in zip(words + counts + rates, rng.random(40) < 0.01, strict=True)
+            "" if absent else cell
+            for cell, absent in zip(words + counts + rates, rng.random(40) < 0.01, strict=True)
         ]
         lines.append(",".join([*cells, f"{rng.choice(['normal', 'smurf', 'neptune', 'back'])}."]))
     names = [*(f"x{i}" for i in range(40)), "class"]
@@ -87,7 +99,9 @@ def figures(rows: int | None = None) -> list[Figure]:
             ("like kdd99", text_like_kdd99(_CELLS // 41), ">= 0.5"),
         ):
             with_arff = what == "9 columns"
-            found += _table(what, Path(folder), text, megabytes, target, arff=with_arff, pandas=with_pandas)
+            found += _table(
+                what, Path(folder), text, megabytes, target, arff=with_arff, pandas=with_pandas
+            )
             if what != "257 columns":
                 found += whole_ingests(Path(folder), what, text, megabytes)
     return found
@@ -105,16 +119,30 @@ def _one_thread_of_arrow() -> Iterator[None]:
 
 
 def _table(
-    what: str, folder: Path, text: tuple[str, str], megabytes: float, target: str, *, arff: bool, pandas: bool
+    what: str,
+    folder: Path,
+    text: tuple[str, str],
+    megabytes: float,
+    target: str,
+    *,
+    arff: bool,
+    pandas: bool,
 ) -> list[Figure]:
     head, rows = text
     source, dest, parquet = (folder / f"rows{suffix}" for suffix in (".csv", "", ".parquet"))
     _write(source, head, rows, megabytes)
     size = source.stat().st_size / 1e6
 
-    def contestant(name: str, run: Callable[..., object], *paths: Path, peer: str = "", target: str = "") -> Contestant:
+    def contestant(
+        name: str, run: Callable[..., object], *paths: Path, peer: str = "", target: str = ""
+    ) -> Contestant:
         return Contestant(
-            f"{name}, {what}", lambda _: run(*paths), size, prepare, f"{peer}, {what}" * bool(peer), target
+            f"{name}, {what}",
+            lambda _: run(*paths),
+            size,
+            prepare,
+            f"{peer}, {what}" * bool(peer),
+            target,
         )
 
     def prepare() -> None:
@@ -127,18 +155,27 @@ def _table(
     if pandas:
         several += [
             contestant(_PANDAS, _by_pandas, source, parquet),
-            contestant("ingest CSV beside pandas", ingest, source, dest, peer=_PANDAS, target=">= 1.0"),
+            contestant(
+                "ingest CSV beside pandas", ingest, source, dest, peer=_PANDAS, target=">= 1.0"
+            ),
         ]
     if arff:
         other = folder / "rows.arff"
         _write(other, arff_text(head), rows, megabytes)
-        several.append(contestant("ingest ARFF", ingest, other, dest, peer="ingest CSV", target=">= 0.67"))
+        several.append(
+            contestant("ingest ARFF", ingest, other, dest, peer="ingest CSV", target=">= 0.67")
+        )
     found = compare(several, "MB/s", _ROUNDS, perf_counter)
     small = folder / "small.csv"
     small.write_text(head + rows[: rows.index("\n", len(rows) // 2) + 1])
     peak = _peak(source, dest) - _peak(small, dest)
     found.append(
-        Figure(f"memory of the ingest, {what}", peak, "MB", note=f"beyond that of a small table; {size:.0f} MB of text")
+        Figure(
+            f"memory of the ingest, {what}",
+            peak,
+            "MB",
+            note=f"beyond that of a small table; {size:.0f} MB of text",
+        )
     )
     for path in folder.glob("rows.*"):
         path.unlink()

@@ -40,7 +40,13 @@ from olscale.results.store import open_store
 
 _SHORT, _LONG = 20, 220
 _REPORTS, _RECORDS, _TRIPS = 500, 200, 50
-_CLUSTERS = ((10, 1), (100, 1), (1_000, 1), (10_000, 1), (10_000, 10))  # workers, and drivers that share them
+_CLUSTERS = (
+    (10, 1),
+    (100, 1),
+    (1_000, 1),
+    (10_000, 1),
+    (10_000, 10),
+)  # workers, and drivers that share them
 _PACK_SECONDS = (0.1, 1.0, 10.0, 100.0)
 
 
@@ -82,15 +88,31 @@ def running_cluster(folder: Path, workers: int) -> Iterator[_Running]:
     file = folder / f"scheduler-{workers}.json"
     commands = [
         ["dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file)],
-        ["dask_worker", "--scheduler-file", str(file), "--nworkers", str(workers), "--nthreads", "1"],
+        [
+            "dask_worker",
+            "--scheduler-file",
+            str(file),
+            "--nworkers",
+            str(workers),
+            "--nthreads",
+            "1",
+        ],
     ]
     commands[1] += ["--local-directory", str(folder)]
     running: list[subprocess.Popen[bytes]] = []
     try:
         for command in commands:
-            whole = [sys.executable, "-m", f"distributed.cli.{command[0]}", "--no-dashboard", *command[1:]]
+            whole = [
+                sys.executable,
+                "-m",
+                f"distributed.cli.{command[0]}",
+                "--no-dashboard",
+                *command[1:],
+            ]
             running.append(
-                subprocess.Popen(whole, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                subprocess.Popen(
+                    whole, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+                )
             )
         address = asyncio.run(_started(file, workers))
         yield _Running(address, psutil.Process(running[0].pid))
@@ -108,7 +130,9 @@ async def _started(file: Path, workers: int) -> str:
             break
         sleep(0.1)
     else:
-        raise ExecutionError("a Dask scheduler did not start within 30 s; try `dask scheduler` by hand")
+        raise ExecutionError(
+            "a Dask scheduler did not start within 30 s; try `dask scheduler` by hand"
+        )
     address: str = json.loads(file.read_text())["address"]
     client: Any = Client(address, asynchronous=True)
     async with client:
@@ -117,7 +141,11 @@ async def _started(file: Path, workers: int) -> str:
 
 
 def _experiment(dataset: Path, learner: dict[str, Any], permutations: int) -> Experiment:
-    content = {"datasets": [{"path": str(dataset)}], "learners": [learner], "protocol": {"permutations": permutations}}
+    content = {
+        "datasets": [{"path": str(dataset)}],
+        "learners": [learner],
+        "protocol": {"permutations": permutations},
+    }
     return parse_experiment(content, "bench")
 
 
@@ -200,7 +228,11 @@ async def _seconds_a_message(cluster: _Running) -> tuple[float, float, float]:
             start = perf_counter()
             await client.submit(_nothing, number, pure=False)
             trips.append(perf_counter() - start)
-    return (after[0] - before[0]) / _REPORTS, (after[1] - before[1]) / _REPORTS, statistics.median(trips)
+    return (
+        (after[0] - before[0]) / _REPORTS,
+        (after[1] - before[1]) / _REPORTS,
+        statistics.median(trips),
+    )
 
 
 def _write_again(source: str, store: str, count: int) -> float:
@@ -219,7 +251,13 @@ async def _files(here: Path, cluster: _Running) -> float:
     async with connect(ClusterOptions(scheduler=cluster.address)) as client:
         workers = await client.scheduler.ncores()
         start = [
-            client.submit(_write_again, str(here / "groups-0"), str(here / f"at-once-{i}"), _RECORDS, workers=[worker])
+            client.submit(
+                _write_again,
+                str(here / "groups-0"),
+                str(here / f"at-once-{i}"),
+                _RECORDS,
+                workers=[worker],
+            )
             for i, worker in enumerate(workers)
         ]
         slowest: float = max(await asyncio.gather(*start))
@@ -237,7 +275,10 @@ def _listed(costs: Costs) -> list[Figure]:
         "worker, a record",
         "file system, a record of two workers at once",
     )
-    return [Figure(name, 1e3 * seconds, "ms") for name, seconds in zip(names, astuple(costs), strict=True)]
+    return [
+        Figure(name, 1e3 * seconds, "ms")
+        for name, seconds in zip(names, astuple(costs), strict=True)
+    ]
 
 
 def _checked(here: Path, costs: Costs, clusters: dict[int, _Running]) -> list[Figure]:
@@ -259,7 +300,10 @@ def _checked(here: Path, costs: Costs, clusters: dict[int, _Running]) -> list[Fi
         begin = _seconds(run, least, here / f"least-{workers}")
         measured = _seconds(run, experiment, here / f"run-{workers}")
         predicted = begin + forecast(loads, workers, costs).seconds
-        name, peer = f"{len(groups)} groups of lol, {workers} workers", f"the predicted {predicted:.2f} s"
+        name, peer = (
+            f"{len(groups)} groups of lol, {workers} workers",
+            f"the predicted {predicted:.2f} s",
+        )
         found.append(Figure(name, measured, "s", predicted / measured, peer))
     return found
 
@@ -271,8 +315,12 @@ def _simulated(costs: Costs) -> list[Figure]:
             # Each driver has a scheduler and its share of the workers, and all of them one file system.
             own, each = workers // drivers, replace(costs, file=costs.file * drivers)
             pause = max(SETTINGS.report_seconds, own / SETTINGS.most_reports)
-            expected = forecast([Load(seconds, reports=1 + int(seconds / pause))] * (10 * own), own, each)
-            note = f"{expected.bottleneck} busy {expected.busy[expected.bottleneck]:.0%} of the time"
+            expected = forecast(
+                [Load(seconds, reports=1 + int(seconds / pause))] * (10 * own), own, each
+            )
+            note = (
+                f"{expected.bottleneck} busy {expected.busy[expected.bottleneck]:.0%} of the time"
+            )
             name = f"simulated: {workers} workers, groups of {seconds:g} s"
             name += f", {drivers} drivers" if drivers > 1 else ""
             found.append(Figure(name, 100 * expected.efficiency, "% of ideal", note=note))

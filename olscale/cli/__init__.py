@@ -30,22 +30,43 @@ COMMANDS = {
     "ingest": ("olscale.cli.ingest", "Convert source files to a chunked dataset."),
     "datasets": ("olscale.cli.datasets", "List, show, verify, export and generate datasets."),
     "learners": ("olscale.cli.learners", "List, show and check learners."),
-    "evaluate": ("olscale.cli.evaluate", "Evaluate learners on datasets; results go to a metrics store."),
-    "background": ("olscale.cli.background", "Tell moving things from the background in the frames of a video."),
-    "reproduce": ("olscale.cli.reproduce", "Run a paper's experiments and set its tables beside ours."),
-    "status": ("olscale.cli.results", "Show what a metrics store holds and how far experiments are."),
+    "evaluate": (
+        "olscale.cli.evaluate",
+        "Evaluate learners on datasets; results go to a metrics store.",
+    ),
+    "background": (
+        "olscale.cli.background",
+        "Tell moving things from the background in the frames of a video.",
+    ),
+    "reproduce": (
+        "olscale.cli.reproduce",
+        "Run a paper's experiments and set its tables beside ours.",
+    ),
+    "status": (
+        "olscale.cli.results",
+        "Show what a metrics store holds and how far experiments are.",
+    ),
     "results": ("olscale.cli.results", "Print the results of a metrics store."),
     "compare": ("olscale.cli.compare", "Compare learners: ranks, tests, every two."),
-    "report": ("olscale.cli.report", "Write a page with the tables and figures of a metrics store."),
+    "report": (
+        "olscale.cli.report",
+        "Write a page with the tables and figures of a metrics store.",
+    ),
     "dashboard": ("olscale.cli.dashboard", "Show metrics stores on a page while they fill."),
-    "compact": ("olscale.cli.results", "Merge the many small files of a metrics store into few large ones."),
+    "compact": (
+        "olscale.cli.results",
+        "Merge the many small files of a metrics store into few large ones.",
+    ),
     "models": ("olscale.cli.models", "Save, show and export the final models of runs."),
     "predict": ("olscale.cli.predict", "Predict rows with a saved model."),
     "store": ("olscale.cli.store", "Remove runs from a metrics store."),
     "jobs": ("olscale.cli.jobs", "Run what a job file asks for every night, and tell of changes."),
     "bench": ("olscale.cli.bench", "Run speed benchmarks, as ratios against peers."),
     "warm": ("olscale.cli.warm", "Compile the loops of learners ahead of time."),
-    "doctor": ("olscale.cli.doctor", "Look whether olscale can work here, and say what to do where it cannot."),
+    "doctor": (
+        "olscale.cli.doctor",
+        "Look whether olscale can work here, and say what to do where it cannot.",
+    ),
 }
 """Name of a command -> the module that has a click command of that name, and its line in ``olscale --help``."""
 
@@ -117,9 +138,14 @@ class LazyGroup(Group):
             code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
             sys.stdout.flush()  # here, where a broken pipe can still be handled
         except click.ClickException as usage:
-            command = usage.ctx.command_path if isinstance(usage, click.UsageError) and usage.ctx else "olscale"
+            command = (
+                usage.ctx.command_path
+                if isinstance(usage, click.UsageError) and usage.ctx
+                else "olscale"
+            )
             _fail(
-                f"{command}: error: {usage.format_message().removesuffix('.')} (see {command} --help)", usage.exit_code
+                f"{command}: error: {usage.format_message().removesuffix('.')} (see {command} --help)",
+                usage.exit_code,
             )
         except (KeyboardInterrupt, click.Abort):
             _fail("olscale: interrupted", INTERRUPTED)
@@ -175,10 +201,14 @@ def _ended_by_signals() -> Iterator[None]:
         return
 
     def end(number: int, frame: FrameType | None) -> None:
-        signal.signal(number, signal.SIG_IGN)  # once is enough: what is going on is being cleaned up
+        signal.signal(
+            number, signal.SIG_IGN
+        )  # once is enough: what is going on is being cleaned up
         raise _Ended(number)
 
-    ours = [one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) is signal.SIG_DFL]
+    ours = [
+        one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) is signal.SIG_DFL
+    ]
     for one in ours:
         signal.signal(one, end)
     try:

@@ -17,10 +17,31 @@ GENERATED = {
 
 @click.command(short_help="Tell moving things from the background in the frames of a video.")
 @click.argument("frames")
-@click.option("--to", "folder", metavar="FOLDER", required=True, help="New folder for the masks, an image a frame.")
-@click.option("--model", default="olk-n", show_default=True, metavar="NAME[:KEY=VALUE,...]", help="olk-n or norma-n.")
-@click.option("--truth", metavar="MASKS", help="Known masks, given as frames are: precision and recall are printed.")
-@click.option("--after", type=click.IntRange(0), default=0, help="First frames that precision and recall leave out.")
+@click.option(
+    "--to",
+    "folder",
+    metavar="FOLDER",
+    required=True,
+    help="New folder for the masks, an image a frame.",
+)
+@click.option(
+    "--model",
+    default="olk-n",
+    show_default=True,
+    metavar="NAME[:KEY=VALUE,...]",
+    help="olk-n or norma-n.",
+)
+@click.option(
+    "--truth",
+    metavar="MASKS",
+    help="Known masks, given as frames are: precision and recall are printed.",
+)
+@click.option(
+    "--after",
+    type=click.IntRange(0),
+    default=0,
+    help="First frames that precision and recall leave out.",
+)
 def background(frames: str, folder: str, model: str, truth: str | None, after: int) -> None:
     """Write a mask for each of FRAMES, 255 where a pixel is foreground, 0 where it is as in the frames before.
 
@@ -41,13 +62,17 @@ def background(frames: str, folder: str, model: str, truth: str | None, after: i
         raise DatasetError(f"{folder} is there already; expected a new folder for the masks")
     seconds, number = 0.0, 0
     target.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as unfinished:  # all masks or none
+    with TemporaryDirectory(
+        dir=target.parent, prefix=f".{target.name}-"
+    ) as unfinished:  # all masks or none
         made = Path(unfinished) / "masks"
         made.mkdir()
         for number, (frame, known) in enumerate(_sequence(frames, truth), 1):
             begun = process_time()
             mask = told.learn(frame)
-            seconds += process_time() - begun if number > 1 else 0.0  # the first waits for the compiler
+            seconds += (
+                process_time() - begun if number > 1 else 0.0
+            )  # the first waits for the compiler
             write_mask(mask, made, number)
             if known is not None and number > after:
                 agreement.add(mask, known)
@@ -59,7 +84,9 @@ def background(frames: str, folder: str, model: str, truth: str | None, after: i
     if truth or frames in GENERATED:
         shares = {"precision": agreement.precision, "recall": agreement.recall, "F1": agreement.f1}
         shares["false alarms"] = agreement.false_alarms
-        told_of = ", ".join(f"{name} {'-' if isnan(share) else f'{share:.3f}'}" for name, share in shares.items())
+        told_of = ", ".join(
+            f"{name} {'-' if isnan(share) else f'{share:.3f}'}" for name, share in shares.items()
+        )
         say(f"frames {after + 1:,} to {number:,}: {told_of}")
 
 
@@ -101,4 +128,6 @@ def _sequence(source: str, truth: str | None) -> Iterator[tuple[Any, Any]]:
         try:
             yield from zip(frames(source), masks(truth), strict=True)
         except ValueError:
-            raise DatasetError(f"{truth} has not as many masks as {source} has frames; expected one for each") from None
+            raise DatasetError(
+                f"{truth} has not as many masks as {source} has frames; expected one for each"
+            ) from None

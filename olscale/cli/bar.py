@@ -32,7 +32,10 @@ class Bar:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         """Take the bar away."""
         self._line.stop()
@@ -43,7 +46,11 @@ class Bar:
             self._line.add_task("", total=None, text="")
         total = None if share is None else 1.0
         self._line.update(
-            self._line.task_ids[0], description=printable(name), text=printable(text), completed=share, total=total
+            self._line.task_ids[0],
+            description=printable(name),
+            text=printable(text),
+            completed=share,
+            total=total,
         )
 
     def note(self, line: str) -> None:

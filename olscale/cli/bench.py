@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 @click.command(epilog=f"Benchmarks: {', '.join(BENCHMARKS)}.")
 @click.argument("names", metavar="[NAME]...", nargs=-1)
-@click.option("--json", "file", type=click.Path(dir_okay=False), help="Write the figures to this file too.")
+@click.option(
+    "--json", "file", type=click.Path(dir_okay=False), help="Write the figures to this file too."
+)
 @click.option(
     "--rows",
     type=click.IntRange(min=1000),
@@ -53,10 +55,14 @@ def _print(name: str, figures: list[Figure]) -> None:
 
     from olscale.bench.table import TITLES, cells
 
-    table = Table(title=name, title_justify="left", box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table = Table(
+        title=name, title_justify="left", box=SIMPLE_HEAD, show_edge=False, pad_edge=False
+    )
     for title in TITLES:
         table.add_column(title, justify="right" if title in ("value", "ratio") else "left")
     for row in cells(figures):
         table.add_row(*row)
     # Piped into a file the table keeps its full width: scripts read it.
-    Console(width=None if sys.stdout.isatty() else 240, highlight=False, markup=False, emoji=False).print(table)
+    Console(
+        width=None if sys.stdout.isatty() else 240, highlight=False, markup=False, emoji=False
+    ).print(table)

@@ -38,7 +38,9 @@ def cell_options(command: _Command) -> _Command:
     return command
 
 
-def _missing_words(context: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> tuple[str, ...]:
+def _missing_words(
+    context: click.Context, option: click.Parameter, texts: tuple[str, ...]
+) -> tuple[str, ...]:
     """Return the words that users mean."""
     del context, option
     if not texts:

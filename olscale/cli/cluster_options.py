@@ -12,7 +12,9 @@ from olscale.cli.stop_options import stop_options
 
 def _seconds_option(name: str, text: str) -> Callable[[Any], Any]:
     variable = "OLSCALE_" + name.replace("-", "_").upper()
-    return click.option(f"--{name}", type=click.FloatRange(min=0), envvar=variable, metavar="SECONDS", help=text)
+    return click.option(
+        f"--{name}", type=click.FloatRange(min=0), envvar=variable, metavar="SECONDS", help=text
+    )
 
 
 _OPTIONS = [
@@ -23,7 +25,9 @@ _OPTIONS = [
         help="Worker processes of a local cluster (default: cores; none for a plan shorter than their start); with "
         "--scheduler, how many threads to expect of its workers (default: those there are).",
     ),
-    click.option("--scheduler", metavar="ADDRESS", help="A running Dask scheduler, e.g. tcp://host:8786."),
+    click.option(
+        "--scheduler", metavar="ADDRESS", help="A running Dask scheduler, e.g. tcp://host:8786."
+    ),
     click.option(
         "--tls",
         metavar="DIR",
@@ -36,10 +40,12 @@ _OPTIONS = [
     ),
     click.option("--in-process", is_flag=True, help="Run here, without Dask."),
     _seconds_option(
-        "wait-workers", "How long --scheduler may take to answer, and be without a worker that fits (default: 10, 180)."
+        "wait-workers",
+        "How long --scheduler may take to answer, and be without a worker that fits (default: 10, 180).",
     ),
     _seconds_option(
-        "stop-seconds", "How long workers may take to save what goes on, once asked to stop (default: 30)."
+        "stop-seconds",
+        "How long workers may take to save what goes on, once asked to stop (default: 30).",
     ),
 ]
 
@@ -68,12 +74,20 @@ def cluster_options(command: Callable[..., None]) -> Callable[..., None]:
                 "--dashboard is for a local cluster: it cannot be given with --scheduler or --in-process"
             )
         if cluster["tls"] is not None and here:
-            raise click.UsageError("--tls encrypts Dask's connections; there are none with --in-process")
+            raise click.UsageError(
+                "--tls encrypts Dask's connections; there are none with --in-process"
+            )
         wait, stop_seconds = options.pop("wait_workers"), options.pop("stop_seconds")
         seconds = {} if stop_seconds is None else {"stop_seconds": stop_seconds}
         if wait is not None:
-            seconds |= {"no_worker_seconds": wait, "connect_seconds": max(wait, SETTINGS.connect_seconds)}
-        command(**options, cluster=cluster | {"stop": Stop(stop_at), "settings": replace(SETTINGS, **seconds)})
+            seconds |= {
+                "no_worker_seconds": wait,
+                "connect_seconds": max(wait, SETTINGS.connect_seconds),
+            }
+        command(
+            **options,
+            cluster=cluster | {"stop": Stop(stop_at), "settings": replace(SETTINGS, **seconds)},
+        )
 
     for option in reversed(_OPTIONS):
         called = option(called)

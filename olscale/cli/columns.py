@@ -73,12 +73,19 @@ def encoding_line(manifest: Manifest) -> str | None:
 def _encodings(table: TableEntry) -> list[str]:
     """Return what became of columns that are no numbers, or no features."""
     said = []
-    coded = {name: count for name, count in table.categorical.items() if name in (table.coded or ())}
+    coded = {
+        name: count for name, count in table.categorical.items() if name in (table.coded or ())
+    }
     text = {name: count for name, count in table.categorical.items() if name not in coded}
-    for what, found, how in (("text", text, "one a value"), ("encoded", coded, "whatever the values")):
+    for what, found, how in (
+        ("text", text, "one a value"),
+        ("encoded", coded, "whatever the values"),
+    ):
         if found:
             values = _listed([f"{name} {count:,}" for name, count in found.items()])
-            said.append(f"{len(found):,} {what} -> {sum(found.values()):,} columns, {how} ({values})")
+            said.append(
+                f"{len(found):,} {what} -> {sum(found.values()):,} columns, {how} ({values})"
+            )
     if table.dropped:
         said.append(f"dropped {_listed(table.dropped)}")
     if table.segments is not None:
@@ -108,7 +115,9 @@ def missing_lines(manifest: Manifest) -> list[str]:
             'diverged; fill them in as rows come (transforms = ["impute:mean"]), or drop such columns (--drop)'
         )
     if words:
-        lines.append(f"{_values(words)} of text columns ({_counted(words)}), where all columns of values are zero")
+        lines.append(
+            f"{_values(words)} of text columns ({_counted(words)}), where all columns of values are zero"
+        )
     return lines
 
 
@@ -155,7 +164,14 @@ def column_rows(manifest: Manifest) -> list[tuple[str, str, str]]:
     rows = [row(name, "numeric") for name in names[: table.numeric]]
     for name, count in table.categorical.items():
         coded = name in (table.coded or ())
-        rows.append(row(name, f"encoded, {_plural(count, 'column')}" if coded else f"text, {_plural(count, 'value')}"))
+        rows.append(
+            row(
+                name,
+                f"encoded, {_plural(count, 'column')}"
+                if coded
+                else f"text, {_plural(count, 'value')}",
+            )
+        )
     rows += [row(name, "dropped") for name in table.dropped]
     if manifest.weights is not None:
         rows.append((manifest.weights.column, "weights", "-"))

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     show_default=True,
     help="How to print.",
 )
-@click.option("--baseline", metavar="LEARNER", help="Compare this learner with each other one, and no others.")
+@click.option(
+    "--baseline", metavar="LEARNER", help="Compare this learner with each other one, and no others."
+)
 @click.option(
     "--test",
     type=click.Choice(["wilcoxon", "nemenyi"]),
@@ -44,8 +46,20 @@ if TYPE_CHECKING:
     metavar="R",
     help="Differences up to R are the same in practice (default: 0.01 of errors, else 0).",
 )
-@click.option("--dataset", "datasets", metavar="NAME", multiple=True, help="Only this dataset (may be repeated).")
-@click.option("--learner", "learners", metavar="NAME", multiple=True, help="Only this learner (may be repeated).")
+@click.option(
+    "--dataset",
+    "datasets",
+    metavar="NAME",
+    multiple=True,
+    help="Only this dataset (may be repeated).",
+)
+@click.option(
+    "--learner",
+    "learners",
+    metavar="NAME",
+    multiple=True,
+    help="Only this learner (may be repeated).",
+)
 @skip_damaged_option
 def compare(
     store: str,
@@ -64,7 +78,9 @@ def compare(
     are compared; what is left out is named.
     """
     if baseline and test == "nemenyi":
-        raise click.UsageError("--baseline goes with --test wilcoxon: Nemenyi's test is of all pairs")
+        raise click.UsageError(
+            "--baseline goes with --test wilcoxon: Nemenyi's test is of all pairs"
+        )
     from olscale.analysis import summarise, unfinished_experiments
     from olscale.errors import ReportError
     from olscale.report import latex, plain, print_rich, select

@@ -8,11 +8,22 @@ from olscale.cli.say import say
 
 @click.command()
 @click.argument("stores", nargs=-1, required=True, metavar="STORE...")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Port; a free one when left out.")
 @click.option(
-    "--host", default="127.0.0.1", show_default=True, help="Address to listen on; others may read all results."
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    metavar="N",
+    help="Port; a free one when left out.",
 )
-@click.option("--prefix", default="", metavar="PATH", help="Path under which a proxy passes requests on.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to listen on; others may read all results.",
+)
+@click.option(
+    "--prefix", default="", metavar="PATH", help="Path under which a proxy passes requests on."
+)
 def dashboard(stores: tuple[str, ...], port: int, host: str, prefix: str) -> None:
     """Show the metrics stores STORE... on a page: what goes on now, results, and the report. Reads only; Ctrl-C ends it.
 

@@ -94,7 +94,9 @@ def _table(*titles: str) -> Table:
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
     words = ("name", "kind", "catalogue", "what", "at", "column", "read as")
     for title in titles:
-        table.add_column(title, justify="left" if title in words else "right", no_wrap=title != "what")
+        table.add_column(
+            title, justify="left" if title in words else "right", no_wrap=title != "what"
+        )
     return table
 
 
@@ -128,7 +130,9 @@ def fetch(name: str, dest: str) -> None:
 
 @datasets.command()
 @click.argument("dataset")
-@click.option("--columns", "all_columns", is_flag=True, help="List all columns, not only the first 20.")
+@click.option(
+    "--columns", "all_columns", is_flag=True, help="List all columns, not only the first 20."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 def show(dataset: str, all_columns: bool, as_json: bool) -> None:
     """Show what DATASET holds."""
@@ -153,7 +157,9 @@ def show(dataset: str, all_columns: bool, as_json: bool) -> None:
         if classes is None
         else f"{len(classes)}: {_shortened(classes)}",
         "layout": f"{facts['layout']}, {facts['chunk_rows']:,} rows a chunk, {size_text(facts['bytes'])}",
-        "segments": ", ".join(f"{len(found):,} {split}" for split, found in facts["segments"].items() if found)
+        "segments": ", ".join(
+            f"{len(found):,} {split}" for split, found in facts["segments"].items() if found
+        )
         or "none",
         "sources": _shortened([redacted_address(source["name"]) for source in facts["sources"]]),
         "order": facts["order"],
@@ -167,7 +173,13 @@ def show(dataset: str, all_columns: bool, as_json: bool) -> None:
 
 def _more(manifest: Manifest) -> Iterator[tuple[str, str]]:
     """Yield what newer manifests keep of classes and columns."""
-    from olscale.cli.columns import classes_line, columns_line, infinite_lines, missing_lines, weights_line
+    from olscale.cli.columns import (
+        classes_line,
+        columns_line,
+        infinite_lines,
+        missing_lines,
+        weights_line,
+    )
     from olscale.data.ingest.hints import column_hints
 
     for split in manifest.splits:
@@ -225,7 +237,9 @@ def verify(dataset: str) -> None:
 @click.argument("file")
 @click.option("--split", help="Split to write; default train (a dense npz file holds all).")
 @click.option(
-    "--format", metavar="svmlight|csv|npz", help="Default: by the ending of FILE (.svm .csv .npz, text also .gz)."
+    "--format",
+    metavar="svmlight|csv|npz",
+    help="Default: by the ending of FILE (.svm .csv .npz, text also .gz).",
 )
 def export(dataset: str, file: str, split: str | None, format: str | None) -> None:
     """Write DATASET to FILE for other programs."""
@@ -242,7 +256,9 @@ def export(dataset: str, file: str, split: str | None, format: str | None) -> No
 @click.argument("dest")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--rows", type=click.IntRange(min=1), help="Default: the generator's own.")
-@click.option("--columns", type=click.IntRange(min=1), help="Number of features, where it can be chosen.")
+@click.option(
+    "--columns", type=click.IntRange(min=1), help="Number of features, where it can be chosen."
+)
 @layout_option
 @click.option("--chunk-rows", type=click.IntRange(min=1), metavar="N", help="Rows of a chunk.")
 def generate(
@@ -265,8 +281,12 @@ def generate(
         count, size = generate_archive(name, dest, seed=seed, rows=rows, columns=columns)
         say(f"wrote {dest}: {count:,} rows, {size_text(size)} of text")
         return
-    made = run(name, dest, seed=seed, rows=rows, columns=columns, layout=layout, chunk_rows=chunk_rows)
-    say(f"{made.name}: {made.rows():,} rows x {made.columns:,} columns, fingerprint {made.fingerprint[:12]}")
+    made = run(
+        name, dest, seed=seed, rows=rows, columns=columns, layout=layout, chunk_rows=chunk_rows
+    )
+    say(
+        f"{made.name}: {made.rows():,} rows x {made.columns:,} columns, fingerprint {made.fingerprint[:12]}"
+    )
 
 
 def _facts(dataset: Dataset) -> dict[str, Any]:
@@ -277,7 +297,10 @@ def _facts(dataset: Dataset) -> dict[str, Any]:
         "path": dataset.path,
         "rows": {split: dataset.rows(split) for split in dataset.splits},
         "chunks": {split: dataset.chunk_count(split) for split in dataset.splits},
-        "segments": {name: [s.model_dump() for s in split.segments] for name, split in manifest.splits.items()},
+        "segments": {
+            name: [s.model_dump() for s in split.segments]
+            for name, split in manifest.splits.items()
+        },
         "class_rows": {name: split.class_rows for name, split in manifest.splits.items()},
         "missing": {name: split.missing for name, split in manifest.splits.items()},
         "infinite": {name: split.infinite for name, split in manifest.splits.items()},

@@ -5,7 +5,9 @@ import click
 from olscale.errors import ParameterError
 
 
-def delimiter_option(context: click.Context, option: click.Parameter, word: str | None) -> str | None:
+def delimiter_option(
+    context: click.Context, option: click.Parameter, word: str | None
+) -> str | None:
     """Return the character that `word` names."""
     del context, option
     if word is None:

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Run an experiment.")
 @click.argument("experiment", required=False, type=click.Path(dir_okay=False))
-@click.option("--store", metavar="STORE", required=True, help="Metrics store, made if it is missing.")
+@click.option(
+    "--store", metavar="STORE", required=True, help="Metrics store, made if it is missing."
+)
 @click.option(
     "--dataset",
     "datasets",
@@ -27,10 +29,16 @@ if TYPE_CHECKING:
     help="Dataset, or name in the catalogue, in place of an experiment file; repeatable.",
 )
 @click.option(
-    "--learner", "learners", metavar="LEARNER", multiple=True, help="NAME:param=value,param=value; repeatable."
+    "--learner",
+    "learners",
+    metavar="LEARNER",
+    multiple=True,
+    help="NAME:param=value,param=value; repeatable.",
 )
 @protocol_options
-@click.option("--seed", type=click.IntRange(min=0), metavar="S", help="Seed of the permutations (default: 0).")
+@click.option(
+    "--seed", type=click.IntRange(min=0), metavar="S", help="Seed of the permutations (default: 0)."
+)
 @click.option(
     "--transform",
     "transforms",
@@ -51,7 +59,9 @@ if TYPE_CHECKING:
     help="Memory of a worker for the rows of a permutation or fold, e.g. 2GB (default: half the worker's); larger ones "
     "are permuted on disk.",
 )
-@click.option("--max-seconds", type=float, metavar="S", help="Seconds that each run may take in its learner.")
+@click.option(
+    "--max-seconds", type=float, metavar="S", help="Seconds that each run may take in its learner."
+)
 @click.option("--max-memory", metavar="SIZE", help="Memory that each run may take, e.g. 2GB.")
 @click.option(
     "--retry",
@@ -66,7 +76,9 @@ if TYPE_CHECKING:
     help="Refuse what sees rows before they are predicted: transforms fitted ahead, tuning, learners that look ahead; and "
     "batch references.",
 )
-@click.option("--strict", is_flag=True, help="Exit with 1 if any run failed, and not only if all did.")
+@click.option(
+    "--strict", is_flag=True, help="Exit with 1 if any run failed, and not only if all did."
+)
 def evaluate(
     experiment: str | None,
     store: str,
@@ -93,7 +105,12 @@ def evaluate(
 
     Ctrl-C or SIGTERM saves what is going on and stops; the same command goes on with it. A second Ctrl-C does not wait.
     """
-    given: dict[str, Any] = {"--dataset": datasets, "--learner": learners, "--transform": transforms, "--seed": seed}
+    given: dict[str, Any] = {
+        "--dataset": datasets,
+        "--learner": learners,
+        "--transform": transforms,
+        "--seed": seed,
+    }
     given |= {f"--{name.replace('_', '-')}": value for name, value in protocol.items()}
     options = [name for name, value in given.items() if value not in (None, ())]
     if experiment is not None and options:
@@ -101,7 +118,9 @@ def evaluate(
     if experiment is None and not (datasets and learners):
         raise click.UsageError("give an EXPERIMENT.toml, or --dataset and --learner")
     if force and retry not in (None, "all"):
-        raise click.UsageError(f"--force computes every run again, --retry {retry} only some; give one of them")
+        raise click.UsageError(
+            f"--force computes every run again, --retry {retry} only some; give one of them"
+        )
 
     from olscale.cli.progress import progress_for
     from olscale.evaluation.experiment import load_experiment

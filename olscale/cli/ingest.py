@@ -29,7 +29,9 @@ class _SeveralTests(click.Command):
     """Lets ``--test`` take all that follows, once SOURCE and DEST stand before it: ``A DEST --test B C``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        options = (option for option in self.params if isinstance(option, click.Option) and option.is_flag)
+        options = (
+            option for option in self.params if isinstance(option, click.Option) and option.is_flag
+        )
         flags = {name for option in options for name in (*option.opts, *option.secondary_opts)}
         spread: list[str] = []
         words, previous, greedy = 0, "", False
@@ -50,7 +52,10 @@ class _SeveralTests(click.Command):
 def _note_workers(context: click.Context, option: click.Parameter, value: int | None) -> None:
     """Take the option of version 0.1, which scripts may still give."""
     if value is not None:
-        say("--workers is not needed: one process reads faster than several did, so the option has no effect", err=True)
+        say(
+            "--workers is not needed: one process reads faster than several did, so the option has no effect",
+            err=True,
+        )
 
 
 @click.command(cls=_SeveralTests, short_help="Convert source files to a dataset.")
@@ -65,7 +70,9 @@ def _note_workers(context: click.Context, option: click.Parameter, value: int | 
     metavar="N",
     help="Rows of a chunk; default 16384, fewer if wide.",
 )
-@click.option("--segments", metavar="files|COLUMN", help="One segment a source, or at each change of COLUMN.")
+@click.option(
+    "--segments", metavar="files|COLUMN", help="One segment a source, or at each change of COLUMN."
+)
 @click.option(
     "--label",
     metavar="COLUMN[,COLUMN]",
@@ -81,7 +88,11 @@ def _note_workers(context: click.Context, option: click.Parameter, value: int | 
     metavar="COLUMN",
     help="Column that says how much each row counts, and is no feature; of NPZ and MAT an array, of VW text importance.",
 )
-@click.option("--novel", metavar="LABEL", help="Label of novelties, all others being normal: for novelty detection.")
+@click.option(
+    "--novel",
+    metavar="LABEL",
+    help="Label of novelties, all others being normal: for novelty detection.",
+)
 @click.option(
     "--drop",
     metavar="COLUMN[,COLUMN]",
@@ -124,7 +135,9 @@ def _note_workers(context: click.Context, option: click.Parameter, value: int | 
     metavar="N",
     help="The first N rows train, all others are the test split.",
 )
-@click.option("--workers", type=click.IntRange(min=1), expose_value=False, hidden=True, callback=_note_workers)
+@click.option(
+    "--workers", type=click.IntRange(min=1), expose_value=False, hidden=True, callback=_note_workers
+)
 def ingest(
     source: tuple[str, ...],
     dest: str,
@@ -192,7 +205,9 @@ def ingest(
     manifest = dataset.manifest
     rows = " + ".join(f"{dataset.rows(split):,} {split}" for split in dataset.splits)
     kind = _target(manifest)
-    say(f"{dataset.name}: {rows} rows x {manifest.columns:,} columns, {kind}, {manifest.kind}, {manifest.layout}")
+    say(
+        f"{dataset.name}: {rows} rows x {manifest.columns:,} columns, {kind}, {manifest.kind}, {manifest.layout}"
+    )
     if manifest.table is not None:
         say(f"read as: {read_as(manifest, _label(manifest, target))}")
     elif manifest.classes is None:
@@ -203,7 +218,9 @@ def ingest(
         say(f"note: {line}")
     if len(notes) > _MOST_HINTS:
         more = f"{len(notes) - _MOST_HINTS:,} more notes on how sources are read"
-        say(f"note: {more}; --header, --no-header, --delimiter and --quoting decide for all of them")
+        say(
+            f"note: {more}; --header, --no-header, --delimiter and --quoting decide for all of them"
+        )
     if manifest.unseen_classes:
         unseen = ", ".join(map(str, manifest.unseen_classes[:10]))
         say(f"note: test has labels that train has not, which no learner can get right: {unseen}")
@@ -236,9 +253,15 @@ def _columns(manifest: Manifest, given: bool) -> Iterator[tuple[str, str]]:
         yield "infinite", line
     chosen, names = manifest.label_column, manifest.feature_names or ()
     if not given and isinstance(chosen, str) and chosen.lower() not in _LABELS:
-        other = next((name for name in names[:_MOST_NAMES] if name.partition("=")[0].lower() in _LABELS), None)
+        other = next(
+            (name for name in names[:_MOST_NAMES] if name.partition("=")[0].lower() in _LABELS),
+            None,
+        )
         if other is not None:
-            yield "warning", f"there is a column {other.partition('=')[0]!r}; if that is the label, use --label"
+            yield (
+                "warning",
+                f"there is a column {other.partition('=')[0]!r}; if that is the label, use --label",
+            )
     hints = column_hints(manifest)
     for hint in hints[:_MOST_HINTS]:
         yield "warning", hint
@@ -257,7 +280,11 @@ def _label(manifest: Manifest, target: str | None) -> str:
     if isinstance(column, str):
         return f"label {column!r} ({kind})"
     table = manifest.table
-    features = manifest.columns if table is None else len(table.categorical) + table.numeric + len(table.dropped)
+    features = (
+        manifest.columns
+        if table is None
+        else len(table.categorical) + table.numeric + len(table.dropped)
+    )
     features += table is not None and manifest.weights is not None
     place = {0: "the first", features: "the last"}.get(column, "counted from 0")
     return f"label column {column}, {place} ({kind})"
@@ -266,11 +293,15 @@ def _label(manifest: Manifest, target: str | None) -> str:
 def _values(manifest: Manifest, target: str | None) -> str:
     """Say how many labels a regression has, which give away that it should be none, and how to have it otherwise."""
     if manifest.classes is not None:
-        many = target is None and manifest.label_names is None and len(manifest.classes) > _FEW_CLASSES
+        many = (
+            target is None and manifest.label_names is None and len(manifest.classes) > _FEW_CLASSES
+        )
         return "; --target real to predict numbers" if many else ""
     if manifest.targets:
         return ""
-    distinct = "over 10,000" if manifest.distinct_labels is None else f"{manifest.distinct_labels:,}"
+    distinct = (
+        "over 10,000" if manifest.distinct_labels is None else f"{manifest.distinct_labels:,}"
+    )
     return f", {distinct} distinct values" + ("" if target else "; --target classes for classes")
 
 

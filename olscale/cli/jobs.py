@@ -36,7 +36,9 @@ def jobs() -> None:
 
 def _of_job(command: Command) -> Command:
     """Give a command the job file and where its nights are."""
-    home = click.option("--home", metavar="DIR", help="Folder of nights and history, in place of the file's own.")
+    home = click.option(
+        "--home", metavar="DIR", help="Folder of nights and history, in place of the file's own."
+    )
     return click.argument("file", type=click.Path(dir_okay=False))(home(command))
 
 
@@ -50,7 +52,9 @@ def _open(file: str, home: str | None) -> tuple[JobFile, JobHome]:
 
 @jobs.command(short_help="Run a night, or go on with it.")
 @_of_job
-@click.option("--night", metavar="NAME", help="Name of the night; the date (UTC) of its begin when left out.")
+@click.option(
+    "--night", metavar="NAME", help="Name of the night; the date (UTC) of its begin when left out."
+)
 @stop_options
 def run(file: str, home: str | None, night: str | None, stop_at: float) -> None:
     """Run a night of the job FILE: ingest what changed, evaluate, run benchmarks, compare, notify.
@@ -68,14 +72,26 @@ def run(file: str, home: str | None, night: str | None, stop_at: float) -> None:
         end = run_night(job, where, night, progress=progress, stop_at=stop_at)
     for line in end.lines:
         say(line)
-    said = {"done": f"nothing to do: night {end.night} has ended", "busy": "nothing to do", "stopped": "call it again"}
-    say(said.get(end.state, f"night {end.night}: {end.state}; {where.path / 'page' / 'index.html'}"))
+    said = {
+        "done": f"nothing to do: night {end.night} has ended",
+        "busy": "nothing to do",
+        "stopped": "call it again",
+    }
+    say(
+        said.get(end.state, f"night {end.night}: {end.state}; {where.path / 'page' / 'index.html'}")
+    )
     sys.exit(_CODES[end.state])
 
 
 @jobs.command(short_help="Print the history.")
 @_of_job
-@click.option("--format", "form", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "csv", "json"]),
+    default="table",
+    show_default=True,
+)
 @click.option(
     "--metric",
     type=click.Choice(["ratio", "rows_per_cpu_second", "rows_per_second", "error"]),
@@ -90,7 +106,11 @@ def history(file: str, home: str | None, form: str, metric: str | None, sql: str
     from olscale.jobs.listing import history_table, query_history, text_of_table
 
     job, where = _open(file, home)
-    rows = query_history(where, sql) if sql else history_table(job, where, metric, brief=form == "table")
+    rows = (
+        query_history(where, sql)
+        if sql
+        else history_table(job, where, metric, brief=form == "table")
+    )
     show(text_of_table(rows, form))
 
 
@@ -115,7 +135,9 @@ def check(file: str, home: str | None) -> None:
 
 @jobs.command(short_help="Say whether the job runs as it should.")
 @_of_job
-@click.option("--tell", is_flag=True, help='Notify of a late job, once, as [[notify]] with "late" says.')
+@click.option(
+    "--tell", is_flag=True, help='Notify of a late job, once, as [[notify]] with "late" says.'
+)
 def status(file: str, home: str | None, tell: bool) -> None:
     """Print when the job FILE last had a night without failures, and whether one runs now; exits with 1 if it is late.
 
@@ -131,7 +153,9 @@ def status(file: str, home: str | None, tell: bool) -> None:
 
 @jobs.command(short_help="Write the page.")
 @_of_job
-@click.option("--out", metavar="DIR", required=True, help="Folder for index.html, made if it is missing.")
+@click.option(
+    "--out", metavar="DIR", required=True, help="Folder for index.html, made if it is missing."
+)
 def report(file: str, home: str | None, out: str) -> None:
     """Write the page of the job FILE into DIR: nights, series with what changed, failures, machines."""
     from olscale.jobs.page import write_page
@@ -139,12 +163,19 @@ def report(file: str, home: str | None, out: str) -> None:
     try:
         say(f"wrote {write_page(*_open(file, home), Path(out))}")
     except OSError as fault:
-        raise ExecutionError(f"cannot write to {out}: {fault.strerror}; name another folder by --out") from None
+        raise ExecutionError(
+            f"cannot write to {out}: {fault.strerror}; name another folder by --out"
+        ) from None
 
 
 @jobs.command(short_help="Print files for a scheduler.")
 @_of_job
-@click.option("--for", "scheduler", type=click.Choice(["systemd", "cron", "slurm", "kubernetes"]), required=True)
+@click.option(
+    "--for",
+    "scheduler",
+    type=click.Choice(["systemd", "cron", "slurm", "kubernetes"]),
+    required=True,
+)
 def units(file: str, home: str | None, scheduler: str) -> None:
     """Print what a scheduler needs to run the job FILE every night; nothing is installed."""
     from olscale.jobs.units import unit_text
@@ -165,9 +196,15 @@ def prune(file: str, home: str | None, dry_run: bool) -> None:
 
     job, where = _open(file, home)
     # A night that goes on prunes by itself; until then it may be at work in a folder that would go.
-    with nullcontext(True) if dry_run or not where.path.exists() else where.held(time.time()) as alone:
+    with (
+        nullcontext(True)
+        if dry_run or not where.path.exists()
+        else where.held(time.time()) as alone
+    ):
         if not alone:
             say("nothing is removed: a night is running, which prunes when it ends")
             return
         gone = remove(job, where, dry_run)
-    say(f"{'would remove' if dry_run else 'removed'} {len(gone)} nights{': ' * bool(gone)}{', '.join(gone)}")
+    say(
+        f"{'would remove' if dry_run else 'removed'} {len(gone)} nights{': ' * bool(gone)}{', '.join(gone)}"
+    )

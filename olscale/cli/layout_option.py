@@ -9,7 +9,9 @@ _OURS = ("parquet", "zarr")
 
 def _check(context: click.Context, option: click.Parameter, name: str | None) -> str | None:
     del context, option
-    if name is not None and name not in _OURS:  # another package's, or none; looking it up takes a while
+    if (
+        name is not None and name not in _OURS
+    ):  # another package's, or none; looking it up takes a while
         from olscale.data.layouts import LAYOUTS
 
         try:

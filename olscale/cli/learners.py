@@ -46,7 +46,9 @@ def list_(task: str | None) -> None:
         for line in lines if task else [f"{one}:", *lines]:
             say(line)
     say()
-    say("^ looks ahead with its defaults, (^) with some of its parameters: it is shown rows before they are predicted.")
+    say(
+        "^ looks ahead with its defaults, (^) with some of its parameters: it is shown rows before they are predicted."
+    )
     say("r is a batch reference: it keeps all rows, and is no one-pass learner.")
 
 
@@ -86,7 +88,9 @@ def show(name: str) -> None:
         _show_arguments(found)
     if made_of.__module__.partition(".")[0] != "olscale":
         print_lines("\n")
-        say(f"Version {learner_version(path, found)}: with it, and the parameters, its runs are known.")
+        say(
+            f"Version {learner_version(path, found)}: with it, and the parameters, its runs are known."
+        )
         if note := source_note(path, found):
             say(note)
 

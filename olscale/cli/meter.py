@@ -37,6 +37,9 @@ def meter(verb: str) -> Iterator[Progress | None]:
             nonlocal rows, size
             rows, size = rows + more, size + nbytes
             seconds = max(time.perf_counter() - start, 1e-9)
-            bar.draw(f"{verb} {name}", f"{rows:,} rows, {rows / seconds:,.0f} rows/s, {size / seconds / 1e6:,.1f} MB/s")
+            bar.draw(
+                f"{verb} {name}",
+                f"{rows:,} rows, {rows / seconds:,.0f} rows/s, {size / seconds / 1e6:,.1f} MB/s",
+            )
 
         yield show

@@ -26,8 +26,20 @@ def models() -> None:
 
 @models.command("list", short_help="List the runs of STORE whose models can be saved.")
 @click.argument("store")
-@click.option("--dataset", "datasets", metavar="NAME", multiple=True, help="Only this dataset (may be repeated).")
-@click.option("--learner", "learners", metavar="NAME", multiple=True, help="Only this learner (may be repeated).")
+@click.option(
+    "--dataset",
+    "datasets",
+    metavar="NAME",
+    multiple=True,
+    help="Only this dataset (may be repeated).",
+)
+@click.option(
+    "--learner",
+    "learners",
+    metavar="NAME",
+    multiple=True,
+    help="Only this learner (may be repeated).",
+)
 def list_models(store: str, datasets: tuple[str, ...], learners: tuple[str, ...]) -> None:
     """List the runs of STORE that ended well, those with the least error first, and whether STORE keeps their models."""
     from math import nan
@@ -41,7 +53,9 @@ def list_models(store: str, datasets: tuple[str, ...], learners: tuple[str, ...]
     columns = ["id", "dataset", "learner", "params", "protocol", "outcome", "metrics"]
     rows = []
     for row in opened.read(columns).to_pylist():
-        wanted = (not datasets or row["dataset"] in datasets) and (not learners or row["learner"] in learners)
+        wanted = (not datasets or row["dataset"] in datasets) and (
+            not learners or row["learner"] in learners
+        )
         if row["outcome"] == "ok" and wanted:
             metrics = dict(row["metrics"])
             metric = next((name for name in HEADLINES if name in metrics), "")
@@ -49,7 +63,9 @@ def list_models(store: str, datasets: tuple[str, ...], learners: tuple[str, ...]
     for dataset, metric, error, row in sorted(rows, key=lambda each: (*each[:3], each[3]["id"])):
         params = ", ".join(f"{name}={value}" for name, value in _object(row["params"]).items())
         protocol = _object(row["protocol"])
-        order = f"permutation {protocol['permutation']}" if "permutation" in protocol else "time order"
+        order = (
+            f"permutation {protocol['permutation']}" if "permutation" in protocol else "time order"
+        )
         more = ", kept" if row["id"] in kept else ""
         figure = f"{figure_of(metric, error)}{' %' if measure_of(metric).unit == 'percent' else ''}"
         words = f"{metric_words(metric)} {figure}" if metric else "no error"
@@ -66,7 +82,11 @@ def _object(value: Any) -> dict[str, Any]:
 @click.argument("store")
 @click.argument("run")
 @click.argument("file")
-@click.option("--dataset", metavar="DATASET", help="The run's dataset; looked for here and beside STORE when left out.")
+@click.option(
+    "--dataset",
+    metavar="DATASET",
+    help="The run's dataset; looked for here and beside STORE when left out.",
+)
 def save(store: str, run: str, file: str, dataset: str | None) -> None:
     """Write the final model of RUN to FILE: RUN is an id in STORE, or a beginning of one that no other has.
 
@@ -82,13 +102,18 @@ def save(store: str, run: str, file: str, dataset: str | None) -> None:
     record = _record(opened, run)
     learner, name = record.run["learner"]["name"], record.run["dataset"]["name"]
     if opened.exists(kept_name(record.id)):
-        model, how = load_model(f"{opened.path}/{kept_name(record.id)}", learner), "as the store keeps it"
+        model, how = (
+            load_model(f"{opened.path}/{kept_name(record.id)}", learner),
+            "as the store keeps it",
+        )
     else:
         from olscale.data.catalogue.fetch import data_home
         from olscale.evaluation.final_models import compute_model, find_dataset
 
         beside, slash, _ = opened.path.rstrip("/").rpartition("/")
-        folders = dict.fromkeys(["", "data/", f"{beside}{slash}", f"{beside}{slash}data/", f"{data_home()}/"])
+        folders = dict.fromkeys(
+            ["", "data/", f"{beside}{slash}", f"{beside}{slash}data/", f"{data_home()}/"]
+        )
         place = dataset or find_dataset(record.run, [folder + name for folder in folders])
         with meter("computing") as progress:
             model = compute_model(record, place, progress)
@@ -123,15 +148,23 @@ def show(file: str, as_json: bool) -> None:
         print_lines(about.model_dump_json(indent=2) + "\n")
         return
     columns, dataset, transforms = about.columns, about.dataset, about.transforms
-    several = f", {len(columns.targets)} targets: {_shortened(columns.targets)}" if columns.targets else ""
+    several = (
+        f", {len(columns.targets)} targets: {_shortened(columns.targets)}"
+        if columns.targets
+        else ""
+    )
     names = "without names" if columns.names is None else _shortened(columns.names)
     params = ", ".join(f"{name}={value}" for name, value in about.learner.params.items())
     shown = {
         "learner": f"{about.learner.name} ({params}), version {about.learner.version}",
         "transforms": ", ".join(transforms.names) or "none",
         "columns": f"{columns.count:,} {columns.kind}, {names}",
-        "classes": f"none{several}" if about.classes is None else f"{len(about.classes)}: {_shortened(about.classes)}",
-        "dataset": "unknown" if dataset is None else f"{dataset.name}, fingerprint {dataset.fingerprint[:12]}",
+        "classes": f"none{several}"
+        if about.classes is None
+        else f"{len(about.classes)}: {_shortened(about.classes)}",
+        "dataset": "unknown"
+        if dataset is None
+        else f"{dataset.name}, fingerprint {dataset.fingerprint[:12]}",
         "run": about.run or "unknown",
         "made by": f"olscale {about.olscale}",
     }
@@ -146,8 +179,14 @@ def _shortened(values: tuple[Any, ...]) -> str:
 
 @models.command(short_help="Write the model FILE for other programs.")
 @click.argument("file")
-@click.option("--onnx", "out", metavar="OUT", required=True, help="ONNX file to write; needs olscale[onnx].")
-@click.option("--learner", metavar="MODULE:CLASS", help="Learner of your own that the model is of; it is imported.")
+@click.option(
+    "--onnx", "out", metavar="OUT", required=True, help="ONNX file to write; needs olscale[onnx]."
+)
+@click.option(
+    "--learner",
+    metavar="MODULE:CLASS",
+    help="Learner of your own that the model is of; it is imported.",
+)
 def export(file: str, out: str, learner: str | None) -> None:
     """Write the model FILE, of a linear learner and linear transforms, as ONNX."""
     from olscale.cli.modules_here import find_modules_here

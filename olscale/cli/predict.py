@@ -16,19 +16,42 @@ from olscale.cli.say import say
 @click.argument("model")
 @click.argument("source")
 @click.option(
-    "--out", "--to", metavar="FILE", help="File that ends in .csv or .parquet; standard output when left out."
+    "--out",
+    "--to",
+    metavar="FILE",
+    help="File that ends in .csv or .parquet; standard output when left out.",
 )
 @click.option("--scores", is_flag=True, help="Also write the scores.")
 @click.option("--labels", is_flag=True, help="Also write the labels of SOURCE, and tell the error.")
-@click.option("--split", metavar="SPLIT", help="Split of a dataset; test, where there is one, when left out.")
+@click.option(
+    "--split", metavar="SPLIT", help="Split of a dataset; test, where there is one, when left out."
+)
 @click.option("--format", metavar="FORMAT", help="Format of the source; guessed when left out.")
 @click.option(
-    "--label", metavar="COLUMN", help="Column of the labels in tables; that of the model's dataset by default."
+    "--label",
+    metavar="COLUMN",
+    help="Column of the labels in tables; that of the model's dataset by default.",
 )
-@click.option("--drop", metavar="COLUMN[,COLUMN]", multiple=True, help="Columns to leave out; repeatable.")
-@click.option("--decimal", metavar="MARK", type=click.Choice([".", ","]), help="Mark within numbers in CSV and TSV.")
-@click.option("--header/--no-header", default=None, help="Whether the first row of CSV and TSV names the columns.")
-@click.option("--delimiter", metavar="CHAR", callback=delimiter_option, help="What is between cells in CSV and TSV.")
+@click.option(
+    "--drop", metavar="COLUMN[,COLUMN]", multiple=True, help="Columns to leave out; repeatable."
+)
+@click.option(
+    "--decimal",
+    metavar="MARK",
+    type=click.Choice([".", ","]),
+    help="Mark within numbers in CSV and TSV.",
+)
+@click.option(
+    "--header/--no-header",
+    default=None,
+    help="Whether the first row of CSV and TSV names the columns.",
+)
+@click.option(
+    "--delimiter",
+    metavar="CHAR",
+    callback=delimiter_option,
+    help="What is between cells in CSV and TSV.",
+)
 @click.option(
     "--index-base",
     type=click.Choice(["0", "1"]),
@@ -48,7 +71,11 @@ from olscale.cli.say import say
 )
 @arrays_option
 @cell_options
-@click.option("--learner", metavar="MODULE:CLASS", help="Learner of your own that the model is of; it is imported.")
+@click.option(
+    "--learner",
+    metavar="MODULE:CLASS",
+    help="Learner of your own that the model is of; it is imported.",
+)
 def predict(
     model: str,
     source: str,
@@ -115,14 +142,19 @@ def predict(
     if done.squares is not None and done.known is not None and done.known.all():
         each = (done.squares / done.known) ** 0.5
         named = zip(loaded.about.columns.targets, each, strict=False)
-        said += f", RMSE {each.mean():.4g}" + "".join(f", {target} {rmse:.4g}" for target, rmse in named)
+        said += f", RMSE {each.mean():.4g}" + "".join(
+            f", {target} {rmse:.4g}" for target, rmse in named
+        )
     if done.unlabelled:
         said += f", {done.unlabelled:,} without a label"
     say(said, err=True)
     for line in rows.notes:
         say(f"note: {line}", err=True)
     if done.unknown:
-        say(f"note: {done.unknown:,} cells of text hold values that the model never met; they count as none", err=True)
+        say(
+            f"note: {done.unknown:,} cells of text hold values that the model never met; they count as none",
+            err=True,
+        )
     if done.unknown_indices:
         say(
             f"note: {done.unknown_indices:,} values are at indices that the model never met; they count as none",

@@ -70,18 +70,27 @@ class LineProgress(Tally, AbstractContextManager["LineProgress"]):
             failed = f", {self.failed} failed" if self.failed else ""
             errors = self.errors_so_far()
             so_far = f", {self.error_words} so far {errors}" if errors else ""
-            scored = "" if isnan(self.share_scored) else f", held-out rows {100 * self.share_scored:.0f} %"
+            scored = (
+                ""
+                if isnan(self.share_scored)
+                else f", held-out rows {100 * self.share_scored:.0f} %"
+            )
             speed = f", {speed_text(self.rows_per_second)}" if self.rows_done else ""
             compiling = f", {COMPILING}" if self.compiling else ""
             left = left_text(self.seconds_left)
-            self._say(f"{self.done}/{self.runs} runs{failed}{speed}{so_far}{scored}{compiling}{left}")
+            self._say(
+                f"{self.done}/{self.runs} runs{failed}{speed}{so_far}{scored}{compiling}{left}"
+            )
 
     def _say(self, line: str) -> None:
         print(printable(line), file=self._stream, flush=True)
         self._last = monotonic()
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         """Leave the lines as they are."""
 
@@ -106,7 +115,10 @@ class TerminalProgress(Tally, AbstractContextManager["TerminalProgress"]):
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         """Take the bar away."""
         self._bar.__exit__(kind, error, traceback)

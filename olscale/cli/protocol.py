@@ -14,7 +14,9 @@ from olscale.evaluation.protocol import ProtocolSpec
 class _RowsOrColumn(click.ParamType):  # type: ignore[type-arg]
     name = "N|COLUMN"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | str:
         number = str(value).removeprefix("-").isdecimal()
         return click.IntRange(min=0).convert(value, param, ctx) if number else str(value)
 
@@ -22,11 +24,15 @@ class _RowsOrColumn(click.ParamType):  # type: ignore[type-arg]
 class _Names(click.ParamType):  # type: ignore[type-arg]
     name = "NAME,..."
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
         return tuple(name.strip() for name in str(value).split(","))
 
 
-def _joined(context: click.Context, option: click.Parameter, given: tuple[tuple[str, ...], ...]) -> Any:
+def _joined(
+    context: click.Context, option: click.Parameter, given: tuple[tuple[str, ...], ...]
+) -> Any:
     return tuple(chain.from_iterable(given)) or None
 
 
@@ -63,9 +69,15 @@ def protocol_options(command: Callable[..., None]) -> Callable[..., None]:
         about = option.metadata
         flag, hint = f"--{option.name.replace('_', '-')}", hints[option.name]
         kind: dict[str, Any] = (
-            {"type": _click_type(hint, about)} if hint is not bool else {"is_flag": True, "default": None}
+            {"type": _click_type(hint, about)}
+            if hint is not bool
+            else {"is_flag": True, "default": None}
         )
-        if isinstance(kind.get("type"), _Names):  # a list in one flag, or in several: none is dropped
+        if isinstance(
+            kind.get("type"), _Names
+        ):  # a list in one flag, or in several: none is dropped
             kind |= {"multiple": True, "callback": _joined}
-        called = click.option(flag, metavar=about["metavar"], help=about["description"], **kind)(called)
+        called = click.option(flag, metavar=about["metavar"], help=about["description"], **kind)(
+            called
+        )
     return called

@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("store")
-@click.option("--out", metavar="DIR", required=True, help="Folder for index.html and figures/, made if it is missing.")
+@click.option(
+    "--out",
+    metavar="DIR",
+    required=True,
+    help="Folder for index.html and figures/, made if it is missing.",
+)
 @click.option(
     "--paper",
     "papers",
@@ -30,7 +35,11 @@ if TYPE_CHECKING:
     multiple=True,
     help="Write figures as pdf or png besides (may be repeated).",
 )
-@click.option("--static", is_flag=True, help="No scripts in the page: figures as pictures, tables as they are.")
+@click.option(
+    "--static",
+    is_flag=True,
+    help="No scripts in the page: figures as pictures, tables as they are.",
+)
 @click.option(
     "--metric",
     metavar="NAME",

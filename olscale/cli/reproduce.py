@@ -20,12 +20,21 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Run a paper's experiments and set its tables beside ours.")
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
-@click.option("--store", metavar="STORE", required=True, help="Metrics store, made if it is missing.")
 @click.option(
-    "--quick", is_flag=True, help="A shorter form: coarser grids, fewer splits; its causes are not looked for."
+    "--store", metavar="STORE", required=True, help="Metrics store, made if it is missing."
+)
+@click.option(
+    "--quick",
+    is_flag=True,
+    help="A shorter form: coarser grids, fewer splits; its causes are not looked for.",
 )
 @click.option("--no-run", is_flag=True, help="Run nothing; print what the store has.")
-@click.option("--markdown", metavar="FILE", type=click.Path(dir_okay=False), help="Also write the tables to this page.")
+@click.option(
+    "--markdown",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="Also write the tables to this page.",
+)
 @cluster_options
 def reproduce(
     names: tuple[str, ...],
@@ -50,7 +59,9 @@ def reproduce(
     chosen = []
     for name in names:
         main = load_pipeline(name, QUICK if quick else "")
-        chosen.append((name, main, load_pipeline(name, CAUSES) if has_pipeline(name, CAUSES) else None))
+        chosen.append(
+            (name, main, load_pipeline(name, CAUSES) if has_pipeline(name, CAUSES) else None)
+        )
     if not no_run:
         for _, main, causes in chosen:
             for experiment in [main] if quick or causes is None else [main, causes]:
@@ -60,7 +71,9 @@ def reproduce(
     ledgers = []
     for name, main, causes in chosen:
         asked = settings(main, selections)
-        ledgers.append((asked, _ledger(opened, name, asked, settings(causes, selections) if causes else None)))
+        ledgers.append(
+            (asked, _ledger(opened, name, asked, settings(causes, selections) if causes else None))
+        )
         _show(opened, *ledgers[-1])
     if markdown is not None:
         _write(Path(markdown), page(opened, ledgers, [*names, *(["--quick"] if quick else [])]))
@@ -72,23 +85,38 @@ def _run(experiment: Experiment, store: str, cluster: dict[str, Any]) -> None:
 
     with progress_for(sys.stderr) as progress:
         done = evaluate(experiment, store, progress=progress, **cluster)
-    say(f"{experiment.name}: {done.computed} of {done.runs} runs computed, results in {store}", err=True)
+    say(
+        f"{experiment.name}: {done.computed} of {done.runs} runs computed, results in {store}",
+        err=True,
+    )
     if progress.failed:
         say(f"{progress.failed} runs failed; `olscale status {store}` says why", err=True)
 
 
-def _ledger(store: Store, name: str, asked: ExperimentSettings, causes: ExperimentSettings | None) -> list[Cell]:
+def _ledger(
+    store: Store, name: str, asked: ExperimentSettings, causes: ExperimentSettings | None
+) -> list[Cell]:
     from olscale.analysis.ledger import make_ledger
     from olscale.analysis.published import read_published
 
-    return make_ledger(store, asked, [cell for cell in read_published() if cell.source == name], causes)
+    return make_ledger(
+        store, asked, [cell for cell in read_published() if cell.source == name], causes
+    )
 
 
 def _show(store: Store, asked: ExperimentSettings, cells: list[Cell]) -> None:
     from olscale.report import plain, print_rich
-    from olscale.report.reproduction import counts, differences, measured_tables, published_tables, rank_tables
+    from olscale.report.reproduction import (
+        counts,
+        differences,
+        measured_tables,
+        published_tables,
+        rank_tables,
+    )
 
-    tables = [*published_tables(cells), *rank_tables(cells)] if cells else measured_tables(store, asked)
+    tables = (
+        [*published_tables(cells), *rank_tables(cells)] if cells else measured_tables(store, asked)
+    )
     if sys.stdout.isatty():
         print_rich(tables)
     else:
@@ -110,4 +138,6 @@ def _write(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise OlscaleError(f"{path} cannot be written: {error.strerror}; name another file") from None
+        raise OlscaleError(
+            f"{path} cannot be written: {error.strerror}; name another file"
+        ) from None

@@ -30,15 +30,29 @@ skip_damaged_option = click.option(
     show_default=True,
     help="How to print.",
 )
-@click.option("--metric", metavar="NAME", help="Show this metric instead of the errors, e.g. kappa.")
+@click.option(
+    "--metric", metavar="NAME", help="Show this metric instead of the errors, e.g. kappa."
+)
 @click.option(
     "--curve",
     metavar="NAME",
     help="Show this along the stream: cumulative_error, window_error, fading_error, holdout_error, drift_alarms, "
     "segment_error, or what [protocol] measures asked for.",
 )
-@click.option("--dataset", "datasets", metavar="NAME", multiple=True, help="Only this dataset (may be repeated).")
-@click.option("--learner", "learners", metavar="NAME", multiple=True, help="Only this learner (may be repeated).")
+@click.option(
+    "--dataset",
+    "datasets",
+    metavar="NAME",
+    multiple=True,
+    help="Only this dataset (may be repeated).",
+)
+@click.option(
+    "--learner",
+    "learners",
+    metavar="NAME",
+    multiple=True,
+    help="Only this learner (may be repeated).",
+)
 @click.option("--tuning", is_flag=True, help="Also show the runs by which parameters were chosen.")
 @skip_damaged_option
 def results(
@@ -71,10 +85,14 @@ def results(
     name_damaged(opened)
     advise_compaction(opened)
     chosen = (
-        select(found, metric, datasets, learners, failed=format_ in ("table", "latex", "markdown")) if found else []
+        select(found, metric, datasets, learners, failed=format_ in ("table", "latex", "markdown"))
+        if found
+        else []
     )
     lines = along(opened, chosen, curve, "skip" if skip_damaged else "raise") if curve else []
-    unfinished = unfinished_notes(unfinished_experiments(opened, "skip" if skip_damaged else "raise"))
+    unfinished = unfinished_notes(
+        unfinished_experiments(opened, "skip" if skip_damaged else "raise")
+    )
     if format_ in ("json", "csv"):  # which have no place for it
         for note in unfinished:
             say(f"olscale: {note}", err=True)
@@ -85,9 +103,14 @@ def results(
     elif not chosen:
         say(f"the metrics store {store} holds no finished runs yet", err=True)
     elif curve and not lines:
-        say(f"no run shown has {curve} along the stream; [protocol] of its experiment asks for it", err=True)
+        say(
+            f"no run shown has {curve} along the stream; [protocol] of its experiment asks for it",
+            err=True,
+        )
     else:
-        made = with_notes(along_tables(lines, curve) if curve else tables(chosen, metric), unfinished)
+        made = with_notes(
+            along_tables(lines, curve) if curve else tables(chosen, metric), unfinished
+        )
         if format_ == "latex":
             show(latex(made))
         elif format_ == "markdown":
@@ -102,7 +125,9 @@ def results(
 
 @click.command()
 @click.argument("store")
-@click.option("--watch", is_flag=True, help="Show what goes on now, again and again, until Ctrl-C or its end.")
+@click.option(
+    "--watch", is_flag=True, help="Show what goes on now, again and again, until Ctrl-C or its end."
+)
 @skip_damaged_option
 def status(store: str, watch: bool, skip_damaged: bool) -> None:
     """Show what the metrics store STORE holds and how far its experiments are.

@@ -14,7 +14,9 @@ import click
 from olscale.system.sizes import parse_duration
 
 
-def _by(parse: Callable[[str], float]) -> Callable[[click.Context, click.Parameter, str | None], float]:
+def _by(
+    parse: Callable[[str], float],
+) -> Callable[[click.Context, click.Parameter, str | None], float]:
     """Return what makes seconds of an option's text; an option that is left out means never."""
 
     def convert(context: click.Context, option: click.Parameter, text: str | None) -> float:

@@ -10,7 +10,9 @@ from olscale.cli.say import say
 @click.command()
 @click.argument("learners", metavar="[LEARNER]...", nargs=-1)
 @click.option(
-    "--for-wheel", is_flag=True, help="Make the machine code that a wheel ships, for all processors of its level."
+    "--for-wheel",
+    is_flag=True,
+    help="Make the machine code that a wheel ships, for all processors of its level.",
 )
 def warm(learners: tuple[str, ...], for_wheel: bool) -> None:
     """Compile the loops of LEARNERs (default: all) ahead of time.

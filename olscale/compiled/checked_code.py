@@ -19,7 +19,9 @@ class CheckedCodeFile(IndexDataCacheFile):  # type: ignore[misc]
 
     def _save_index(self, overloads: dict[Any, str]) -> None:
         # Two pickles: what is behind the version is only read by who has that version.
-        data = pickle.dumps(self._version, protocol=-1) + self._dump((self._source_stamp, overloads))
+        data = pickle.dumps(self._version, protocol=-1) + self._dump(
+            (self._source_stamp, overloads)
+        )
         with self._open_for_write(self._index_path) as file:
             file.write(data + _crc(data))
 

@@ -71,7 +71,9 @@ def no_components(columns: int) -> Components:
     return Components(np.zeros(1, np.int64), np.zeros(columns), np.zeros((columns, 0)), np.zeros(0))
 
 
-def components_of(X: FloatArray, most: int | None = None, centred: bool = True) -> tuple[Components, FloatArray]:
+def components_of(
+    X: FloatArray, most: int | None = None, centred: bool = True
+) -> tuple[Components, FloatArray]:
     """Return the components of rows, and where these are along them: by one decomposition of all.
 
     Examples
@@ -89,7 +91,9 @@ def components_of(X: FloatArray, most: int | None = None, centred: bool = True) 
     return Components(np.array([len(X)]), mean, U, s[:rank]), A @ U
 
 
-def add_block(of: Components, X: FloatArray, most: int | None = None, centred: bool = True) -> tuple[Components, Turn]:
+def add_block(
+    of: Components, X: FloatArray, most: int | None = None, centred: bool = True
+) -> tuple[Components, Turn]:
     """Return the components with a block of rows, at most `most` of them, and where rows are along those.
 
     Parameters
@@ -150,14 +154,19 @@ def _svd(A: FloatArray, rows: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     try:
         return np.linalg.svd(A, full_matrices=False)
     except np.linalg.LinAlgError:
-        raise DivergedError("the singular value decomposition found no end: scale the features", rows - 1) from None
+        raise DivergedError(
+            "the singular value decomposition found no end: scale the features", rows - 1
+        ) from None
 
 
 def _rank(s: FloatArray, mean: FloatArray, rows: int, most: int) -> int:
     """Return how many of the singular values are kept, at most `most`."""
     largest = float(np.abs(mean).max(initial=0.0))
     of_mean = largest * float(np.sqrt(rows * np.sum((mean / largest) ** 2))) if largest else 0.0
-    return min(most, int(np.count_nonzero(s > max(_LEAST * float(s.max(initial=0.0)), _ROUNDING * of_mean))))
+    return min(
+        most,
+        int(np.count_nonzero(s > max(_LEAST * float(s.max(initial=0.0)), _ROUNDING * of_mean))),
+    )
 
 
 @compiled

@@ -42,7 +42,9 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
     Bits are fixed: no fastmath, no threads, sums in the order they are written.
     """
     dispatcher: Any = numba.njit(nogil=True, **NO_C_ENTRY)(function)
-    with suppress(OSError):  # without any folder that can be written to, each process compiles for itself
+    with suppress(
+        OSError
+    ):  # without any folder that can be written to, each process compiles for itself
         dispatcher._cache = _Cache(function)
     return dispatcher  # type: ignore[no-any-return]
 
@@ -57,7 +59,9 @@ class _Cache(FunctionCache):  # type: ignore[misc]
             use_private_cache()
             super().__init__(function)
         stamp_of_file = self._impl.locator.get_source_stamp()
-        file = self._cache_file = CheckedCodeFile(self._cache_path, self._impl.filename_base, stamp_of_file)
+        file = self._cache_file = CheckedCodeFile(
+            self._cache_path, self._impl.filename_base, stamp_of_file
+        )
         self._ours = is_ours(function.__module__)
         if self._ours:
             file._source_stamp = stamp = _STAMP

@@ -49,7 +49,14 @@ def all_places(support: Any, X: Any, i: int, at: Any, value: Any) -> int:
 
 @compiled
 def mend_distances(
-    support: Any, gamma: float, absolute: bool, at: Any, value: Any, entries: int, size: float, k: Any
+    support: Any,
+    gamma: float,
+    absolute: bool,
+    at: Any,
+    value: Any,
+    entries: int,
+    size: float,
+    k: Any,
 ) -> None:
     """Sum those of the distances `k` by differences that are lost in rounding and may have a kernel value above 0.
 
@@ -83,7 +90,9 @@ def _part(difference: float, absolute: bool) -> float:
 
 
 @compiled
-def _difference(support: Any, slot: int, absolute: bool, at: Any, value: Any, entries: int, inside: Any) -> float:
+def _difference(
+    support: Any, slot: int, absolute: bool, at: Any, value: Any, entries: int, inside: Any
+) -> float:
     """Return the distance of a row, whose places are those `inside`, from a vector."""
     values, column, total = support.values[slot // WIDTH], slot % WIDTH, 0.0
     for n in range(entries):
@@ -129,7 +138,14 @@ def _rest(support: Any, slot: int, absolute: bool, inside: Any, count: int) -> f
 
 @compiled
 def finish_long_places(
-    support: Any, gamma: float, absolute: bool, at: Any, value: Any, entries: int, size: float, k: Any
+    support: Any,
+    gamma: float,
+    absolute: bool,
+    at: Any,
+    value: Any,
+    entries: int,
+    size: float,
+    k: Any,
 ) -> None:
     """Make kernel values of a long row of what is in `k`: its products, or where `absolute` its distances.
 

@@ -113,7 +113,12 @@ def _sum_dense(weighted: int, copied: bool) -> Callable[..., Any]:
                 store_vector(builder, values, copy.data, j)
                 accumulate(builder, squares, values, values)
             for w, sums in products:
-                accumulate(builder, sums, values, convert(builder, load_vector(builder, w, j, _GROUPS), DOUBLE))
+                accumulate(
+                    builder,
+                    sums,
+                    values,
+                    convert(builder, load_vector(builder, w, j, _GROUPS), DOUBLE),
+                )
         # The last few go one by one, each to a slot of its own: one number stored within a vector and then loaded with it
         # makes the load wait until the number is in the cache.
         sums_of = [(None, _groups(builder, squares))] * copied
@@ -124,9 +129,13 @@ def _sum_dense(weighted: int, copied: bool) -> Callable[..., Any]:
                 further.enter_context(builder.if_then(builder.icmp_unsigned("<", j, size)))
                 value = builder.load(builder.gep(x.data, [j]))
                 if copied:
-                    builder.store(convert(builder, value, copy.data.type.pointee), builder.gep(copy.data, [j]))
+                    builder.store(
+                        convert(builder, value, copy.data.type.pointee), builder.gep(copy.data, [j])
+                    )
                 for w, groups in sums_of:
-                    accumulate(builder, groups[n], value, value if w is None else _double(builder, w, j))
+                    accumulate(
+                        builder, groups[n], value, value if w is None else _double(builder, w, j)
+                    )
         return _totals(context, builder, signature, [groups for _, groups in sums_of])
 
     return codegen
@@ -136,7 +145,9 @@ def _sum_csr(weighted: int, squared: bool) -> Callable[..., Any]:
     """Return the code of sums over a sparse row: ``x x`` if `squared`, and ``x w`` for each of `weighted` arrays."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        features, values, *weights = open_arrays(context, builder, signature, arguments, 0, 1, *range(4, 4 + weighted))
+        features, values, *weights = open_arrays(
+            context, builder, signature, arguments, 0, 1, *range(4, 4 + weighted)
+        )
         squares = zero_slot(builder, _SUMS)
         products = [(w.data, zero_slot(builder, _SUMS)) for w in weights]
         with cgutils.for_range(builder, arguments[3], start=arguments[2]) as loop:
@@ -173,17 +184,23 @@ def _dense_square(typing_context, x, row):
 
 @intrinsic
 def _csr_dot(typing_context, indices, data, start, stop, w):
-    return types.float64(indices, data, types.uint64, types.uint64, w), _sum_csr(weighted=1, squared=False)
+    return types.float64(indices, data, types.uint64, types.uint64, w), _sum_csr(
+        weighted=1, squared=False
+    )
 
 
 @intrinsic
 def _csr_dot_both(typing_context, indices, data, start, stop, w, u):
-    return _TWO(indices, data, types.uint64, types.uint64, w, u), _sum_csr(weighted=2, squared=False)
+    return _TWO(indices, data, types.uint64, types.uint64, w, u), _sum_csr(
+        weighted=2, squared=False
+    )
 
 
 @intrinsic
 def _csr_square(typing_context, indices, data, start, stop):
-    return types.float64(indices, data, types.uint64, types.uint64), _sum_csr(weighted=0, squared=True)
+    return types.float64(indices, data, types.uint64, types.uint64), _sum_csr(
+        weighted=0, squared=True
+    )
 
 
 def _double(builder: Any, numbers: Any, j: Any) -> Any:
@@ -212,4 +229,8 @@ def _totals(context: Any, builder: Any, signature: Any, columns: list[list[Any]]
         while len(groups) > 1:
             groups = [builder.fadd(groups[n], groups[n + 1]) for n in range(0, len(groups), 2)]
         totals.append(groups[0])
-    return totals[0] if len(totals) == 1 else context.make_tuple(builder, signature.return_type, totals)
+    return (
+        totals[0]
+        if len(totals) == 1
+        else context.make_tuple(builder, signature.return_type, totals)
+    )

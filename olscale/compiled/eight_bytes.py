@@ -32,7 +32,9 @@ def _load(bits: int, result: Any) -> Callable[..., Any]:
     def maker(typing_context: Any, array: Any, pos: Any) -> tuple[Any, Callable[..., Any]]:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-            address = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(bits).as_pointer())
+            address = builder.bitcast(
+                builder.gep(data, [arguments[1]]), ir.IntType(bits).as_pointer()
+            )
             loaded = builder.load(address)
             loaded.align = 1
             return builder.zext(loaded, ir.IntType(64)) if bits < 64 else loaded

@@ -48,7 +48,10 @@ LEAST = -708.0
 """Below this the exponential is 0. It is 3e-308 there, so that numbers near the least are not lost in steps."""
 
 LOG2_E = 1.4426950408889634
-LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # the high part has 20 zeros at its end
+LN2_HIGH, LN2_LOW = (
+    6.93147180369123816490e-01,
+    1.90821492927058770002e-10,
+)  # the high part has 20 zeros at its end
 # Added to a number below 2^51 it leaves the nearest whole number in the last bits of the sum.
 ROUND = 6755399441055744.0
 BIAS = 1023
@@ -133,7 +136,9 @@ def sine_cosine(x: float) -> tuple[float, float]:
     z = r * r
     s = ((((SINE[0] * z + SINE[1]) * z + SINE[2]) * z + SINE[3]) * z + SINE[4]) * z + SINE[5]
     s = r + r * z * s
-    c = ((((COSINE[0] * z + COSINE[1]) * z + COSINE[2]) * z + COSINE[3]) * z + COSINE[4]) * z + COSINE[5]
+    c = (
+        (((COSINE[0] * z + COSINE[1]) * z + COSINE[2]) * z + COSINE[3]) * z + COSINE[4]
+    ) * z + COSINE[5]
     c = 1.0 - 0.5 * z + z * z * c
     bits = _bits_of(shifted)
     swapped = (bits & 1) != 0

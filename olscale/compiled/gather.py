@@ -12,7 +12,15 @@ _LINE, _ONE = np.uint64(8), np.uint64(1)
 
 
 @compiled
-def gather(indptr: Any, indices: Any, data: Any, index: Any, new_indptr: Any, new_indices: Any, new_data: Any) -> None:
+def gather(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    index: Any,
+    new_indptr: Any,
+    new_indices: Any,
+    new_data: Any,
+) -> None:
     """Copy the entries of the rows at `index` to where `new_indptr` says."""
     for i in range(len(index)):
         if i + _AHEAD < len(index):

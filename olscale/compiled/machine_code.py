@@ -44,5 +44,7 @@ def heard_when_made(hear: Callable[[], object]) -> Iterator[None]:
 def tell_it_is_made() -> None:
     """Say that machine code is about to be made, which takes seconds, and is not only loaded."""
     if (hear := getattr(_thread, "hear", None)) is not None:
-        with suppress(Exception):  # what is compiled is a learner's, and no fault of who hears of it may end its run
+        with suppress(
+            Exception
+        ):  # what is compiled is a learner's, and no fault of who hears of it may end its run
             hear()

@@ -30,14 +30,18 @@ def other_than_digits(typing_context: Any, array: Any, pos: Any) -> Any:
 
 
 @intrinsic
-def bytes_like(typing_context: Any, array: Any, pos: Any, first: Any, second: Any, third: Any) -> Any:
+def bytes_like(
+    typing_context: Any, array: Any, pos: Any, first: Any, second: Any, third: Any
+) -> Any:
     """Return a word whose bit `i` tells that the byte at ``pos + i`` of an array is one of three."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         text = _load(context, builder, signature, arguments)
         found = ir.Constant(ir.VectorType(ir.IntType(1), BYTES), None)
         for argument in arguments[2:]:
-            lane = builder.insert_element(ir.Constant(_VECTOR, None), builder.trunc(argument, _BYTE), ir.IntType(32)(0))
+            lane = builder.insert_element(
+                ir.Constant(_VECTOR, None), builder.trunc(argument, _BYTE), ir.IntType(32)(0)
+            )
             everywhere = builder.shuffle_vector(
                 lane, lane, ir.Constant(ir.VectorType(ir.IntType(32), BYTES), [0] * BYTES)
             )

@@ -23,10 +23,17 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import INLINED
 from olscale.compiled.row_layout import FOUR, ONE, THREE, TWO, by_layout, prefetch_rows
-from olscale.compiled.simd.columns import move_csr, move_multiply_dense, multiply_csr, multiply_dense
+from olscale.compiled.simd.columns import (
+    move_csr,
+    move_multiply_dense,
+    multiply_csr,
+    multiply_dense,
+)
 
 
-def csr_scores(indices: Any, data: Any, start: Any, stop: Any, W: NDArray[Any], f: NDArray[np.float64]) -> None:
+def csr_scores(
+    indices: Any, data: Any, start: Any, stop: Any, W: NDArray[Any], f: NDArray[np.float64]
+) -> None:
     """Set ``f = x W`` for the sparse row `start` to `stop` and a few columns or many, summed in double precision."""
     raise TypeError("for compiled loops only")
 
@@ -50,7 +57,9 @@ def multiply(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> Any:
 
 
 @by_layout
-def move_multiply(X: Rows, before: int, a: NDArray[Any], i: int, W: NDArray[Any], f: NDArray[Any]) -> Any:
+def move_multiply(
+    X: Rows, before: int, a: NDArray[Any], i: int, W: NDArray[Any], f: NDArray[Any]
+) -> Any:
     """Add the outer product of ``x_before`` and `a` to `W`, then set ``f = x_i W`` and return ``|x_i|^2``.
 
     The weights of many columns do not fit in the nearest cache; to move them and then to multiply them is to fetch them
@@ -62,7 +71,9 @@ def move_multiply(X: Rows, before: int, a: NDArray[Any], i: int, W: NDArray[Any]
 
     def csr(X, before, a, i, W, f):
         # Two sparse rows share few features: there is nothing to save.
-        move_csr(X.indices, X.data, np.uint64(X.indptr[before]), np.uint64(X.indptr[before + 1]), W, a)
+        move_csr(
+            X.indices, X.data, np.uint64(X.indptr[before]), np.uint64(X.indptr[before + 1]), W, a
+        )
         return multiply(X, i, W, f)
 
     return dense, csr

@@ -34,7 +34,9 @@ class Mixture(NamedTuple):
 
 
 @compiled
-def set_gates(distances: NDArray[np.float64], few: int, sharpness: int, gates: NDArray[np.float64]) -> None:
+def set_gates(
+    distances: NDArray[np.float64], few: int, sharpness: int, gates: NDArray[np.float64]
+) -> None:
     """Set the first few `gates` in proportion to ``distances^-sharpness``, of Euclidean norm 1."""
     # Relative to the closest, so that no power overflows: the ratios are 1 at most.
     closest, square = max(_CLOSEST, distances[0]), 0.0
@@ -52,7 +54,9 @@ def set_gates(distances: NDArray[np.float64], few: int, sharpness: int, gates: N
 
 
 @by_layout
-def mixed_scores(X: Rows, i: int, V: NDArray[Any], mixture: Mixture, planes: int, f: NDArray[np.float64]) -> Any:
+def mixed_scores(
+    X: Rows, i: int, V: NDArray[Any], mixture: Mixture, planes: int, f: NDArray[np.float64]
+) -> Any:
     """Set ``f[c] = x_i sum_n gates[n] V[indices[n], c]``, the sum over the first `planes` of the mixture.
 
     `V` has shape (all planes, outputs, features rounded up to a multiple of `GROUPS`, 2).
@@ -84,7 +88,9 @@ def mixed_scores(X: Rows, i: int, V: NDArray[Any], mixture: Mixture, planes: int
 
 
 @by_layout
-def add_mixed(X: Rows, i: int, V: NDArray[Any], mixture: Mixture, planes: int, c: int, a: float, b: float) -> Any:
+def add_mixed(
+    X: Rows, i: int, V: NDArray[Any], mixture: Mixture, planes: int, c: int, a: float, b: float
+) -> Any:
     """Add the outer product of ``x_i`` and ``gates[n] (a, b)`` to each ``V[indices[n], c]`` of `mixed_scores`."""
 
     def dense(X, i, V, mixture, planes, c, a, b):

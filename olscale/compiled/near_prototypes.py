@@ -49,7 +49,9 @@ def _product_distance(prototypes: Prototypes, square: float, p: int) -> float:
 
 
 @compiled
-def _nearest_by_differences(prototypes: Prototypes, X: Any, i: int, square: float, place: int) -> int:
+def _nearest_by_differences(
+    prototypes: Prototypes, X: Any, i: int, square: float, place: int
+) -> int:
     """Return the nearest of the prototypes that are too near for products to tell."""
     least = max(0.0, _product_distance(prototypes, square, place))
     far = least + prototypes.close * square
@@ -145,7 +147,14 @@ def add_differences(
             for p in range(start, stop):
                 value = number(X.data[p])
                 if value != 0.0:
-                    add(prototypes, X.indices[p], scale * np.float64(value), candidates, kind, distances)
+                    add(
+                        prototypes,
+                        X.indices[p],
+                        scale * np.float64(value),
+                        candidates,
+                        kind,
+                        distances,
+                    )
         else:
             p = start
             for j in range(prototypes.sums.shape[0]):

@@ -6,7 +6,14 @@ import numpy as np
 
 from olscale.compiled.decorator import compiled
 from olscale.compiled.intrinsics import prefetch
-from olscale.compiled.simd.packing import LANES, fill_ones, first_bit, join_halves, others, split_halves
+from olscale.compiled.simd.packing import (
+    LANES,
+    fill_ones,
+    first_bit,
+    join_halves,
+    others,
+    split_halves,
+)
 
 _AHEAD = 4  # rows asked for ahead: rows taken in no order would each be waited for
 _LINE = np.uint64(8)  # words of a cache line
@@ -64,7 +71,15 @@ def _put_run(twos: Any, run: Any, length: Any, upper: Any) -> Any:
 
 @compiled
 def pack_rows(
-    indptr: Any, indices: Any, data: Any, label: Any, position: Any, size: Any, first: Any, slots: Any, words: Any
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    label: Any,
+    position: Any,
+    size: Any,
+    first: Any,
+    slots: Any,
+    words: Any,
 ) -> Any:
     """Put down rows from `first` on, each in its slot; return the first one that does not fit."""
     fronts, backs, counts = slots
@@ -101,7 +116,9 @@ def pack_rows(
 
 
 @compiled
-def find_rows(begin: Any, middle: Any, end: Any, rows: Any, words: Any, position: Any, label: Any) -> None:
+def find_rows(
+    begin: Any, middle: Any, end: Any, rows: Any, words: Any, position: Any, label: Any
+) -> None:
     """Fill in where each row of the pieces lies, its position, entries and label."""
     record, values, entries = rows
     fours = words.view(np.int32)
@@ -118,7 +135,13 @@ def find_rows(begin: Any, middle: Any, end: Any, rows: Any, words: Any, position
 
 @compiled
 def unpack_rows(
-    words: Any, record: Any, values: Any, order: Any, new_indptr: Any, new_indices: Any, new_data: Any
+    words: Any,
+    record: Any,
+    values: Any,
+    order: Any,
+    new_indptr: Any,
+    new_indices: Any,
+    new_data: Any,
 ) -> None:
     """Write the rows at `order` as CSR rows."""
     fours, twos, bits = words.view(np.int32), words.view(np.uint16), words.view(np.uint64)
@@ -128,7 +151,11 @@ def unpack_rows(
             prefetch(words, np.uint64(record[order[i + 2 * _AHEAD]]))
         if i + _AHEAD < len(order):
             at, value = np.uint64(record[order[i + _AHEAD]]), np.uint64(values[order[i + _AHEAD]])
-            for p in range(at + _LINE, at + _HEADER + (np.uint64(fours[_TWO * at + _ONE]) >> _TWO) + _LINE, _LINE):
+            for p in range(
+                at + _LINE,
+                at + _HEADER + (np.uint64(fours[_TWO * at + _ONE]) >> _TWO) + _LINE,
+                _LINE,
+            ):
                 prefetch(words, p)
             for p in range(value - np.uint64(fours[_TWO * at + _THREE]), value, _LINE):
                 prefetch(words, p)

@@ -8,7 +8,12 @@ from olscale.compiled.decorator import compiled
 
 @compiled
 def mark(
-    words: NDArray[np.uint64], there: NDArray[np.bool_], first: int, page: int, size: int, marks: NDArray[np.bool_]
+    words: NDArray[np.uint64],
+    there: NDArray[np.bool_],
+    first: int,
+    page: int,
+    size: int,
+    marks: NDArray[np.bool_],
 ) -> None:
     """Mark blocks of `size` words that have a bit set, looking only at pages that are `there`.
 

@@ -74,7 +74,12 @@ def filled_blocks(array: NDArray[Any]) -> NDArray[np.int64] | None:
     >>> filled_blocks(wide).tolist()
     [15625]
     """
-    if array.nbytes < _LEAST or not array.flags.c_contiguous or BLOCK % array.itemsize or array.ctypes.data % 8:
+    if (
+        array.nbytes < _LEAST
+        or not array.flags.c_contiguous
+        or BLOCK % array.itemsize
+        or array.ctypes.data % 8
+    ):
         return None
     from olscale.compiled.page_loops import mark
 
@@ -149,7 +154,9 @@ def _pages_there(array: NDArray[Any]) -> NDArray[np.bool_] | None:
     if not array.nbytes or not array.flags.c_contiguous or not _is_anonymous(array):
         return None
     first = array.ctypes.data // mmap.PAGESIZE
-    entries = np.empty((array.ctypes.data + array.nbytes - 1) // mmap.PAGESIZE + 1 - first, dtype=np.uint64)
+    entries = np.empty(
+        (array.ctypes.data + array.nbytes - 1) // mmap.PAGESIZE + 1 - first, dtype=np.uint64
+    )
     try:
         with _PAGEMAP.open("rb", buffering=0) as file:
             file.seek(first * entries.itemsize)

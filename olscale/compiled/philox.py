@@ -37,4 +37,9 @@ def fill_words(number: Any, key: Any, words: Any) -> None:
     k0, k1 = key[0], key[1]
     for block in range(words.shape[0] // 4):
         a, b, c, d = philox(np.uint64(block), np.uint64(number), _ZERO, _ZERO, k0, k1)
-        words[4 * block], words[4 * block + 1], words[4 * block + 2], words[4 * block + 3] = a, b, c, d
+        words[4 * block], words[4 * block + 1], words[4 * block + 2], words[4 * block + 3] = (
+            a,
+            b,
+            c,
+            d,
+        )

@@ -96,14 +96,23 @@ class Prototypes(NamedTuple):
 
 def allocate_prototypes(features: int, k: int, dtype: DTypeLike) -> dict[str, NDArray[Any]]:
     """Return the state of `k` prototypes of no rows: sums S, members (counts) and squares."""
-    return {"S": aligned_zeros((features, pad_columns(k)), dtype), "members": np.zeros(k), "squares": np.zeros(k)}
+    return {
+        "S": aligned_zeros((features, pad_columns(k)), dtype),
+        "members": np.zeros(k),
+        "squares": np.zeros(k),
+    }
 
 
 def open_prototypes(state: dict[str, NDArray[Any]], X: Rows, existing: int) -> Prototypes:
     """Return the prototypes of a learner's state, of which `existing` there are, for a compiled loop over `X`."""
     sums, counts, squares = state["S"], state["members"], state["squares"]
     size = -(-sums.shape[1] // AT_ONCE) * AT_ONCE
-    products, offsets, slopes, distances = np.zeros(size), np.empty(size), np.empty(size), np.empty(size)
+    products, offsets, slopes, distances = (
+        np.zeros(size),
+        np.empty(size),
+        np.empty(size),
+        np.empty(size),
+    )
     rows = np.empty((2, 0 if isinstance(X, CSR) else len(sums)), sums.dtype)
     pending, weight = np.empty(2, np.int64), np.empty(1)
     return Prototypes(
@@ -218,7 +227,9 @@ def _measure(prototypes, X, i):
     def dense(prototypes, X, i):
         p, before = prototypes.pending
         row, earlier = prototypes.rows[i & 1], prototypes.rows[before & 1]
-        add_multiply_dense(earlier, p, prototypes.weight[0], row, prototypes.sums, prototypes.products)
+        add_multiply_dense(
+            earlier, p, prototypes.weight[0], row, prototypes.sums, prototypes.products
+        )
         prototypes.pending[0] = -1
 
     def csr(prototypes, X, i):
@@ -255,7 +266,9 @@ def _flush(prototypes, X):
 
 
 @inlined
-def nearest_few(prototypes: Prototypes, scale: float, indices: NDArray[np.int64], distances: Array) -> int:
+def nearest_few(
+    prototypes: Prototypes, scale: float, indices: NDArray[np.int64], distances: Array
+) -> int:
     """Set `indices` to the prototypes nearest to the measured row times `scale`, of length 1; return how many there are.
 
     Their squared `distances` ascend. The products are scaled too. There are as many as `distances` is long, or all.
@@ -269,7 +282,9 @@ def nearest_few(prototypes: Prototypes, scale: float, indices: NDArray[np.int64]
 
 
 @inlined
-def move(prototypes: Prototypes, i: int, p: int, weight: float, square: float, count: float) -> None:
+def move(
+    prototypes: Prototypes, i: int, p: int, weight: float, square: float, count: float
+) -> None:
     """Add the measured row `i`, times `weight`, to prototype `p`, as a row that counts `count`.
 
     `square` is the squared norm of the sum with the row in it, which the loop knows: ``|s|^2 + 2 x.s + |x|^2``.

@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import Rows
 from olscale.compiled.intrinsics import flat
 from olscale.compiled.many_columns import csr_scores
-from olscale.compiled.many_columns import multiply as column_sums  # the name in docs/adding-a-learner.md
+from olscale.compiled.many_columns import (
+    multiply as column_sums,
+)  # the name in docs/adding-a-learner.md
 from olscale.compiled.row_layout import borrowed_rows, by_layout, prefetch_rows, prefetch_weights
 from olscale.compiled.simd.columns import move_csr
 

@@ -58,9 +58,16 @@ def may_go_together(support: Any, X: Any, i: int, last: int) -> bool:
     """
     first, second = X.indptr[i], X.indptr[i + 1]
     length = second - first
-    if length * support.counts[0] < LEAST_PRODUCTS or i + ROWS > last or X.indptr[i + 2] - second != length:
+    if (
+        length * support.counts[0] < LEAST_PRODUCTS
+        or i + ROWS > last
+        or X.indptr[i + 2] - second != length
+    ):
         return False
-    return bool(X.indices[first] == X.indices[second] and X.indices[second - 1] == X.indices[second + length - 1])
+    return bool(
+        X.indices[first] == X.indices[second]
+        and X.indices[second - 1] == X.indices[second + length - 1]
+    )
 
 
 @compiled

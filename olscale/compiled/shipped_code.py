@@ -31,7 +31,12 @@ STAMP_FILE = "sources.txt"
 
 _INSTRUCTIONS = ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
 
-_HARMLESS = {"NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS", "NUMBA_DEBUG_CACHE", "NUMBA_CACHE_LOCATOR_CLASSES"}
+_HARMLESS = {
+    "NUMBA_CACHE_DIR",
+    "NUMBA_NUM_THREADS",
+    "NUMBA_DEBUG_CACHE",
+    "NUMBA_CACHE_LOCATOR_CLASSES",
+}
 """Variables of numba on which its machine code does not depend."""
 
 
@@ -60,7 +65,9 @@ def shipped_folder() -> Path | None:
     return folder if is_usable(os.environ, llvm.get_host_cpu_features()) else None
 
 
-def shipped_file(function: Callable[..., Any], name: str, version: str, stamp: str) -> CheckedCodeFile | None:
+def shipped_file(
+    function: Callable[..., Any], name: str, version: str, stamp: str
+) -> CheckedCodeFile | None:
     """Return the shipped cache of a function of this package, None if there is none."""
     folder = shipped_folder()
     if folder is None:

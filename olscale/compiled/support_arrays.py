@@ -63,13 +63,20 @@ def check_support(arrays: Mapping[str, NDArray[Any]], columns: int) -> None:
         If they are no set of support vectors of rows of `columns` features.
     """
     likes = empty_support(columns, 0, 0)
-    if arrays.keys() != likes.keys() or any(arrays[name].dtype != like.dtype for name, like in likes.items()):
+    if arrays.keys() != likes.keys() or any(
+        arrays[name].dtype != like.dtype for name, like in likes.items()
+    ):
         raise ValueError("other arrays than those of support vectors")
     blocks, places = arrays["values"].shape[:2] if arrays["values"].ndim == 3 else (0, 0)
     slots = blocks * WIDTH
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("feature", "free", "holders"), (places,))
     shapes |= dict.fromkeys(("sizes", "born"), (slots,))
-    shapes |= {"values": (blocks, places, WIDTH), "place": (columns,), "held": (slots, places // 64), "counts": (4,)}
+    shapes |= {
+        "values": (blocks, places, WIDTH),
+        "place": (columns,),
+        "held": (slots, places // 64),
+        "counts": (4,),
+    }
     if places % 64 or any(array.shape != shapes[name] for name, array in arrays.items()):
         raise ValueError("arrays of support vectors that do not fit each other")
     place, feature, free, counts = (arrays[name] for name in ("place", "feature", "free", "counts"))

@@ -72,7 +72,9 @@ def has_room(support: Any, entries: int) -> bool:
     """Tell whether a vector of so many entries can be put in."""
     needed = min(entries, support.place.shape[0] - support.counts[1])
     places = support.feature.shape[0] - support.counts[1]
-    return bool(places >= needed and support.counts[0] < min(support.sizes.shape[0], support.counts[3]))
+    return bool(
+        places >= needed and support.counts[0] < min(support.sizes.shape[0], support.counts[3])
+    )
 
 
 @inlined
@@ -98,7 +100,9 @@ def products(support: Any, at: Any, value: Any, found: int, k: Any) -> None:
     count = support.counts[0]
     for block in range((count + WIDTH - 1) // WIDTH):
         first = block * WIDTH
-        multiply_places(at, value, found, support.values[block], min(WIDTH, count - first), k[first:])
+        multiply_places(
+            at, value, found, support.values[block], min(WIDTH, count - first), k[first:]
+        )
 
 
 @compiled

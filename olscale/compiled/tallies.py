@@ -85,7 +85,11 @@ def count_classes(
         elif dull.shape[0]:
             dull[i, 0], dull[i, 1] = most, before
         if alpha != 1.0:
-            rows, hits_of_most, hits_of_before = rows * alpha, hits_of_most * alpha, hits_of_before * alpha
+            rows, hits_of_most, hits_of_before = (
+                rows * alpha,
+                hits_of_most * alpha,
+                hits_of_before * alpha,
+            )
             for k in range(3, sums.shape[0]):
                 sums[k] *= alpha
         weight = 1.0
@@ -161,7 +165,14 @@ def add_residuals(
 
 
 CLASS_MEASURES = (
-    *("accuracy", "balanced_accuracy", "macro_f1", "weighted_f1", "macro_precision", "macro_recall"),
+    *(
+        "accuracy",
+        "balanced_accuracy",
+        "macro_f1",
+        "weighted_f1",
+        "macro_precision",
+        "macro_recall",
+    ),
     *("kappa", "kappa_m", "kappa_t", "true_positive_rate", "false_positive_rate", "cost"),
 )
 """In the order of the columns that `measure_classes` fills."""
@@ -219,8 +230,15 @@ def measure_residuals(sums: Any, found: Any) -> None:
         rows, squared = row[0], row[SQUARED]
         found[i] = nan
         if rows > 0.0:
-            found[i, 0], found[i, 1], found[i, 5] = row[ABSOLUTE] / rows, sqrt(squared / rows), row[BEYOND] / rows
+            found[i, 0], found[i, 1], found[i, 5] = (
+                row[ABSOLUTE] / rows,
+                sqrt(squared / rows),
+                row[BEYOND] / rows,
+            )
         if row[SPREAD] > FADED:
             found[i, 2] = 1.0 - squared / row[SPREAD]
         if row[DULL_SQUARED] > FADED:
-            found[i, 3], found[i, 4] = row[ABSOLUTE] / row[DULL_ABSOLUTE], sqrt(squared / row[DULL_SQUARED])
+            found[i, 3], found[i, 4] = (
+                row[ABSOLUTE] / row[DULL_ABSOLUTE],
+                sqrt(squared / row[DULL_SQUARED]),
+            )

@@ -49,7 +49,9 @@ class SplitHash:
 
     def __init__(self, version: int = FORMAT_VERSION) -> None:
         self.rows, self.version = 0, version
-        self._streams = {name: _HASHES[version]() for name in ("labels", "lengths", "indices", "values")}
+        self._streams = {
+            name: _HASHES[version]() for name in ("labels", "lengths", "indices", "values")
+        }
 
     def update(self, block: Block) -> None:
         """Add the next rows."""
@@ -66,7 +68,10 @@ class SplitHash:
 
     def summary(self) -> dict[str, Any]:
         """Return row count and digests."""
-        return {"rows": self.rows, **{name: stream.hexdigest() for name, stream in self._streams.items()}}
+        return {
+            "rows": self.rows,
+            **{name: stream.hexdigest() for name, stream in self._streams.items()},
+        }
 
 
 def fingerprint(
@@ -95,7 +100,11 @@ def fingerprint(
         content["weighted"] = True
     version = next(iter(splits.values())).version
     if version >= _WITH_SEGMENTS and any(segments.values()):
-        content["segments"] = {name: [[s.name, s.start, s.rows] for s in found] for name, found in segments.items()}
+        content["segments"] = {
+            name: [[s.name, s.start, s.rows] for s in found] for name, found in segments.items()
+        }
     whole = _HASHES[version]
-    digest: str = whole(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    digest: str = whole(
+        json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
+    ).hexdigest()
     return digest

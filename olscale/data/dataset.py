@@ -160,20 +160,26 @@ class Dataset:
         """Return chunk `i` of `split` as it is stored, once its checksum was found right."""
         entries = self._split(split).chunks
         if not 0 <= i < len(entries):
-            raise ParameterError(f"chunk {i} of {split} of {self.path}: there are {len(entries)}, counted from 0")
+            raise ParameterError(
+                f"chunk {i} of {split} of {self.path}: there are {len(entries)}, counted from 0"
+            )
         entry = entries[i]
         where = f"{self.path}: chunk {i} of {split} ({entry.file})"
         try:
             block = self._reader(split).read(i)
         except Exception as error:  # decoders of damaged bytes raise nearly anything
             reason = (str(error).strip() or repr(error)).splitlines()[0]
-            raise DatasetError(f"{where} cannot be read: {reason}; ingest the dataset again") from error
+            raise DatasetError(
+                f"{where} cannot be read: {reason}; ingest the dataset again"
+            ) from error
         if entry.crc32 is not None and (got := decoded_crc32(block)) != entry.crc32:
             raise DatasetError(
                 f"{where} is damaged: checksum {got:08x}, expected {entry.crc32:08x}; ingest the dataset again"
             )
         if len(block) != entry.rows:
-            raise DatasetError(f"{where} has {len(block)} rows, {MANIFEST} says {entry.rows}; ingest the dataset again")
+            raise DatasetError(
+                f"{where} has {len(block)} rows, {MANIFEST} says {entry.rows}; ingest the dataset again"
+            )
         self._check_fit(block, where)
         return block
 
@@ -182,16 +188,26 @@ class Dataset:
         manifest, X = self.manifest, block.X
         if isinstance(X, CSR):
             # As unsigned numbers negative ones are large: one pass, 2 % of what reading the chunk takes.
-            typed = manifest.kind == "sparse" and [array.dtype for array in X] == [np.int64, np.int32, np.float64]
+            typed = manifest.kind == "sparse" and [array.dtype for array in X] == [
+                np.int64,
+                np.int32,
+                np.float64,
+            ]
             ends = X.indptr[0] == 0 and X.indptr[-1] == len(X.indices) == len(X.data)
             whole = ends and (np.diff(X.indptr) >= 0).all()
-            fits = typed and whole and int(X.indices.view(np.uint32).max(initial=0)) < manifest.stored_columns
+            fits = (
+                typed
+                and whole
+                and int(X.indices.view(np.uint32).max(initial=0)) < manifest.stored_columns
+            )
         else:
             typed = manifest.kind == "dense" and np.can_cast(X.dtype, manifest.dtype)
             fits = typed and X.shape == (len(block), manifest.stored_columns)
         label = block.label
         if not fits or label.dtype != np.float64 or not self._codes.fit(label):
-            raise DatasetError(f"{where} is whole but is not what {MANIFEST} says; ingest the dataset again")
+            raise DatasetError(
+                f"{where} is whole but is not what {MANIFEST} says; ingest the dataset again"
+            )
 
     def verify(self, progress: Progress | None = None) -> None:
         """Read every chunk and recompute the fingerprint.
@@ -221,7 +237,9 @@ class Dataset:
                     progress(split, len(block), nbytes(block.X))
         segments = {name: split.segments for name, split in manifest.splits.items()}
         shape = manifest.kind, manifest.columns, manifest.classes, manifest.label_names
-        got = fingerprint(*shape, hashes, segments, manifest.targets, weighted=self.weights is not None)
+        got = fingerprint(
+            *shape, hashes, segments, manifest.targets, weighted=self.weights is not None
+        )
         if got != manifest.fingerprint:
             raise DatasetError(
                 f"{self.path}: every chunk is as {MANIFEST} says, but the fingerprint is {got[:12]}, expected "
@@ -305,5 +323,9 @@ def _read_manifest(directory: Storage) -> Manifest:
             "run the same ingest again to finish it"
         )
     if not directory.exists():
-        raise DatasetError(f"{directory} does not exist; {_nearest(directory)}make it with `olscale ingest`")
-    raise DatasetError(f"{directory} is no dataset: it has no {MANIFEST}; make one with `olscale ingest`")
+        raise DatasetError(
+            f"{directory} does not exist; {_nearest(directory)}make it with `olscale ingest`"
+        )
+    raise DatasetError(
+        f"{directory} is no dataset: it has no {MANIFEST}; make one with `olscale ingest`"
+    )

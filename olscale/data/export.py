@@ -22,7 +22,13 @@ from olscale.storage.npz import write_member
 from olscale.storage.open import open_output
 from olscale.system.paths import path_text
 
-_SUFFIXES = {".svm": "svmlight", ".svmlight": "svmlight", ".libsvm": "svmlight", ".csv": "csv", ".npz": "npz"}
+_SUFFIXES = {
+    ".svm": "svmlight",
+    ".svmlight": "svmlight",
+    ".libsvm": "svmlight",
+    ".csv": "csv",
+    ".npz": "npz",
+}
 WEIGHTS = "weights"
 """Name of the array of the rows' weights in NPZ, ``weights_train`` where it is of one of several splits."""
 
@@ -127,16 +133,24 @@ def _number(value: float) -> str:
 def _write_svmlight(rows: _Rows, split: str | None, out: IO[bytes]) -> None:
     dataset = rows.dataset
     if dataset.targets:
-        raise DatasetError(f"{dataset.path} has several targets, SVMlight text holds one; export it to csv or npz")
+        raise DatasetError(
+            f"{dataset.path} has several targets, SVMlight text holds one; export it to csv or npz"
+        )
     if dataset.weights is not None:
-        raise DatasetError(f"{dataset.path} has weights, which SVMlight text cannot hold; export it to csv or npz")
+        raise DatasetError(
+            f"{dataset.path} has weights, which SVMlight text cannot hold; export it to csv or npz"
+        )
     if dataset.manifest.label_names is not None:
-        raise DatasetError(f"{dataset.path} has text labels, which SVMlight text cannot hold; export it to csv or npz")
+        raise DatasetError(
+            f"{dataset.path} has text labels, which SVMlight text cannot hold; export it to csv or npz"
+        )
     base = 1 if dataset.manifest.index_base is None else dataset.manifest.index_base
     for block in rows.blocks(split or "train"):
         for label, indices, values in _sparse_rows(block):
             # A row may be empty, hence no separator that stands alone.
-            pairs = "".join(f" {i + base}:{_number(v)}" for i, v in zip(indices, values, strict=True))
+            pairs = "".join(
+                f" {i + base}:{_number(v)}" for i, v in zip(indices, values, strict=True)
+            )
             out.write(f"{_number(label)}{pairs}\n".encode())
 
 
@@ -165,13 +179,19 @@ def _write_csv(rows: _Rows, split: str | None, out: IO[bytes]) -> None:
     labels, several = dataset.manifest.label_names, bool(dataset.targets)
     for parted in rows.parted(split or "train"):
         block = Block(parted.X, parted.label)
-        weights = np.empty((len(block), 0)) if parted.weights is None else parted.weights[:, np.newaxis]
+        weights = (
+            np.empty((len(block), 0)) if parted.weights is None else parted.weights[:, np.newaxis]
+        )
         for start in range(0, len(block), _CSV_ROWS):
             part = cut(block, start, min(start + _CSV_ROWS, len(block)))
             X = to_dense(part.X, dataset.columns).astype(np.float64, copy=False)
             numbers = np.hstack([X, weights[start : start + len(part)]])
             for row, label in zip(numbers.tolist(), part.label.tolist(), strict=True):
-                told = map(_number, label) if several else [labels[int(label)] if labels else _number(label)]
+                told = (
+                    map(_number, label)
+                    if several
+                    else [labels[int(label)] if labels else _number(label)]
+                )
                 writer.writerow([*map(_number, row), *told])
     text.detach()
 
@@ -185,7 +205,13 @@ def _write_npz(rows: _Rows, split: str | None, out: IO[bytes]) -> None:
         for name in dataset.splits if split is None else (split,):
             shape = (dataset.rows(name), dataset.columns)
             dtype = np.dtype(dataset.manifest.dtype)
-            _member(archive, f"X_{name}", dtype, shape, (np.asarray(block.X) for block in rows.blocks(name)))
+            _member(
+                archive,
+                f"X_{name}",
+                dtype,
+                shape,
+                (np.asarray(block.X) for block in rows.blocks(name)),
+            )
             _label_member(archive, f"y_{name}", rows, name)
             _weights_member(archive, f"{WEIGHTS}_{name}", rows, name)
 
@@ -194,7 +220,11 @@ def _write_sparse_npz(archive: zipfile.ZipFile, rows: _Rows, split: str) -> None
     dataset = rows.dataset
     count = dataset.rows(split)
     stored_apart = dataset.targets or dataset.weights is not None
-    entries = sum(block.nonzeros for block in rows.blocks(split)) if stored_apart else dataset.nonzeros(split)
+    entries = (
+        sum(block.nonzeros for block in rows.blocks(split))
+        if stored_apart
+        else dataset.nonzeros(split)
+    )
     i64, i32, f64 = np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.float64)
     _member(archive, "indptr", i64, (count + 1,), _row_ends(rows, split))
     _member(archive, "indices", i32, (entries,), (X.indices for X in _sparse(rows, split)))
@@ -220,7 +250,10 @@ def _row_ends(rows: _Rows, split: str) -> Iterator[NDArray[np.int64]]:
 def _label_member(archive: zipfile.ZipFile, member: str, rows: _Rows, split: str) -> None:
     names = rows.dataset.manifest.label_names
     texts = None if names is None else np.array(names)
-    labels = (block.label if texts is None else texts[block.label.astype(np.int64)] for block in rows.blocks(split))
+    labels = (
+        block.label if texts is None else texts[block.label.astype(np.int64)]
+        for block in rows.blocks(split)
+    )
     dtype = np.dtype(np.float64) if texts is None else texts.dtype
     several = (len(rows.dataset.targets),) if rows.dataset.targets else ()
     _member(archive, member, dtype, (rows.dataset.rows(split), *several), labels)
@@ -232,9 +265,17 @@ def _weights_member(archive: zipfile.ZipFile, member: str, rows: _Rows, split: s
         _member(archive, member, np.dtype(np.float64), (rows.dataset.rows(split),), weights)
 
 
-def _member(archive: zipfile.ZipFile, name: str, dtype: np.dtype[Any], shape: tuple[int, ...], parts: Any) -> None:
+def _member(
+    archive: zipfile.ZipFile, name: str, dtype: np.dtype[Any], shape: tuple[int, ...], parts: Any
+) -> None:
     """Write array `name` from consecutive `parts`, so that the whole is never in memory."""
-    write_member(archive, name, dtype, shape, (np.ascontiguousarray(part, dtype=dtype).tobytes() for part in parts))
+    write_member(
+        archive,
+        name,
+        dtype,
+        shape,
+        (np.ascontiguousarray(part, dtype=dtype).tobytes() for part in parts),
+    )
 
 
 _WRITERS: dict[str, Callable[[_Rows, str | None, IO[bytes]], None]] = {

@@ -54,7 +54,10 @@ class FeatureNames:
     def rows(self, X: Rows) -> Iterator[NamedRow]:
         """Yield each row as a dictionary; a number that is missing is None."""
         if isinstance(X, CSR):
-            return (self._row(entries) for entries in (zip(*pair, strict=True) for pair in entries_of(X)))
+            return (
+                self._row(entries)
+                for entries in (zip(*pair, strict=True) for pair in entries_of(X))
+            )
         return (self._row(enumerate(row.tolist())) for row in X)
 
     def _row(self, entries: Iterable[tuple[int, float]]) -> NamedRow:
@@ -114,7 +117,11 @@ def _words(names: Sequence[str], others: set[str], table: TableEntry) -> dict[in
 
     Of columns ``a`` and ``a=b`` the longer name counts.
     """
-    columns = sorted((name for name in table.categorical if name not in (table.coded or {})), key=len, reverse=True)
+    columns = sorted(
+        (name for name in table.categorical if name not in (table.coded or {})),
+        key=len,
+        reverse=True,
+    )
     words = {}
     for i, name in enumerate(names):
         if name not in others:
@@ -127,7 +134,9 @@ def _words(names: Sequence[str], others: set[str], table: TableEntry) -> dict[in
 
 def _parts_of_dates(names: Iterable[str], table: TableEntry) -> set[str]:
     """Return the features that are parts of dates: a midnight is an hour of 0, and not none."""
-    dates = tuple(f"{column}=" for column, coding in (table.coded or {}).items() if coding == "date")
+    dates = tuple(
+        f"{column}=" for column, coding in (table.coded or {}).items() if coding == "date"
+    )
     return {name for name in names if dates and name.startswith(dates)}
 
 

@@ -72,16 +72,27 @@ class Labels:
         """
         kind = str if isinstance(target, list) else float
         if self._kind not in (None, kind):
-            raise DatasetError(f"{source} has {_WORDS[kind]} but the sources before it had {_WORDS[self._kind]}")
+            raise DatasetError(
+                f"{source} has {_WORDS[kind]} but the sources before it had {_WORDS[self._kind]}"
+            )
         self._kind = kind
-        if not isinstance(target, list) and not np.isfinite(np.asarray(target, dtype=np.float64)).all():
+        if (
+            not isinstance(target, list)
+            and not np.isfinite(np.asarray(target, dtype=np.float64)).all()
+        ):
             raise FormatError(source, "a label is not a finite number; every row needs one")
-        if not isinstance(target, list) and self._beyond is None and np.max(np.abs(target), initial=0) >= _SAME_WHOLE:
+        if (
+            not isinstance(target, list)
+            and self._beyond is None
+            and np.max(np.abs(target), initial=0) >= _SAME_WHOLE
+        ):
             self._beyond = float(target[np.abs(target) >= _SAME_WHOLE][0])
         if self._novel is not None:
             target = _normal(target, self._novel)
         if self._target == "real" and isinstance(target, list):
-            raise FormatError(source, f"the label {target[0]!r} is no number, which a real-valued target must be")
+            raise FormatError(
+                source, f"the label {target[0]!r} is no number, which a real-valued target must be"
+            )
         if self._regression is None:
             self._regression = regression
         rows = self._rows.setdefault(self._split, {})
@@ -97,7 +108,9 @@ class Labels:
             positions = self._positions
             for name, count in Counter(target).items():
                 rows[name] = rows.get(name, 0) + count
-                positions.setdefault(name, len(positions))  # in order of first appearance, as a Counter is
+                positions.setdefault(
+                    name, len(positions)
+                )  # in order of first appearance, as a Counter is
             return np.array([positions[name] for name in target], dtype=np.float64)
         values = np.ascontiguousarray(target, dtype=np.float64)
         if self._counting:
@@ -134,7 +147,9 @@ class Labels:
             return "classification"
         if self._target == "real" or (self._regression and self._target is None):
             return "regression"
-        few = len(self._values) <= (_MOST_CLASSES if self._whole or self._declared else _MOST_FRACTIONAL)
+        few = len(self._values) <= (
+            _MOST_CLASSES if self._whole or self._declared else _MOST_FRACTIONAL
+        )
         return "classification" if few else "regression"
 
     @property
@@ -160,7 +175,9 @@ class Labels:
             )
         if (self._target == "classes" or self._declared) and self.task == "regression":
             fractions = not self._whole and not self._declared
-            most = f"{_MOST_FRACTIONAL} fractions" if fractions else f"{_MOST_CLASSES:,} whole numbers"
+            most = (
+                f"{_MOST_FRACTIONAL} fractions" if fractions else f"{_MOST_CLASSES:,} whole numbers"
+            )
             raise DatasetError(
                 f"the labels have more different values than classes may have: {most}; use --target real"
             )
@@ -183,7 +200,9 @@ class Labels:
         if self.task == "regression":
             return None
         values = sorted(self._values)
-        return tuple(int(value) if value.is_integer() and abs(value) < 2**53 else value for value in values)
+        return tuple(
+            int(value) if value.is_integer() and abs(value) < 2**53 else value for value in values
+        )
 
     @property
     def unseen(self) -> tuple[float | int | str, ...]:
@@ -199,7 +218,9 @@ def _normal(target: NDArray[np.float64] | list[str], novel: str) -> NDArray[np.f
     try:
         number = float(novel)
     except ValueError:
-        raise DatasetError(f"the labels are numbers, and {novel!r} of --novel is none; expected one of them") from None
+        raise DatasetError(
+            f"the labels are numbers, and {novel!r} of --novel is none; expected one of them"
+        ) from None
     return np.where(np.asarray(target, dtype=np.float64) == number, float(NOVEL), float(NORMAL))
 
 
@@ -227,7 +248,9 @@ class ClassCodes:
     (array([1, 0]), False)
     """
 
-    def __init__(self, classes: tuple[float | int | str, ...] | None, names: tuple[str, ...] | None) -> None:
+    def __init__(
+        self, classes: tuple[float | int | str, ...] | None, names: tuple[str, ...] | None
+    ) -> None:
         self._regression = classes is None
         self._codes: NDArray[np.int64] | None = None
         if names is not None:

@@ -7,7 +7,15 @@ import itertools
 import json
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from olscale.data.layouts import LAYOUTS
 from olscale.errors import DatasetError, UnknownNameError
@@ -140,7 +148,9 @@ class TableEntry(_Entry):
     segments: str | None = None
     growing: tuple[str, ...] = ()
     distinct: tuple[str, ...] = ()
-    coded: Annotated[dict[str, str] | None, BeforeValidator(_with_codings)] = Field(default=None, exclude_if=_absent)
+    coded: Annotated[dict[str, str] | None, BeforeValidator(_with_codings)] = Field(
+        default=None, exclude_if=_absent
+    )
     decimal: Literal[","] | None = Field(default=None, exclude_if=_absent)
     rounded: tuple[str, ...] | None = Field(default=None, exclude_if=_absent)
     delimiter: str | None = Field(default=None, exclude_if=_absent)
@@ -244,11 +254,15 @@ class Manifest(_Entry):
         if "train" not in self.splits:
             raise ValueError("splits has no 'train'")
         if (self.classes is None) != (self.task == "regression"):
-            raise ValueError("classes must be listed for classification and novelty, and null for regression")
+            raise ValueError(
+                "classes must be listed for classification and novelty, and null for regression"
+            )
         if self.targets is not None and (
             self.task != "regression" or not len(set(self.targets)) == len(self.targets) > 1
         ):
-            raise ValueError("targets must be the names of two or more targets of a regression, each once, or absent")
+            raise ValueError(
+                "targets must be the names of two or more targets of a regression, each once, or absent"
+            )
         if self.task == "novelty" and self.classes != (NOVEL, NORMAL):
             raise ValueError(f"classes of novelty detection must be {NOVEL} and {NORMAL}")
         if self.checksum is not None and self.format_version < _CHECKED_FROM:
@@ -257,28 +271,45 @@ class Manifest(_Entry):
         if len(texts) > 1 or sorted(set(self.classes or ())) != list(self.classes or ()):
             raise ValueError("classes must be numbers or texts, sorted, each once")
         if set(self.label_names or ()) != (set(self.classes or ()) if texts == {True} else set()):
-            raise ValueError("label_names must be the classes where these are texts, and null where they are numbers")
+            raise ValueError(
+                "label_names must be the classes where these are texts, and null where they are numbers"
+            )
         if self.dtype not in _DTYPES:
             raise ValueError(f"dtype is {self.dtype!r}, expected one of {', '.join(_DTYPES)}")
         if self.nonzeros != (total := sum(split.nonzeros for split in self.splits.values())):
             raise ValueError(f"nonzeros is {self.nonzeros} but its splits add up to {total}")
         if self.feature_names is not None and len(self.feature_names) != self.columns:
-            raise ValueError(f"feature_names has {len(self.feature_names)} names but columns is {self.columns}")
+            raise ValueError(
+                f"feature_names has {len(self.feature_names)} names but columns is {self.columns}"
+            )
         for name, split in self.splits.items():
             if (split.files is None) != (self.format_version == 1):
-                raise ValueError(f"splits.{name} must have the checksums of its files from format version 2 on")
+                raise ValueError(
+                    f"splits.{name} must have the checksums of its files from format version 2 on"
+                )
             if any(chunk.rows != self.chunk_rows for chunk in split.chunks[:-1]):
                 raise ValueError(
                     f"splits.{name} has a chunk before the last without chunk_rows = {self.chunk_rows} rows"
                 )
             if not split.chunks or not 1 <= split.chunks[-1].rows <= self.chunk_rows:
-                raise ValueError(f"splits.{name} must end in a chunk of 1 to chunk_rows = {self.chunk_rows} rows")
+                raise ValueError(
+                    f"splits.{name} must end in a chunk of 1 to chunk_rows = {self.chunk_rows} rows"
+                )
             ends = list(itertools.accumulate(segment.rows for segment in split.segments))
-            if ends and ([segment.start for segment in split.segments] != [0, *ends[:-1]] or ends[-1] != split.rows):
-                raise ValueError(f"splits.{name} has segments that do not cover its rows one after another")
+            if ends and (
+                [segment.start for segment in split.segments] != [0, *ends[:-1]]
+                or ends[-1] != split.rows
+            ):
+                raise ValueError(
+                    f"splits.{name} has segments that do not cover its rows one after another"
+                )
             counts = split.class_rows
-            if counts is not None and (len(counts) != len(self.classes or ()) or sum(counts) != split.rows):
-                raise ValueError(f"splits.{name}.class_rows must count each of its {split.rows} rows in one class")
+            if counts is not None and (
+                len(counts) != len(self.classes or ()) or sum(counts) != split.rows
+            ):
+                raise ValueError(
+                    f"splits.{name}.class_rows must count each of its {split.rows} rows in one class"
+                )
         return self
 
     @property
@@ -335,4 +366,6 @@ class Manifest(_Entry):
 def manifest_checksum(content: dict[str, Any]) -> str:
     """Return the checksum of a manifest, whatever white space and order of fields it was written with."""
     rest = {name: value for name, value in content.items() if name != "checksum"}
-    return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    return hashlib.sha256(
+        json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()
+    ).hexdigest()

@@ -71,4 +71,6 @@ def join(blocks: Sequence[Block]) -> Block:
     """Return the rows of `blocks` one below the other."""
     if len(blocks) == 1:
         return blocks[0]
-    return Block(stack_rows([block.X for block in blocks]), np.concatenate([block.label for block in blocks]))
+    return Block(
+        stack_rows([block.X for block in blocks]), np.concatenate([block.label for block in blocks])
+    )

@@ -59,14 +59,18 @@ class Part:
             If there are fewer rows than folds.
         """
         if len(y) < max(2, self.folds if self.kind not in HALVES else 2):
-            raise ExperimentError(f"split {self.kind} into {self.folds} folds needs as many rows, there are {len(y)}")
+            raise ExperimentError(
+                f"split {self.kind} into {self.folds} folds needs as many rows, there are {len(y)}"
+            )
         held_out = np.zeros(len(y), dtype=np.bool_)
         held_out[PARTS[self.kind](self, y)] = True
         return np.flatnonzero(~held_out), np.flatnonzero(held_out)
 
     def _random(self, *number: int) -> np.random.Generator:
         # The tag keeps these draws apart from the permutations, which are seeded with (seed, index).
-        return np.random.Generator(np.random.PCG64(np.random.SeedSequence([self.seed, *number, 0x5041525453])))
+        return np.random.Generator(
+            np.random.PCG64(np.random.SeedSequence([self.seed, *number, 0x5041525453]))
+        )
 
 
 def _kfold(part: Part, y: Rows) -> Rows:

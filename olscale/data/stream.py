@@ -84,8 +84,14 @@ class Stream:
         self.rows = dataset.rows(split) if order is None else len(order)
         self.columns = pipeline.width
         names = (dataset.manifest.feature_names or ()) if pipeline.keeps_places else ()
-        self.names = names if delay_column is None else tuple(n for i, n in enumerate(names) if i != delay_column)
-        self._ordered = None if order is None else ordered_rows(dataset, split, order, limit or default_limit())
+        self.names = (
+            names
+            if delay_column is None
+            else tuple(n for i, n in enumerate(names) if i != delay_column)
+        )
+        self._ordered = (
+            None if order is None else ordered_rows(dataset, split, order, limit or default_limit())
+        )
 
     def __len__(self) -> int:
         return -(-self.rows // self.dataset.manifest.chunk_rows)
@@ -93,7 +99,9 @@ class Stream:
     @property
     def feature_names(self) -> FeatureNames:
         """The names of all features after the transforms."""
-        return feature_names(self.dataset.manifest, (*self.pipeline.steps, *self.pipeline.streaming))
+        return feature_names(
+            self.dataset.manifest, (*self.pipeline.steps, *self.pipeline.streaming)
+        )
 
     def first_row(self, i: int) -> int:
         """Return the number of the first row of chunk number `i`."""
@@ -108,7 +116,9 @@ class Stream:
 
     def untransformed(self, i: int) -> Chunk:
         """Return chunk number `i` as it is in the dataset, for `Pipeline.apply`: as many rows at once as fit the memory."""
-        rows = self.dataset.chunk(self.split, i) if self._ordered is None else self._ordered.chunk(i)
+        rows = (
+            self.dataset.chunk(self.split, i) if self._ordered is None else self._ordered.chunk(i)
+        )
         if self._delay_column is not None:
             rows = replace(rows, delays=self._delays(rows, i))
         return rows
@@ -138,7 +148,9 @@ class Stream:
             for block in self.pipeline.blocks(self.untransformed(i)):
                 yield self.pipeline.apply(block)
 
-    def sample(self, size: int, through: Callable[[Chunk, int], Chunk] = lambda chunk, first: chunk) -> Rows:
+    def sample(
+        self, size: int, through: Callable[[Chunk, int], Chunk] = lambda chunk, first: chunk
+    ) -> Rows:
         """Return `size` rows drawn uniformly, in the order of the stream; all of them if there are no more.
 
         The draw depends on the number of rows alone, not on how they are cut into chunks. All chunks go `through` what is
@@ -211,7 +223,9 @@ def open_streams(
     """
     dataset = path if isinstance(path, Dataset) else open_dataset(path)
     path = dataset.path
-    pipeline = _fitted(path, dataset.fingerprint, tuple(transforms), part, projection, limit, delay_column)
+    pipeline = _fitted(
+        path, dataset.fingerprint, tuple(transforms), part, projection, limit, delay_column
+    )
     if part is None:
         order = None if shuffle is None else shuffle.order(dataset.rows("train"))
         test = Stream(dataset, "test", pipeline) if "test" in dataset.splits else None

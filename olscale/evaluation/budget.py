@@ -48,16 +48,22 @@ class Budget(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    max_seconds: Annotated[float, BeforeValidator(_number), Field(gt=0, allow_inf_nan=False)] | None = None
+    max_seconds: (
+        Annotated[float, BeforeValidator(_number), Field(gt=0, allow_inf_nan=False)] | None
+    ) = None
     max_memory: Annotated[int, BeforeValidator(_bytes), Field(gt=0)] | None = None
 
     def out_of_time(self) -> BudgetExceeded:
         """Return what a run ends with that has taken more than `max_seconds`."""
-        return BudgetExceeded("timeout", f"took more than its budget of {self.max_seconds or 0.0:g} s (max_seconds)")
+        return BudgetExceeded(
+            "timeout", f"took more than its budget of {self.max_seconds or 0.0:g} s (max_seconds)"
+        )
 
     def out_of_memory(self) -> BudgetExceeded:
         """Return what a run ends with that has taken more than `max_memory`."""
-        return BudgetExceeded("oom", f"took more than its budget of {self.max_memory or 0} bytes (max_memory)")
+        return BudgetExceeded(
+            "oom", f"took more than its budget of {self.max_memory or 0} bytes (max_memory)"
+        )
 
 
 NO_BUDGET = Budget()
@@ -146,7 +152,11 @@ class Meter:
     """
 
     def __init__(
-        self, budget: Budget, watch: Watch | None = None, grace_seconds: float = 2.0, compile_seconds: float = 300.0
+        self,
+        budget: Budget,
+        watch: Watch | None = None,
+        grace_seconds: float = 2.0,
+        compile_seconds: float = 300.0,
     ) -> None:
         self.budget, self.watch = budget, watch
         self._grace_seconds, self._compile_seconds = grace_seconds, compile_seconds
@@ -182,9 +192,13 @@ class Meter:
             # A call that is only slow is left to return: ending it costs others what they did since their checkpoint.
             grace = max(self._grace_seconds, 0.1 * limit)
             spent = max(run.spent.seconds for run in call.runs)
-            seconds = max(0.0, limit + grace - spent) * len(call.runs) + (0.0 if call.counts else self._compile_seconds)
+            seconds = max(0.0, limit + grace - spent) * len(call.runs) + (
+                0.0 if call.counts else self._compile_seconds
+            )
         if memory is not None and call.counts:
-            most = call.resident + (memory - max(run.spent.bytes for run in call.runs)) * len(call.runs)
+            most = call.resident + (memory - max(run.spent.bytes for run in call.runs)) * len(
+                call.runs
+            )
         return seconds, most
 
     def _with(self, spent: Spent, call: _Call) -> Spent:

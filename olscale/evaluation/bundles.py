@@ -20,7 +20,9 @@ SHARES = 3
 """A bundle takes at most a third of a worker's share of what is left: all workers end together."""
 
 
-def cut_bundles(groups: Sequence[RunGroup], seconds: Callable[[RunGroup], float], parts: int) -> list[RunGroup]:
+def cut_bundles(
+    groups: Sequence[RunGroup], seconds: Callable[[RunGroup], float], parts: int
+) -> list[RunGroup]:
     """Return groups in their order, the short ones among them numbered by the bundle they are in.
 
     Parameters
@@ -34,7 +36,8 @@ def cut_bundles(groups: Sequence[RunGroup], seconds: Callable[[RunGroup], float]
     """
     estimates = [seconds(group) for group in groups]
     bundled = [
-        _can_be_bundled(group) and 2 * own <= BUNDLE_SECONDS for group, own in zip(groups, estimates, strict=True)
+        _can_be_bundled(group) and 2 * own <= BUNDLE_SECONDS
+        for group, own in zip(groups, estimates, strict=True)
     ]
     left = sum(own for own, short in zip(estimates, bundled, strict=True) if short)
     numbered: list[RunGroup] = []

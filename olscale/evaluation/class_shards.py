@@ -124,7 +124,9 @@ def cut_shards(
         most = min(classes, workers // len(groups) if asked is None else asked)
         in_one_piece: list[Run] = []
         for run in group.runs:
-            cuttable = most > 1 and (asked is not None or len(group.runs) == 1) and can_shard(run, classes)
+            cuttable = (
+                most > 1 and (asked is not None or len(group.runs) == 1) and can_shard(run, classes)
+            )
             shards = _paying_shards(run, dataset, most) if cuttable else 1
             if cuttable and shards < 2:
                 line = _repeated(run, most, shard_efficiency(run, dataset, most), asked is not None)
@@ -143,7 +145,9 @@ def cut_shards(
 
 def _paying_shards(run: Run, dataset: Dataset, most: int) -> int:
     """Return the largest number of shards, `most` at most, that repeat little; 1 if two repeat much."""
-    paying = (shards for shards in range(most, 1, -1) if shard_efficiency(run, dataset, shards) >= PAYS)
+    paying = (
+        shards for shards in range(most, 1, -1) if shard_efficiency(run, dataset, shards) >= PAYS
+    )
     return next(paying, 1)
 
 
@@ -165,7 +169,10 @@ class _Ballots:
     def add(self, y: NDArray[np.int64], scores: FloatArray, **more: NDArray[Any]) -> None:
         # As `codes_of` does: of equal best scores the first class wins.
         best = np.argmax(scores, axis=1)
-        ballot = {"score": scores[np.arange(len(y)), best], "code": (best + self._classes.start).astype(np.int32)}
+        ballot = {
+            "score": scores[np.arange(len(y)), best],
+            "code": (best + self._classes.start).astype(np.int32),
+        }
         if self._classes.start == 0:
             ballot["y"] = y.astype(np.int32)
         self._waiting.append({**ballot, **more})
@@ -188,7 +195,9 @@ class _Ballots:
         self.blocks = int(waiting.pop("blocks")[0])
         self._waiting = [waiting] if waiting else []
         self._rows = len(waiting["score"]) if waiting else 0
-        missing = [block for block in range(self.blocks) if not self._scratch.has(self._block(block))]
+        missing = [
+            block for block in range(self.blocks) if not self._scratch.has(self._block(block))
+        ]
         if missing:
             raise ValueError(f"block {missing[0]} that the shard has written is gone")
 
@@ -196,7 +205,10 @@ class _Ballots:
         return array_name(self._classes, f"{self._split}.{number}")
 
     def _joined(self) -> dict[str, NDArray[Any]]:
-        return {name: np.concatenate([part[name] for part in self._waiting]) for name in self._waiting[0]}
+        return {
+            name: np.concatenate([part[name] for part in self._waiting])
+            for name in self._waiting[0]
+        }
 
 
 class _ShardState(RunState):
@@ -242,7 +254,11 @@ class _ShardState(RunState):
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from a `state`; blocks of ballots that were written must still be there."""
         super().restore(state)
-        waiting = {name.removeprefix("train."): array for name, array in state.items() if name.startswith("train.")}
+        waiting = {
+            name.removeprefix("train."): array
+            for name, array in state.items()
+            if name.startswith("train.")
+        }
         if waiting:
             self._train.restore(waiting)
 
@@ -250,7 +266,11 @@ class _ShardState(RunState):
         """Write what is still waiting; return what else the merge must know."""
         self._train.flush()
         self._test.flush()
-        state = {f"state.{name}": array for name, array in self.learner.state().items()} if self.outcome == "ok" else {}
+        state = (
+            {f"state.{name}": array for name, array in self.learner.state().items()}
+            if self.outcome == "ok"
+            else {}
+        )
         return state | {
             "outcome": np.array([self.outcome, self.reason]),
             "failed_at": np.array(self.failed_at),
@@ -311,7 +331,11 @@ class ShardPass(GroupPass):
     def finish(self) -> list[Record]:
         """Run the test split through the shard, write what the merge needs, and return no record."""
         self._close()
-        numbers = {"rows": self._shape.rows, "columns": self._columns, "read_seconds": self._read_seconds}
+        numbers = {
+            "rows": self._shape.rows,
+            "columns": self._columns,
+            "read_seconds": self._read_seconds,
+        }
         stream = {name: np.array([number]) for name, number in numbers.items()}
         stream |= {f"transforms.{name}": array for name, array in self._transforms.state().items()}
         self._scratch.write(array_name(self._classes, "end"), self._shard.end() | stream)

@@ -19,7 +19,11 @@ def coarse_score_notes(experiment: Experiment) -> list[str]:
     for dataset in experiment.datasets:
         words = set(ranking_measures((dataset.protocol or experiment.protocol).measures))
         opened = open_dataset(str(dataset.path)) if words else None
-        if opened is not None and opened.task == "classification" and len(opened.classes or ()) == 2:
+        if (
+            opened is not None
+            and opened.task == "classification"
+            and len(opened.classes or ()) == 2
+        ):
             for spec in experiment.learners:
                 if spec.meets(opened.name) and _is_coarse(spec):
                     asked.setdefault(spec.name, set()).update(words)

@@ -85,7 +85,9 @@ def cut_groups(
     # On a cluster each worker is to have something, however little there is.
     fair = inf if groups_a_part == 1 else left / (2 * pieces)
     cut: list[tuple[float, RunGroup]] = []
-    for (key, _), mine in sorted(streams.items(), key=lambda each: max(map(cost, each[1])), reverse=True):
+    for (key, _), mine in sorted(
+        streams.items(), key=lambda each: max(map(cost, each[1])), reverse=True
+    ):
         source = sources[key.fingerprint]
         if (key.shuffle is not None or key.part is not None) and source.bytes <= held:
             # Held in memory, so reading it again costs little, and a group that is stopped is lost as a whole.
@@ -99,14 +101,25 @@ def cut_groups(
             cheap = int(sum(map(cost, mine)) / (READING * max(1.0, values(key))))
             shares = _dealt(mine, cost, min(len(mine), finer_slices, max(slices, cheap)))
         for share in shares:
-            group = RunGroup(source.path, length(key), share, memory_limit=memory_limit, chunk_rows=source.chunk_rows)
+            group = RunGroup(
+                source.path,
+                length(key),
+                share,
+                memory_limit=memory_limit,
+                chunk_rows=source.chunk_rows,
+            )
             cut.append((sum(map(cost, share)), group))
             left -= cut[-1][0]
     return [group for _, group in sorted(cut, key=lambda each: each[0], reverse=True)]
 
 
 def _guided(
-    runs: Sequence[Run], cost: Callable[[Run], float], size: int, left: float, parts: int, least: float
+    runs: Sequence[Run],
+    cost: Callable[[Run], float],
+    size: int,
+    left: float,
+    parts: int,
+    least: float,
 ) -> Iterator[tuple[Run, ...]]:
     """Yield `runs` in their order, so many at once as take half of a part's share of what is left, or `least` if it is more.
 
@@ -120,7 +133,9 @@ def _guided(
         runs = runs[count:]
 
 
-def _dealt(runs: Sequence[Run], cost: Callable[[Run], float], count: int) -> Iterator[tuple[Run, ...]]:
+def _dealt(
+    runs: Sequence[Run], cost: Callable[[Run], float], count: int
+) -> Iterator[tuple[Run, ...]]:
     """Yield `runs` in `count` shares that take about as long each: the longest run first, to the share with least so far."""
     shares: list[list[int]] = [[] for _ in range(count)]
     loads = [(0.0, 0, number) for number in range(count)]

@@ -11,7 +11,11 @@ from olscale.learners.contract.many_targets import expect_targets, learns_target
 from olscale.learners.registry import ask, learner_class, learner_names
 from olscale.task import Task
 
-_LEARNS = {"classification": "learns classes", "regression": "predicts numbers", "novelty": "tells novelties"}
+_LEARNS = {
+    "classification": "learns classes",
+    "regression": "predicts numbers",
+    "novelty": "tells novelties",
+}
 _HAS = {
     "classification": "has classes; ingest it with --target real to keep numbers, or with --novel LABEL",
     "regression": "has real-valued targets; ingest it with --target classes to make a class of each value",
@@ -71,7 +75,9 @@ def check_weights(protocol: ProtocolSpec, dataset: Dataset) -> None:
         return
     protocol.check()  # options that do not go with it are told by their names
     options = {option.name: getattr(protocol, option.name) for option in fields(ScoringOptions)}
-    shape = StreamShape(dataset.rows(), len(dataset.classes or ()), (), Scoring(**options), dataset.task)
+    shape = StreamShape(
+        dataset.rows(), len(dataset.classes or ()), (), Scoring(**options), dataset.task
+    )
     for metric in METRICS.load_all():
         if metric.meets(shape) and not (metric.weighs_rows or metric.watches):
             raise ExperimentError(
@@ -89,7 +95,11 @@ def check_takes_weights(name: str, learner: Learner, weights: str | None) -> Non
     """
     if weights is None or takes_or_ignores_weights(learner):
         return
-    able = [other for other in learner_names(learner.task) if getattr(learner_class(other), "takes_weights", False)]
+    able = [
+        other
+        for other in learner_names(learner.task)
+        if getattr(learner_class(other), "takes_weights", False)
+    ]
     raise ExperimentError(
         f"learner {name} takes no weights of rows, and protocol.weights was {weights!r}; leave one of them out. Learners of "
         f"its task that take them: {', '.join(able) or 'none'}"
@@ -110,4 +120,6 @@ def check_classes(dataset: Dataset) -> None:
     """
     classes = dataset.classes or ()
     if dataset.task == "classification" and len(classes) < 2:
-        raise ExperimentError(f"dataset {dataset.path} has only the class {classes[0]!r}; two are needed")
+        raise ExperimentError(
+            f"dataset {dataset.path} has only the class {classes[0]!r}; two are needed"
+        )

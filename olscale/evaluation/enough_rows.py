@@ -13,7 +13,12 @@ from olscale.learners.contract.learner import Learner
 
 
 def check_enough_rows(
-    learner: Learner, transforms: Sequence[str], scoring: Scoring, fold: int | None, rows: int, tested: bool
+    learner: Learner,
+    transforms: Sequence[str],
+    scoring: Scoring,
+    fold: int | None,
+    rows: int,
+    tested: bool,
 ) -> None:
     """Refuse a run that would learn from so few rows that it predicts nothing by them.
 

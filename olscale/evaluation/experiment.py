@@ -46,7 +46,13 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from olscale.errors import ExperimentError
 from olscale.evaluation.budget import Budget
-from olscale.evaluation.experiment_sections import DatasetSpec, LearnerSpec, Section, Transforms, TuningSpec
+from olscale.evaluation.experiment_sections import (
+    DatasetSpec,
+    LearnerSpec,
+    Section,
+    Transforms,
+    TuningSpec,
+)
 from olscale.evaluation.explain import check_numbers, explain
 from olscale.evaluation.protocol import ProtocolSpec
 from olscale.system.paths import path_text
@@ -84,10 +90,14 @@ class Experiment(Section):
     def _tables(cls, content: Any) -> Any:
         if not isinstance(content, Mapping | Experiment):
             what = f"{_SOURCE.get()} was a {type(content).__name__}"
-            raise ExperimentError(f"{what}, expected a dictionary as of a TOML file, with datasets and learners")
+            raise ExperimentError(
+                f"{what}, expected a dictionary as of a TOML file, with datasets and learners"
+            )
         return content
 
-    def transforms_of(self, dataset: DatasetSpec, learner: LearnerSpec | None = None) -> tuple[str, ...]:
+    def transforms_of(
+        self, dataset: DatasetSpec, learner: LearnerSpec | None = None
+    ) -> tuple[str, ...]:
         """Return the transforms under which a learner meets a dataset; those of the dataset without a learner."""
         own = None if learner is None else learner.transforms
         in_turn = (own, dataset.transforms, self.transforms)
@@ -127,12 +137,17 @@ def load_experiment(path: str | Path) -> Experiment:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ExperimentError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, a number of thousands of digits, 1,000 brackets
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # no TOML, no UTF-8, a number of thousands of digits, 1,000 brackets
         raise ExperimentError(f"{path}: not a TOML file: {error}") from None
     content.setdefault("name", path.stem)
     experiment = parse_experiment(content, str(path))
     datasets = [
-        spec if spec.path is None else spec.model_copy(update={"path": _relative_to(path.parent, spec.path)})
+        spec
+        if spec.path is None
+        else spec.model_copy(update={"path": _relative_to(path.parent, spec.path)})
         for spec in experiment.datasets
     ]
     return experiment.model_copy(update={"datasets": tuple(datasets)})

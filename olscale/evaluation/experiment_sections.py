@@ -75,8 +75,12 @@ class DatasetSpec(Section):
     @model_validator(mode="after")
     def _path_or_name(self) -> DatasetSpec:
         if (self.path is None) == (self.name is None):
-            raise ValueError("expected path (of a dataset) or name (of a set in the catalogue), and not both")
-        path_text(self.name if self.path is None else self.path, "name" if self.path is None else "path")
+            raise ValueError(
+                "expected path (of a dataset) or name (of a set in the catalogue), and not both"
+            )
+        path_text(
+            self.name if self.path is None else self.path, "name" if self.path is None else "path"
+        )
         return self
 
 
@@ -115,7 +119,9 @@ class LearnerSpec(Section):
         if both:
             raise ValueError(f"{both[0]} is both in params and in tune; expected it in one of them")
         if self.name == EVERY and (self.params or self.tune or self.label):
-            raise ValueError("name = '*' is every learner at its defaults; expected no params, tune or label beside it")
+            raise ValueError(
+                "name = '*' is every learner at its defaults; expected no params, tune or label beside it"
+            )
         return self
 
     def meets(self, dataset: str) -> bool:
@@ -131,7 +137,9 @@ class LearnerSpec(Section):
         [{'C': 0.5}, {'C': 1.0}]
         """
         values = self.params.items()
-        return _combinations({name: value if isinstance(value, list) else [value] for name, value in values})
+        return _combinations(
+            {name: value if isinstance(value, list) else [value] for name, value in values}
+        )
 
     def points(self) -> list[dict[str, Any]]:
         """Return one dictionary of parameters for each combination to choose from.
@@ -179,12 +187,24 @@ class TuningSpec(Section):
         """Return the metric by which candidates are compared."""
         return self.metric or ("test_rmse" if task == "regression" else "test_error")
 
-    def protocol(self, task: Task, weighing: Mapping[str, Any] = MappingProxyType({})) -> ProtocolSpec:
+    def protocol(
+        self, task: Task, weighing: Mapping[str, Any] = MappingProxyType({})
+    ) -> ProtocolSpec:
         """Return how tuning runs meet a dataset, whose rows count as `weighing` says."""
         base = base_name(self.metric_for(task))
         by_itself = base not in askable() or task in MEASURES[base].default
-        return ProtocolSpec(split=self.split, folds=self.folds, measures=() if by_itself else (base,), **weighing)
+        return ProtocolSpec(
+            split=self.split, folds=self.folds, measures=() if by_itself else (base,), **weighing
+        )
 
-    def definition(self, seed: int, task: Task, weighing: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+    def definition(
+        self, seed: int, task: Task, weighing: Mapping[str, Any] = MappingProxyType({})
+    ) -> dict[str, Any]:
         """Return how candidates are compared as plain JSON values."""
-        return {"split": self.split, "folds": self.folds, "seed": seed, "metric": self.metric_for(task), **weighing}
+        return {
+            "split": self.split,
+            "folds": self.folds,
+            "seed": seed,
+            "metric": self.metric_for(task),
+            **weighing,
+        }

@@ -21,7 +21,9 @@ _LONGEST = 120
 _TRUE_OR_FALSE = tuple(option.name for option in fields(ProtocolSpec) if option.type == "bool")
 
 
-def explain(error: ValidationError, source: str, root: type[BaseModel], sections: Mapping[str, type]) -> Any:
+def explain(
+    error: ValidationError, source: str, root: type[BaseModel], sections: Mapping[str, type]
+) -> Any:
     """Return the error to raise in place of pydantic's.
 
     Parameters
@@ -42,7 +44,9 @@ def explain(error: ValidationError, source: str, root: type[BaseModel], sections
     kind, got, where = first["type"], first["input"], ".".join(map(str, place))
     if kind in _UNKNOWN_KEY:
         # The innermost section that the key is in.
-        model = next((sections[str(part)] for part in reversed(first["loc"][:-1]) if part in sections), root)
+        model = next(
+            (sections[str(part)] for part in reversed(first["loc"][:-1]) if part in sections), root
+        )
         inside = f" in {'.'.join(map(str, first['loc'][:-1]))}" if len(first["loc"]) > 1 else ""
         said = UnknownNameError(f"key{inside}", str(first["loc"][-1]), _keys(model))
         return ExperimentError(f"{source}: {said}")
@@ -53,7 +57,9 @@ def explain(error: ValidationError, source: str, root: type[BaseModel], sections
         nearest = str(UnknownNameError(where, got, known)).partition("; ")[2]
         return ExperimentError(f"{source}: {where} was {got!r}; {nearest}")
     shown = repr(got) if len(repr(got)) <= _LONGEST else f"{repr(got)[:_LONGEST]} ..."
-    if place[:1] == ["notify"] and ("webhook" in (*place, *(got if isinstance(got, dict) else ())) or "://" in shown):
+    if place[:1] == ["notify"] and (
+        "webhook" in (*place, *(got if isinstance(got, dict) else ())) or "://" in shown
+    ):
         shown = HIDDEN  # the whole of such an address is a secret
     expected = _cure(place, kind, got) or first["msg"].removeprefix("Value error, ")
     return ExperimentError(f"{source}: {where or 'it'} was {shown}: {expected}")
@@ -61,7 +67,9 @@ def explain(error: ValidationError, source: str, root: type[BaseModel], sections
 
 def check_numbers(content: Mapping[str, Any], source: str) -> None:
     """Refuse true and false where an experiment has only numbers and words."""
-    numeric = {key: content[key] for key in ("seed", "protocol", "tuning", "datasets") if key in content}
+    numeric = {
+        key: content[key] for key in ("seed", "protocol", "tuning", "datasets") if key in content
+    }
     refuse_flags(numeric, source, but=(*_TRUE_OR_FALSE, "optional"))
 
 
@@ -84,7 +92,11 @@ def _values(value: Any, place: str) -> Iterator[tuple[str, Any]]:
 
 
 def _keys(section: Any) -> list[str]:
-    return [each.name for each in fields(section)] if is_dataclass(section) else list(section.model_fields)
+    return (
+        [each.name for each in fields(section)]
+        if is_dataclass(section)
+        else list(section.model_fields)
+    )
 
 
 def _cure(place: list[Any], kind: str, got: Any) -> str:

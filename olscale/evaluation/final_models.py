@@ -35,9 +35,13 @@ def final_model(run: Run, learner: Learner, dataset: Dataset, pipeline: Pipeline
     entropy = () if key.shuffle is None else (key.shuffle.seed, key.shuffle.index)
     return FinalModel(
         About(
-            learner=LearnerEntry(name=run.learner, version=run.version, params=run.params, entropy=entropy),
+            learner=LearnerEntry(
+                name=run.learner, version=run.version, params=run.params, entropy=entropy
+            ),
             transforms=TransformsEntry(
-                names=key.transforms, dropped=key.scoring.delay_position, projection=key.projection or 0
+                names=key.transforms,
+                dropped=key.scoring.delay_position,
+                projection=key.projection or 0,
             ),
             columns=ColumnsEntry.of(dataset.manifest),
             classes=dataset.classes,
@@ -80,11 +84,15 @@ def run_of(record: Record) -> Run:
             scoring,
             protocol.get("transforms_version", 1),
         )
-        run = Run(stream, learner["name"], learner["version"], learner["params"], fold if online else None)
+        run = Run(
+            stream, learner["name"], learner["version"], learner["params"], fold if online else None
+        )
     except (KeyError, TypeError, ValueError):
         run = None
     if run is None or run.id != record.id:
-        raise ModelError(f"run {record.id} asks for what this version of olscale does not know; install a later one")
+        raise ModelError(
+            f"run {record.id} asks for what this version of olscale does not know; install a later one"
+        )
     here = learner_version(learner_path(run.learner), learner_class(run.learner))
     if str(here) != str(run.version):
         raise ModelError(
@@ -118,7 +126,9 @@ def compute_model(record: Record, path: str, progress: Progress | None = None) -
         If the dataset is another one.
     """
     if record.outcome != "ok":
-        raise ModelError(f"run {record.id} ended as {record.outcome} ({record.reason}): it has no final model")
+        raise ModelError(
+            f"run {record.id} ended as {record.outcome} ({record.reason}): it has no final model"
+        )
     run = run_of(record)
     check_savable(run.learner, make_learner(run.learner, run.params))
     check_learners([run])
@@ -154,7 +164,11 @@ def differences(old: Record, new: Record) -> str:
     """Return what of the results in both records is not the same; empty if all is."""
     if new.outcome != old.outcome:
         return f"it ended as {new.outcome} ({new.reason})"
-    odd = [name for name in old.metrics.keys() & new.metrics.keys() if not _same(old.metrics[name], new.metrics[name])]
+    odd = [
+        name
+        for name in old.metrics.keys() & new.metrics.keys()
+        if not _same(old.metrics[name], new.metrics[name])
+    ]
     if odd:
         name = min(odd)
         return f"{name} is {new.metrics[name]!r}, was {old.metrics[name]!r}"

@@ -62,7 +62,9 @@ def long_runs(plan: RunPlan, missing: Sequence[Run]) -> Iterator[str]:
         first = runs[0]
         rows = plan.sources[first.stream.fingerprint].length(first.stream)
         cost = max(plan.costs[run.id] for run in runs)
-        numbers = cost * make_learner(first.learner, first.params).numbers_per_second / NUMBERS_A_SECOND
+        numbers = (
+            cost * make_learner(first.learner, first.params).numbers_per_second / NUMBERS_A_SECOND
+        )
         yield (
             f"{first.learner} on {first.stream.dataset} may take {_duration(cost / NUMBERS_A_SECOND)} a run"
             f" ({len(runs)} {'run' if len(runs) == 1 else 'runs'}): it goes through {numbers / max(1, rows):.2g} numbers"

@@ -26,7 +26,9 @@ class FusedRuns:
         self._runs = runs
         self._fused = attempt(runs, lambda: fuse([run.learner for run in runs]), counts=False)
         first = runs[0]
-        self._weighted = first.run.stream.scoring.weights is not None and first.learner.takes_weights
+        self._weighted = (
+            first.run.stream.scoring.weights is not None and first.learner.takes_weights
+        )
         self._ready = False
 
     def step(self, chunk: Chunk) -> None:
@@ -70,4 +72,7 @@ def fuse_runs(runs: Sequence[RunState]) -> list[RunState | FusedRuns]:
         return list(able)
     able = [run for run in able if run.shares_passes]
     groups = group_fusible([run.learner for run in able])
-    return [able[group[0]] if len(group) == 1 else FusedRuns([able[i] for i in group]) for group in groups]
+    return [
+        able[group[0]] if len(group) == 1 else FusedRuns([able[i] for i in group])
+        for group in groups
+    ]

@@ -88,7 +88,9 @@ class GroupPass:
         self._read_seconds, self._machine_code_before = 0.0, machine_code_seconds()
         options = (key.projection or 0, group.memory_limit, key.scoring.delay_position)
         with self._reading():
-            streams = open_streams(dataset or group.path, key.transforms, key.shuffle, key.part, *options)
+            streams = open_streams(
+                dataset or group.path, key.transforms, key.shuffle, key.part, *options
+            )
         self._stream, self._test = streams.train, streams.test
         self._transforms = StreamTransforms(self._stream.pipeline, group.runs)
         shape = stream_shape(self._stream.dataset, key, self._stream.rows * key.passes)
@@ -116,7 +118,16 @@ class GroupPass:
         """Return the states of the runs before the first row."""
         metrics = METRICS.load_all()
         return [
-            RunState(run, shape, columns, None, metrics, self._meter, self._exceeded.get(run.id), self._stream.names)
+            RunState(
+                run,
+                shape,
+                columns,
+                None,
+                metrics,
+                self._meter,
+                self._exceeded.get(run.id),
+                self._stream.names,
+            )
             for run in self.group.runs
         ]
 
@@ -145,7 +156,9 @@ class GroupPass:
         for folds in self._transforms.folds:  # once for all that see the same rows
             transforms = StreamTransforms(self._stream.pipeline, self.group.runs)
             with self._reading():
-                rows = self._stream.sample(LOOK_AHEAD_ROWS, lambda *some: transforms.learn(*some)[folds[0]])  # noqa: B023
+                rows = self._stream.sample(
+                    LOOK_AHEAD_ROWS, lambda *some: transforms.learn(*some)[folds[0]]
+                )  # noqa: B023
             for state in ahead:
                 if state.fold in folds:
                     state.prepare(rows)
@@ -165,7 +178,11 @@ class GroupPass:
         stop = min(len(chunk), start_row + self._piece_rows(chunk))
         passed, number = divmod(self.position, len(self._stream))
         first = passed * self._stream.rows + self._stream.first_row(number)
-        left = None if self._test is None else self.group.runs[0].stream.scoring.rows_to_measurement(first + start_row)
+        left = (
+            None
+            if self._test is None
+            else self.group.runs[0].stream.scoring.rows_to_measurement(first + start_row)
+        )
         if left is not None:
             stop = min(stop, start_row + left)
         piece = chunk if (start_row, stop) == (0, len(chunk)) else chunk[start_row:stop]
@@ -187,7 +204,9 @@ class GroupPass:
         """
         pipeline, values = self._stream.pipeline, values_of(chunk.X) / max(1, len(chunk))
         columns, values = self._transforms.size_after(*pipeline.size_after(chunk.columns, values))
-        costs = (state.row_numbers(columns, self._classes_of_stream, values) for state in self.states)
+        costs = (
+            state.row_numbers(columns, self._classes_of_stream, values) for state in self.states
+        )
         cost = sum(cost for cost in costs if isfinite(cost))
         return min(pipeline.block_rows(chunk), max(1, int(PIECE_NUMBERS / max(1.0, cost))))
 
@@ -213,7 +232,9 @@ class GroupPass:
 
     def error(self) -> float:
         """Return the mean error of the runs so far, for progress reports only."""
-        errors = [state.error() for state in self.states if state.outcome == "ok" and state.position]
+        errors = [
+            state.error() for state in self.states if state.outcome == "ok" and state.position
+        ]
         return sum(errors) / len(errors) if errors else 0.0
 
     def errors(self) -> list[tuple[str, int, float]]:
@@ -271,8 +292,16 @@ class GroupPass:
             raise ValueError(f"the stream had {chunks} chunks, now it has {self.chunks}")
         for each in self.states:
             mark = f"{each.run.id}/"
-            each.restore({name.removeprefix(mark): array for name, array in state.items() if name.startswith(mark)})
-        self._transforms.restore({name.removeprefix("stream/"): array for name, array in state.items()})
+            each.restore(
+                {
+                    name.removeprefix(mark): array
+                    for name, array in state.items()
+                    if name.startswith(mark)
+                }
+            )
+        self._transforms.restore(
+            {name.removeprefix("stream/"): array for name, array in state.items()}
+        )
         self._learning = self._fused()
         self.position = position
         self.within = int(state["stream/within"][0]) if "stream/within" in state else 0
@@ -319,4 +348,12 @@ def stream_shape(dataset: Dataset, key: StreamKey, rows: int) -> StreamShape:
     whole = key.shuffle is None and key.part is None and key.passes == 1
     segments = dataset.segments("train") if whole else ()
     labels = tuple(dataset.classes or ())
-    return StreamShape(rows, len(labels), tuple(segments), key.scoring, dataset.task, dataset.targets, labels=labels)
+    return StreamShape(
+        rows,
+        len(labels),
+        tuple(segments),
+        key.scoring,
+        dataset.task,
+        dataset.targets,
+        labels=labels,
+    )

@@ -74,14 +74,19 @@ def guarded(runs: Sequence[Guarded], counts: bool = True) -> Iterator[None]:
     failure, process = None, os.getpid()
     try:
         own = runs[0].random  # None of olscale's own learners, which change no settings
-        with nullcontext() if own is None else _settings_kept(own), runs[0].meter.calling(runs, counts):
+        with (
+            nullcontext() if own is None else _settings_kept(own),
+            runs[0].meter.calling(runs, counts),
+        ):
             try:
                 yield
             except BaseException as error:
                 failure = failure_of(error)  # making the text is the learner's doing, too
             finally:
                 if os.getpid() != process:
-                    os._exit(1)  # the learner has forked, and this is the copy: it must not go on with the evaluation
+                    os._exit(
+                        1
+                    )  # the learner has forked, and this is the copy: it must not go on with the evaluation
     except BaseException as error:
         failure = failure or failure_of(error)
     if failure is not None:
@@ -98,12 +103,25 @@ def attempt(runs: Sequence[Guarded], call: Callable[[], T], counts: bool = True)
 
 def check_scores(scores: Any, rows: int, outputs: tuple[int, ...]) -> FloatArray:
     """Return what a learner has returned, if it is the scores of so many rows; raise an error that says why otherwise."""
-    shape, kind = getattr(scores, "shape", None), getattr(getattr(scores, "dtype", None), "kind", "")
+    shape, kind = (
+        getattr(scores, "shape", None),
+        getattr(getattr(scores, "dtype", None), "kind", ""),
+    )
     refuse_masked(scores, "the array that the learner returned as scores")
-    if isinstance(scores, np.ndarray) and shape in [(rows, count) for count in outputs] and kind in "fiub":
+    if (
+        isinstance(scores, np.ndarray)
+        and shape in [(rows, count) for count in outputs]
+        and kind in "fiub"
+    ):
         return scores
-    got = f"an array of shape {shape} and type {scores.dtype}" if kind else f"a {type(scores).__name__}"
-    raise TypeError(f"the learner returned {got} as scores; expected numbers of shape ({rows}, {outputs[0]})")
+    got = (
+        f"an array of shape {shape} and type {scores.dtype}"
+        if kind
+        else f"a {type(scores).__name__}"
+    )
+    raise TypeError(
+        f"the learner returned {got} as scores; expected numbers of shape ({rows}, {outputs[0]})"
+    )
 
 
 def failure_of(error: BaseException) -> Failure:
@@ -240,7 +258,9 @@ def _restore_limits(limits: Mapping[str, tuple[int, int]]) -> None:
             resource.setrlimit(limit, limits[name])
         except (OSError, ValueError):
             leave_process()
-            raise PermissionError(f"the learner has lowered {name} of its process for good") from None
+            raise PermissionError(
+                f"the learner has lowered {name} of its process for good"
+            ) from None
 
 
 def _stay() -> None:

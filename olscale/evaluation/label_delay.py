@@ -19,7 +19,12 @@ from olscale.data.chunk import Chunk, join_chunks
 from olscale.evaluation.metrics import StreamShape
 from olscale.evaluation.protocol import Scoring
 from olscale.learners.contract.learner import FloatArray, Learner, hide_labels
-from olscale.learners.contract.usable_rows import diverged_at, learn_usable, score_usable, usable_rows
+from olscale.learners.contract.usable_rows import (
+    diverged_at,
+    learn_usable,
+    score_usable,
+    usable_rows,
+)
 
 
 class Arrivals(NamedTuple):
@@ -113,7 +118,10 @@ class Schedule:
         # Learners that check their rows themselves are called straight.
         learn = learner.learn if learner.checks_rows else partial(learn_usable, learner)
         if not self._scoring.interrupts:
-            return Scored(np.arange(count), learn(chunk.X, self._seen(chunk.y), *self._weights(learner, chunk)))
+            return Scored(
+                np.arange(count),
+                learn(chunk.X, self._seen(chunk.y), *self._weights(learner, chunk)),
+            )
         tested = np.flatnonzero(self._tested(first, first + count))
         times = self.times(first, first + count)
         late = bool(self._scoring.delay)
@@ -133,7 +141,9 @@ class Schedule:
         when = np.concatenate([2 * alone, 2 * (known.arrival[trained] - first) + 1])
         order = np.argsort(when, kind="stable")
         row = np.concatenate([alone + before, trained])[order]
-        learning = np.concatenate([np.zeros(len(alone), dtype=bool), np.ones(len(trained), dtype=bool)])[order]
+        learning = np.concatenate(
+            [np.zeros(len(alone), dtype=bool), np.ones(len(trained), dtype=bool)]
+        )[order]
         rows, events = known.rows, known.rows.take(row)
         labels = hide_labels(events.y, ~learning)
         weights = self._weights(learner, events)
@@ -145,7 +155,9 @@ class Schedule:
         own = np.searchsorted(when[order] // 2, tested)
         self._check(learner, events.X, scores, own, known.numbers[row])
         if late:
-            waits = (known.arrival >= first + count) & (known.arrival < self._rows) & (known.times > 0)
+            waits = (
+                (known.arrival >= first + count) & (known.arrival < self._rows) & (known.times > 0)
+            )
             index = np.flatnonzero(waits)
             self._waiting = _Waiting(rows.take(index), *(array[index] for array in known[1:]))
         return Scored(tested, scores[own], Arrivals(labels, own))
@@ -165,7 +177,12 @@ class Schedule:
         return read_only(np.zeros_like(y)) if self._blind else y
 
     def _check(
-        self, learner: Learner, X: Rows, scores: FloatArray, scored: NDArray[np.int64], rows: NDArray[np.int64]
+        self,
+        learner: Learner,
+        X: Rows,
+        scores: FloatArray,
+        scored: NDArray[np.int64],
+        rows: NDArray[np.int64],
     ) -> None:
         """Raise at the first of the events `X` whose score counts and is not finite, or whose row cannot be used.
 
@@ -192,7 +209,11 @@ class Schedule:
 
     def times(self, first: int, stop: int) -> NDArray[np.int64]:
         """Return how often each row is learned from."""
-        folds, every, held = self._scoring.folds, self._scoring.holdout_every, self._scoring.holdout_rows
+        folds, every, held = (
+            self._scoring.folds,
+            self._scoring.holdout_every,
+            self._scoring.holdout_rows,
+        )
         if folds is not None and self._fold is not None:
             return folds.weights(self._fold, first, stop)
         if every and held:
@@ -224,7 +245,11 @@ class Schedule:
         """Continue from a `state`."""
         self._waiting = None
         if state:
-            X: Rows = state["X"] if "X" in state else CSR(state["indptr"], state["indices"], state["data"])
+            X: Rows = (
+                state["X"]
+                if "X" in state
+                else CSR(state["indptr"], state["indices"], state["data"])
+            )
             rows = Chunk(X, state["y"], int(state["columns"][0]), weights=state.get("row_weights"))
             # Checkpoints of olscale 0.1 have no numbers, which nothing but the reason of a failure depends on.
             delay = self._scoring.delay if isinstance(self._scoring.delay, int) else 0

@@ -63,9 +63,15 @@ class LearningTime:
 
     def timings(self, rows: int) -> dict[str, float]:
         """Return what a run that has learned so many rows says of its speed."""
-        speeds = {"fit_seconds": self.wall, "rows_per_second": rows / self.wall if self.wall > 0.0 else 0.0}
+        speeds = {
+            "fit_seconds": self.wall,
+            "rows_per_second": rows / self.wall if self.wall > 0.0 else 0.0,
+        }
         if self.processor > 0.0 and isfinite(self.processor):
-            speeds |= {"fit_cpu_seconds": self.processor, "rows_per_cpu_second": rows / self.processor}
+            speeds |= {
+                "fit_cpu_seconds": self.processor,
+                "rows_per_cpu_second": rows / self.processor,
+            }
             if self.wall > _BUSY * self.processor:
                 speeds[WAITED] = 1.0
         return speeds

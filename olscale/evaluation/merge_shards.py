@@ -23,7 +23,9 @@ Learned = dict[str, NDArray[Any]]
 
 
 def merge_shards(
-    group: RunGroup, scratch: Scratch, see: Callable[[RunState, Learned], None] = lambda whole, learned: None
+    group: RunGroup,
+    scratch: Scratch,
+    see: Callable[[RunState, Learned], None] = lambda whole, learned: None,
 ) -> Record:
     """Return the record of a run whose shards have all ended: the one it would have in one piece.
 
@@ -40,7 +42,11 @@ def merge_shards(
     rows, columns = int(ends[0]["rows"][0]), int(ends[0]["columns"][0])
     shape = stream_shape(open_dataset(group.path), run.stream, rows)
     whole = RunState(run, shape, columns)
-    failed = [(tuple(end["failed_at"]), number) for number, end in enumerate(ends) if end["outcome"][0] != "ok"]
+    failed = [
+        (tuple(end["failed_at"]), number)
+        for number, end in enumerate(ends)
+        if end["outcome"][0] != "ok"
+    ]
     if failed:
         _, first = min(failed)
         outcome, reason = ends[first]["outcome"]
@@ -53,24 +59,34 @@ def merge_shards(
             updates += int(moved.sum())
         for y, codes, _ in _counted(group, scratch, "test", int(ends[0]["blocks"][1])):
             whole.count_test(y, codes, _NO_SCORES)
-        whole.learner.restore(_joined(whole, shape.classes, group, ends) | {"updates": np.array([updates])})
+        whole.learner.restore(
+            _joined(whole, shape.classes, group, ends) | {"updates": np.array([updates])}
+        )
     learning = sum((LearningTime.from_array(end["seconds"]) for end in ends), LearningTime())
     read = sum(float(end["read_seconds"][0]) for end in ends)
     mark = "transforms."
-    see(whole, {name.removeprefix(mark): ends[0][name] for name in ends[0] if name.startswith(mark)})
+    see(
+        whole, {name.removeprefix(mark): ends[0][name] for name in ends[0] if name.startswith(mark)}
+    )
     return whole.record(learning.timings(rows) | {"read_seconds": read})
 
 
 _NO_SCORES = np.empty((0, 0))
 
 
-def _counted(group: RunGroup, scratch: Scratch, split: str, blocks: int) -> Iterator[tuple[NDArray[Any], ...]]:
+def _counted(
+    group: RunGroup, scratch: Scratch, split: str, blocks: int
+) -> Iterator[tuple[NDArray[Any], ...]]:
     """Yield targets, predicted codes and changes of the model, block by block."""
     for block in range(blocks):
-        ballots = [scratch.read(array_name(classes, f"{split}.{block}")) for classes in group.shards]
+        ballots = [
+            scratch.read(array_name(classes, f"{split}.{block}")) for classes in group.shards
+        ]
         y = ballots[0]["y"].astype(np.int64)
         shard = np.argmax(np.stack([ballot["score"] for ballot in ballots], axis=1), axis=1)
-        codes = np.stack([ballot["code"] for ballot in ballots], axis=1)[np.arange(len(y)), shard].astype(np.int64)
+        codes = np.stack([ballot["code"] for ballot in ballots], axis=1)[
+            np.arange(len(y)), shard
+        ].astype(np.int64)
         moved = [ballot["moved"] for ballot in ballots if "moved" in ballot]
         yield y, codes, np.any(moved, axis=0) if moved else np.zeros(len(y), dtype=bool)
 
@@ -79,6 +95,12 @@ def _joined(
     whole: RunState, classes: int, group: RunGroup, ends: Sequence[dict[str, NDArray[Any]]]
 ) -> dict[str, NDArray[Any]]:
     mark = "state."
-    states = [{name.removeprefix(mark): end[name] for name in end if name.startswith(mark)} for end in ends]
-    axes = [class_axes(whole.learner, count) or {} for count in (classes, *(len(shard) for shard in group.shards))]
+    states = [
+        {name.removeprefix(mark): end[name] for name in end if name.startswith(mark)}
+        for end in ends
+    ]
+    axes = [
+        class_axes(whole.learner, count) or {}
+        for count in (classes, *(len(shard) for shard in group.shards))
+    ]
     return join_classes(states, axes[0], axes[1:])

@@ -57,7 +57,9 @@ class OnlineFolds:
 
     def _uniform(self, first: int, stop: int, *number: int) -> NDArray[np.float64]:
         """Return a number in [0, 1) for each row."""
-        source = np.random.Philox(np.random.SeedSequence([self.seed, *number, _TAG])).advance(first // _DRAWS_A_STEP)
+        source = np.random.Philox(np.random.SeedSequence([self.seed, *number, _TAG])).advance(
+            first // _DRAWS_A_STEP
+        )
         skipped = first % _DRAWS_A_STEP
         return np.random.Generator(source).random(skipped + stop - first)[skipped:]
 
@@ -72,7 +74,9 @@ def _kfold(folds: OnlineFolds, fold: int, first: int, stop: int) -> NDArray[np.i
     return 1 - folds._picks(fold, first, stop)
 
 
-_POISSON = np.cumsum([np.exp(-1.0) / factorial(count) for count in range(18)])  # P(X <= count) for the mean 1; then 1.0
+_POISSON = np.cumsum(
+    [np.exp(-1.0) / factorial(count) for count in range(18)]
+)  # P(X <= count) for the mean 1; then 1.0
 
 
 def _bootstrap(folds: OnlineFolds, fold: int, first: int, stop: int) -> NDArray[np.int64]:

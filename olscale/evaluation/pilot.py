@@ -61,10 +61,17 @@ def _factor(run: Run, source: StreamSource) -> float:
         cost, dropped = cost_of(learner), key.scoring.delay_position
         if not cost.pilot_rows():
             return 1.0
-        stream = open_streams(source.path, key.transforms, projection=key.projection or 0, delay_column=dropped).train
+        stream = open_streams(
+            source.path, key.transforms, projection=key.projection or 0, delay_column=dropped
+        ).train
         rows = _rows(stream, run, cost.pilot_rows())
         dataset = stream.dataset
-        size = stream.columns, len(dataset.classes or ()), values_of(rows.X) / max(1, len(rows)), source.length(key)
+        size = (
+            stream.columns,
+            len(dataset.classes or ()),
+            values_of(rows.X) / max(1, len(rows)),
+            source.length(key),
+        )
         assumed = cost.stream_numbers(*size)
         if dataset.targets:
             expect_targets(learner, len(dataset.targets))
@@ -85,8 +92,14 @@ def _rows(stream: Stream, run: Run, count: int) -> Chunk:
     parts: list[Chunk] = []
     for number in np.unique(np.linspace(0, len(stream) - 1, BLOCKS).astype(int)):
         chunk = stream.chunk(int(number))
-        size = min(len(chunk), -(-count // BLOCKS) if len(stream) >= BLOCKS else -(-count // len(stream)))
-        index = np.arange(size) if run.stream.shuffle is None else generator.permutation(len(chunk))[:size]
+        size = min(
+            len(chunk), -(-count // BLOCKS) if len(stream) >= BLOCKS else -(-count // len(stream))
+        )
+        index = (
+            np.arange(size)
+            if run.stream.shuffle is None
+            else generator.permutation(len(chunk))[:size]
+        )
         parts.append(transforms.learn(chunk.take(index), sum(map(len, parts)))[run.fold])
     whole = join_chunks(parts)
     if run.stream.shuffle is None:

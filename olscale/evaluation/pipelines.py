@@ -24,9 +24,13 @@ def pipeline_names() -> list[str]:
     These are the ones that take all their datasets from the catalogue, so that they run anywhere.
     """
     files = {path.stem: path for folder in reversed(FOLDERS) for path in folder.glob("*.toml")}
-    experiments = [name for name in sorted(files) if "[[datasets]]" in files[name].read_text(encoding="utf-8")]
+    experiments = [
+        name for name in sorted(files) if "[[datasets]]" in files[name].read_text(encoding="utf-8")
+    ]
     main = [name for name in experiments if not name.endswith((QUICK, CAUSES))]
-    return [name for name in main if all(spec.name for spec in load_experiment(files[name]).datasets)]
+    return [
+        name for name in main if all(spec.name for spec in load_experiment(files[name]).datasets)
+    ]
 
 
 def load_pipeline(name: str, kind: str = "") -> Experiment:

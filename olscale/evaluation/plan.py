@@ -41,7 +41,14 @@ from olscale.learners.contract.look_ahead import looks_ahead
 from olscale.learners.contract.named_rows import TakesNames
 from olscale.learners.contract.ranked_rows import expect_ranking
 from olscale.learners.contract.start_size import check_start_size
-from olscale.learners.foresight import REFERENCES, TUNED, Foresight, learner_ahead, passes_ahead, transforms_ahead
+from olscale.learners.foresight import (
+    REFERENCES,
+    TUNED,
+    Foresight,
+    learner_ahead,
+    passes_ahead,
+    transforms_ahead,
+)
 from olscale.learners.registry import ask, make_learner
 from olscale.measures import ranking_measures
 from olscale.results.plans import TUNING, LeftOut, PlannedDataset
@@ -127,7 +134,9 @@ class PlannedExperiment:
                 learners.append((spec.name, source.learner(spec, params, experiment)))
                 tuned.append(bool(spec.tune))
                 roster.enter(source.planned, spec, learners[-1][1])
-            runs = plan.add(source, source.spec.protocol or experiment.protocol, experiment.seed, learners)
+            runs = plan.add(
+                source, source.spec.protocol or experiment.protocol, experiment.seed, learners
+            )
             plan.note_tuned(run.id for of_learner in compress(runs, tuned) for run in of_learner)
         return replace(plan.plan(experiment.name, roster), left_out=self._left_out)
 
@@ -140,14 +149,19 @@ class PlannedExperiment:
                 if spec.tune:
                     _check_tunable(source, source.spec.protocol or experiment.protocol)
                     search = source.search(experiment, spec, settings)
-                    points = [(spec.name, source.learner(spec, point, experiment)) for point in search.points]
+                    points = [
+                        (spec.name, source.learner(spec, point, experiment))
+                        for point in search.points
+                    ]
                     for _, point in points:
                         roster.enter(source.planned, spec, point)
                     protocol = source.spec.protocol or experiment.protocol
                     tuning = experiment.tuning.protocol(source.dataset.task, weighing_of(protocol))
                     runs = plan.add(source, tuning, experiment.seed, points)
                     searches[search.id] = search.over(runs)
-        return replace(plan.plan(f"{experiment.name}{TUNING}", roster), searches=tuple(searches.values()))
+        return replace(
+            plan.plan(f"{experiment.name}{TUNING}", roster), searches=tuple(searches.values())
+        )
 
 
 def _check_tunable(source: _Input, protocol: ProtocolSpec) -> None:
@@ -171,20 +185,29 @@ class _Input:
     def planned(self) -> PlannedDataset:
         """The dataset under the name by which people see it."""
         dataset, facts = self.dataset, dataset_facts(self.dataset.manifest)
-        return PlannedDataset(dataset.name, dataset.fingerprint, self.transforms, self.spec.label or "", facts)
+        return PlannedDataset(
+            dataset.name, dataset.fingerprint, self.transforms, self.spec.label or "", facts
+        )
 
     @property
     def version(self) -> dict[str, int]:
         """What the definition of a search says of the version of the transforms: nothing of the first."""
-        return {"transforms_version": self.transforms_version} if self.transforms_version > 1 else {}
+        return (
+            {"transforms_version": self.transforms_version} if self.transforms_version > 1 else {}
+        )
 
     def learners(self, experiment: Experiment) -> Iterator[tuple[LearnerSpec, dict[str, Any]]]:
         """Yield the learners that meet this dataset under these transforms with each of their settings."""
         for spec in experiment.learners:
-            if spec.meets(self.dataset.name) and experiment.transforms_of(self.spec, spec) == self.transforms:
+            if (
+                spec.meets(self.dataset.name)
+                and experiment.transforms_of(self.spec, spec) == self.transforms
+            ):
                 yield from ((spec, settings) for settings in spec.settings())
 
-    def learner(self, spec: LearnerSpec, params: Mapping[str, Any], experiment: Experiment) -> Learner:
+    def learner(
+        self, spec: LearnerSpec, params: Mapping[str, Any], experiment: Experiment
+    ) -> Learner:
         """Return a learner that this dataset fits."""
         learner = self._told(make_learner(spec.name, dict(params)), spec, experiment)
         check_learner(spec.name, learner.task, self.dataset)
@@ -192,7 +215,9 @@ class _Input:
         columns, _ = size_after(self.transforms, self.dataset.columns, self.dataset.columns)
         classes = len(self.dataset.classes or ())
         if weighs_classes(learner):
-            ask(spec.name, "begin", lambda: learner.begin(1, classes))  # classes that there are not are told now
+            ask(
+                spec.name, "begin", lambda: learner.begin(1, classes)
+            )  # classes that there are not are told now
         ask(spec.name, "check_memory", lambda: cost_of(learner).check_memory(columns, classes))
         ask(spec.name, "row_numbers", lambda: check_row_numbers(learner, columns, classes))
         ask(spec.name, "begin", lambda: check_start_size(learner, columns, classes))
@@ -202,7 +227,9 @@ class _Input:
         """Return a learner that knows what its version depends on: names of features and classes, and what is measured."""
         if isinstance(learner, TakesNames):
             steps = [make_transform(text) for text in self.transforms]
-            learner.expect_names(feature_names(self.dataset.manifest, steps), self.dataset.classes or ())
+            learner.expect_names(
+                feature_names(self.dataset.manifest, steps), self.dataset.classes or ()
+            )
         name_classes(learner, self.dataset.classes or ())
         measures = list((self.spec.protocol or experiment.protocol).measures)
         if spec.tune and experiment.tuning.metric:
@@ -214,14 +241,20 @@ class _Input:
     def search(self, experiment: Experiment, spec: LearnerSpec, settings: dict[str, Any]) -> Search:
         """Return the search for the parameters that `spec` leaves open."""
         weighing = weighing_of(self.spec.protocol or experiment.protocol)
-        points = [self._told(make_learner(spec.name, settings | point), spec, experiment) for point in spec.points()]
+        points = [
+            self._told(make_learner(spec.name, settings | point), spec, experiment)
+            for point in spec.points()
+        ]
         return Search(
             dataset={"name": self.dataset.name, "fingerprint": self.dataset.fingerprint},
             transforms=self.transforms,
             learner={"name": spec.name, "version": points[0].version, "params": settings},
             grid=spec.tune,
-            protocol=experiment.tuning.definition(experiment.seed, self.dataset.task, weighing) | self.version,
-            points=tuple(ask(spec.name, "resolved_params", point.resolved_params) for point in points),
+            protocol=experiment.tuning.definition(experiment.seed, self.dataset.task, weighing)
+            | self.version,
+            points=tuple(
+                ask(spec.name, "resolved_params", point.resolved_params) for point in points
+            ),
         )
 
 
@@ -240,7 +273,9 @@ class _Builder:
     def plan(self, name: str, roster: Roster) -> RunPlan:
         """Return the plan of all runs added."""
         datasets, learners = tuple(roster.datasets), roster.learners()
-        plan = RunPlan(name, tuple(self.runs.values()), self.sources, datasets=datasets, learners=learners)
+        plan = RunPlan(
+            name, tuple(self.runs.values()), self.sources, datasets=datasets, learners=learners
+        )
         plan = replace(plan, costs=self.costs, held_costs=self.held_costs)
         return replace(plan, state_bytes=self.state_bytes, kept=self.kept, ahead=self.ahead)
 
@@ -272,7 +307,9 @@ class _Builder:
         added: list[list[Run]] = [[] for _ in learners]
         columns, values = size_after(source.transforms, dataset.columns, numbers / max(1, rows))
         classes = len(dataset.classes or ())
-        params = [ask(name, "resolved_params", learner.resolved_params) for name, learner in learners]
+        params = [
+            ask(name, "resolved_params", learner.resolved_params) for name, learner in learners
+        ]
         state_bytes = [
             ask(name, "state_bytes", partial(cost_of(learner).state_bytes, columns, classes))
             for name, learner in learners
@@ -284,14 +321,21 @@ class _Builder:
             for (name, learner), given in zip(learners, params, strict=True)
         ]
 
-        cost = cache(lambda i, rows, held: _cost(*learners[i], (columns, classes, values), rows, held))
-        for key in stream_keys(dataset.name, dataset.fingerprint, source.transforms, protocol, seed):
+        cost = cache(
+            lambda i, rows, held: _cost(*learners[i], (columns, classes, values), rows, held)
+        )
+        for key in stream_keys(
+            dataset.name, dataset.fingerprint, source.transforms, protocol, seed
+        ):
             key = replace(key, transforms_version=source.transforms_version)
             length = self.sources[dataset.fingerprint].length(key)
             tested = key.part is not None or "test" in dataset.splits
             check_stream(key.scoring, dataset.path, length, tested)
             if (column := key.scoring.delay_column) is not None:
-                key = replace(key, scoring=replace(key.scoring, delay_position=delay_position(dataset, column)))
+                key = replace(
+                    key,
+                    scoring=replace(key.scoring, delay_position=delay_position(dataset, column)),
+                )
             held_out = self.sources[dataset.fingerprint].held_out(key)
             for i, (name, learner) in enumerate(learners):
                 for fold in range(key.scoring.folds.folds) if key.scoring.folds else (None,):
@@ -317,7 +361,9 @@ def _is_shown_rows(name: str, learner: Learner) -> bool:
         return True
 
 
-def _cost(name: str, learner: Learner, size: tuple[int, int, float], rows: int, held_out: int) -> tuple[float, float]:
+def _cost(
+    name: str, learner: Learner, size: tuple[int, int, float], rows: int, held_out: int
+) -> tuple[float, float]:
     """Return what `rows` rows of such columns, classes and values cost, and what the rows held out do.
 
     Both are in numbers of a learner that goes through `NUMBERS_A_SECOND`. A row that is held out takes what one of the
@@ -339,10 +385,14 @@ def _cost(name: str, learner: Learner, size: tuple[int, int, float], rows: int, 
 def _inputs(experiment: Experiment) -> Iterator[_Input]:
     for spec in experiment.datasets:
         if spec.path is None:
-            raise ExperimentError(f"data set {spec.name} has no path yet; resolve the experiment before planning it")
+            raise ExperimentError(
+                f"data set {spec.name} has no path yet; resolve the experiment before planning it"
+            )
         dataset = open_dataset(spec.path)
         check_classes(dataset)
         learners = [learner for learner in experiment.learners if learner.meets(dataset.name)]
-        ways = dict.fromkeys(experiment.transforms_of(spec, learner) for learner in (None, *learners))
+        ways = dict.fromkeys(
+            experiment.transforms_of(spec, learner) for learner in (None, *learners)
+        )
         for transforms in ways:
             yield _Input(spec, dataset, transforms, transforms_version(dataset, transforms))

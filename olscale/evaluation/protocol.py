@@ -27,7 +27,13 @@ if TYPE_CHECKING:
 DEFAULT_REPEATS = 10
 
 
-def option(default: object, description: str, metavar: str | None = None, flag: bool = True, **limits: float) -> Any:
+def option(
+    default: object,
+    description: str,
+    metavar: str | None = None,
+    flag: bool = True,
+    **limits: float,
+) -> Any:
     """Declare an option.
 
     Parameters
@@ -43,17 +49,25 @@ def option(default: object, description: str, metavar: str | None = None, flag: 
     **limits : float
         ``ge``, ``gt`` or ``lt``: bounds of its value.
     """
-    return field(default=default, metadata={"description": description, "metavar": metavar, "flag": flag, **limits})
+    return field(
+        default=default,
+        metadata={"description": description, "metavar": metavar, "flag": flag, **limits},
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class StreamOptions:
     """Which rows are streamed in which order, and what the final models are tested on."""
 
-    order: Literal["time", "permuted"] = option("permuted", "Order of the rows (default: permuted).")
+    order: Literal["time", "permuted"] = option(
+        "permuted", "Order of the rows (default: permuted)."
+    )
     permutations: int | None = option(None, "Number of permutations (default: 10).", "N", ge=1)
     projections: int | None = option(
-        None, "Number of random projections, in time order (default: 1); permutation i has projection i.", "N", ge=1
+        None,
+        "Number of random projections, in time order (default: 1); permutation i has projection i.",
+        "N",
+        ge=1,
     )
     split: Literal[
         "given",
@@ -84,24 +98,40 @@ class ScoringOptions:
     """What is measured along a stream, and when its labels arrive."""
 
     window: int | None = option(None, "Also the error over the last N rows.", "N", ge=1)
-    fading: float | None = option(None, "Also the error with this fading factor, e.g. 0.999.", "ALPHA", gt=0.0, lt=1.0)
+    fading: float | None = option(
+        None, "Also the error with this fading factor, e.g. 0.999.", "ALPHA", gt=0.0, lt=1.0
+    )
     delay: Annotated[int | str, RowsOrColumn()] = option(
         0, "Labels arrive N rows after the prediction, or as a column says.", "N|COLUMN"
     )
-    holdout_every: int | None = option(None, "Also the error on the test split every N rows.", "N", ge=1)
-    holdout_rows: int | None = option(None, "... on the next M rows, not learned from, instead.", "M", ge=1)
-    drift: Literal["adwin", "ddm", "page-hinkley"] | None = option(None, "Also the alarms of a drift detector.")
+    holdout_every: int | None = option(
+        None, "Also the error on the test split every N rows.", "N", ge=1
+    )
+    holdout_rows: int | None = option(
+        None, "... on the next M rows, not learned from, instead.", "M", ge=1
+    )
+    drift: Literal["adwin", "ddm", "page-hinkley"] | None = option(
+        None, "Also the alarms of a drift detector."
+    )
     measures: Annotated[tuple[str, ...], AfterValidator(check_measures)] = option(
         (), "Also these measures, with their curves, e.g. kappa,auc.", "NAME,..."
     )
     # What a mistake on a row of each class costs, in the order of the classes; there is `cost` where they are given.
-    costs: tuple[Annotated[float, Ge(0)], ...] = option((), "Costs of mistakes by class.", flag=False)
-    epsilon: float = option(0.1, "Residuals up to this cost nothing in epsilon_loss.", flag=False, ge=0.0)
+    costs: tuple[Annotated[float, Ge(0)], ...] = option(
+        (), "Costs of mistakes by class.", flag=False
+    )
+    epsilon: float = option(
+        0.1, "Residuals up to this cost nothing in epsilon_loss.", flag=False, ge=0.0
+    )
     burn_in: int = option(0, "The first N rows are learned from and not counted.", "N", ge=0)
     mcnemar: bool = option(False, "Keep which rows are predicted wrongly, for McNemar's test.")
-    weights: str | None = option(None, "Rows count by this column: that of ingest --weights.", "COLUMN")
+    weights: str | None = option(
+        None, "Rows count by this column: that of ingest --weights.", "COLUMN"
+    )
     weighted_measures: bool = option(False, "Rows count by their weights in measures, too.")
-    test_only: bool = option(False, "Only the final models are measured, on test rows; nothing along the stream.")
+    test_only: bool = option(
+        False, "Only the final models are measured, on test rows; nothing along the stream."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +194,11 @@ class Scoring(ScoringOptions):
         """Return how many rows, from number `row` on, come before the next error on the test split; None if none is due."""
         if self.holdout_every is None or self.holdout_rows:
             return None
-        return self.holdout_every - min(0, row - self.burn_in) - max(0, row - self.burn_in) % self.holdout_every
+        return (
+            self.holdout_every
+            - min(0, row - self.burn_in)
+            - max(0, row - self.burn_in) % self.holdout_every
+        )
 
     def definition(self) -> dict[str, Any]:
         """Return what is used as plain JSON values."""
@@ -217,7 +251,10 @@ def conflicts(p: ProtocolSpec) -> Iterator[str]:
         asked = [name for name in along if getattr(p, name) not in (None, 0)]
         asked += [f"measures = {name!r}" for name in p.measures if name in ALONG_THE_STREAM]
         asked += [f"split = {p.split!r}"] if p.online else []
-        yield from (f"test_only does not go with {name}, which needs predictions along the stream" for name in asked)
+        yield from (
+            f"test_only does not go with {name}, which needs predictions along the stream"
+            for name in asked
+        )
     if "train_error" in p.measures and (p.online or p.delay or p.holdout_rows is not None):
         yield "measures has 'train_error', which needs a model that learns from every row: no delay, holdout_rows, folds"
     if p.weighted_measures and p.weights is None:
@@ -226,7 +263,10 @@ def conflicts(p: ProtocolSpec) -> Iterator[str]:
         asked = ["drift"] if p.drift is not None else []
         asked += ["mcnemar"] if p.mcnemar else []
         asked += [f"measures = {name!r}" for name in p.measures if name in UNWEIGHTED]
-        yield from (f"weighted_measures does not go with {name}, where all rows count alike" for name in asked)
+        yield from (
+            f"weighted_measures does not go with {name}, where all rows count alike"
+            for name in asked
+        )
     if p.epsilon != 0.1 and "epsilon_loss" not in p.measures:
         yield "epsilon needs 'epsilon_loss' in protocol.measures"
 

@@ -61,7 +61,9 @@ class Rehearsal:
         if not self._rows_left:
             return
         count = min(self._rows_left, rows_of(X))
-        self._parts.append((slice_rows(X, 0, count), y[:count], None if weights is None else weights[:count]))
+        self._parts.append(
+            (slice_rows(X, 0, count), y[:count], None if weights is None else weights[:count])
+        )
         self._rows_left -= count
         if not self._rows_left:
             self.hold()
@@ -99,7 +101,9 @@ class Rehearsal:
             end = rows_of(X) if usable.all() else int(np.argmin(usable))
             counts = None if self._weights is None else self._weights[:end]
             scores = learn_rows(learner, slice_rows(X, 0, end), y[:end], counts)
-            return {"": scores} | {name: np.array(values) for name, values in numbers_of(_model_of(learner))}
+            return {"": scores} | {
+                name: np.array(values) for name, values in numbers_of(_model_of(learner))
+            }
 
 
 def _model_of(learner: Learner) -> Any:
@@ -134,7 +138,10 @@ class SharedState:
 
     def keep(self) -> None:
         """Note how it is now."""
-        self._before = [{name: _kept(value) for name, value in _variables(holder)} for _, holder in self._holders]
+        self._before = [
+            {name: _kept(value) for name, value in _variables(holder)}
+            for _, holder in self._holders
+        ]
 
     def changed(self) -> list[tuple[str, bool]]:
         """Return the names of what is another than noted, and whether it is a number."""
@@ -170,12 +177,16 @@ def _holders(model: Any) -> Iterator[tuple[str, Any]]:
 
 def _is_elsewhere(module: str) -> bool:
     top = module.partition(".")[0]
-    return top in sys.stdlib_module_names or top == __name__.partition(".")[0] or is_installed(module)
+    return (
+        top in sys.stdlib_module_names or top == __name__.partition(".")[0] or is_installed(module)
+    )
 
 
 def _variables(holder: Any) -> Iterator[tuple[str, Any]]:
     for name, value in list(vars(holder).items()):
-        is_code = isinstance(value, type | ModuleType | FunctionType | classmethod | staticmethod | property)
+        is_code = isinstance(
+            value, type | ModuleType | FunctionType | classmethod | staticmethod | property
+        )
         is_large = isinstance(value, np.ndarray) and value.size > _MOST_NUMBERS
         if not (name.startswith("__") or is_code or is_large or name.startswith("_abc_")):
             yield name, value

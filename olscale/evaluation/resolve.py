@@ -16,7 +16,9 @@ from olscale.results.plans import LeftOut
 from olscale.task import TASKS, Task
 
 
-def resolve(experiment: Experiment, say: Callable[[str], None]) -> tuple[Experiment, tuple[LeftOut, ...]]:
+def resolve(
+    experiment: Experiment, say: Callable[[str], None]
+) -> tuple[Experiment, tuple[LeftOut, ...]]:
     """Return `experiment` with a path for every dataset, without the optional parts that cannot be had, and those.
 
     Parameters
@@ -75,23 +77,45 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> tuple[Experim
             gone = "; ".join(str(part) for part in left_out if part.kind == kind)
             gone = gone or "no dataset that they name is there"
             raise ExperimentError(f"experiment {experiment.name} has no {kind} left: {gone}")
-    return experiment.model_copy(update={"datasets": tuple(datasets), "learners": tuple(learners)}), tuple(left_out)
+    return experiment.model_copy(
+        update={"datasets": tuple(datasets), "learners": tuple(learners)}
+    ), tuple(left_out)
 
 
-def _named(spec: LearnerSpec, tasks: dict[str, Task], several: Set[str], weighted: Set[str]) -> list[LearnerSpec]:
+def _named(
+    spec: LearnerSpec, tasks: dict[str, Task], several: Set[str], weighted: Set[str]
+) -> list[LearnerSpec]:
     """Return what `spec` stands for, each for datasets of its task: itself, or with ``*`` all of the registry.
 
     Datasets with `several` targets are for those that learn them, `weighted` ones for those that take weights.
     """
-    among = {task: tuple(name for name in tasks if tasks[name] == task and spec.meets(name)) for task in TASKS}
+    among = {
+        task: tuple(name for name in tasks if tasks[name] == task and spec.meets(name))
+        for task in TASKS
+    }
     if spec.name == EVERY:
-        able = {name for name in learner_names("regression") if issubclass(learner_class(name), LearnsTargets)}
+        able = {
+            name
+            for name in learner_names("regression")
+            if issubclass(learner_class(name), LearnsTargets)
+        }
         named = [
-            (name, tuple(dataset for dataset in among[task] if dataset not in _beyond(name, able, several, weighted)))
+            (
+                name,
+                tuple(
+                    dataset
+                    for dataset in among[task]
+                    if dataset not in _beyond(name, able, several, weighted)
+                ),
+            )
             for task in TASKS
             for name in learner_names(task)
         ]
-        return [spec.model_copy(update={"name": name, "datasets": datasets}) for name, datasets in named if datasets]
+        return [
+            spec.model_copy(update={"name": name, "datasets": datasets})
+            for name, datasets in named
+            if datasets
+        ]
     task = getattr(learner_class(spec.name), "task", None)
     if spec.datasets is None and task in TASKS and among[task] and len(among[task]) < len(tasks):
         return [spec.model_copy(update={"datasets": among[task]})]

@@ -78,7 +78,12 @@ def _protocol(stream: StreamKey) -> dict[str, Any]:
     if shuffle is not None:
         protocol = {"order": "permuted", "seed": shuffle.seed, "permutation": shuffle.index}
     if part is not None:
-        protocol |= {"split": part.kind, "split_seed": part.seed, "folds": part.folds, "fold": part.fold}
+        protocol |= {
+            "split": part.kind,
+            "split_seed": part.seed,
+            "folds": part.folds,
+            "fold": part.fold,
+        }
     if stream.passes > 1:
         protocol["passes"] = stream.passes
     if stream.projection is not None:

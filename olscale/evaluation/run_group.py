@@ -103,13 +103,26 @@ class RunGroup:
     @property
     def key(self) -> str:
         """What the group's checkpoints are known by: a hash of its runs, its class shard and the cut into chunks."""
-        classes = None if self.shard is None else [self.shards[self.shard].start, self.shards[self.shard].stop]
-        return run_id({"runs": [run.id for run in self.runs], "classes": classes, "chunk_rows": self.chunk_rows})
+        classes = (
+            None
+            if self.shard is None
+            else [self.shards[self.shard].start, self.shards[self.shard].stop]
+        )
+        return run_id(
+            {
+                "runs": [run.id for run in self.runs],
+                "classes": classes,
+                "chunk_rows": self.chunk_rows,
+            }
+        )
 
     def halves(self) -> list[RunGroup]:
         """Return two groups that have half of the runs each and continue this group's checkpoints."""
         middle = len(self.runs) // 2
-        return [replace(self, runs=part, origin=self.key) for part in (self.runs[:middle], self.runs[middle:])]
+        return [
+            replace(self, runs=part, origin=self.key)
+            for part in (self.runs[:middle], self.runs[middle:])
+        ]
 
     def parts(self) -> list[RunGroup]:
         """Return the groups that run one after another or at once to run this one: its shards, or itself."""

@@ -82,7 +82,9 @@ class RunLearner:
         shuffle = run.stream.shuffle
         entropy = () if shuffle is None else (shuffle.seed, shuffle.index)
         self.random = None if is_ours(run.learner) else GlobalRandom(entropy)
-        self._make = partial(_begun, make or partial(make_learner, run.learner, run.params), columns, shape, entropy)
+        self._make = partial(
+            _begun, make or partial(make_learner, run.learner, run.params), columns, shape, entropy
+        )
         self._entropy = entropy
         learner = self._guarded(self._make)
         if learner is not None:  # else the run has failed, and nobody asks for its learner any more
@@ -132,7 +134,11 @@ class RunLearner:
         """End the run with `outcome`, because of what its learner raised, took or gave; the first failure stays."""
         if self.outcome == "ok":
             at = self.position if row is None else row
-            self.outcome, self.reason, self.failed_at = outcome, one_line(reason), (at, int(not raised), at)
+            self.outcome, self.reason, self.failed_at = (
+                outcome,
+                one_line(reason),
+                (at, int(not raised), at),
+            )
 
     def _guarded(self, call: Callable[[], T], counts: bool = True) -> T | None:
         return attempt([self], call, counts) if self.outcome == "ok" else None
@@ -147,7 +153,9 @@ class RunLearner:
                 raise ValueError(f"{self.run.learner} cannot be {what}: {text_of(error)}") from None
 
 
-def _begun(make: Callable[[], Learner], columns: int, shape: StreamShape, entropy: Sequence[int]) -> Learner:
+def _begun(
+    make: Callable[[], Learner], columns: int, shape: StreamShape, entropy: Sequence[int]
+) -> Learner:
     """Return a new learner that knows what is known of its stream before the first row."""
     learner = make()
     expect_names(learner, shape.features, shape.labels)

@@ -32,5 +32,13 @@ def _mistakes(metrics: Sequence[Metric]) -> dict[str, Any]:
 @cache
 def environment() -> dict[str, str]:
     """Return versions and machine: where a run ran."""
-    found = {package: version(package) for package in ("olscale", "numpy", "numba", "scikit-learn", "dask")}
-    return {**found, "python": platform.python_version(), "host": platform.node(), "cpus": str(os.cpu_count())}
+    found = {
+        package: version(package)
+        for package in ("olscale", "numpy", "numba", "scikit-learn", "dask")
+    }
+    return {
+        **found,
+        "python": platform.python_version(),
+        "host": platform.node(),
+        "cpus": str(os.cpu_count()),
+    }

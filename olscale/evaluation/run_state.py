@@ -89,16 +89,22 @@ class RunState(RunLearner):
         self._schedule = Schedule(run.stream.scoring, run.fold, names, blind=blind)
         kinds, stream = metrics or METRICS.load_all(), shape
         shape = self._schedule.shape(shape)
-        self._metrics: list[Metric] = [make_metric(kind, shape) for kind in kinds if kind.meets(shape)]
+        self._metrics: list[Metric] = [
+            make_metric(kind, shape) for kind in kinds if kind.meets(shape)
+        ]
         self.watch = ModelWatch(self._metrics, stream)
         self._learning_time = LearningTime()
         self._tested, self._again = 0, 0
         self._ready = False
         outputs = len(shape.targets) or score_columns(shape.classes)
-        self._ranking = self._guarded(lambda: ranking_columns(self.learner)) or 0  # columns after those of the scores
+        self._ranking = (
+            self._guarded(lambda: ranking_columns(self.learner)) or 0
+        )  # columns after those of the scores
         self._shown = 0  # columns of probabilities, the last
         if "log_loss" in run.stream.scoring.measures:
-            self._shown = self._guarded(lambda: show_probabilities(self.learner, shape.classes)) or 0
+            self._shown = (
+                self._guarded(lambda: show_probabilities(self.learner, shape.classes)) or 0
+            )
         more = self._ranking + self._shown
         self._outputs = (outputs + more, shape.classes + more)
         self._rehearsal: Rehearsal | None = None
@@ -187,7 +193,9 @@ class RunState(RunLearner):
             return
         if scored.arrivals is None:
             weights = None if chunk.weights is None else chunk.weights[rows]
-            self.count(self.position + rows, chunk.y[rows], self._predictions(scores), scores, weights)
+            self.count(
+                self.position + rows, chunk.y[rows], self._predictions(scores), scores, weights
+            )
         else:
             counted = slice(self._burned_in(self.position + rows), None)
             for metric in self._counting():
@@ -233,7 +241,9 @@ class RunState(RunLearner):
         """Return how many of `rows`, numbers of rows of the stream, are not counted."""
         return int(np.searchsorted(rows, self.run.stream.scoring.burn_in))
 
-    def _see(self, counted: slice, y: NDArray[Any], codes: NDArray[Any], scores: FloatArray) -> None:
+    def _see(
+        self, counted: slice, y: NDArray[Any], codes: NDArray[Any], scores: FloatArray
+    ) -> None:
         for metric in self._counting():
             metric.see(y[counted], codes[counted], self._read_by(metric, scores[counted]))
 
@@ -264,7 +274,9 @@ class RunState(RunLearner):
 
     def counted(self) -> Counted:
         """Return what has been counted so far, for `recount`."""
-        sums = [{name: array.copy() for name, array in metric.sums.items()} for metric in self._metrics]
+        sums = [
+            {name: array.copy() for name, array in metric.sums.items()} for metric in self._metrics
+        ]
         return Counted(sums, (self._tested, self._again), self.spent.seconds)
 
     def recount(self, counted: Counted) -> None:
@@ -275,7 +287,9 @@ class RunState(RunLearner):
 
     def _scores(self, chunk: Chunk, first: int, where: str = "test row") -> FloatArray | None:
         """Return the scores of test rows, or nothing if the run has failed or does so there."""
-        scores = self._guarded(lambda: check_scores(score_usable(self.learner, chunk.X), len(chunk), self._outputs))
+        scores = self._guarded(
+            lambda: check_scores(score_usable(self.learner, chunk.X), len(chunk), self._outputs)
+        )
         if scores is None or self.outcome != "ok":
             return None
         finite = np.isfinite(scores).all(axis=1)
@@ -287,7 +301,9 @@ class RunState(RunLearner):
 
     def _diverge(self, chunk: Chunk, i: int, row: int, where: str, at: int) -> None:
         """End the run at row `i` of `chunk`, whose score is not finite."""
-        error = self._guarded(lambda: diverged_at(self.learner, chunk.X, i, row, where, self._names), counts=False)
+        error = self._guarded(
+            lambda: diverged_at(self.learner, chunk.X, i, row, where, self._names), counts=False
+        )
         if error is not None:
             self.fail("diverged", str(error), raised=False, row=at)
 
@@ -305,17 +321,32 @@ class RunState(RunLearner):
         self._rehearse(None)
         if self.run.stream.scoring.delay_column:  # a plan cannot know how many labels arrive
             self._guarded(lambda: check_seen(self.learner))
-        measures = self._guarded(lambda: {str(name): float(value) for name, value in self.learner.measures().items()})
+        measures = self._guarded(
+            lambda: {str(name): float(value) for name, value in self.learner.measures().items()}
+        )
         own = self._learning_time.timings(self.position) | self._prepared
-        own |= {name: seconds for metric in self._metrics for name, seconds in metric.timings().items()}
+        own |= {
+            name: seconds for metric in self._metrics for name, seconds in metric.timings().items()
+        }
         if any(metric.overflows() for metric in self._metrics):
-            self.fail("diverged", "the squared errors overflow; scale the targets, or the features", raised=False)
+            self.fail(
+                "diverged",
+                "the squared errors overflow; scale the targets, or the features",
+                raised=False,
+            )
         counted: dict[str, Any] = {}
         # Of a failed run nothing but the reason: how far it came before depends on how the stream was cut into chunks.
         if measures is not None and self.outcome == "ok":
             counted = metric_results(self._metrics, measures | self._cautions())
         times, end = own | dict(timings or {}), (self.outcome, self.reason)
-        return Record(self.run.definition(), self.run.id, *end, **counted, timings=times, environment=environment())
+        return Record(
+            self.run.definition(),
+            self.run.id,
+            *end,
+            **counted,
+            timings=times,
+            environment=environment(),
+        )
 
     def _cautions(self) -> dict[str, float]:
         """Return what tables must say of the figures, as metrics that only runs have of which it is true."""
@@ -335,7 +366,10 @@ class RunState(RunLearner):
             "prepare_seconds": np.array(list(self._prepared.values())),
         }
         if self.outcome != "ok":
-            failure = {"outcome": np.array([self.outcome, self.reason]), "failed_at": np.array(self.failed_at)}
+            failure = {
+                "outcome": np.array([self.outcome, self.reason]),
+                "failed_at": np.array(self.failed_at),
+            }
             return common | failure
         learned = self._asked("saved", self.learner.state)
         parts = {f"learner.{name}": array for name, array in learned.items()}
@@ -353,7 +387,9 @@ class RunState(RunLearner):
         self.position = int(state["position"][0])
         self._learning_time = LearningTime.from_array(state["seconds"])
         self.spent.seconds = float(state["spent_seconds"][0])
-        self._prepared = dict(zip(("prepare_seconds",), state["prepare_seconds"].tolist(), strict=False))
+        self._prepared = dict(
+            zip(("prepare_seconds",), state["prepare_seconds"].tolist(), strict=False)
+        )
         if self.outcome != "ok":  # its budget was exceeded after the state was saved
             return
         if "outcome" in state:

@@ -82,5 +82,10 @@ class Search:
             mean = fmean(good) if len(good) == len(found) else None
             points.append(Point(dict(params), mean, len(found) - len(good)))
         metric = self.protocol["metric"]
-        best = min(points, key=lambda point: inf if point.error is None else distance_from_best(metric, point.error))
+        best = min(
+            points,
+            key=lambda point: (
+                inf if point.error is None else distance_from_best(metric, point.error)
+            ),
+        )
         return Selection(self.definition(), self.id, tuple(points), best.params)

@@ -37,10 +37,14 @@ def settings(experiment: Experiment, selections: Iterable[Selection]) -> Experim
             transforms = experiment.transforms_of(dataset, spec)
             if spec.meets(name):
                 weighing = weighing_of(dataset.protocol or experiment.protocol)
-                for version, params, tuned in _choices(experiment, spec, name, transforms, chosen, weighing):
+                for version, params, tuned in _choices(
+                    experiment, spec, name, transforms, chosen, weighing
+                ):
                     label = spec.label or spec.name
                     for protocol in _protocols(experiment, dataset, name, transforms):
-                        setting = Setting(name, transforms, label, spec.name, version, params, protocol, tuned)
+                        setting = Setting(
+                            name, transforms, label, spec.name, version, params, protocol, tuned
+                        )
                         # A learner with transforms of its own meets a dataset once, however often that is listed.
                         found.setdefault((label, setting.key), setting)
     labels = frozenset(spec.label or spec.name for spec in experiment.learners)
@@ -83,8 +87,14 @@ def _choices(
         }
         search = canonical_json(search)
         of_dataset = (one for one in selections if one.definition["dataset"]["name"] == dataset)
-        matching = (one for one in of_dataset if canonical_json(_of_any_version(one.definition)) == search)
-        newest = max(matching, key=lambda one: one.definition["protocol"].get("transforms_version", 1), default=None)
+        matching = (
+            one for one in of_dataset if canonical_json(_of_any_version(one.definition)) == search
+        )
+        newest = max(
+            matching,
+            key=lambda one: one.definition["protocol"].get("transforms_version", 1),
+            default=None,
+        )
         yield str(version), newest.chosen if newest else None, newest.summary() if newest else None
 
 
@@ -92,14 +102,20 @@ def _protocols(
     experiment: Experiment, dataset: DatasetSpec, name: str, transforms: tuple[str, ...]
 ) -> list[dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
-    for key in stream_keys(name, "", transforms, dataset.protocol or experiment.protocol, experiment.seed):
+    for key in stream_keys(
+        name, "", transforms, dataset.protocol or experiment.protocol, experiment.seed
+    ):
         definition = Run(key, "", 1, {}).definition()
-        protocol = {key: value for key, value in definition["protocol"].items() if key not in REPLICATES}
+        protocol = {
+            key: value for key, value in definition["protocol"].items() if key not in REPLICATES
+        }
         found[canonical_json(protocol)] = protocol
     return list(found.values())
 
 
 def _of_any_version(search: Mapping[str, Any]) -> dict[str, Any]:
     """Return the definition of a search without its dataset and the version of its transforms."""
-    how = {name: value for name, value in search["protocol"].items() if name != "transforms_version"}
+    how = {
+        name: value for name, value in search["protocol"].items() if name != "transforms_version"
+    }
     return {**{key: search[key] for key in ("transforms", "learner", "grid")}, "protocol": how}

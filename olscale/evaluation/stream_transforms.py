@@ -45,14 +45,18 @@ class StreamTransforms:
             return self._by_fold([chunk])
         span = first, first + len(chunk)
         trains = [schedule.times(*span) > 0 for schedule in self._schedules]
-        return self._by_fold([step.learn(chunk, some) for step, some in zip(self._steps, trains, strict=True)])
+        return self._by_fold(
+            [step.learn(chunk, some) for step, some in zip(self._steps, trains, strict=True)]
+        )
 
     def apply(self, chunk: Chunk) -> dict[_Fold, Chunk]:
         """Return test rows as each model sees them now."""
         return self._by_fold([step.apply(chunk) for step in self._steps])
 
     def _by_fold(self, chunks: Sequence[Chunk]) -> dict[_Fold, Chunk]:
-        return {fold: chunk for same, chunk in zip(self.folds, chunks, strict=True) for fold in same}
+        return {
+            fold: chunk for same, chunk in zip(self.folds, chunks, strict=True) for fold in same
+        }
 
     def pipeline(self, fold: _Fold) -> Pipeline:
         """Return all transforms, as they are now, of the model number `fold`."""
@@ -66,7 +70,11 @@ class StreamTransforms:
     def state(self) -> dict[str, NDArray[Any]]:
         """Return copies of all that was learned, with names for a checkpoint."""
         parts = zip(self.folds, self._steps, strict=True)
-        return {f"{_mark(same)}{name}": array for same, step in parts for name, array in step.state().items()}
+        return {
+            f"{_mark(same)}{name}": array
+            for same, step in parts
+            for name, array in step.state().items()
+        }
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from a `state`, of these runs or of more.
@@ -78,7 +86,13 @@ class StreamTransforms:
         """
         for same, step in zip(self.folds, self._steps, strict=True):
             mark = _mark(same)
-            step.restore({name.removeprefix(mark): array for name, array in state.items() if name.startswith(mark)})
+            step.restore(
+                {
+                    name.removeprefix(mark): array
+                    for name, array in state.items()
+                    if name.startswith(mark)
+                }
+            )
 
 
 def _mark(same: tuple[_Fold, ...]) -> str:

@@ -37,7 +37,9 @@ def stream_keys(
             for index in range(number * repeats, (number + 1) * repeats):
                 shuffle = Shuffle(seed, index) if protocol.order == "permuted" else None
                 projection = index if projected else None
-                yield StreamKey(dataset, fingerprint, transforms, shuffle, part, passes, projection, scoring)
+                yield StreamKey(
+                    dataset, fingerprint, transforms, shuffle, part, passes, projection, scoring
+                )
 
 
 def _parts(protocol: ProtocolSpec, seed: int) -> tuple[list[Part | None], int]:
@@ -56,5 +58,7 @@ def _scoring(protocol: ProtocolSpec, seed: int) -> Scoring:
     return Scoring(
         **{option.name: getattr(protocol, option.name) for option in fields(ScoringOptions)},
         drift_version=detector_version(protocol.drift) if protocol.drift else "",
-        folds=OnlineFolds(protocol.split, seed, protocol.folds or DEFAULT_REPEATS) if protocol.online else None,
+        folds=OnlineFolds(protocol.split, seed, protocol.folds or DEFAULT_REPEATS)
+        if protocol.online
+        else None,
     )

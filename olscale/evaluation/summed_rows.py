@@ -45,7 +45,11 @@ def can_sum(run: Run) -> bool:
 def _sums_key(run: Run) -> object:
     """Return what runs whose sums are the same have in common; None of one that is not made of sums."""
     key = run.stream
-    if not key.scoring.test_only or key.passes > 1 or any(make_transform(text).streams for text in key.transforms):
+    if (
+        not key.scoring.test_only
+        or key.passes > 1
+        or any(make_transform(text).streams for text in key.transforms)
+    ):
         return None
     learner = make_learner(run.learner, run.params)
     if not ask(run.learner, "mergeable", lambda: mergeable(learner)):
@@ -68,7 +72,9 @@ def cut_sums(groups: Sequence[RunGroup], workers: int) -> Iterator[RunGroup]:
     for group, runs in summed.values():
         blocks = min(MOST_BLOCKS, max(1, group.rows // LEAST_ROWS))
         shards = min(blocks, max(1, workers // (len(summed) + len(others))))
-        ranges = tuple(range(*ends) for ends in pairwise(blocks * i // shards for i in range(shards + 1)))
+        ranges = tuple(
+            range(*ends) for ends in pairwise(blocks * i // shards for i in range(shards + 1))
+        )
         yield replace(group, runs=tuple(runs), shards=ranges, summed=True, origin="")
 
 
@@ -76,7 +82,14 @@ class _SummedState(RunState):
     """The state of a shard: rows of its blocks are added up, none is predicted."""
 
     def __init__(
-        self, run: Run, shape: StreamShape, columns: int, blocks: range, edges: list[int], scratch: Scratch, *more: Any
+        self,
+        run: Run,
+        shape: StreamShape,
+        columns: int,
+        blocks: range,
+        edges: list[int],
+        scratch: Scratch,
+        *more: Any,
     ) -> None:
         super().__init__(run, shape, columns, None, (), *more)
         self._blocks, self._edges, self._scratch = blocks, edges, scratch
@@ -92,7 +105,12 @@ class _SummedState(RunState):
         for block in self._blocks:
             start, stop = max(first, self._edges[block]), min(self.position, self._edges[block + 1])
             if start < stop and self.outcome == "ok":
-                self._add(chunk[start - first : stop - first], start, block, stop == self._edges[block + 1])
+                self._add(
+                    chunk[start - first : stop - first],
+                    start,
+                    block,
+                    stop == self._edges[block + 1],
+                )
 
     def _add(self, rows: Chunk, first: int, block: int, last: bool) -> None:
         learner = self.learner
@@ -116,18 +134,26 @@ class _SummedState(RunState):
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return all of the run as plain arrays, the sums of the block that is going on included."""
-        return super().state() | {f"sums.{name}": array.copy() for name, array in self._sums.items()}
+        return super().state() | {
+            f"sums.{name}": array.copy() for name, array in self._sums.items()
+        }
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from a `state`."""
         super().restore(state)
-        self._sums = {name[5:]: np.array(array) for name, array in state.items() if name.startswith("sums.")}
+        self._sums = {
+            name[5:]: np.array(array) for name, array in state.items() if name.startswith("sums.")
+        }
 
     def end(self, adds: "_SummedState", runs: int) -> dict[str, NDArray[Any]]:
         """Return what the merge must know besides the sums, which `adds` has added up for so many runs."""
         failed = self if self.outcome != "ok" else adds
         whole = failed.outcome == "ok" and self._blocks.start == 0  # one shard's will do
-        state = {f"state.{name}": array for name, array in self.learner.state().items()} if whole else {}
+        state = (
+            {f"state.{name}": array for name, array in self.learner.state().items()}
+            if whole
+            else {}
+        )
         return state | {
             "outcome": np.array([failed.outcome, failed.reason]),
             "failed_at": np.array(failed.failed_at),
@@ -149,7 +175,11 @@ class SumsPass(GroupPass):
         exceeded: Mapping[str, BudgetExceeded] = MappingProxyType({}),
     ) -> None:
         assert group.shard is not None
-        self._blocks, self._all, self._scratch = group.shards[group.shard], group.shards[-1].stop, scratch
+        self._blocks, self._all, self._scratch = (
+            group.shards[group.shard],
+            group.shards[-1].stop,
+            scratch,
+        )
         super().__init__(group, meter, exceeded)
         chunk_rows = self._stream.first_row(1)
         self.position, self.within = divmod(self._edges[self._blocks.start], chunk_rows)
@@ -178,7 +208,11 @@ class SumsPass(GroupPass):
         """
         super().restore(state)
         adds = self._shards[0]
-        ended = [block for block in self._blocks if adds.outcome == "ok" and self._edges[block + 1] <= adds.position]
+        ended = [
+            block
+            for block in self._blocks
+            if adds.outcome == "ok" and self._edges[block + 1] <= adds.position
+        ]
         missing = [block for block in ended if not self._scratch.has(f"block.{block}")]
         if missing:
             raise ValueError(f"block {missing[0]} that the shard has written is gone")
@@ -239,13 +273,21 @@ def merge_sums(
     for number_of_run, run in enumerate(group.runs):
         ends = [scratch.read(array_name(blocks, f"end.{run.id}")) for blocks in group.shards]
         going = MergedPass(replace(group, runs=(run,), shards=(), summed=False))
-        failed = [(tuple(end["failed_at"]), number) for number, end in enumerate(ends) if end["outcome"][0] != "ok"]
+        failed = [
+            (tuple(end["failed_at"]), number)
+            for number, end in enumerate(ends)
+            if end["outcome"][0] != "ok"
+        ]
         if failed:
             outcome, reason = ends[min(failed)[1]]["outcome"]
             going.merged.fail(str(outcome), str(reason))
         else:
             sums = sums or _add_up(group, scratch)
-            learned = {name.removeprefix("state."): ends[0][name] for name in ends[0] if name.startswith("state.")}
+            learned = {
+                name.removeprefix("state."): ends[0][name]
+                for name in ends[0]
+                if name.startswith("state.")
+            }
             times = [LearningTime.from_array(end["seconds"]) for end in ends]
             going.merged.take(learned, {name: array.copy() for name, array in sums.items()}, times)
         going.on_scored = partial(_tell_scored, going, number_of_run, len(group.runs), heard)
@@ -254,7 +296,9 @@ def merge_sums(
         yield record, going
 
 
-def _tell_scored(going: MergedPass, before: int, runs: int, heard: Callable[[int, int], None]) -> None:
+def _tell_scored(
+    going: MergedPass, before: int, runs: int, heard: Callable[[int, int], None]
+) -> None:
     scored, whole = going.scoring
     heard(before * whole + scored, runs * whole)
 

@@ -15,7 +15,13 @@ def unweighted_notes(experiment: Experiment) -> list[str]:
     if all(protocol.weights is None for protocol in protocols):
         return []
     names = dict.fromkeys(spec.name for spec in experiment.learners)
-    baselines = [name for name in names if ":" not in name and getattr(learner_class(name), "baseline", False)]
+    baselines = [
+        name
+        for name in names
+        if ":" not in name and getattr(learner_class(name), "baseline", False)
+    ]
     if not baselines:
         return []
-    return [f"{', '.join(baselines)}: all rows count alike, whatever they weigh, as to every baseline"]
+    return [
+        f"{', '.join(baselines)}: all rows count alike, whatever they weigh, as to every baseline"
+    ]

@@ -43,7 +43,9 @@ def check_learners(runs: Iterable[Run]) -> None:
     ------
     ExecutionError
     """
-    planned = {run.learner: own_version(str(run.version)) for run in runs if not is_ours(run.learner)}
+    planned = {
+        run.learner: own_version(str(run.version)) for run in runs if not is_ours(run.learner)
+    }
     for name, version in learner_versions(planned).items():
         if version != planned[name]:
             here = version[1:] if version.startswith("!") else f"version {version} here"

@@ -28,8 +28,15 @@ class Alarm:
         Between two looks at the memory.
     """
 
-    def __init__(self, budget: Budget, again_seconds: float = 1.0, look_seconds: float = 0.2) -> None:
-        self._budget, self._again_seconds, self._look_seconds, self._on = budget, again_seconds, look_seconds, False
+    def __init__(
+        self, budget: Budget, again_seconds: float = 1.0, look_seconds: float = 0.2
+    ) -> None:
+        self._budget, self._again_seconds, self._look_seconds, self._on = (
+            budget,
+            again_seconds,
+            look_seconds,
+            False,
+        )
         self._seconds = self._most_bytes = inf
         self._handler: Any = None
         self._timer, self._started = (0.0, 0.0), 0.0
@@ -37,7 +44,9 @@ class Alarm:
     @staticmethod
     def works() -> bool:
         """Return whether signals can be heard here."""
-        return threading.current_thread() is threading.main_thread() and hasattr(signal, "setitimer")
+        return threading.current_thread() is threading.main_thread() and hasattr(
+            signal, "setitimer"
+        )
 
     def enter(self, runs: Sequence[Metered], seconds: float, most_bytes: float) -> None:
         """Set the alarm; one that somebody else has set waits."""
@@ -45,7 +54,11 @@ class Alarm:
         if seconds == most_bytes == inf:
             return
         self._seconds, self._most_bytes = seconds, most_bytes
-        again = self._again_seconds if most_bytes == inf else min(self._again_seconds, self._look_seconds)
+        again = (
+            self._again_seconds
+            if most_bytes == inf
+            else min(self._again_seconds, self._look_seconds)
+        )
         self._handler = signal.signal(signal.SIGALRM, self._ring)
         self._on, self._started = True, monotonic()
         first = seconds if most_bytes == inf else min(seconds, again)
@@ -60,7 +73,9 @@ class Alarm:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, self._handler)
         if left:
-            signal.setitimer(signal.ITIMER_REAL, max(left - (monotonic() - self._started), 1e-3), every)
+            signal.setitimer(
+                signal.ITIMER_REAL, max(left - (monotonic() - self._started), 1e-3), every
+            )
 
     def _ring(self, number: int, frame: FrameType | None) -> None:
         # Between a learner and its run nobody could catch it; by the next ring that is over.
@@ -73,4 +88,8 @@ class Alarm:
         if self._most_bytes < inf and resident_bytes() > self._most_bytes:
             return self._budget.out_of_memory()
         # Two clocks may differ by a hair; without it a ring on time would count as early.
-        return self._budget.out_of_time() if monotonic() - self._started >= self._seconds - 0.01 else None
+        return (
+            self._budget.out_of_time()
+            if monotonic() - self._started >= self._seconds - 0.01
+            else None
+        )

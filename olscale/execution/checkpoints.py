@@ -55,7 +55,11 @@ class Checkpoints:
     """
 
     def __init__(
-        self, store: Store, group: RunGroup, settings: ExecutionSettings = SETTINGS, begun: bool = True
+        self,
+        store: Store,
+        group: RunGroup,
+        settings: ExecutionSettings = SETTINGS,
+        begun: bool = True,
     ) -> None:
         self._store, self._group, self._settings = store, group, settings
         self._begun = begun
@@ -90,7 +94,12 @@ class Checkpoints:
             end = _content(self._store, data)
             outcome, reason = end.get("outcome"), end.get("reason")
             same = end.get("budget") == self._group.budget.model_dump()
-            if same and outcome in ("timeout", "oom") and isinstance(reason, str) and reason.isprintable():
+            if (
+                same
+                and outcome in ("timeout", "oom")
+                and isinstance(reason, str)
+                and reason.isprintable()
+            ):
                 found[name[-37:-5]] = BudgetExceeded(outcome, reason)
         return found
 
@@ -103,7 +112,9 @@ class Checkpoints:
                 with self._store.files.open(name) as file:
                     going.restore(read_arrays(file))
                 break
-            except FileNotFoundError:  # removed by another driver, which has finished the group or saved it anew
+            except (
+                FileNotFoundError
+            ):  # removed by another driver, which has finished the group or saved it anew
                 continue
             except OSError as fault:
                 damaged.append(f"{name} ({fault.strerror or fault})")
@@ -114,8 +125,14 @@ class Checkpoints:
                 self._store.files.discard(name)
                 going = make()  # what was half restored is no beginning
         if damaged:
-            whence = f"goes on from the one at chunk {going.position}" if going.position else "starts over"
-            self.notes.append(f"{self._group.name}: damaged checkpoint {', '.join(damaged)}; {whence}")
+            whence = (
+                f"goes on from the one at chunk {going.position}"
+                if going.position
+                else "starts over"
+            )
+            self.notes.append(
+                f"{self._group.name}: damaged checkpoint {', '.join(damaged)}; {whence}"
+            )
         self._last, self._saved = monotonic(), (going.position, going.within)
         return going
 
@@ -145,15 +162,21 @@ class Checkpoints:
             start = monotonic()
             # A name within a chunk sorts behind that of the chunk's beginning.
             within = f"_{going.within:09d}" if going.within else ""
-            with self._store.files.writing(f"{self.folder}/{going.position:09d}{within}.npz") as file:
+            with self._store.files.writing(
+                f"{self.folder}/{going.position:09d}{within}.npz"
+            ) as file:
                 write_arrays(file, going.state())
             self._saved = at
             for name in self._own_states()[KEPT:]:
                 self._store.files.discard(name)
         except OSError as fault:
-            self.notes.append(f"{self._group.name}: no checkpoint could be written ({fault.strerror or fault})")
+            self.notes.append(
+                f"{self._group.name}: no checkpoint could be written ({fault.strerror or fault})"
+            )
             return False
-        except Exception as fault:  # a learner that cannot be saved; to try it again would help nobody
+        except (
+            Exception
+        ) as fault:  # a learner that cannot be saved; to try it again would help nobody
             self._saves = False
             self.notes.append(f"{self._group.name}: no checkpoint is written ({_short(fault)})")
             return False
@@ -192,10 +215,21 @@ def _names(store: Store, folder: str) -> list[str]:
 
 
 def _about(group: RunGroup) -> bytes:
-    classes = None if group.shard is None else [group.shards[group.shard].start, group.shards[group.shard].stop]
-    about: dict[str, Any] = {"runs": [run.id for run in group.runs], "classes": classes, "chunk_rows": group.chunk_rows}
+    classes = (
+        None
+        if group.shard is None
+        else [group.shards[group.shard].start, group.shards[group.shard].stop]
+    )
+    about: dict[str, Any] = {
+        "runs": [run.id for run in group.runs],
+        "classes": classes,
+        "chunk_rows": group.chunk_rows,
+    }
     # By which `olscale store forget` finds it.
-    about |= {"dataset": group.runs[0].stream.dataset, "learners": sorted({run.learner for run in group.runs})}
+    about |= {
+        "dataset": group.runs[0].stream.dataset,
+        "learners": sorted({run.learner for run in group.runs}),
+    }
     return json_bytes(about)
 
 
@@ -240,16 +274,24 @@ def begun_keys(store: Store) -> frozenset[str]:
     return frozenset(name.split("/")[1] for name in _names(store, FOLDER))
 
 
-def resumable_groups(store: Store, runs: Sequence[Run], sources: Mapping[str, StreamSource]) -> list[RunGroup]:
+def resumable_groups(
+    store: Store, runs: Sequence[Run], sources: Mapping[str, StreamSource]
+) -> list[RunGroup]:
     """Return groups that continue checkpoints in the store, with those of their `runs` that are to be done.
 
     However another evaluation has cut its groups (more workers, other runs beside these), what it has saved is used.
     """
     wanted = {run.id: run for run in runs}
     groups = []
-    begun = [(_states(store, f"{FOLDER}/{group.key}")[:1], group) for group in _begun(store) if not group.shard]
+    begun = [
+        (_states(store, f"{FOLDER}/{group.key}")[:1], group)
+        for group in _begun(store)
+        if not group.shard
+    ]
     for states, group in sorted(
-        begun, key=lambda found: ([name.rpartition("/")[2] for name in found[0]], found[1].key), reverse=True
+        begun,
+        key=lambda found: ([name.rpartition("/")[2] for name in found[0]], found[1].key),
+        reverse=True,
     ):
         mine = tuple(wanted[id] for id in group.runs if id in wanted)
         if not (states and mine):
@@ -258,7 +300,9 @@ def resumable_groups(store: Store, runs: Sequence[Run], sources: Mapping[str, St
         if source.chunk_rows == group.chunk_rows:
             for run in mine:
                 del wanted[run.id]
-            found = RunGroup(source.path, source.length(mine[0].stream), mine, chunk_rows=source.chunk_rows)
+            found = RunGroup(
+                source.path, source.length(mine[0].stream), mine, chunk_rows=source.chunk_rows
+            )
             groups.append(found if found.key == group.key else replace(found, origin=group.key))
     return groups
 

@@ -39,7 +39,9 @@ class Deaf(AsyncProcess):
         # The thread made here starts the process; both inherit the mask of this one.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            forked = Deaf.forked and worker_template.begin()  # it may have ended, for want of memory
+            forked = (
+                Deaf.forked and worker_template.begin()
+            )  # it may have ended, for want of memory
             with dask.config.set({_METHOD: "forkserver"}) if forked else contextlib.nullcontext():
                 super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]
         finally:
@@ -56,7 +58,9 @@ def _configure() -> None:
 
 
 @asynccontextmanager
-async def connect(where: ClusterOptions, settings: ExecutionSettings = SETTINGS) -> AsyncIterator[Any]:
+async def connect(
+    where: ClusterOptions, settings: ExecutionSettings = SETTINGS
+) -> AsyncIterator[Any]:
     """Yield an asynchronous Dask client.
 
     Raises
@@ -71,7 +75,12 @@ async def connect(where: ClusterOptions, settings: ExecutionSettings = SETTINGS)
         _check_encryption(where.scheduler, where.tls)
         with _quiet():
             # Dask gives up after ours, so that one clock decides and one message says so.
-            client = Client(where.scheduler, asynchronous=True, timeout=2 * settings.connect_seconds, security=secured)
+            client = Client(
+                where.scheduler,
+                asynchronous=True,
+                timeout=2 * settings.connect_seconds,
+                security=secured,
+            )
             try:
                 await _answered(client, where.scheduler, settings.connect_seconds)
                 yield client
@@ -91,7 +100,8 @@ async def connect(where: ClusterOptions, settings: ExecutionSettings = SETTINGS)
             except BaseException:
                 # Nobody waits for what the workers are still at: by default they would get four seconds to finish it.
                 await asyncio.gather(
-                    *(worker.close(timeout=0.5) for worker in cluster.workers.values()), return_exceptions=True
+                    *(worker.close(timeout=0.5) for worker in cluster.workers.values()),
+                    return_exceptions=True,
                 )
                 raise
 
@@ -120,8 +130,13 @@ def _for_workers_only() -> Iterator[None]:
 @asynccontextmanager
 async def _template() -> AsyncIterator[None]:
     """Have workers forked from the template within the block, unless the user wants them otherwise."""
-    environment = {name: str(value) for name, value in dask.config.get("distributed.nanny.pre-spawn-environ").items()}
-    as_shipped = dask.config.get(_METHOD) == "spawn" and environment == worker_template.BEFORE_IMPORTS
+    environment = {
+        name: str(value)
+        for name, value in dask.config.get("distributed.nanny.pre-spawn-environ").items()
+    }
+    as_shipped = (
+        dask.config.get(_METHOD) == "spawn" and environment == worker_template.BEFORE_IMPORTS
+    )
     with worker_template.kept() if as_shipped else contextlib.nullcontext(False) as Deaf.forked:
         try:
             yield
@@ -143,9 +158,13 @@ async def _started(where: ClusterOptions, secured: Any, settings: ExecutionSetti
             security=secured,
             # Left out, Dask would serve at port 8787 of all interfaces, dashboard or not.
             dashboard_address=where.dashboard or DASHBOARD,
-            scheduler_kwargs={"dashboard": where.dashboard is not None},  # or bokeh would be imported for nobody
+            scheduler_kwargs={
+                "dashboard": where.dashboard is not None
+            },  # or bokeh would be imported for nobody
             preload=list(where.modules),
-            silence_logs=logging.WARNING if os.environ.get("OLSCALE_DEBUG") else logging.CRITICAL + 1,
+            silence_logs=logging.WARNING
+            if os.environ.get("OLSCALE_DEBUG")
+            else logging.CRITICAL + 1,
             memory_limit=WORKER_SHARE / workers,
             env=worker_template.worker_environment() if Deaf.forked else {},
         )
@@ -171,7 +190,11 @@ async def _started(where: ClusterOptions, secured: Any, settings: ExecutionSetti
 def _unguarded() -> str:
     """Ask about the script that evaluates, where workers would run all of it: Python imports it in each of them."""
     script = getattr(sys.modules["__main__"], "__file__", None)
-    if script is None or not Path(script).is_file() or "__name__" in Path(script).read_text(errors="replace"):
+    if (
+        script is None
+        or not Path(script).is_file()
+        or "__name__" in Path(script).read_text(errors="replace")
+    ):
         return ""
     return f"workers import {Path(script).name}, which is to evaluate below `if __name__ == '__main__':`; "
 
@@ -180,7 +203,9 @@ def _check_dashboard(wanted: str | None, scheduler: Any) -> None:
     """See that the dashboard is where it was asked for; Dask takes another port where that one is taken."""
     port = (wanted or "").rpartition(":")[2]
     if port.isdigit() and int(port) not in (0, scheduler.http_server.port):
-        raise ExecutionError(f"port {port} of --dashboard {wanted} is in use; give another, or leave --dashboard out")
+        raise ExecutionError(
+            f"port {port} of --dashboard {wanted} is in use; give another, or leave --dashboard out"
+        )
 
 
 @contextmanager
@@ -209,7 +234,9 @@ def _check_encryption(scheduler: str, tls: str | None) -> None:
     """Say what Dask says of it in words that few understand."""
     encrypted = scheduler.startswith("tls://")
     if encrypted and tls is None and not dask.config.get("distributed.comm.tls.ca-file"):
-        raise ExecutionError(f"scheduler {scheduler} wants encryption; give the folder of its certificate with --tls")
+        raise ExecutionError(
+            f"scheduler {scheduler} wants encryption; give the folder of its certificate with --tls"
+        )
     if tls is not None and not encrypted:
         raise ExecutionError(
             f"scheduler {scheduler} does not encrypt, but --tls {tls} was given; start it with that certificate "
@@ -223,7 +250,11 @@ async def _answered(client: Any, scheduler: str, seconds: float) -> None:
             await client
     except Exception as error:  # what listens there may be no scheduler at all and answer anything
         late = isinstance(error, TimeoutError)
-        what = f"within {seconds} s" if late else f"({str(error).partition(chr(10))[0] or type(error).__name__})"
+        what = (
+            f"within {seconds} s"
+            if late
+            else f"({str(error).partition(chr(10))[0] or type(error).__name__})"
+        )
         raise ExecutionError(
             f"scheduler {scheduler} does not answer {what}; check the address and that `dask scheduler` runs there"
         ) from None

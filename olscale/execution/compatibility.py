@@ -23,7 +23,9 @@ def settings() -> dict[str, Any]:
     """Return the Dask settings that olscale ships (``olscale/execution/dask.yaml``)."""
     import yaml
 
-    content: dict[str, Any] = yaml.safe_load(files("olscale.execution").joinpath("dask.yaml").read_text())
+    content: dict[str, Any] = yaml.safe_load(
+        files("olscale.execution").joinpath("dask.yaml").read_text()
+    )
     return content
 
 
@@ -45,7 +47,9 @@ async def agree(client: Any, learners: Sequence[str] = ()) -> list[str]:
         differences = list(different_versions(versions))
         workers = {} if differences else await client.run(package_digest, on_error="return")
         differences += [
-            _other_sources(name) for name, digest in workers.items() if digest != package_digest() and _answered(digest)
+            _other_sources(name)
+            for name, digest in workers.items()
+            if digest != package_digest() and _answered(digest)
         ]
         if differences:
             more = f" (and {len(differences) - 1} more)" if len(differences) > 1 else ""
@@ -54,7 +58,9 @@ async def agree(client: Any, learners: Sequence[str] = ()) -> list[str]:
         found = {"scheduler": await client.run_on_scheduler(dask.config.get, "distributed")}
         configs = await client.run(dask.config.get, "distributed", on_error="return")
     except (OSError, TimeoutError):
-        raise ExecutionError("the Dask scheduler went away; start it and run the same command again") from None
+        raise ExecutionError(
+            "the Dask scheduler went away; start it and run the same command again"
+        ) from None
     found |= {f"worker {name}": config for name, config in configs.items() if _answered(config)}
     return list(differing_settings(found))
 
@@ -96,7 +102,9 @@ async def misfit(client: Any, worker: str, learners: Sequence[str] = ()) -> str:
         return _other_sources(worker)
     if not learners:
         return ""
-    found = (await client.run(learner_modules, learners, workers=[worker], on_error="return")).get(worker)
+    found = (await client.run(learner_modules, learners, workers=[worker], on_error="return")).get(
+        worker
+    )
     if found is None or not _answered(found):
         raise OSError(f"worker {worker} does not answer")
     return _other_learners(worker, found, learners)
@@ -146,7 +154,10 @@ def software() -> dict[str, Any]:
     """Return the versions of what makes numbers in this process, and the digest of its olscale."""
     from distributed.versions import get_versions
 
-    return {"packages": dict(get_versions(packages=_packages())["packages"]), "sources": package_digest()}
+    return {
+        "packages": dict(get_versions(packages=_packages())["packages"]),
+        "sources": package_digest(),
+    }
 
 
 _SAME = "give driver, scheduler and workers the same environment"
@@ -176,14 +187,24 @@ def different_versions(versions: Mapping[str, Any]) -> Iterator[str]:
     ['the scheduler has dask 2026.9.0, the driver 2026.8.0']
     """
     ours = versions["client"]["packages"]
-    sides: list[tuple[str, Any, tuple[str, ...]]] = [("the scheduler", versions["scheduler"], _TALKS)]
-    sides += [(f"worker {name}", worker, _TALKS + _COUNTS) for name, worker in versions["workers"].items()]
+    sides: list[tuple[str, Any, tuple[str, ...]]] = [
+        ("the scheduler", versions["scheduler"], _TALKS)
+    ]
+    sides += [
+        (f"worker {name}", worker, _TALKS + _COUNTS) for name, worker in versions["workers"].items()
+    ]
     for side, theirs, names in sides:
         for name in names:
             key = _MODULES.get(name, name)
-            here, there = (_comparable(name, packages.get(key)) for packages in (ours, theirs["packages"]))
+            here, there = (
+                _comparable(name, packages.get(key)) for packages in (ours, theirs["packages"])
+            )
             if here != there:
-                yield f"{side} has {name} {there}, the driver {here}" if there else f"{side} has no {name}"
+                yield (
+                    f"{side} has {name} {there}, the driver {here}"
+                    if there
+                    else f"{side} has no {name}"
+                )
 
 
 def _comparable(name: str, version: str | None) -> str | None:

@@ -25,7 +25,9 @@ class _Demand(SchedulerPlugin):
 
     def target(self, *args: Any, **options: Any) -> int:
         """Return how many workers there should be, in place of `Scheduler.adaptive_target`."""
-        wanted: int = max(self._of_dask(*args, **options), sum(workers for workers, _ in self._now()))
+        wanted: int = max(
+            self._of_dask(*args, **options), sum(workers for workers, _ in self._now())
+        )
         return wanted
 
     def valid_workers_downscaling(self, scheduler: Any, workers: list[Any]) -> list[Any]:
@@ -34,7 +36,9 @@ class _Demand(SchedulerPlugin):
 
     def _now(self) -> list[tuple[int, frozenset[str]]]:
         """Return what counts: a driver that is gone says nothing more."""
-        return [(workers, busy) for until, workers, busy in self.asked.values() if monotonic() < until]
+        return [
+            (workers, busy) for until, workers, busy in self.asked.values() if monotonic() < until
+        ]
 
 
 def ask_for_workers(
@@ -60,6 +64,8 @@ def ask_for_workers(
         dask_scheduler.add_plugin(_Demand(dask_scheduler), name=_NAME)
     asked = plugins[_NAME].asked
     asked[driver] = monotonic() + seconds, workers, frozenset(busy)
-    for gone in [name for name, (until, *_) in asked.items() if until < monotonic() and name != driver]:
+    for gone in [
+        name for name, (until, *_) in asked.items() if until < monotonic() and name != driver
+    ]:
         del asked[gone]
     dask_scheduler.idle_since = None  # an idle-timeout would not see actors at work

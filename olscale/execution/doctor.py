@@ -73,9 +73,14 @@ def _versions() -> str:
 
 
 def _machine() -> str:
-    cores, memory = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(), memory_bytes()
+    cores, memory = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        memory_bytes(),
+    )
     if memory < _LEAST_MEMORY:
-        raise ExecutionError(f"{size_text(memory)} of memory, expected {size_text(_LEAST_MEMORY)}: give it more")
+        raise ExecutionError(
+            f"{size_text(memory)} of memory, expected {size_text(_LEAST_MEMORY)}: give it more"
+        )
     return f"{cores} cores, {size_text(memory)} of memory"
 
 
@@ -86,7 +91,9 @@ def _open_files() -> str:
 
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if most < _LEAST_FILES:
-        raise ExecutionError(f"{most} open files a process, expected {_LEAST_FILES}; raise it with ulimit -n")
+        raise ExecutionError(
+            f"{most} open files a process, expected {_LEAST_FILES}; raise it with ulimit -n"
+        )
     return f"{most} a process"
 
 
@@ -111,12 +118,16 @@ def _temporary_files() -> str:
 def _data_home() -> str:
     mirror = os.environ.get(MIRROR)
     if mirror and not Path(mirror).is_dir():
-        raise ExecutionError(f"{MIRROR} is {mirror}, expected a folder; mend the variable or leave it out")
+        raise ExecutionError(
+            f"{MIRROR} is {mirror}, expected a folder; mend the variable or leave it out"
+        )
     home, files = data_home(), f", files of {mirror}" if mirror else ""
     if "://" in home:
         open_storage(home).names("")
         return home + files
-    there = next(folder for folder in (Path(home), *Path(home).absolute().parents) if folder.exists())
+    there = next(
+        folder for folder in (Path(home), *Path(home).absolute().parents) if folder.exists()
+    )
     if not (there.is_dir() and os.access(there, os.W_OK)):
         raise ExecutionError(f"{home} cannot be written to; name another folder in {HOME}")
     return home + files
@@ -142,7 +153,11 @@ def _machine_code() -> str:
             f"compiled pa1 made {found[0]} and {found[1]} mistakes on dense and sparse rows, expected {mistakes}; "
             "make the machine code anew (NUMBA_CACHE_DIR names another folder for it) and report this if it stays"
         )
-    kept = "shipped with the package" if shipped_folder() else f"kept in {machine_code_folder(add_class_totals)}"
+    kept = (
+        "shipped with the package"
+        if shipped_folder()
+        else f"kept in {machine_code_folder(add_class_totals)}"
+    )
     return f"right on dense and sparse rows, in {perf_counter() - start:.1f} s; {kept}"
 
 

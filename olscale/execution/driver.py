@@ -27,7 +27,12 @@ from olscale.execution.checkpoints import Checkpoints
 from olscale.execution.compatibility import misfit, modules_of
 from olscale.execution.demand import ask_for_workers
 from olscale.execution.group_calls import GroupCalls, bundle_name
-from olscale.execution.group_records import clear_scratch, finished_outcomes, outcomes_of_each, write_lost
+from olscale.execution.group_records import (
+    clear_scratch,
+    finished_outcomes,
+    outcomes_of_each,
+    write_lost,
+)
 from olscale.execution.on_worker import TOPIC, stop_tasks
 from olscale.execution.progress import Progress
 from olscale.execution.settings import SETTINGS, ExecutionSettings
@@ -64,7 +69,9 @@ class _End(Enum):
 
 
 class _Drive:
-    def __init__(self, client: Any, store: str, progress: Progress, stop: Stop, settings: ExecutionSettings) -> None:
+    def __init__(
+        self, client: Any, store: str, progress: Progress, stop: Stop, settings: ExecutionSettings
+    ) -> None:
         self._client, self._store, self._progress, self._stop = client, store, progress, stop
         self._settings = settings
         self._turn = asyncio.Event()
@@ -81,7 +88,10 @@ class _Drive:
         self._client.subscribe_topic(TOPIC, self._calls.hear)
         try:
             async with asyncio.TaskGroup() as tasks:
-                watches = [tasks.create_task(self._watch()), tasks.create_task(self._until_stopped())]
+                watches = [
+                    tasks.create_task(self._watch()),
+                    tasks.create_task(self._until_stopped()),
+                ]
                 going = tasks.create_task(self._run_all(groups))
                 going.add_done_callback(lambda _: [watch.cancel() for watch in watches])
         except BaseExceptionGroup as errors:
@@ -106,8 +116,14 @@ class _Drive:
             await self._workers.look()
             await self._ask()
             limit = self._settings.silence_seconds
-            for worker in {worker for worker, last in self._calls.last_words.values() if monotonic() - last > limit}:
-                self._progress.note(f"nothing was heard from worker {worker} for {limit:.0f} s: it is ended")
+            for worker in {
+                worker
+                for worker, last in self._calls.last_words.values()
+                if monotonic() - last > limit
+            }:
+                self._progress.note(
+                    f"nothing was heard from worker {worker} for {limit:.0f} s: it is ended"
+                )
                 await self._workers.give_up(worker)
             await asyncio.sleep(self._settings.watch_seconds)
 
@@ -117,10 +133,14 @@ class _Drive:
             demand, seconds = self._calls.demand(), 10 * self._settings.watch_seconds
             try:
                 async with asyncio.timeout(self._settings.answer_seconds):
-                    await self._client.run_on_scheduler(ask_for_workers, self._calls.name, *demand, seconds)
+                    await self._client.run_on_scheduler(
+                        ask_for_workers, self._calls.name, *demand, seconds
+                    )
             except TimeoutError:  # it is busy; it is told again
                 pass
-            except Exception:  # its olscale is older, or it has none: then nobody scales by what we say
+            except (
+                Exception
+            ):  # its olscale is older, or it has none: then nobody scales by what we say
                 self._asks = False
 
     async def _fits(self, worker: str) -> bool:
@@ -136,13 +156,17 @@ class _Drive:
         """Wait until somebody asks to stop; have everything saved then, and end what takes too long to be."""
         while not self._stop.asked:
             await asyncio.sleep(0.1)
-        self._progress.note("stopping: what is going on is being saved; Ctrl-C again ends it at once")
+        self._progress.note(
+            "stopping: what is going on is being saved; Ctrl-C again ends it at once"
+        )
         await self._workers.close_queues()
         with contextlib.suppress(Exception):
             async with asyncio.timeout(self._settings.stop_seconds):
                 await self._client.run(stop_tasks, self._calls.name, on_error="ignore")
         await asyncio.sleep(self._settings.stop_seconds)
-        raise self._stop.error(f"not everything was saved within {self._settings.stop_seconds:.0f} s")
+        raise self._stop.error(
+            f"not everything was saved within {self._settings.stop_seconds:.0f} s"
+        )
 
     # Run groups.
 
@@ -182,7 +206,9 @@ class _Drive:
         for group, outcomes in zip(bundle, ends, strict=True):
             if outcomes:
                 self._note(TaskReport(outcomes=outcomes))
-                self._calls.tell(group.name, Stand(group.rows * len(group.runs), nan, scoring=(1, 1)))
+                self._calls.tell(
+                    group.name, Stand(group.rows * len(group.runs), nan, scoring=(1, 1))
+                )
             else:
                 left.append(group)
         self._progress.note(
@@ -237,9 +263,7 @@ class _Drive:
                 for half in group.halves():
                     tasks.create_task(self._run(half, suspect=True))
             return
-        reason = (
-            f"its workers died {self._settings.attempts} times at the same place, the last time with nothing else to do"
-        )
+        reason = f"its workers died {self._settings.attempts} times at the same place, the last time with nothing else to do"
         for run in await asyncio.to_thread(write_lost, group, self._store, reason):
             self._progress.finish(run, "lost")
 
@@ -254,7 +278,9 @@ class _Drive:
             deaths, place = 0, await asyncio.to_thread(checkpoints.place)
         while deaths < last:
             try:
-                report = await self._calls.run(group, alone=deaths == last - 1 and (suspect or deaths > 0))
+                report = await self._calls.run(
+                    group, alone=deaths == last - 1 and (suspect or deaths > 0)
+                )
             except ClosedError:
                 return _End.STOPPED
             except WorkerLostError as lost:
@@ -266,7 +292,11 @@ class _Drive:
                 await asyncio.sleep(2 ** (deaths - 1) * self._settings.watch_seconds)
                 await self._workers.look()  # it may be the scheduler that is gone
                 exceeded = await asyncio.to_thread(checkpoints.exceeded)
-                ended = [end.reason for run, end in exceeded.items() if run in place and run not in before]
+                ended = [
+                    end.reason
+                    for run, end in exceeded.items()
+                    if run in place and run not in before
+                ]
                 outcomes: dict[str, str] = {}
                 if group.shard is None:
                     outcomes = await asyncio.to_thread(finished_outcomes, group, self._store)
@@ -275,18 +305,28 @@ class _Drive:
                     continue
                 report = TaskReport(outcomes=outcomes)
                 if not group.shards:
-                    self._calls.tell(group.name, Stand(group.rows * len(group.runs), nan, scoring=(1, 1)))
+                    self._calls.tell(
+                        group.name, Stand(group.rows * len(group.runs), nan, scoring=(1, 1))
+                    )
             self._note(report)
             return _End.STOPPED if report.stopped else _End.OK
         return _End.DIED
 
 
-def _loss(group: RunGroup, worker: str, ended: Sequence[str], place: Sequence[str], again: bool) -> str:
+def _loss(
+    group: RunGroup, worker: str, ended: Sequence[str], place: Sequence[str], again: bool
+) -> str:
     """Return a line on a worker that was lost: what it was at, and how that goes on."""
     what = f"was ended, as a learner {' and one '.join(ended)}" if ended else "was lost"
     chunk = next((int(name.removesuffix(".npz")) for name in place if name.endswith(".npz")), 0)
-    where = f"from row {chunk * group.chunk_rows:,} on" if chunk and group.chunk_rows else "from the start"
-    how = f"goes on {where}" if not again else "died at the same place again: its runs are run apart"
+    where = (
+        f"from row {chunk * group.chunk_rows:,} on"
+        if chunk and group.chunk_rows
+        else "from the start"
+    )
+    how = (
+        f"goes on {where}" if not again else "died at the same place again: its runs are run apart"
+    )
     return f"worker {worker} {what} while it had {group.name}, which {how}"
 
 

@@ -130,11 +130,17 @@ def evaluate(
     """
     store = store.path if isinstance(store, Store) else path_text(store, "store")
     if background:
-        given = {name: value for name, value in locals().items() if name not in ("experiment", "store", "background")}
+        given = {
+            name: value
+            for name, value in locals().items()
+            if name not in ("experiment", "store", "background")
+        }
         # Of this cell, and not of the one that happens to run when it begins.
         view = _watch("show", store) if progress is None else None
         given["progress"] = progress or False
-        return Background(lambda asked: evaluate(experiment, store, **given | {"stop": asked}), view)  # type: ignore[return-value]
+        return Background(
+            lambda asked: evaluate(experiment, store, **given | {"stop": asked}), view
+        )  # type: ignore[return-value]
     shows, progress = progress is None, progress or Silent()
     if retry not in RETRIES:
         raise UnknownNameError("value of retry", retry, RETRIES)
@@ -149,7 +155,9 @@ def evaluate(
         planned.check_strictly_online()
     for line in (*coarse_score_notes(found), *unweighted_notes(found)):
         progress.note(line)
-    where = ClusterOptions(workers, scheduler, None if tls is None else path_text(tls, "tls"), dashboard)
+    where = ClusterOptions(
+        workers, scheduler, None if tls is None else path_text(tls, "tls"), dashboard
+    )
     threads = 0
     if scheduler is not None and not in_process:
         threads = _run_loop(_reach(where, progress, planned.learners, settings))
@@ -158,10 +166,16 @@ def evaluate(
         progress.note(f"set aside damaged file store.json of {store}; it is written anew")
     target = open_store(store, create=True, writes=False)
     parts = 1 if in_process else max(threads, workers or 0) or os.cpu_count() or 1
-    limits = experiment.budget.model_copy(update=budget.model_dump(exclude_none=True) if budget else {})
+    limits = experiment.budget.model_copy(
+        update=budget.model_dump(exclude_none=True) if budget else {}
+    )
     # What the workers of a cluster that runs already have is theirs to say.
-    worker_bytes = None if in_process or scheduler is not None else WORKER_SHARE * memory_bytes() / parts
-    asks_for_workers = in_process or where != ClusterOptions() or class_shards is not None or limits != NO_BUDGET
+    worker_bytes = (
+        None if in_process or scheduler is not None else WORKER_SHARE * memory_bytes() / parts
+    )
+    asks_for_workers = (
+        in_process or where != ClusterOptions() or class_shards is not None or limits != NO_BUDGET
+    )
     start_seconds = 0.0 if asks_for_workers else settings.start_seconds
     bounds = (settings.many_runs, worker_bytes, in_process or scheduler is None, start_seconds)
     journal = LiveJournal(target, progress)
@@ -176,13 +190,24 @@ def evaluate(
                     _run_here(groups, target.path, journal, stop, settings)
                 else:
                     job.start_seconds = 0.0  # for later phases it runs already
-                    _run_on_dask(chain([groups], phases), target, new, journal, where, stop, settings)
+                    _run_on_dask(
+                        chain([groups], phases), target, new, journal, where, stop, settings
+                    )
     except StoppedError as stopped:
         if stopped.signal == signal.SIGINT:
             raise KeyboardInterrupt(str(stopped)) from None
         raise
     sweep_checkpoints(target)
-    done = Evaluation(target, job.runs, job.computed, left_out, experiment.name, job.ids, job.changed, job.outcomes)
+    done = Evaluation(
+        target,
+        job.runs,
+        job.computed,
+        left_out,
+        experiment.name,
+        job.ids,
+        job.changed,
+        job.outcomes,
+    )
     if strict:
         done.check(strict=True)
     return done
@@ -190,7 +215,11 @@ def evaluate(
 
 def _watch(name: str, *arguments: Any) -> Any:
     """Call a function of `olscale.report.watch`, which stands above this floor, where this may be a notebook."""
-    return getattr(import_module("olscale.report.watch"), name)(*arguments) if "IPython" in sys.modules else None
+    return (
+        getattr(import_module("olscale.report.watch"), name)(*arguments)
+        if "IPython" in sys.modules
+        else None
+    )
 
 
 @contextmanager
@@ -204,7 +233,9 @@ def _shown(store: Store, journal: LiveJournal) -> Iterator[None]:
             view.stop()
 
 
-def _run_here(groups: list[RunGroup], store: str, progress: Progress, stop: Stop, settings: ExecutionSettings) -> None:
+def _run_here(
+    groups: list[RunGroup], store: str, progress: Progress, stop: Stop, settings: ExecutionSettings
+) -> None:
     for bundle in bundles_of(groups):
         if len(bundle) > 1:
             _run_bundle_here(bundle, store, progress, stop, settings)
@@ -218,7 +249,9 @@ def _run_here(groups: list[RunGroup], store: str, progress: Progress, stop: Stop
                 _note(done, progress)
                 hear(done.stand)
                 if done.stopped:
-                    raise stop.error(f"{part.name} was saved at chunk {done.position} of {done.chunks}")
+                    raise stop.error(
+                        f"{part.name} was saved at chunk {done.position} of {done.chunks}"
+                    )
             if group.shards:
                 hear = partial(tell, progress, group.name)
                 done = merge_as_task(group, store, hear, lambda: stop.asked, settings)
@@ -234,7 +267,11 @@ def _run_here(groups: list[RunGroup], store: str, progress: Progress, stop: Stop
 
 
 def _run_bundle_here(
-    bundle: Sequence[RunGroup], store: str, progress: Progress, stop: Stop, settings: ExecutionSettings
+    bundle: Sequence[RunGroup],
+    store: str,
+    progress: Progress,
+    stop: Stop,
+    settings: ExecutionSettings,
 ) -> None:
     hear = partial(tell, progress)
     while bundle:
@@ -243,7 +280,9 @@ def _run_bundle_here(
             _note(done, progress)
             hear(group.name, done.stand)
             if done.stopped:
-                raise stop.error(f"{group.name} was saved at chunk {done.position} of {done.chunks}")
+                raise stop.error(
+                    f"{group.name} was saved at chunk {done.position} of {done.chunks}"
+                )
         bundle = bundle[len(reports) :]
         if bundle and stop.asked:
             raise stop.error(f"{bundle[0].name} was not begun")

@@ -64,7 +64,11 @@ class Evaluation:
         runs = sum(self.outcomes.values())
         if not self.failed or (self.failed < runs and not strict):
             return
-        how = ", ".join(f"{count} {outcome}" for outcome, count in sorted(self.outcomes.items()) if outcome != "ok")
+        how = ", ".join(
+            f"{count} {outcome}"
+            for outcome, count in sorted(self.outcomes.items())
+            if outcome != "ok"
+        )
         which = f"all {runs} runs" if self.failed == runs else f"{self.failed} of {runs} runs"
         which = "the only run" if runs == 1 else which
         raise ExecutionError(f"{which} failed ({how}); `olscale status {self.store.path}` says why")

@@ -43,7 +43,8 @@ class Measured:
         usual = exp(fmean(map(log, self.ratios.values())))
         kinds = ((run, (run.learner, run.stream.fingerprint)) for run in runs)
         forecasts = (
-            plan.costs.get(run.id, inf) / NUMBERS_A_SECOND * self.ratios.get(kind, usual) for run, kind in kinds
+            plan.costs.get(run.id, inf) / NUMBERS_A_SECOND * self.ratios.get(kind, usual)
+            for run, kind in kinds
         )
         return sum(forecast + RUN_SECONDS for forecast in forecasts)
 
@@ -55,19 +56,29 @@ def measured(store: Store, plan: RunPlan) -> Measured:
         table = store.timings("skip", ["id", "timings"], ids)
     except StoreError:
         return Measured()
-    speeds = {row["id"]: dict(row["timings"] or ()).get("rows_per_second", 0.0) for row in table.to_pylist()}
+    speeds = {
+        row["id"]: dict(row["timings"] or ()).get("rows_per_second", 0.0)
+        for row in table.to_pylist()
+    }
     took: dict[tuple[str, str], float] = {}
     forecast: dict[tuple[str, str], float] = {}
     for run in plan.runs:
         if (speed := speeds.get(run.id, 0.0)) > 0.0 and (cost := plan.costs.get(run.id, 0.0)) > 0.0:
-            source, kind = plan.sources[run.stream.fingerprint], (run.learner, run.stream.fingerprint)
+            source, kind = (
+                plan.sources[run.stream.fingerprint],
+                (run.learner, run.stream.fingerprint),
+            )
             learned = cost - plan.held_costs.get(run.id, 0.0)
             took[kind] = took.get(kind, 0.0) + source.length(run.stream) / speed
             forecast[kind] = forecast.get(kind, 0.0) + learned / NUMBERS_A_SECOND
-    return Measured({kind: seconds / forecast[kind] for kind, seconds in took.items() if seconds > 0.0})
+    return Measured(
+        {kind: seconds / forecast[kind] for kind, seconds in took.items() if seconds > 0.0}
+    )
 
 
-def work_of(groups: Sequence[RunGroup], plan: RunPlan, known: Measured, parts: int = 0) -> dict[str, Work]:
+def work_of(
+    groups: Sequence[RunGroup], plan: RunPlan, known: Measured, parts: int = 0
+) -> dict[str, Work]:
     """Return what there is to do, by the name under which progress is reported; a class shard has a share of the rows.
 
     So many `parts` run at once; 0 where nobody knows.
@@ -76,8 +87,13 @@ def work_of(groups: Sequence[RunGroup], plan: RunPlan, known: Measured, parts: i
     power = MEASURED_POWER if known.ratios else FORECAST_POWER
     for group in groups:
         source = plan.sources[group.runs[0].stream.fingerprint]
-        rows, cost = group.rows * len(group.runs), known.seconds(plan, group.runs[:1] if group.summed else group.runs)
-        held = 0 if group.summed else _held(group, plan)  # those of sums are predicted by their merge
+        rows, cost = (
+            group.rows * len(group.runs),
+            known.seconds(plan, group.runs[:1] if group.summed else group.runs),
+        )
+        held = (
+            0 if group.summed else _held(group, plan)
+        )  # those of sums are predicted by their merge
         classes = group.shards[-1].stop if group.shards else 1
         for part, own in zip(group.parts(), group.shards or (range(1),), strict=True):
             share = rows * own.stop // classes - rows * own.start // classes

@@ -46,7 +46,9 @@ class GroupCalls:
         self.name = uuid4().hex[:12]
         self.last_words: dict[str, tuple[str, float]] = {}
         self._bundles: dict[str, str] = {}  # names of those that groups are in
-        self._groups: Counter[bool] = Counter()  # actors and tasks that are at work or wait for room
+        self._groups: Counter[bool] = (
+            Counter()
+        )  # actors and tasks that are at work or wait for room
 
     def demand(self) -> tuple[int, set[str]]:
         """Return how many workers could be used, and which are at work."""
@@ -57,7 +59,9 @@ class GroupCalls:
         """Pass on what a task reports of its progress."""
         _, message = event
         group = message["group"]
-        if self._bundles.get(group, group) in self.last_words:  # and not that of another driver on this cluster
+        if (
+            self._bundles.get(group, group) in self.last_words
+        ):  # and not that of another driver on this cluster
             self.tell(group, Stand(*message["stand"]))
 
     def tell(self, group: str, stand: Stand) -> None:
@@ -101,7 +105,11 @@ class GroupCalls:
         try:
             async with self._placed(name, actor=False, alone=False) as worker:
                 reports: list[TaskReport] = await self._answer(
-                    name, self._with_settings(run_bundle_as_task), bundle, self._key(bundle[0]), worker
+                    name,
+                    self._with_settings(run_bundle_as_task),
+                    bundle,
+                    self._key(bundle[0]),
+                    worker,
                 )
                 if reports[-1].stopped and not self._stop.asked:
                     self._workers.forget(worker)  # it is leaving
@@ -120,15 +128,21 @@ class GroupCalls:
     def _key(self, group: RunGroup) -> str:
         return f"{key_prefix(group)}-{self.name}-{uuid4().hex}"
 
-    async def _as_task(self, group: RunGroup, job: Callable[[RunGroup, str], TaskReport], alone: bool) -> TaskReport:
+    async def _as_task(
+        self, group: RunGroup, job: Callable[[RunGroup, str], TaskReport], alone: bool
+    ) -> TaskReport:
         async with self._placed(group.name, actor=False, alone=alone) as worker:
-            report: TaskReport = await self._answer(group.name, job, group, self._key(group), worker)
+            report: TaskReport = await self._answer(
+                group.name, job, group, self._key(group), worker
+            )
             if report.stopped and not self._stop.asked:
                 self._workers.forget(worker)
                 raise WorkerLostError  # it is leaving and has saved the group
             return report
 
-    async def _answer(self, name: str, job: Callable[..., Any], work: Any, key: str, worker: str) -> Any:
+    async def _answer(
+        self, name: str, job: Callable[..., Any], work: Any, key: str, worker: str
+    ) -> Any:
         """Return what a task on a worker answers."""
         future = self._client.submit(job, work, self._store, key=key, workers=[worker], pure=False)
         try:
@@ -141,9 +155,13 @@ class GroupCalls:
     async def _as_actor(self, group: RunGroup, alone: bool) -> TaskReport:
         async with self._placed(group.name, actor=True, alone=alone) as worker:
             options = {"key": self._key(group), "actor": True, "workers": [worker], "pure": False}
-            submitted = self._client.submit(StreamActor, group, self._store, self._settings, **options)
+            submitted = self._client.submit(
+                StreamActor, group, self._store, self._settings, **options
+            )
             try:
-                return await self._through(group, worker, await self._workers.answer(group.name, submitted, worker))
+                return await self._through(
+                    group, worker, await self._workers.answer(group.name, submitted, worker)
+                )
             except WorkerLostError:
                 self._workers.forget(worker)  # the watch brings it back if it lives
                 raise
@@ -162,15 +180,25 @@ class GroupCalls:
                 return saved
             for note in report.notes:
                 self._progress.note(note)
-            report = await self._workers.answer(group.name, actor.advance(position, position + span), worker)
+            report = await self._workers.answer(
+                group.name, actor.advance(position, position + span), worker
+            )
             if report.stand.rows <= rows and not report.fault:
                 raise WorkerLostError  # Dask has made the actor anew: it stands at another chunk and fed nothing
             # Half a second of work a call: the call itself then costs nothing, and progress is seen.
-            span = max(1, min(4 * span, round(span * self._workers.report_seconds / max(monotonic() - start, 1e-3))))
+            span = max(
+                1,
+                min(
+                    4 * span,
+                    round(span * self._workers.report_seconds / max(monotonic() - start, 1e-3)),
+                ),
+            )
         if report.fault:
             return report
         self.tell(group.name, report.stand)
-        finished: TaskReport = await self._workers.answer(group.name, actor.finish(report.position), worker)
+        finished: TaskReport = await self._workers.answer(
+            group.name, actor.finish(report.position), worker
+        )
         left = finished.stopped and self._stop.asked
         if not finished.fault and not finished.outcomes and not left:
             raise WorkerLostError

@@ -48,7 +48,9 @@ def outcomes_of_each(groups: Sequence[RunGroup], store: str) -> list[dict[str, s
     done = target.done().intersection(id for ids in asked for id in ids)
     table = target.read(["id", "outcome"], "skip", ids=done)
     outcomes = dict(zip(table["id"].to_pylist(), table["outcome"].to_pylist(), strict=True))
-    return [{id: outcomes[id] for id in ids} if outcomes.keys() >= set(ids) else {} for ids in asked]
+    return [
+        {id: outcomes[id] for id in ids} if outcomes.keys() >= set(ids) else {} for ids in asked
+    ]
 
 
 def write_records(store: Store, group: RunGroup, records: Sequence[Record]) -> None:
@@ -90,7 +92,10 @@ def keep_models(store: Store, group: RunGroup, ends: Sequence[tuple[RunState, Pi
     dataset = open_dataset(group.path)
     for state, pipeline in ends:
         if state.outcome == "ok" and state.learner.restorable:
-            name, model = kept_name(state.run.id), final_model(state.run, state.learner, dataset, pipeline)
+            name, model = (
+                kept_name(state.run.id),
+                final_model(state.run, state.learner, dataset, pipeline),
+            )
             try:
                 with store.files.writing(name) as file:
                     model.write(file)
@@ -119,7 +124,9 @@ def merge_group(
 
         def keep(whole: RunState, learned: Learned) -> None:
             if group.keeps_models:
-                streams = open_streams(group.path, key.transforms, key.shuffle, key.part, key.projection or 0)
+                streams = open_streams(
+                    group.path, key.transforms, key.shuffle, key.part, key.projection or 0
+                )
                 transforms = StreamTransforms(streams.train.pipeline, group.runs)
                 transforms.restore(learned)
                 keep_models(target, group, [(whole, transforms.pipeline(None))])

@@ -51,16 +51,28 @@ class LiveJournal:
     def __init__(self, store: StoreRuns, progress: Progress) -> None:
         self._store, self._files, self._progress = store, store.files, progress
         began = strftime("%Y%m%dT%H%M%S", gmtime())
-        self._name = f"{FOLDER}/{began}-{platform.node() or 'host'}-{os.getpid()}-{token_hex(2)}".replace(" ", "-")
+        self._name = (
+            f"{FOLDER}/{began}-{platform.node() or 'host'}-{os.getpid()}-{token_hex(2)}".replace(
+                " ", "-"
+            )
+        )
         self._lock, self._ended = Lock(), Event()
         self._line: dict[str, Any] = {}
-        self._steps: dict[str, tuple[int, int]] = {}  # of each run: rows between two errors, and the last one's place
+        self._steps: dict[
+            str, tuple[int, int]
+        ] = {}  # of each run: rows between two errors, and the last one's place
         self._rows: dict[str, int] = {}
         self._points = _POINTS
-        self._scoring: set[str] = set()  # groups of which the last that was written is that they score
+        self._scoring: set[str] = (
+            set()
+        )  # groups of which the last that was written is that they score
         self._compiling: set[str] = set()  # likewise, that machine code is made
         self._part, self._content = 0, b""
-        self._began, self._written, self._thread = monotonic(), 0.0, Thread(target=self._write_on, daemon=True)
+        self._began, self._written, self._thread = (
+            monotonic(),
+            0.0,
+            Thread(target=self._write_on, daemon=True),
+        )
         self._broken = False
 
     @property
@@ -72,7 +84,10 @@ class LiveJournal:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         """Write how the evaluation ended."""
         self._ended.set()
@@ -100,9 +115,13 @@ class LiveJournal:
                 self._line = {"begin": begin, **self._line}
         self._add(start={"name": name, "runs": runs, "done": done, **_content(groups)})
         self._rows = {
-            run.id: max(1, work.rows // max(1, len(work.runs))) for work in groups.values() for run in work.runs
+            run.id: max(1, work.rows // max(1, len(work.runs)))
+            for work in groups.values()
+            for run in work.runs
         }
-        self._points = max(1, min(_POINTS, _ALL_POINTS // len(self._rows))) if self._rows else _POINTS
+        self._points = (
+            max(1, min(_POINTS, _ALL_POINTS // len(self._rows))) if self._rows else _POINTS
+        )
         self._steps.clear()
         self._scoring.clear()
         self._compiling.clear()
@@ -156,7 +175,9 @@ class LiveJournal:
 
     def _write_on(self) -> None:
         least = _LINE_SECONDS if self._files.local is not None else _OBJECT_SECONDS
-        while not self._ended.wait(min(_MOST_SECONDS, max(least, (monotonic() - self._began) * _LATER_SHARE))):
+        while not self._ended.wait(
+            min(_MOST_SECONDS, max(least, (monotonic() - self._began) * _LATER_SHARE))
+        ):
             if self._line or monotonic() - self._written > _HEARTBEAT_SECONDS:
                 self._flush()
 
@@ -172,7 +193,9 @@ class LiveJournal:
         except Exception as fault:  # a full disk, a store that is gone: what writes results will tell if it matters
             self._broken = True
             if not (isinstance(fault, FileNotFoundError) and self._is_taken_back()):
-                self._progress.note(f"the live journal is not written any more: {type(fault).__name__}")
+                self._progress.note(
+                    f"the live journal is not written any more: {type(fault).__name__}"
+                )
 
     def _is_taken_back(self) -> bool:
         """Return whether the store is gone: a new one is, where an evaluation is interrupted before it has results."""
@@ -220,7 +243,10 @@ def _content(groups: Mapping[str, Work]) -> dict[str, Any]:
             if not is_counted_in_time(run.learner, run.stream.scoring.definition()):
                 late.append(run.id)
     return {
-        "groups": {name: (work.rows, work.cost, [run.id for run in work.runs]) for name, work in groups.items()},
+        "groups": {
+            name: (work.rows, work.cost, [run.id for run in work.runs])
+            for name, work in groups.items()
+        },
         "held": {name: work.held for name, work in groups.items() if work.held},
         "seconds": sum(work.seconds for work in groups.values()),
         "settings": [json.loads(setting) for setting in settings],

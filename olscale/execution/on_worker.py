@@ -40,7 +40,11 @@ def run_as_task(
     try:
         with answering() as answer:
             going = ResumablePass(group, store, settings)
-            tell, stop = (_topic(group), _stopping()) if report is None else (report, stopping or (lambda: False))
+            tell, stop = (
+                (_topic(group), _stopping())
+                if report is None
+                else (report, stopping or (lambda: False))
+            )
             reports = Reports(tell, going.stand, settings.report_seconds)
             going.group_pass.on_scored, going.group_pass.leaving = reports.tell_if_due, stop
             with heard_when_made(reports.tell_compiling):
@@ -51,7 +55,9 @@ def run_as_task(
                     if isinstance(store, TaskFiles):
                         store.write_if_due()
                 if going.ended:
-                    if not isinstance(store, TaskFiles):  # the end of a group in a bundle is told with the others
+                    if not isinstance(
+                        store, TaskFiles
+                    ):  # the end of a group in a bundle is told with the others
                         reports.tell()
                     answer.report = going.finish()
             if not going.ended:
@@ -106,7 +112,9 @@ def merge_as_task(
     When `stopping` says so, it is left, to be merged another time.
     """
     scoring = (0, 0)
-    tell, stop = (_topic(group), _stopping()) if report is None else (report, stopping or (lambda: False))
+    tell, stop = (
+        (_topic(group), _stopping()) if report is None else (report, stopping or (lambda: False))
+    )
     reports = Reports(tell, lambda: Stand(scoring=scoring), settings.report_seconds)
 
     def heard(scored: int, whole: int) -> None:
@@ -180,13 +188,19 @@ class StreamActor:
         if self._going is None:
             self._going = ResumablePass(self._group, self._store, self._settings)
             if dask_worker() is not None:
-                self._reports = Reports(_topic(self._group), self._going.stand, self._settings.report_seconds)
+                self._reports = Reports(
+                    _topic(self._group), self._going.stand, self._settings.report_seconds
+                )
                 self._going.group_pass.on_scored = self._reports.tell_if_due
                 self._going.group_pass.leaving = self._leaving
         return self._going
 
     def _heard(self) -> AbstractContextManager[None]:
-        return nullcontext() if self._reports is None else heard_when_made(self._reports.tell_compiling)
+        return (
+            nullcontext()
+            if self._reports is None
+            else heard_when_made(self._reports.tell_compiling)
+        )
 
     def begin(self) -> TaskReport:
         """Open the stream, continue the newest checkpoint and report where it stands."""
@@ -206,7 +220,10 @@ class StreamActor:
                 while here and going.position < last and not going.ended:
                     going.group_pass.advance()
                     going.save_if_due()
-                    if going.group_pass.within and monotonic() - start >= self._settings.call_seconds:
+                    if (
+                        going.group_pass.within
+                        and monotonic() - start >= self._settings.call_seconds
+                    ):
                         break
             answer.report = going.report()
             if self._reports is not None:
@@ -225,5 +242,7 @@ class StreamActor:
         """Run the test split and write the records, if the stream stands at its end, chunk number `position`."""
         with answering() as answer:
             going = self._opened()
-            answer.report = going.finish() if going.position == position and going.ended else going.report()
+            answer.report = (
+                going.finish() if going.position == position and going.ended else going.report()
+            )
         return answer.report

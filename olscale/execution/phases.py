@@ -82,7 +82,15 @@ class Job:
             require_writable(self.store)
         try:
             ids = [run.id for run in plan.runs]
-            write_plan(self.store, plan.name, ids, plan.left_out, plan.datasets, plan.learners, self._note_damage)
+            write_plan(
+                self.store,
+                plan.name,
+                ids,
+                plan.left_out,
+                plan.datasets,
+                plan.learners,
+                self._note_damage,
+            )
         except StoreError as fault:
             if missing:
                 raise
@@ -122,7 +130,9 @@ class Job:
         """Say which models that are to be kept will not be."""
         wanted = sorted({run.learner for run in missing if run.id in plan.kept})
         for learner in (name for name in wanted if not is_restorable(name)):
-            self.progress.note(f"models of {learner} are not kept: an estimator from elsewhere is no plain arrays")
+            self.progress.note(
+                f"models of {learner} are not kept: an estimator from elsewhere is no plain arrays"
+            )
         done = plan.kept - {run.id for run in missing}
         lacking = len(done - kept_ids(self.store)) if done else 0
         if lacking:
@@ -141,7 +151,10 @@ class Job:
             again = ids & self.store.done() - self._renewed
         elif self.retry == "failed":
             table = self.store.read(["id", "outcome"], "skip", ids=ids)
-            forget(self.store, {row["id"] for row in table.to_pylist() if row["outcome"] != "ok"} - self._renewed)
+            forget(
+                self.store,
+                {row["id"] for row in table.to_pylist() if row["outcome"] != "ok"} - self._renewed,
+            )
         if self._timings_lost:  # perhaps a part with those of all phases
             timed = self.store.timings("skip", ["id"])["id"].to_pylist()
             again |= ids & self.store.done() - set(timed)
@@ -153,7 +166,9 @@ class Job:
 
     def _note_damage(self, *names: str) -> None:
         for name in names:
-            self.progress.note(f"set aside damaged file {name} of {self.store.path}; what it held is computed again")
+            self.progress.note(
+                f"set aside damaged file {name} of {self.store.path}; what it held is computed again"
+            )
         self._timings_lost |= any("timings/" in name for name in names)
 
     def _together(self, plan: RunPlan) -> bool:
@@ -191,7 +206,9 @@ class Job:
         return cut_bundles(groups, partial(bundled_seconds, plan), parts)
 
 
-def choose(store: Store, tuning: RunPlan, note_damage: Callable[[str], None] = lambda name: None) -> list[Selection]:
+def choose(
+    store: Store, tuning: RunPlan, note_damage: Callable[[str], None] = lambda name: None
+) -> list[Selection]:
     """Return what the runs of `tuning` say is best in each search, and write it to the store.
 
     Raises

@@ -135,7 +135,10 @@ class Tally:
     def start(self, name: str, runs: int, done: int, groups: Mapping[str, Work]) -> None:
         """Begin counting."""
         self.name, self.runs, self.done = name, runs, done
-        self.rows, self._cost = sum(work.rows for work in groups.values()), sum(work.cost for work in groups.values())
+        self.rows, self._cost = (
+            sum(work.rows for work in groups.values()),
+            sum(work.cost for work in groups.values()),
+        )
         self.failed = self.rows_done = 0
         self._groups, self._cost_done = groups, 0.0
         self._pace = Pace(sum(work.seconds for work in groups.values()))
@@ -192,9 +195,16 @@ class Tally:
 
     def errors_so_far(self) -> str:
         """Return the errors as text; an empty one if there are none yet, or those of too many data sets for a line."""
-        metrics = {dataset: self._metrics.get(dataset, "cumulative_error") for dataset in self.errors}
-        units = {dataset: " %" if measure_of(metric).unit == "percent" else "" for dataset, metric in metrics.items()}
-        shown = [f"{figure_of(metrics[name], error)}{units[name]}" for name, error in self.errors.items()]
+        metrics = {
+            dataset: self._metrics.get(dataset, "cumulative_error") for dataset in self.errors
+        }
+        units = {
+            dataset: " %" if measure_of(metric).unit == "percent" else ""
+            for dataset, metric in metrics.items()
+        }
+        shown = [
+            f"{figure_of(metrics[name], error)}{units[name]}" for name, error in self.errors.items()
+        ]
         if len(shown) > 1:
             shown = [f"{name} {text}" for name, text in zip(self.errors, shown, strict=True)]
         return ", ".join(shown) if len(shown) <= MOST_ERRORS else ""
@@ -203,8 +213,14 @@ class Tally:
     def error_words(self) -> str:
         """What the errors are called: error, or RMSE in a regression."""
         shown = self.errors or self._metrics
-        words = {metric: metric_words(metric) for metric in (self._metrics.get(d, "cumulative_error") for d in shown)}
-        return " or ".join({**words, "cumulative_error": "error"}[metric] for metric in words) or "error"
+        words = {
+            metric: metric_words(metric)
+            for metric in (self._metrics.get(d, "cumulative_error") for d in shown)
+        }
+        return (
+            " or ".join({**words, "cumulative_error": "error"}[metric] for metric in words)
+            or "error"
+        )
 
     @property
     def rows_per_second(self) -> float:
@@ -231,4 +247,6 @@ class Tally:
     def share_scored(self) -> float:
         """Share of the held-out rows that are predicted, of the groups whose models predict them now; NaN if none do."""
         going = [(scored, whole) for scored, whole in self._scoring.values() if scored < whole]
-        return sum(scored for scored, _ in going) / sum(whole for _, whole in going) if going else nan
+        return (
+            sum(scored for scored, _ in going) / sum(whole for _, whole in going) if going else nan
+        )

@@ -118,7 +118,9 @@ class ResumablePass:
             return self.report(stopped=True)
         going = self.group_pass
         if going.group.keeps_models and going.group.shard is None:
-            keep_models(self._store, going.group, [(state, going.pipeline(state)) for state in going.states])
+            keep_models(
+                self._store, going.group, [(state, going.pipeline(state)) for state in going.states]
+            )
         # What a shard has written is needed until all are merged.
         clear = self._checkpoints.clear if going.group.shard is None else _leave
         self._files.add(going.group, records, clear)
@@ -140,7 +142,9 @@ class ResumablePass:
         first = self._told % max(1, len(errors))
         self._told += most
         shown = (errors[first:] + errors[:first])[:most]
-        return Stand(going.rows, going.error(), tuple(shown), recent_resident_bytes(), going.scoring)
+        return Stand(
+            going.rows, going.error(), tuple(shown), recent_resident_bytes(), going.scoring
+        )
 
 
 def _leave() -> None:

@@ -36,7 +36,10 @@ class TaskFiles:
     def __init__(self, store: str) -> None:
         self.store = open_store(store)
         self._datasets: dict[str, Dataset] = {}
-        self._records: dict[bool, list[Record]] = {False: [], True: []}  # by whether they replace others
+        self._records: dict[bool, list[Record]] = {
+            False: [],
+            True: [],
+        }  # by whether they replace others
         self._when_written: list[Callable[[], None]] = []
         self._since = 0.0
 
@@ -61,7 +64,9 @@ class TaskFiles:
     def _begun(self) -> frozenset[str]:
         return begun_keys(self.store)
 
-    def add(self, group: RunGroup, records: Sequence[Record], when_written: Callable[[], None]) -> None:
+    def add(
+        self, group: RunGroup, records: Sequence[Record], when_written: Callable[[], None]
+    ) -> None:
         """Take the records of a group; `when_written` is called once they are on the disk.
 
         Raises

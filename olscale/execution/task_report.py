@@ -81,7 +81,9 @@ class Reports:
         Between two reports.
     """
 
-    def __init__(self, tell: Callable[[Stand], None], stand: Callable[[], Stand], seconds: float) -> None:
+    def __init__(
+        self, tell: Callable[[Stand], None], stand: Callable[[], Stand], seconds: float
+    ) -> None:
         self._tell, self._stand, self._seconds, self._last = tell, stand, seconds, monotonic()
         self._told = stand()
 
@@ -125,4 +127,6 @@ def answering() -> Iterator[Answer]:
         yield answer
     except BaseException as error:
         let_interrupt_out(error)
-        answer.report = TaskReport(fault=str(error) if isinstance(error, OlscaleError) else text_of(error))
+        answer.report = TaskReport(
+            fault=str(error) if isinstance(error, OlscaleError) else text_of(error)
+        )

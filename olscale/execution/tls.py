@@ -47,7 +47,11 @@ def security(directory: str | os.PathLike[str]) -> Security:
         raise ExecutionError(
             f"TLS key {key} may be read by others (mode {mode:o}, expected 600); run `chmod 600 {key}`"
         )
-    pair = {f"tls_{role}_{what}": str(path) for role in ROLES for what, path in (("cert", certificate), ("key", key))}
+    pair = {
+        f"tls_{role}_{what}": str(path)
+        for role in ROLES
+        for what, path in (("cert", certificate), ("key", key))
+    }
     return Security(tls_ca_file=str(certificate), require_encryption=True, **pair)
 
 
@@ -71,7 +75,9 @@ def make_certificate(folder: Path) -> None:
         ) from None
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))  # for its owner's eyes only
+        scratch = Path(
+            tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent)
+        )  # for its owner's eyes only
         try:
             (scratch / CERTIFICATE).write_text(made.tls_ca_file)
             (scratch / KEY).touch(mode=0o600)
@@ -81,7 +87,9 @@ def make_certificate(folder: Path) -> None:
             shutil.rmtree(scratch, ignore_errors=True)
     except OSError as error:
         if not (folder / KEY).is_file():
-            raise ExecutionError(f"cannot make TLS folder {folder}: {error.strerror}; give another one") from None
+            raise ExecutionError(
+                f"cannot make TLS folder {folder}: {error.strerror}; give another one"
+            ) from None
 
 
 if __name__ == "__main__":

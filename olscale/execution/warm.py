@@ -32,7 +32,11 @@ _ROWS = 400
 
 _COLUMNS = 5
 
-_CLASSES: dict[Task, tuple[int, ...]] = {"classification": (2, 3), "regression": (0,), "novelty": (2,)}
+_CLASSES: dict[Task, tuple[int, ...]] = {
+    "classification": (2, 3),
+    "regression": (0,),
+    "novelty": (2,),
+}
 
 
 def warm(learners: Sequence[str] = ()) -> list[str]:
@@ -58,7 +62,9 @@ def warm(learners: Sequence[str] = ()) -> list[str]:
                     "learners": entries,
                 }
                 experiment = parse_experiment(content, "warm")
-                evaluate(experiment, Path(folder) / f"{task}-{order}", in_process=True, progress=False)
+                evaluate(
+                    experiment, Path(folder) / f"{task}-{order}", in_process=True, progress=False
+                )
     return names
 
 
@@ -70,14 +76,26 @@ def _datasets(folder: Path, task: Task) -> Iterator[Path]:
     for classes in _CLASSES[task]:
         y = X[:, 0] - X[:, 1] if classes == 0 else np.arange(_ROWS) % classes
         name = f"{task}-{classes}"
-        np.savetxt(folder / f"{name}.csv", np.column_stack([X, y]), delimiter=",", header=f"{columns},y", comments="")
+        np.savetxt(
+            folder / f"{name}.csv",
+            np.column_stack([X, y]),
+            delimiter=",",
+            header=f"{columns},y",
+            comments="",
+        )
         dump_svmlight_file(X, y, str(folder / f"{name}.svm"), zero_based=False)
         target = "real" if classes == 0 else None
         novel = 1 if task == "novelty" else None
         for suffix in ("csv", "svm"):
             path = folder / f"{name}-{suffix}"
             label = "y" if suffix == "csv" else None
-            ingest([str(folder / f"{name}.{suffix}")], str(path), target=target, novel=novel, label=label)
+            ingest(
+                [str(folder / f"{name}.{suffix}")],
+                str(path),
+                target=target,
+                novel=novel,
+                label=label,
+            )
             yield path
 
 
@@ -93,14 +111,18 @@ def ship(learners: Sequence[str] = ()) -> int:
     """
     folder = FOLDER / LEVEL
     with tempfile.TemporaryDirectory() as cache:
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+        environment = {
+            name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")
+        }
         environment |= {"NUMBA_CPU_NAME": LEVEL, "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": cache}
         command = [sys.executable, "-m", "olscale", "warm", *learners]
         if subprocess.run(command, env=environment, check=False).returncode:
             raise ExecutionError(f"no machine code for {LEVEL}: {' '.join(command)} failed")
         shutil.rmtree(FOLDER, ignore_errors=True)
         for source in sorted({path.parent for path in PACKAGE.rglob("*.py")}):
-            cached = Path(cache) / UserProvidedCacheLocator.get_suitable_cache_subpath(str(source / "any.py"))
+            cached = Path(cache) / UserProvidedCacheLocator.get_suitable_cache_subpath(
+                str(source / "any.py")
+            )
             if cached.is_dir():
                 shutil.copytree(cached, folder / source.relative_to(PACKAGE))
     (folder / STAMP_FILE).write_text(package_digest(*STAMPED))

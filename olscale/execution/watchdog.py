@@ -69,7 +69,13 @@ class Watchdog:
         """See that the process is there."""
         with self._lock:
             if self._process is None or self._process.poll() is not None:
-                arguments = [self._file.fileno(), os.getpid(), os.getppid(), self._silence, self._mark]
+                arguments = [
+                    self._file.fileno(),
+                    os.getpid(),
+                    os.getppid(),
+                    self._silence,
+                    self._mark,
+                ]
                 script = Path(__file__).with_name("watchdog_process.py")
                 self._process = subprocess.Popen(
                     [_python(), "-I", "-S", str(script), *map(str, arguments)],
@@ -151,7 +157,9 @@ class GroupWatch:
         Ends the watch.
     """
 
-    def __init__(self, watchdog: Watchdog, store: Store, folder: str, budget: Budget, memory_limit: float) -> None:
+    def __init__(
+        self, watchdog: Watchdog, store: Store, folder: str, budget: Budget, memory_limit: float
+    ) -> None:
         self._dog, self._full = watchdog, FULL * memory_limit or inf
         slot, groups = watchdog.take_slot(), dict[tuple[str, ...], int]()
         self._offset, self._groups = BEATS.size + slot * SLOT.size, groups
@@ -179,7 +187,13 @@ class GroupWatch:
             group = self._groups[ids] = self._dog.tell({**self._about, "runs": ids})
         # First the words, then the number that makes them count.
         SLOT.pack_into(
-            self._dog.words, self._offset, self._number, group, monotonic() + seconds, most_bytes, self._full
+            self._dog.words,
+            self._offset,
+            self._number,
+            group,
+            monotonic() + seconds,
+            most_bytes,
+            self._full,
         )
         self._number += 1
         _NUMBER.pack_into(self._dog.words, self._offset, self._number)

@@ -63,7 +63,9 @@ class CallWatch:
         Setting in the environment of what was started in the worker.
     """
 
-    def __init__(self, words: mmap.mmap, worker: int, nanny: int, silence: float, mark: str) -> None:
+    def __init__(
+        self, words: mmap.mmap, worker: int, nanny: int, silence: float, mark: str
+    ) -> None:
         self.words, self.worker, self.nanny, self.silence = words, worker, nanny, silence
         self.mark = mark.encode()
         self.groups: dict[int, dict[str, Any]] = {}
@@ -116,13 +118,21 @@ class CallWatch:
         """Return the slot of a call that is over its budget, its number, group, and how its runs end; None if none is."""
         held = None
         for slot in range(SLOTS):
-            number, group, deadline, most, full = SLOT.unpack_from(self.words, BEATS.size + slot * SLOT.size)
+            number, group, deadline, most, full = SLOT.unpack_from(
+                self.words, BEATS.size + slot * SLOT.size
+            )
             if not number & 1:
                 continue
             if held is None and (most != float("inf") or full != float("inf")):
                 held = resident_bytes(self.worker)
             over = (
-                "budget" if (held or 0) > most else "time" if now > deadline else "full" if (held or 0) > full else ""
+                "budget"
+                if (held or 0) > most
+                else "time"
+                if now > deadline
+                else "full"
+                if (held or 0) > full
+                else ""
             )
             if over:
                 return slot, number, group, over
@@ -152,7 +162,9 @@ class CallWatch:
                 import subprocess
 
                 line = json.dumps({"store": about["root"], "files": files}).encode()
-                subprocess.run(about["writer"], input=line, timeout=60, check=False, start_new_session=True)
+                subprocess.run(
+                    about["writer"], input=line, timeout=60, check=False, start_new_session=True
+                )
         except Exception:  # without that file its death counts as any other
             pass
         return True
@@ -163,7 +175,11 @@ class CallWatch:
         if os.getppid() == self.worker:
             os.kill(self.worker, signal.SIGKILL)
         for _ in range(5):
-            left = [process for process in left_of(self.worker, self.offspring, self.mark) if process != os.getpid()]
+            left = [
+                process
+                for process in left_of(self.worker, self.offspring, self.mark)
+                if process != os.getpid()
+            ]
             if not left:
                 break
             for process in left:
@@ -178,7 +194,11 @@ def write(root: str, name: str, content: str) -> None:
     """Write a file below a local store, whole."""
     path = os.path.join(root, name)
     temporary = os.path.join(root, "tmp", f"{os.path.basename(name)}.{os.getpid()}")
-    for folder in (os.path.dirname(temporary), os.path.dirname(os.path.dirname(path)), os.path.dirname(path)):
+    for folder in (
+        os.path.dirname(temporary),
+        os.path.dirname(os.path.dirname(path)),
+        os.path.dirname(path),
+    ):
         if os.path.isdir(root) and not os.path.isdir(folder):
             os.mkdir(folder)
     with open(temporary, "w", encoding="utf-8") as file:
@@ -206,7 +226,9 @@ def resident_bytes(process: int) -> int:
     except (OSError, IndexError):
         import subprocess
 
-        answer = subprocess.run(["ps", "-o", "rss=", "-p", str(process)], capture_output=True, check=False).stdout
+        answer = subprocess.run(
+            ["ps", "-o", "rss=", "-p", str(process)], capture_output=True, check=False
+        ).stdout
         return int(answer or 0) * 1024
 
 
@@ -236,14 +258,24 @@ def left_of(worker: int, offspring: dict[int, int], mark: bytes) -> list[int]:
         processes = {int(name): status(name) for name in os.listdir("/proc") if name.isdigit()}
     except OSError:
         return []
-    there = {process: state for process, state in processes.items() if state and state[0] not in "ZX"}
+    there = {
+        process: state for process, state in processes.items() if state and state[0] not in "ZX"
+    }
     found = {
         process
         for process, (_, _, session, start) in there.items()
         if process not in (worker, os.getpid())
-        and (session == worker or offspring.get(process) == start or mark in contents(process, "environ").split(b"\0"))
+        and (
+            session == worker
+            or offspring.get(process) == start
+            or mark in contents(process, "environ").split(b"\0")
+        )
     }
-    while more := {process for process, state in there.items() if state[1] in found} - found - {os.getpid()}:
+    while (
+        more := {process for process, state in there.items() if state[1] in found}
+        - found
+        - {os.getpid()}
+    ):
         found |= more
     # Trackers clean up after others, and end by themselves when they have.
     return [process for process in found if b"resource_tracker" not in contents(process, "cmdline")]

@@ -15,7 +15,9 @@ from typing import Any
 
 from olscale.errors import ExecutionError
 
-BEFORE_IMPORTS = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+BEFORE_IMPORTS = dict.fromkeys(
+    ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
+)
 """What dask.yaml has as ``pre-spawn-environ``, and Dask itself: it counts when a process starts, or imports."""
 BEFORE_IMPORTS["MALLOC_TRIM_THRESHOLD_"] = "65536"
 
@@ -58,7 +60,12 @@ def begin() -> bool:
     with quiet_tracker():
         resource_tracker.ensure_running()  # or it would be started first, and have Ctrl-C reach this thread again
     # Python 3.11 leaves the driver's path out, and puts the folder it is started in before everything else.
-    changes = {**before_imports(), "PYTHONPATH": path, "PYTHONSAFEPATH": "1", FOLDER: util.get_temp_dir()}
+    changes = {
+        **before_imports(),
+        "PYTHONPATH": path,
+        "PYTHONSAFEPATH": "1",
+        FOLDER: util.get_temp_dir(),
+    }
     with environment_kept(changes), _deaf():
         os.environ.update(changes)
         forkserver.set_forkserver_preload([_IMPORTS])

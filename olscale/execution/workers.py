@@ -97,7 +97,9 @@ class Workers:
 
     def _admit(self) -> None:
         """Ask the workers that have joined whether they fit; those that do may get work."""
-        for worker in self._joined.keys() - self._there.keys():  # another one may come back at this address
+        for worker in (
+            self._joined.keys() - self._there.keys()
+        ):  # another one may come back at this address
             self._forget(worker)
         for worker in [worker for worker in self._there if worker not in self._joined]:
             self._joined[worker] = asyncio.ensure_future(self._ask(worker))

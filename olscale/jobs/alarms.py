@@ -49,7 +49,9 @@ class _First(NamedTuple):
     night: str
 
 
-def result_alarms(home: JobHome, rows: Sequence[dict[str, Any]], rules: AlarmRules, night: str) -> list[NightAlarm]:
+def result_alarms(
+    home: JobHome, rows: Sequence[dict[str, Any]], rules: AlarmRules, night: str
+) -> list[NightAlarm]:
     """Return an alarm for each setting of a night's `rows` with runs whose bytes differ from those of their first night.
 
     A learner whose version was raised has other run ids, and so has a dataset with other rows.
@@ -57,7 +59,9 @@ def result_alarms(home: JobHome, rows: Sequence[dict[str, Any]], rules: AlarmRul
     if rules.results == "ignore":
         return []
     mine = [row for row in rows if row["kind"] == "results"]
-    earlier = read_history(home, ["night", "machine", "ids", "digests", "digest", "outcomes", "made_by"], ["results"])
+    earlier = read_history(
+        home, ["night", "machine", "ids", "digests", "digest", "outcomes", "made_by"], ["results"]
+    )
     first, makers = first_digests(earlier, night, rules.since)
     found = []
     for row in mine:
@@ -73,17 +77,27 @@ def result_alarms(home: JobHome, rows: Sequence[dict[str, Any]], rules: AlarmRul
     return found
 
 
-def first_digests(history: pa.Table, night: str, since: str) -> tuple[dict[str, _First], dict[str, dict[str, str]]]:
+def first_digests(
+    history: pa.Table, night: str, since: str
+) -> tuple[dict[str, _First], dict[str, dict[str, str]]]:
     """Return each run's digest on its first night, from `since` on and before `night`, and how those nights were made."""
     first: dict[str, _First] = {}
     makers: dict[str, dict[str, str]] = {}
     seen = set()
     light = zip(
-        history["night"].to_pylist(), history["digest"].to_pylist(), history["outcomes"].to_pylist(), strict=True
+        history["night"].to_pylist(),
+        history["digest"].to_pylist(),
+        history["outcomes"].to_pylist(),
+        strict=True,
     )
     for i, (name, digest, outcomes) in enumerate(light):
         # A night with the same code and data has the same digests: only what is new is looked at.
-        if digest in seen or name < since or name >= night or any(outcome in _CHANCE for outcome, _ in outcomes or ()):
+        if (
+            digest in seen
+            or name < since
+            or name >= night
+            or any(outcome in _CHANCE for outcome, _ in outcomes or ())
+        ):
             continue
         seen.add(digest)
         for id, one in zip(history["ids"][i].as_py(), history["digests"][i].as_py(), strict=True):
@@ -103,7 +117,9 @@ def _result_alarm(
 ) -> NightAlarm:
     ids = tuple(id for id, _ in others)
     first = min(one.night for _, one in others)
-    shown = ", ".join(ids[:_MOST_IDS]) + (f" and {len(ids) - _MOST_IDS} more" if len(ids) > _MOST_IDS else "")
+    shown = ", ".join(ids[:_MOST_IDS]) + (
+        f" and {len(ids) - _MOST_IDS} more" if len(ids) > _MOST_IDS else ""
+    )
     what = f"{row['learner']} {row['params']} (version {row['version']}) on {row['dataset']}"
     how = first_difference(home, ids[0], dict(others)[ids[0]].night, night)
     made = unlike(makers.get(first, {}), dict(row["made_by"])) or "nothing that is recorded"
@@ -112,7 +128,8 @@ def _result_alarm(
         f"{shown}{how}; what differs in how the two nights were made: {made}"
     )
     of_setting = "|".join(
-        str(row[name]) for name in ("dataset", "fingerprint", "transforms", "learner", "version", "params")
+        str(row[name])
+        for name in ("dataset", "fingerprint", "transforms", "learner", "version", "params")
     )
     return NightAlarm(f"results|{of_setting}|{row['protocol']}", text, ids)
 
@@ -128,12 +145,18 @@ def first_difference(home: JobHome, id: str, before: str, night: str) -> str:
     if not all(parts):
         return ""
     columns = [
-        name for name in (*parts[0], *(set(parts[1]) - set(parts[0]))) if parts[0].get(name) != parts[1].get(name)
+        name
+        for name in (*parts[0], *(set(parts[1]) - set(parts[0])))
+        if parts[0].get(name) != parts[1].get(name)
     ]
     # Reasons and metrics say more than curves.
     name = next(iter(columns), "")
     shown = [_shown(name, one.get(name, b"")) for one in parts]
-    return f"; first difference of {id[:8]}: {name}{f' {shown[0]} -> {shown[1]}' * all(shown)}" if name else ""
+    return (
+        f"; first difference of {id[:8]}: {name}{f' {shown[0]} -> {shown[1]}' * all(shown)}"
+        if name
+        else ""
+    )
 
 
 def _shown(name: str, value: bytes) -> str:
@@ -154,13 +177,22 @@ def series_alarms(
     for one in series:
         verdict = judge(one, rules)
         verdicts.append(verdict)
-        if not one.nights or one.nights[-1] != night or not verdict.begins or verdict.begins[-1] < rules.since:
+        if (
+            not one.nights
+            or one.nights[-1] != night
+            or not verdict.begins
+            or verdict.begins[-1] < rules.since
+        ):
             continue
         # An error that moves while the rows are the same is a matter of bytes.
         if one.metric == "error" and len(set(one.fingerprints)) < 2:
             continue
         if verdict.verdict in ("slower", "higher"):
-            alarms.append(NightAlarm(f"{one.metric}|{one.name}|{one.machine}|{len(verdict.begins)}", verdict.text))
+            alarms.append(
+                NightAlarm(
+                    f"{one.metric}|{one.name}|{one.machine}|{len(verdict.begins)}", verdict.text
+                )
+            )
         elif verdict.verdict in ("faster", "lower"):
             changed.append(verdict.text)
     return alarms, changed, verdicts

@@ -72,7 +72,10 @@ def l1_parts(values: NDArray[np.float64], price: float, least: int = 3) -> list[
     """
     n = len(values)
     off = np.abs(values[:, None] - np.unique(values))  # of each value from each level
-    cost, start = np.full(off.shape[1], np.inf), np.zeros(off.shape[1], np.int64)  # of the last part, by its level
+    cost, start = (
+        np.full(off.shape[1], np.inf),
+        np.zeros(off.shape[1], np.int64),
+    )  # of the last part, by its level
     best, begins = np.full(n + 1, np.inf), np.zeros(n + 1, np.int64)
     best[0] = -price
     for end in range(least, n + 1):
@@ -88,7 +91,9 @@ def l1_parts(values: NDArray[np.float64], price: float, least: int = 3) -> list[
     return starts
 
 
-def find_parts(values: NDArray[np.float64], change: float, least: int, relative: bool = True) -> Parts:
+def find_parts(
+    values: NDArray[np.float64], change: float, least: int, relative: bool = True
+) -> Parts:
     """Cut a series where its level changes by at least `change`.
 
     Parameters
@@ -134,7 +139,9 @@ def _residuals(values: NDArray[np.float64], starts: list[int]) -> NDArray[np.flo
     return np.concatenate([part - np.median(part) for part in np.split(values, starts[1:])])
 
 
-def _join(values: NDArray[np.float64], starts: list[int], change: float, least: int, relative: bool) -> list[int]:
+def _join(
+    values: NDArray[np.float64], starts: list[int], change: float, least: int, relative: bool
+) -> list[int]:
     """Join neighbours, the most alike first, until all steps are large enough and `least` values on each side say so."""
     while len(starts) > 1:
         levels = np.array(_levels(values, starts))

@@ -34,7 +34,9 @@ def mend_history(job: JobFile, home: JobHome) -> list[str]:
             remade = _remake(job, home, night)
         except OlscaleError as fault:
             remade = f"its store cannot be read ({fault}), and the history is without it"
-        lines.append(f"the history of night {night} was damaged ({reason}) and is set aside in {aside}: {remade}")
+        lines.append(
+            f"the history of night {night} was damaged ({reason}) and is set aside in {aside}: {remade}"
+        )
     return lines
 
 
@@ -53,14 +55,29 @@ def _remake(job: JobFile, home: JobHome, night: str) -> str:
     if (store / "store.json").exists():
         opened = open_store(store)
         rows += result_rows(opened)[0]
-        finished = [end for end in opened.timings(columns=["id", "finished_at"])["finished_at"].to_pylist() if end]
+        finished = [
+            end
+            for end in opened.timings(columns=["id", "finished_at"])["finished_at"].to_pylist()
+            if end
+        ]
         seconds = max([0.0, *(end.timestamp() - begun["at"] for end in finished)])
     if not rows:
         return "its folder has no results, and the history is without it"
-    runs_lost = sum(count for row in rows for outcome, count in row.get("outcomes") or () if outcome == "lost")
+    runs_lost = sum(
+        count for row in rows for outcome, count in row.get("outcomes") or () if outcome == "lost"
+    )
     failures = [f"{runs_lost} runs were lost with their workers"] if runs_lost else []
     told = read_json(home.path / "told.json")
     if told.get("night") == night and told.get("state") == "failed" and not failures:
         failures = ["it had failed, and what failed is no longer known"]
-    end_night(job, home, night, begun, rows, failures, seconds, ["its history was damaged and is made from its store"])
+    end_night(
+        job,
+        home,
+        night,
+        begun,
+        rows,
+        failures,
+        seconds,
+        ["its history was damaged and is made from its store"],
+    )
     return "it is made anew from its store"

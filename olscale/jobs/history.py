@@ -31,7 +31,15 @@ HISTORY_SCHEMA = pa.schema(
         ("made_by", pa.map_(_TEXT, _TEXT)),
         *[
             (name, _TEXT)
-            for name in ("dataset", "fingerprint", "transforms", "learner", "version", "params", "protocol")
+            for name in (
+                "dataset",
+                "fingerprint",
+                "transforms",
+                "learner",
+                "version",
+                "params",
+                "protocol",
+            )
         ],
         ("ids", pa.list_(_TEXT)),
         ("digests", pa.list_(_TEXT)),
@@ -39,7 +47,17 @@ HISTORY_SCHEMA = pa.schema(
         ("n", pa.int64()),
         ("outcomes", pa.map_(_TEXT, pa.int64())),
         ("error_metric", _TEXT),
-        *[(name, _FLOAT) for name in ("error", "error_std", *SPEEDS, "fit_seconds", "read_seconds", "model_bytes")],
+        *[
+            (name, _FLOAT)
+            for name in (
+                "error",
+                "error_std",
+                *SPEEDS,
+                "fit_seconds",
+                "read_seconds",
+                "model_bytes",
+            )
+        ],
         *[(name, _TEXT) for name in ("benchmark", "figure", "unit", "peer")],
         *[(name, _FLOAT) for name in ("value", "ratio", "rows", "megabytes_per_second", "seconds")],
         ("calls", pa.int64()),
@@ -126,7 +144,9 @@ def _content(home: JobHome, night: str, checked: bool = True) -> bytes:
     try:
         data = read_regular(file)
     except OSError as fault:
-        raise StoreError(f"{file}: cannot be read: {why(fault)}; check its permissions and its disk") from None
+        raise StoreError(
+            f"{file}: cannot be read: {why(fault)}; check its permissions and its disk"
+        ) from None
     if not checksum_matches(data):
         if checked:
             raise _damaged(home, night, _WRONG)
@@ -144,12 +164,18 @@ def _damaged(home: JobHome, night: str, reason: str) -> StoreError:
     )
 
 
-def _table(contents: Sequence[bytes], columns: Sequence[str], kinds: Collection[str] | None) -> pa.Table:
+def _table(
+    contents: Sequence[bytes], columns: Sequence[str], kinds: Collection[str] | None
+) -> pa.Table:
     form = pads.ParquetFileFormat()
     parts = [form.make_fragment(pa.BufferReader(data)) for data in contents]
     condition = None if kinds is None else pads.field("kind").isin(list(kinds))
-    table = pads.FileSystemDataset(parts, HISTORY_SCHEMA, form).to_table(columns=list(columns), filter=condition)
-    table.validate(full=True)  # of damaged files without a checksum: text that is none, dates past the year 9999
+    table = pads.FileSystemDataset(parts, HISTORY_SCHEMA, form).to_table(
+        columns=list(columns), filter=condition
+    )
+    table.validate(
+        full=True
+    )  # of damaged files without a checksum: text that is none, dates past the year 9999
     if "began" in columns:
         table["began"].to_pylist()
     return table
@@ -157,7 +183,18 @@ def _table(contents: Sequence[bytes], columns: Sequence[str], kinds: Collection[
 
 def night_rows(home: JobHome, nights: Sequence[str] | None = None) -> list[dict[str, Any]]:
     """Return the row of each night, or of some, in order."""
-    columns = ("night", "state", "job", "code", "machine", "began", "load", "made_by", "seconds", "calls")
+    columns = (
+        "night",
+        "state",
+        "job",
+        "code",
+        "machine",
+        "began",
+        "load",
+        "made_by",
+        "seconds",
+        "calls",
+    )
     rows: list[dict[str, Any]] = read_history(
         home, [*columns, "failures", "alarms", "changed"], ["night"], nights
     ).to_pylist()

@@ -43,7 +43,11 @@ class JobHome:
     def nights(self) -> list[str]:
         """Return the nights that have a folder, in order."""
         folder = self.path / "nights"
-        return sorted(entry.name for entry in folder.iterdir() if entry.is_dir()) if folder.is_dir() else []
+        return (
+            sorted(entry.name for entry in folder.iterdir() if entry.is_dir())
+            if folder.is_dir()
+            else []
+        )
 
     def latest_store(self) -> Path | None:
         """Return the store of the last night that has one."""
@@ -77,7 +81,9 @@ class JobHome:
                 return
             with self.written():
                 file.truncate()
-                file.write(json.dumps({"host": socket.gethostname(), "pid": os.getpid(), "since": now}))
+                file.write(
+                    json.dumps({"host": socket.gethostname(), "pid": os.getpid(), "since": now})
+                )
                 file.flush()
             yield True
 

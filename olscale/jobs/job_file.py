@@ -64,8 +64,12 @@ class IngestStep(_Section):
     @model_validator(mode="after")
     def _local(self) -> IngestStep:
         if "://" in self.dest:
-            raise ValueError("expected a folder of this machine as dest: a dataset is replaced by a rename")
-        known = sorted(signature(ingest).parameters.keys() - {"sources", "dest", "progress", "note"})
+            raise ValueError(
+                "expected a folder of this machine as dest: a dataset is replaced by a rename"
+            )
+        known = sorted(
+            signature(ingest).parameters.keys() - {"sources", "dest", "progress", "note"}
+        )
         for name in self.options:
             if name not in known:
                 raise ValueError(str(UnknownNameError("option of ingest", name, known)))
@@ -187,7 +191,9 @@ class NotifyRule(_Section):
         if self.command == ():
             raise ValueError("expected a program and its arguments in command")
         if self.webhook is not None and not self.webhook.startswith(("http://", "https://")):
-            raise ValueError(f"webhook was {server_of(self.webhook)}, expected an address with http:// or https://")
+            raise ValueError(
+                f"webhook was {server_of(self.webhook)}, expected an address with http:// or https://"
+            )
         return self
 
 
@@ -198,7 +204,9 @@ def _checked_age(text: str) -> str:
 
 def _checked_name(text: str) -> str:
     if not re.fullmatch(r"[\w.-]+", text):
-        raise ValueError("expected letters, digits, points, dashes and underscores: folders and units are called so")
+        raise ValueError(
+            "expected letters, digits, points, dashes and underscores: folders and units are called so"
+        )
     return text
 
 
@@ -293,7 +301,10 @@ def parse_job(content: dict[str, Any], source: str = "job", folder: Path | None 
         )
         for step in job.ingest
     )
-    evaluates = tuple(step.model_copy(update={"experiment": _absolute(base, step.experiment)}) for step in job.evaluate)
+    evaluates = tuple(
+        step.model_copy(update={"experiment": _absolute(base, step.experiment)})
+        for step in job.evaluate
+    )
     home = _absolute(base, job.home or f"{job.name}-nights")
     return job.model_copy(update={"ingest": ingests, "evaluate": evaluates, "home": home})
 

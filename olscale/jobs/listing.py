@@ -21,13 +21,17 @@ Rows = tuple[Sequence[str], Sequence[Sequence[Any]]]
 """A head and rows."""
 
 
-def history_table(job: JobFile, home: JobHome, metric: str | None = None, brief: bool = False) -> Rows:
+def history_table(
+    job: JobFile, home: JobHome, metric: str | None = None, brief: bool = False
+) -> Rows:
     """Return a row for each night of each series; a `brief` one for people."""
     head = ("night", "value", "metric", "series", "machine", "code", "fingerprint", "loaded")
     rows = [
         (night, value, one.metric, one.name, one.machine, *made)
         for one in read_series(home, job.alarm.speed, metric)
-        for night, value, *made in zip(one.nights, one.values, one.codes, one.fingerprints, one.loaded, strict=True)
+        for night, value, *made in zip(
+            one.nights, one.values, one.codes, one.fingerprints, one.loaded, strict=True
+        )
     ]
     return (head[:4], [row[:4] for row in rows]) if brief else (head, rows)
 
@@ -63,15 +67,23 @@ def text_of_table(rows: Rows, form: str) -> str:
     """
     head, lines = rows
     if form == "json":
-        return json.dumps([dict(zip(head, line, strict=True)) for line in lines], indent=1, default=str) + "\n"
+        return (
+            json.dumps(
+                [dict(zip(head, line, strict=True)) for line in lines], indent=1, default=str
+            )
+            + "\n"
+        )
     if form == "csv":
         sink = io.StringIO()
         csv.writer(sink, lineterminator="\n").writerows(map(csv_cells, [head, *lines]))
         return sink.getvalue()
-    cells = [[f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in line] for line in lines]
+    cells = [
+        [f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in line] for line in lines
+    ]
     widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
     return "".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() + "\n"
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        + "\n"
         for line in (list(head), *cells)
     )
 
@@ -81,10 +93,14 @@ def first_night_lines(job: JobFile, home: JobHome) -> list[str]:
     if history_nights(home):
         return []
     faults = faults_ahead(job)
-    return [f"would fail: {fault}" for fault in faults] or ["nothing is missing for the first night"]
+    return [f"would fail: {fault}" for fault in faults] or [
+        "nothing is missing for the first night"
+    ]
 
 
-def check_lines(job: JobFile, home: JobHome) -> tuple[Literal["good", "failed", "alarm"], list[str]]:
+def check_lines(
+    job: JobFile, home: JobHome
+) -> tuple[Literal["good", "failed", "alarm"], list[str]]:
     """Return how the last night ended, and lines on what failed, raised an alarm or changed; then series set apart.
 
     Raises
@@ -94,13 +110,20 @@ def check_lines(job: JobFile, home: JobHome) -> tuple[Literal["good", "failed", 
     """
     nights = history_nights(home)[-MOST_NIGHTS:]
     if not nights:
-        raise StoreError(f"there is no history in {home.path} yet; run a night first: olscale jobs run FILE")
+        raise StoreError(
+            f"there is no history in {home.path} yet; run a night first: olscale jobs run FILE"
+        )
     begins = read_history(home, ["night", "began"], ["night"], nights).to_pylist()
     [last] = night_rows(home, [max(begins, key=lambda row: row["began"])["night"]])
     lines = [f"night {last['night']}: {last['state']}"]
     for what in ("failures", "alarms", "changed"):
-        lines += [f"{what.removesuffix('s') if what != 'changed' else what}: {line}" for line in last[what] or ()]
-    verdicts = [judge(series, job.alarm) for series in read_series(home, job.alarm.speed, whole=False)]
+        lines += [
+            f"{what.removesuffix('s') if what != 'changed' else what}: {line}"
+            for line in last[what] or ()
+        ]
+    verdicts = [
+        judge(series, job.alarm) for series in read_series(home, job.alarm.speed, whole=False)
+    ]
     unstable = [verdict.series.name for verdict in verdicts if verdict.verdict == "unstable"]
     few = sum(verdict.verdict == "not enough" for verdict in verdicts)
     lines += [f"unstable, and watched by nobody: {name}" for name in unstable]

@@ -23,14 +23,21 @@ def made_by() -> dict[str, str]:
     ['code', 'host', 'machine', 'numpy', 'olscale']
     """
     host = machine()
-    found = {"code": package_digest()[:16], **_commit(), "python": host["python"], **host["versions"]}
+    found = {
+        "code": package_digest()[:16],
+        **_commit(),
+        "python": host["python"],
+        **host["versions"],
+    }
     found |= {"pyarrow": version("pyarrow"), "blas": _blas()}
     found |= {name: os.environ[name] for name in _THREADS if name in os.environ}
     return found | {
         "machine": f"{host['processor']}, {host['cores']} cores",
         "memory": f"{memory_bytes() / 2**30:.0f} GiB",
         "system": host["system"],
-        "usable cores": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()),
+        "usable cores": str(
+            len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        ),
         "host": socket.gethostname(),
         "container": "yes" if _in_container() else "no",
     }
@@ -50,7 +57,9 @@ def unlike(before: dict[str, str], now: dict[str, str]) -> str:
     'numpy 2.0 -> 2.1'
     """
     names = [name for name in before | now if before.get(name) != now.get(name)]
-    return ", ".join(f"{name} {before.get(name, 'none')} -> {now.get(name, 'none')}" for name in names)
+    return ", ".join(
+        f"{name} {before.get(name, 'none')} -> {now.get(name, 'none')}" for name in names
+    )
 
 
 def _commit() -> dict[str, str]:
@@ -61,7 +70,11 @@ def _commit() -> dict[str, str]:
     try:
         said = [
             subprocess.run(
-                ["git", "-C", str(root), *words], capture_output=True, text=True, timeout=10, check=True
+                ["git", "-C", str(root), *words],
+                capture_output=True,
+                text=True,
+                timeout=10,
+                check=True,
             ).stdout
             for words in (["rev-parse", "HEAD"], ["status", "--porcelain", "--", "olscale"])
         ]

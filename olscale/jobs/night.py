@@ -78,14 +78,20 @@ def run_night(
     with home.held(clock()) as mine, home.written():
         if not mine:
             who = home.holder() or {}
-            return NightEnd("busy", night or "", (f"process {who.get('pid')} on {who.get('host')} is running a night",))
+            return NightEnd(
+                "busy",
+                night or "",
+                (f"process {who.get('pid')} on {who.get('host')} is running a night",),
+            )
         for line in mend_history(job, home):
             (progress or Silent()).note(line)
         ended = {row["night"]: row for row in night_rows(home)}
         if line := clock_line(ended.values(), clock()):
             (progress or Silent()).note(line)
         name = (
-            night or _unfinished(job, home, ended, clock()) or datetime.fromtimestamp(clock(), UTC).strftime("%Y-%m-%d")
+            night
+            or _unfinished(job, home, ended, clock())
+            or datetime.fromtimestamp(clock(), UTC).strftime("%Y-%m-%d")
         )
         if name in ended and ended[name]["state"] != "failed":
             _settle_rest(job, home, ended[name])
@@ -96,7 +102,9 @@ def run_night(
         return end
 
 
-def _unfinished(job: JobFile, home: JobHome, ended: dict[str, dict[str, Any]], now: float) -> str | None:
+def _unfinished(
+    job: JobFile, home: JobHome, ended: dict[str, dict[str, Any]], now: float
+) -> str | None:
     """Return the last night, if it may go on; those before it never will, and their checkpoints are removed."""
     last = None
     for name in home.nights():
@@ -111,15 +119,26 @@ def _unfinished(job: JobFile, home: JobHome, ended: dict[str, dict[str, Any]], n
 
 
 def _run(
-    job: JobFile, home: JobHome, night: str, progress: Progress, clock: Callable[[], float], stop_at: float
+    job: JobFile,
+    home: JobHome,
+    night: str,
+    progress: Progress,
+    clock: Callable[[], float],
+    stop_at: float,
 ) -> NightEnd:
     folder, host = home.night(night), made_by()
     file = folder / "begun.json"
-    definition = run_id(redacted_parts(job.model_dump(mode="json", exclude={"notify", "keep", "alarm"})))
+    definition = run_id(
+        redacted_parts(job.model_dump(mode="json", exclude={"notify", "keep", "alarm"}))
+    )
     begun = read_json(file)
     is_damaged = not begun and file.exists()  # who knows by which code its results are
     if is_damaged or (begun and begun["made_by"]["code"] != host["code"]):
-        why = "its begun.json is damaged" if is_damaged else f"olscale's code has changed since night {night} began"
+        why = (
+            "its begun.json is damaged"
+            if is_damaged
+            else f"olscale's code has changed since night {night} began"
+        )
         progress.note(f"{why}: it begins anew")
         shutil.rmtree(folder)
         begun = {}
@@ -139,12 +158,18 @@ def _run(
             failures = _do_steps(job, home, folder, rows, progress)
         except (StoppedError, _AskedToStop) as stopped:
             if not late.is_set():
-                return NightEnd("stopped", night, (f"night {night} was stopped; the same command goes on with it",))
+                return NightEnd(
+                    "stopped",
+                    night,
+                    (f"night {night} was stopped; the same command goes on with it",),
+                )
             failures = [f"night {night} took more than its {job.max_hours:g} hours: {stopped}"]
     return _finish(job, home, night, begun, rows, failures, clock)
 
 
-def _do_steps(job: JobFile, home: JobHome, folder: Path, rows: list[dict[str, Any]], progress: Progress) -> list[str]:
+def _do_steps(
+    job: JobFile, home: JobHome, folder: Path, rows: list[dict[str, Any]], progress: Progress
+) -> list[str]:
     """Do what is left to do, add to `rows`, and return what failed; one step that fails does not keep others from it."""
     failures: list[str] = []
 
@@ -159,14 +184,20 @@ def _do_steps(job: JobFile, home: JobHome, folder: Path, rows: list[dict[str, An
             failures.append(text if text.startswith(f"{what}: ") else f"{what}: {text}")
 
     for number, one in enumerate(job.ingest):
-        row = attempt(f"ingest of {one.dest}", partial(ingest_step, one, home, folder / f"ingest-{number}.json"))
+        row = attempt(
+            f"ingest of {one.dest}",
+            partial(ingest_step, one, home, folder / f"ingest-{number}.json"),
+        )
         rows += [row] if row else []
     for number, bench in enumerate(job.bench):
         found = attempt("bench", partial(bench_step, bench, folder / f"bench-{number}.json"))
         rows += found or []
     for step in job.evaluate:
         failures += attempt(step.experiment, partial(evaluate_step, step, folder, progress)) or []
-    stores = [store_of(folder, number) for number in range(max((step.repeat for step in job.evaluate), default=0))]
+    stores = [
+        store_of(folder, number)
+        for number in range(max((step.repeat for step in job.evaluate), default=0))
+    ]
     opened = [open_store(store) for store in stores if (store / "store.json").exists()]
     if opened:
         results, unlike = result_rows(opened[0], opened[1:])
@@ -196,7 +227,12 @@ def _settle(job: JobFile, home: JobHome, entry: dict[str, Any]) -> None:
     """Tell of a night, prune and write the page: behind the history, and done again if it was interrupted."""
     keys = read_history(home, ["alarm_keys"], ["night"], [entry["night"]])["alarm_keys"][0].as_py()
     tell_state(
-        job, home, entry["night"], entry["state"], keys or [], [*(entry["failures"] or ()), *(entry["alarms"] or ())]
+        job,
+        home,
+        entry["night"],
+        entry["state"],
+        keys or [],
+        [*(entry["failures"] or ()), *(entry["alarms"] or ())],
     )
     prune(job, home)
     write_page(job, home, home.path / "page")

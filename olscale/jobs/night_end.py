@@ -80,7 +80,9 @@ def end_night(
     later = [name for name in history_nights(home) if name >= night]
     earlier = series_rows(home, [*history_nights(home)[:-MOST_NIGHTS], *later])
     now = [row | {"state": "good"} for row in whole if row["kind"] in ("results", "bench")]
-    of_series, better, _ = series_alarms(series_of([*earlier, *now], job.alarm.speed), job.alarm, night)
+    of_series, better, _ = series_alarms(
+        series_of([*earlier, *now], job.alarm.speed), job.alarm, night
+    )
     alarms += of_series
     state: State = "failed" if failures else "alarm" if alarms else "good"
     entry = same | {
@@ -95,5 +97,7 @@ def end_night(
     }
     write_night(home, night, [row | {"state": state} for row in (entry, *whole)])
     return NightEnd(
-        state, night, (*entry["failures"], *entry["alarms"], *(f"changed: {line}" for line in entry["changed"]))
+        state,
+        night,
+        (*entry["failures"], *entry["alarms"], *(f"changed: {line}" for line in entry["changed"])),
     )

@@ -66,7 +66,8 @@ def tell_state(
     if event:
         faults = _send(job, event, _message(job, home, event, night, before, lines), seconds)
     write_json(
-        home.path / "told.json", {"night": night, "state": state, "keys": sorted(keys), "faults": faults, "late": False}
+        home.path / "told.json",
+        {"night": night, "state": state, "keys": sorted(keys), "faults": faults, "late": False},
     )
     return event or ""
 
@@ -76,8 +77,13 @@ def tell_late(job: JobFile, home: JobHome, line: str, seconds: float = _SECONDS)
     told = read_json(home.path / "told.json")
     if told.get("late") or not any("late" in rule.on for rule in job.notify):
         return False
-    message = _message(job, home, "late", str(told.get("night", "")), str(told.get("state", "good")), [line])
-    write_json(home.path / "told.json", told | {"late": True, "faults": _send(job, "late", message, seconds)})
+    message = _message(
+        job, home, "late", str(told.get("night", "")), str(told.get("state", "good")), [line]
+    )
+    write_json(
+        home.path / "told.json",
+        told | {"late": True, "faults": _send(job, "late", message, seconds)},
+    )
     return True
 
 
@@ -89,13 +95,21 @@ def _event(before: str, state: str, new: set[str]) -> Event | None:
     return "failed" if before != "failed" or new else None
 
 
-def _message(job: JobFile, home: JobHome, event: str, night: str, before: str, lines: Sequence[str]) -> dict[str, Any]:
+def _message(
+    job: JobFile, home: JobHome, event: str, night: str, before: str, lines: Sequence[str]
+) -> dict[str, Any]:
     shown = [
         *lines[: _MOST_LINES - 3],
         *([f"and {len(lines) - _MOST_LINES + 3} more"] if len(lines) > _MOST_LINES - 3 else []),
     ]
     page = str(home.path / "page" / "index.html")
-    text = "\n".join([f"{job.name}: {event}, night {night or '-'} (before: {before})", *map(one_line, shown), page])
+    text = "\n".join(
+        [
+            f"{job.name}: {event}, night {night or '-'} (before: {before})",
+            *map(one_line, shown),
+            page,
+        ]
+    )
     return {
         "job": job.name,
         "event": event,
@@ -110,7 +124,9 @@ def _message(job: JobFile, home: JobHome, event: str, night: str, before: str, l
 def _send(job: JobFile, event: Event, message: dict[str, Any], seconds: float) -> list[str]:
     """Send a message in all ways that ask for the event, at once, and return what went wrong."""
     rules = [rule for rule in job.notify if event in rule.on]
-    faults: list[str | None] = [f"{_way(rule)} did not answer within {seconds:g} s" for rule in rules]
+    faults: list[str | None] = [
+        f"{_way(rule)} did not answer within {seconds:g} s" for rule in rules
+    ]
 
     def send(number: int, rule: NotifyRule) -> None:
         try:
@@ -160,7 +176,11 @@ def _run(command: Sequence[str], data: bytes, seconds: float) -> None:
             del words[:-_WORDS]
 
     process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
     )
     threads = [
         threading.Thread(target=do, args=(pipe,), daemon=True)

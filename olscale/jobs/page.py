@@ -35,10 +35,15 @@ _WIDTH, _LEFT, _TOP, _HEIGHT = 580, 55, 8, 84
 def write_page(job: JobFile, home: JobHome, folder: Path) -> Path:
     """Write ``index.html`` into a folder, and return its path."""
     nights = night_rows(home)
-    verdicts = sorted((judge(series, job.alarm) for series in read_series(home, job.alarm.speed)), key=_place)
+    verdicts = sorted(
+        (judge(series, job.alarm) for series in read_series(home, job.alarm.speed)), key=_place
+    )
     names = short_names([verdict.series for verdict in verdicts])
     sections = [
-        ("Alarms of the last night", _lines(nights[-1]["alarms"] if nights else [], "There is none.")),
+        (
+            "Alarms of the last night",
+            _lines(nights[-1]["alarms"] if nights else [], "There is none."),
+        ),
         ("Changes", _changes(verdicts, names)),
         ("Nights", _nights(nights)),
         *_series_sections(verdicts, names),
@@ -58,7 +63,17 @@ def _lines(lines: list[str] | None, otherwise: str) -> list[str]:
 
 
 def _nights(nights: list[dict[str, Any]]) -> list[str]:
-    head = ("night", "state", "alarms", "failures", "hours", "calls", "load a core", "code", "machine")
+    head = (
+        "night",
+        "state",
+        "alarms",
+        "failures",
+        "hours",
+        "calls",
+        "load a core",
+        "code",
+        "machine",
+    )
     rows = [
         (
             row["night"],
@@ -96,7 +111,9 @@ def _changes(verdicts: list[SeriesVerdict], names: dict[str, str]) -> list[str]:
     return [rows_html(head, sorted(found, reverse=True), (0, 1, 2, 5))]
 
 
-def _series_sections(verdicts: list[SeriesVerdict], names: dict[str, str]) -> list[tuple[str, list[str]]]:
+def _series_sections(
+    verdicts: list[SeriesVerdict], names: dict[str, str]
+) -> list[tuple[str, list[str]]]:
     sections: dict[str, list[str]] = {}
     for verdict in verdicts[:_MOST_SERIES]:
         aside = {"unstable": "Unstable series", "not enough": "Too few nights yet"}
@@ -123,7 +140,10 @@ def _drawing(verdict: SeriesVerdict) -> str:
     low, high = min(series.values), max(series.values)
     if low == high:  # no error is below 0, and so no edge of its drawing
         low, high = sorted((0.9 * low, 1.1 * high)) if low else (0.0, 1.0)
-    across = {night: _LEFT + i * _WIDTH / max(1, len(series.nights) - 1) for i, night in enumerate(series.nights)}
+    across = {
+        night: _LEFT + i * _WIDTH / max(1, len(series.nights) - 1)
+        for i, night in enumerate(series.nights)
+    }
 
     def up(value: float) -> str:
         return f"{_TOP + _HEIGHT * (high - value) / (high - low):.1f}"
@@ -157,7 +177,11 @@ def _drawing(verdict: SeriesVerdict) -> str:
 def _failures(nights: list[dict[str, Any]], home: JobHome) -> list[str]:
     rows = [(row["night"], line) for row in reversed(nights) for line in row["failures"] or ()]
     rows += [("message", line) for line in read_json(home.path / "told.json").get("faults", ())]
-    return [rows_html(("night", "what failed"), rows, (0, 1))] if rows else _lines([], "There is none.")
+    return (
+        [rows_html(("night", "what failed"), rows, (0, 1))]
+        if rows
+        else _lines([], "There is none.")
+    )
 
 
 def _machines(nights: list[dict[str, Any]]) -> list[str]:
@@ -166,7 +190,10 @@ def _machines(nights: list[dict[str, Any]]) -> list[str]:
         made = row["made_by"]
         of = (
             row["machine"],
-            *(made.get(name, "") for name in ("olscale", "commit", "python", "numpy", "numba", "pyarrow")),
+            *(
+                made.get(name, "")
+                for name in ("olscale", "commit", "python", "numpy", "numba", "pyarrow")
+            ),
         )
         found.setdefault((*of, row["code"]), []).append(row["night"])
     head = (

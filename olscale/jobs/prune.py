@@ -60,13 +60,19 @@ def prune(job: JobFile, home: JobHome, dry_run: bool = False) -> list[str]:
         return []
     rows = night_rows(home)
     order = [row["night"] for row in rows]
-    marked = {row["night"] for row in rows if row["alarms"] and any("other bytes" in line for line in row["alarms"])}
+    marked = {
+        row["night"]
+        for row in rows
+        if row["alarms"] and any("other bytes" in line for line in row["alarms"])
+    }
     for series in read_series(home, job.alarm.speed):
         for begin in judge(series, job.alarm).begins:
             marked |= {begin, order[max(0, order.index(begin) - 1)]}
     marked |= {night for night in folders if (home.night(night) / "tag").exists()}
     unfinished = [night for night in folders if any(home.night(night).glob("*/checkpoints/*"))]
-    gone = nights_to_prune(folders, {row["night"]: row["state"] for row in rows}, job.keep, marked, unfinished)
+    gone = nights_to_prune(
+        folders, {row["night"]: row["state"] for row in rows}, job.keep, marked, unfinished
+    )
     with home.written():
         for night in [] if dry_run else gone:
             shutil.rmtree(home.night(night))

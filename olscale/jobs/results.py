@@ -26,7 +26,11 @@ def record_parts(store: Store) -> dict[str, dict[str, bytes]]:
     rows = table.drop_columns(list(_ARRAYS)).to_pylist()
     found = {}
     for i, row in enumerate(rows):
-        parts = {name: json.dumps(row[name]).encode() for name in RUN_SCHEMA.names if name in row and name != "metrics"}
+        parts = {
+            name: json.dumps(row[name]).encode()
+            for name in RUN_SCHEMA.names
+            if name in row and name != "metrics"
+        }
         parts |= {f"metric {name}": float(value).hex().encode() for name, value in row["metrics"]}
         parts |= {name: arrays[name][i].values.to_numpy().tobytes() for name in _ARRAYS}
         found[row["id"]] = parts
@@ -42,7 +46,9 @@ def digest_of(parts: Mapping[str, bytes]) -> str:
     return digest.hexdigest()[:16]
 
 
-def result_rows(store: Store, repeats: Sequence[Store] = ()) -> tuple[list[dict[str, Any]], list[str]]:
+def result_rows(
+    store: Store, repeats: Sequence[Store] = ()
+) -> tuple[list[dict[str, Any]], list[str]]:
     """Return the rows of history of a night's store, and ids of runs whose bytes differ between its passes.
 
     Parameters
@@ -58,11 +64,21 @@ def result_rows(store: Store, repeats: Sequence[Store] = ()) -> tuple[list[dict[
     for one in (store, *repeats):
         if one is not store:
             again = {id: digest_of(parts) for id, parts in record_parts(one).items()}
-            unlike += sorted(id for id, digest in again.items() if digests.get(id, digest) != digest)
+            unlike += sorted(
+                id for id, digest in again.items() if digests.get(id, digest) != digest
+            )
         for row in one.timings(columns=["id", "timings"]).to_pylist():
             now, before = dict(row["timings"]), timings.get(row["id"], {})
-            quickest = now if now.get("rows_per_second", 0.0) >= before.get("rows_per_second", 0.0) else before
-            speeds = {name: max(now.get(name, 0.0), before.get(name, 0.0)) for name in SPEEDS if name in now | before}
+            quickest = (
+                now
+                if now.get("rows_per_second", 0.0) >= before.get("rows_per_second", 0.0)
+                else before
+            )
+            speeds = {
+                name: max(now.get(name, 0.0), before.get(name, 0.0))
+                for name in SPEEDS
+                if name in now | before
+            }
             timings[row["id"]] = quickest | speeds
     groups: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
     columns = (
@@ -82,7 +98,8 @@ def result_rows(store: Store, repeats: Sequence[Store] = ()) -> tuple[list[dict[
         run["protocol"] = without_replicate(run["protocol"])
         groups[tuple(run[name] for name in columns[1:8])].append(run)
     return [
-        _row(dict(zip(columns[1:8], key, strict=True)), groups[key], digests, timings) for key in sorted(groups)
+        _row(dict(zip(columns[1:8], key, strict=True)), groups[key], digests, timings)
+        for key in sorted(groups)
     ], unlike
 
 
@@ -99,7 +116,11 @@ def _row(
     errors = np.array([metrics[metric] for metrics in ok]) if metric else np.empty(0)
 
     def mean(name: str) -> float | None:
-        values = [timings[run["id"]].get(name) for run in runs if run["outcome"] == "ok" and run["id"] in timings]
+        values = [
+            timings[run["id"]].get(name)
+            for run in runs
+            if run["outcome"] == "ok" and run["id"] in timings
+        ]
         known = [value for value in values if value is not None]
         return float(np.mean(known)) if known else None
 

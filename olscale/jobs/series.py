@@ -58,7 +58,11 @@ class NightSeries:
 
     def counted(self) -> list[int]:
         """Return the positions of the nights that count, of the last `MOST_NIGHTS`."""
-        return [i for i in range(max(0, len(self.nights) - MOST_NIGHTS), len(self.nights)) if not self.loaded[i]]
+        return [
+            i
+            for i in range(max(0, len(self.nights) - MOST_NIGHTS), len(self.nights))
+            if not self.loaded[i]
+        ]
 
     def marks(self) -> list[tuple[str, str]]:
         """Return the nights with other code or rows than the night before, and which of both."""
@@ -106,7 +110,11 @@ class SeriesVerdict:
         if len(self.levels) < 2:
             return self.verdict
         before, now = self.levels[-2:]
-        share = f" ({100 * (now / before - 1):+.0f} %)" if before and self.series.metric != "error" else ""
+        share = (
+            f" ({100 * (now / before - 1):+.0f} %)"
+            if before and self.series.metric != "error"
+            else ""
+        )
         return f"{self.verdict} since {self.begins[-1]}: {level_text(before)} -> {level_text(now)}{share}"
 
 
@@ -121,22 +129,30 @@ def level_text(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000.0 else f"{value:.4g}"
 
 
-def read_series(home: JobHome, rule: SpeedRule, metric: str | None = None, whole: bool = True) -> list[NightSeries]:
+def read_series(
+    home: JobHome, rule: SpeedRule, metric: str | None = None, whole: bool = True
+) -> list[NightSeries]:
     """Return the series of a job's history, ratios first, then speeds, then errors; nights that failed are left out.
 
     Without `whole`, of as many nights as are judged.
     """
-    return series_of(series_rows(home, [] if whole else history_nights(home)[:-MOST_NIGHTS]), rule, metric)
+    return series_of(
+        series_rows(home, [] if whole else history_nights(home)[:-MOST_NIGHTS]), rule, metric
+    )
 
 
 def series_rows(home: JobHome, without: Collection[str] = ()) -> list[dict[str, Any]]:
     """Return the rows of history that series are made of, but for those of some nights."""
     nights = [night for night in history_nights(home) if night not in without]
-    rows: list[dict[str, Any]] = read_history(home, SERIES_COLUMNS, ["results", "bench"], nights).to_pylist()
+    rows: list[dict[str, Any]] = read_history(
+        home, SERIES_COLUMNS, ["results", "bench"], nights
+    ).to_pylist()
     return rows
 
 
-def series_of(rows: Iterable[dict[str, Any]], rule: SpeedRule, metric: str | None = None) -> list[NightSeries]:
+def series_of(
+    rows: Iterable[dict[str, Any]], rule: SpeedRule, metric: str | None = None
+) -> list[NightSeries]:
     """Return the series of rows of history, which come in the order of nights; speeds of nights under load do not count.
 
     Where `metric` does not ask for one of them, a setting has one speed: that of the processor, once enough nights have it.
@@ -150,7 +166,9 @@ def series_of(rows: Iterable[dict[str, Any]], rule: SpeedRule, metric: str | Non
             if value is None or not np.isfinite(value) or metric not in (None, kind):
                 continue
             series = found.setdefault((kind, name, machine), NightSeries(kind, name, machine))
-            series.setting = () if row["kind"] == "bench" else tuple(row.get(part) or "" for part in _SETTING)
+            series.setting = (
+                () if row["kind"] == "bench" else tuple(row.get(part) or "" for part in _SETTING)
+            )
             if series.nights and series.nights[-1] == row["night"]:
                 continue  # one setting on two versions of a learner in a night: the first counts
             series.nights.append(row["night"])
@@ -160,7 +178,10 @@ def series_of(rows: Iterable[dict[str, Any]], rule: SpeedRule, metric: str | Non
             series.loaded.append(kind != "error" and (row["load"] or 0.0) > rule.load)
     if metric is None:
         _keep_one_speed(found)
-    return sorted(found.values(), key=lambda series: (METRICS.index(series.metric), series.name, series.machine))
+    return sorted(
+        found.values(),
+        key=lambda series: (METRICS.index(series.metric), series.name, series.machine),
+    )
 
 
 def _keep_one_speed(found: dict[tuple[str, ...], NightSeries]) -> None:
@@ -184,7 +205,12 @@ class _Names(defaultdict[tuple[str, ...], str]):
 
 def _quantities(row: dict[str, Any], names: _Names) -> Iterator[tuple[str, float | None, str, str]]:
     if row["kind"] == "bench":
-        yield "ratio", row.get("ratio"), f"{row['benchmark']}: {row['figure']} to {row['peer']}", row["machine"]
+        yield (
+            "ratio",
+            row.get("ratio"),
+            f"{row['benchmark']}: {row['figure']} to {row['peer']}",
+            row["machine"],
+        )
         return
     name = names[tuple(row.get(part) or "" for part in _SETTING)]
     seconds = row.get("fit_seconds")

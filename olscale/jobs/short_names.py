@@ -32,7 +32,9 @@ def short_names(series: Iterable[NightSeries]) -> dict[str, str]:
 
     def short(dataset: str, transforms: str, learner: str, params: str, protocol: str) -> str:
         own = [
-            f"{name}={value_text(value)}" for name, value in _params(params).items() if len(values[learner, name]) > 1
+            f"{name}={value_text(value)}"
+            for name, value in _params(params).items()
+            if len(values[learner, name]) > 1
         ]
         way = [f"({transforms or 'raw'})"] if len(ways[dataset]) > 1 else []
         return " ".join([learner, *own, "on", dataset, *way, *([protocol] if several else [])])

@@ -78,7 +78,10 @@ def job_status(job: JobFile, home: JobHome, now: float, tell: bool = False) -> J
 
 def clock_line(nights: Iterable[Mapping[str, Any]], now: float) -> str:
     """Return what to say where a night began after `now`, by more than clocks differ; empty otherwise."""
-    last, at = max(nights, key=lambda row: row["began"], default=None), datetime.fromtimestamp(now, UTC)
+    last, at = (
+        max(nights, key=lambda row: row["began"], default=None),
+        datetime.fromtimestamp(now, UTC),
+    )
     if last is None or last["began"] <= at + timedelta(hours=1):
         return ""
     return (
@@ -89,9 +92,22 @@ def clock_line(nights: Iterable[Mapping[str, Any]], now: float) -> str:
 
 def _going_on(home: JobHome, now: float) -> list[str]:
     """Return a line for each evaluation that is going on in the last night, from its live journal."""
-    stores = [store for name in home.nights()[-1:] for store in sorted(home.night(name).iterdir()) if store.is_dir()]
-    found = [one for store in stores for one in LiveReader(Store(str(store))).read() if one.state(now) == "running"]
-    return [f"{one.name}: {one.done} of {one.total} runs, {speed_text(one.rows_per_second)}" for one in found]
+    stores = [
+        store
+        for name in home.nights()[-1:]
+        for store in sorted(home.night(name).iterdir())
+        if store.is_dir()
+    ]
+    found = [
+        one
+        for store in stores
+        for one in LiveReader(Store(str(store))).read()
+        if one.state(now) == "running"
+    ]
+    return [
+        f"{one.name}: {one.done} of {one.total} runs, {speed_text(one.rows_per_second)}"
+        for one in found
+    ]
 
 
 def _hours(age: timedelta) -> str:

@@ -29,14 +29,18 @@ def ingest_step(step: IngestStep, home: JobHome, done: Path) -> dict[str, Any]:
 
     The dataset is made beside the one that is there and takes its place by a rename.
     """
-    asked = redacted_parts({"source": list(step.sources), "dest": step.dest, "options": step.options})
+    asked = redacted_parts(
+        {"source": list(step.sources), "dest": step.dest, "options": step.options}
+    )
     if (before := read_json(done)).get("asked") == asked:
         found: dict[str, Any] = before["row"]
         return found
     dest, known = Path(step.dest), _ingested(home)
     if step.dest not in known:
         if dest.exists():
-            raise DatasetError(f"{dest} is there and was not made by this job; remove it, or name another dest")
+            raise DatasetError(
+                f"{dest} is there and was not made by this job; remove it, or name another dest"
+            )
         known[step.dest] = {}  # from here on what is there is ours to replace
         write_json(home.path / "ingested.json", known)
     mine = known[step.dest]
@@ -44,19 +48,35 @@ def ingest_step(step: IngestStep, home: JobHome, done: Path) -> dict[str, Any]:
     sources = expand([*step.sources, *step.tests])
     stamps = [[redacted(source.path), source.file and stamp(source.file)] for source in sources]
     there = (dest / MANIFEST).exists()
-    key = mine.get("key", "") if mine.get("stamps") == stamps and mine.get("options") == options else _key(step)
+    key = (
+        mine.get("key", "")
+        if mine.get("stamps") == stamps and mine.get("options") == options
+        else _key(step)
+    )
     seconds = None
     if not there or mine.get("key") != key:
         start = perf_counter()
         _replace(step, dest, key)
         seconds = perf_counter() - start
-    write_json(home.path / "ingested.json", known | {step.dest: {"key": key, "stamps": stamps, "options": options}})
+    write_json(
+        home.path / "ingested.json",
+        known | {step.dest: {"key": key, "stamps": stamps, "options": options}},
+    )
     dataset = open_dataset(dest)
     rows = sum(dataset.rows(split) for split in dataset.splits)
     read = sum(entry.bytes or 0 for entry in dataset.manifest.sources)
-    row = {"kind": "ingest", "dataset": dataset.name, "fingerprint": dataset.manifest.fingerprint, "rows": float(rows)}
+    row = {
+        "kind": "ingest",
+        "dataset": dataset.name,
+        "fingerprint": dataset.manifest.fingerprint,
+        "rows": float(rows),
+    }
     if seconds:
-        row |= {"seconds": seconds, "rows_per_second": rows / seconds, "megabytes_per_second": read / 1e6 / seconds}
+        row |= {
+            "seconds": seconds,
+            "rows_per_second": rows / seconds,
+            "megabytes_per_second": read / 1e6 / seconds,
+        }
     write_json(done, {"asked": asked, "row": row})
     return row
 
@@ -66,7 +86,10 @@ def _ingested(home: JobHome) -> dict[str, Any]:
     file = home.path / "ingested.json"
     known = read_json(file)
     if not known and file.exists():
-        asked = [read_json(done).get("asked", {}) for done in sorted(home.path.glob("nights/*/ingest-*.json"))]
+        asked = [
+            read_json(done).get("asked", {})
+            for done in sorted(home.path.glob("nights/*/ingest-*.json"))
+        ]
         known = {one["dest"]: {} for one in asked if "dest" in one}
     return known
 
@@ -77,7 +100,9 @@ def _key(step: IngestStep) -> str:
         [source.name, source.file and sha256_and_size(source.file)[0]]
         for source in expand([*step.sources, *step.tests])
     ]
-    return hashlib.sha256(json.dumps([found, redacted_parts(step.options)], sort_keys=True).encode()).hexdigest()[:16]
+    return hashlib.sha256(
+        json.dumps([found, redacted_parts(step.options)], sort_keys=True).encode()
+    ).hexdigest()[:16]
 
 
 def _replace(step: IngestStep, dest: Path, key: str) -> None:
@@ -87,7 +112,9 @@ def _replace(step: IngestStep, dest: Path, key: str) -> None:
         old.rename(dest)  # killed between two renames
     for other in beside.glob("*"):
         if other.name != key:
-            shutil.rmtree(other)  # of sources that have changed again, or the dataset that was replaced
+            shutil.rmtree(
+                other
+            )  # of sources that have changed again, or the dataset that was replaced
     if not (new / MANIFEST).exists():
         ingest(step.sources, new, **step.options)
     if dest.exists():
@@ -125,6 +152,8 @@ def bench_step(step: BenchStep, done: Path) -> list[dict[str, Any]]:
         for name, figures in run_benchmarks(step.names, step.rows).items():
             for figure in map(asdict, figures):
                 row = {"kind": "bench", "benchmark": name, "figure": figure["name"]}
-                rows.append(row | {part: figure[part] for part in ("value", "unit", "ratio", "peer")})
+                rows.append(
+                    row | {part: figure[part] for part in ("value", "unit", "ratio", "peer")}
+                )
         write_json(done, {"asked": asked, "figures": rows})
     return rows

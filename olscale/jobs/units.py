@@ -13,13 +13,20 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from olscale.jobs.job_file import JobFile
 
-SCHEDULERS = {"systemd": "systemd.txt", "cron": "cron.txt", "slurm": "slurm.sh", "kubernetes": "kubernetes.yaml"}
+SCHEDULERS = {
+    "systemd": "systemd.txt",
+    "cron": "cron.txt",
+    "slurm": "slurm.sh",
+    "kubernetes": "kubernetes.yaml",
+}
 
 
 @cache
 def _templates() -> Environment:
     loader = FileSystemLoader(Path(__file__).parent / "templates")
-    return Environment(loader=loader, undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True)
+    return Environment(
+        loader=loader, undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True
+    )
 
 
 def unit_text(job: JobFile, file: Path, home: Path, scheduler: str) -> str:
@@ -38,7 +45,9 @@ def unit_text(job: JobFile, file: Path, home: Path, scheduler: str) -> str:
     if str(home) != job.home:
         words += ["--home", str(home.resolve())]
     hour, minute = map(int, job.at.split(":"))
-    zone = -(time.altzone if time.localtime().tm_isdst else time.timezone) // 60  # minutes east of UTC, now
+    zone = (
+        -(time.altzone if time.localtime().tm_isdst else time.timezone) // 60
+    )  # minutes east of UTC, now
     here = (60 * hour + minute + zone) % 1440
     facts: dict[str, Any] = {
         "name": job.name,
@@ -58,9 +67,9 @@ def unit_text(job: JobFile, file: Path, home: Path, scheduler: str) -> str:
         "zone": time.strftime("%Z"),
         "seconds": round(job.max_hours * 3600) + 600,
         "at": job.at,
-        "kubernetes_name": "".join(char if char.isalnum() else "-" for char in f"olscale-{job.name}".lower()).strip(
-            "-"
-        ),
+        "kubernetes_name": "".join(
+            char if char.isalnum() else "-" for char in f"olscale-{job.name}".lower()
+        ).strip("-"),
     }
     return _templates().get_template(SCHEDULERS[scheduler]).render(facts)
 

@@ -199,7 +199,9 @@ class AMM(OnePassLearner, WeightedClassifier, EstimatesCost):
         "c": Real(0.0),
     }
 
-    def __init__(self, lam: float = 1e-4, limit: int = 20, k: int = 10_000, c: float = 10.0) -> None:
+    def __init__(
+        self, lam: float = 1e-4, limit: int = 20, k: int = 10_000, c: float = 10.0
+    ) -> None:
         self.lam = lam
         self.limit = limit
         self.k = k
@@ -210,7 +212,11 @@ class AMM(OnePassLearner, WeightedClassifier, EstimatesCost):
         room = classes * min(2, int(self.limit))
         owner = np.zeros(room, dtype=np.int64)
         owner[:classes] = np.arange(classes)
-        return {"S": np.zeros((columns, room)), "owner": owner, "count": np.full(1, classes, dtype=np.int64)}
+        return {
+            "S": np.zeros((columns, room)),
+            "owner": owner,
+            "count": np.full(1, classes, dtype=np.int64),
+        }
 
     def _pass(
         self,
@@ -226,7 +232,9 @@ class AMM(OnePassLearner, WeightedClassifier, EstimatesCost):
         while True:
             planes = ClassPlanes(state["S"], state["owner"], state["count"])
             limits = self.norm_limits()
-            row = _learn_and_score(X, y, row, planes, rule, limits, *counts, learning, scores, weights)
+            row = _learn_and_score(
+                X, y, row, planes, rule, limits, *counts, learning, scores, weights
+            )
             if row == len(scores):
                 return
             room = min(2 * len(state["owner"]), self._most())
@@ -237,7 +245,10 @@ class AMM(OnePassLearner, WeightedClassifier, EstimatesCost):
 
     def _with_room(self, state: State, room: int) -> State:
         more = room - len(state["owner"])
-        return {"S": np.pad(state["S"], ((0, 0), (0, more))), "owner": np.pad(state["owner"], (0, more))}
+        return {
+            "S": np.pad(state["S"], ((0, 0), (0, more))),
+            "owner": np.pad(state["owner"], (0, more)),
+        }
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from `state`, which may have room for more hyperplanes than that of now."""
@@ -255,7 +266,9 @@ class AMM(OnePassLearner, WeightedClassifier, EstimatesCost):
     def coef_(self) -> FloatArray:
         """Weights of all hyperplanes, shape (hyperplanes, n_features); `owner_` has their classes."""
         state = self.state_
-        return np.asarray(state["S"][:, : state["count"][0]] / ((state["seen"][0] + 1) * float(self.lam))).T
+        return np.asarray(
+            state["S"][:, : state["count"][0]] / ((state["seen"][0] + 1) * float(self.lam))
+        ).T
 
     @property
     def owner_(self) -> NDArray[np.int64]:
@@ -264,5 +277,8 @@ class AMM(OnePassLearner, WeightedClassifier, EstimatesCost):
 
     def measures(self) -> dict[str, float]:
         """Return the shared measures, `hyperplanes`, how many there are, and `norm_w`, the norm of all their weights."""
-        planes = {"hyperplanes": float(self.state_["count"][0]), "norm_w": frobenius_norm(self.coef_)}
+        planes = {
+            "hyperplanes": float(self.state_["count"][0]),
+            "norm_w": frobenius_norm(self.coef_),
+        }
         return {**super().measures(), **planes}

@@ -75,10 +75,17 @@ class AROW(SecondOrderLearner, WeightedClassifier):
     name = "arow"
     numbers_per_second = 1.5e9
     update_params = ("r",)
-    domains: ClassVar[dict[str, Domain]] = {"r": Real(0.0, open_="low"), **SecondOrderLearner.shared_domains}
+    domains: ClassVar[dict[str, Domain]] = {
+        "r": Real(0.0, open_="low"),
+        **SecondOrderLearner.shared_domains,
+    }
 
     def __init__(
-        self, r: float = 1.0, covariance: str = "full", multiclass: str = "max-score", dtype: str = "float64"
+        self,
+        r: float = 1.0,
+        covariance: str = "full",
+        multiclass: str = "max-score",
+        dtype: str = "float64",
     ) -> None:
         self.r = r
         self.covariance = covariance

@@ -50,7 +50,9 @@ class TargetBaseline(OnePassRegressor, LearnsTargets):
     def _allocate(self, columns: int, outputs: int) -> State:
         return {"target": np.zeros(outputs)}
 
-    def _pass(self, X: Rows, y: NDArray[Any], state: State, learning: bool, scores: FloatArray) -> None:
+    def _pass(
+        self, X: Rows, y: NDArray[Any], state: State, learning: bool, scores: FloatArray
+    ) -> None:
         _targets(y, self.last, state["target"], state["seen"], scores)
         state["updates"][:] = state["seen"]
 
@@ -100,7 +102,9 @@ class ClassBaseline(OnePassLearner):
     def _allocate(self, columns: int, outputs: int) -> State:
         return {"counts": np.zeros(max(2, outputs), dtype=np.int64)}
 
-    def _pass(self, X: Rows, y: NDArray[Any], state: State, learning: bool, scores: FloatArray) -> None:
+    def _pass(
+        self, X: Rows, y: NDArray[Any], state: State, learning: bool, scores: FloatArray
+    ) -> None:
         _classes(y, self.last, state["counts"], state["seen"], scores)
         state["updates"][:] = state["seen"]
 

@@ -30,7 +30,9 @@ def trained_rows(seen: int) -> int:
     >>> [trained_rows(seen) for seen in (63, 64, 127, 128, 1000)]
     [0, 64, 64, 128, 512]
     """
-    return FIRST_MACHINE << ((seen // FIRST_MACHINE).bit_length() - 1) if seen >= FIRST_MACHINE else 0
+    return (
+        FIRST_MACHINE << ((seen // FIRST_MACHINE).bit_length() - 1) if seen >= FIRST_MACHINE else 0
+    )
 
 
 class BatchMachine(Learner, EstimatesCost):
@@ -144,7 +146,10 @@ class BatchMachine(Learner, EstimatesCost):
         from scipy.sparse import csr_matrix
 
         first, last = X.indptr[0], X.indptr[-1]
-        return csr_matrix((X.data[first:last], X.indices[first:last], X.indptr - first), (rows_of(X), self._columns))
+        return csr_matrix(
+            (X.data[first:last], X.indices[first:last], X.indptr - first),
+            (rows_of(X), self._columns),
+        )
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from `state`, with the rows that it has."""
@@ -160,7 +165,9 @@ class BatchMachine(Learner, EstimatesCost):
 
     def start_rows(self, apart: bool) -> tuple[int, str]:
         """Return the rows before the first machine along the stream; rows that are only scored have one of all rows."""
-        return (0, "") if apart else (FIRST_MACHINE, "it is a batch learner: give it rows to test on")
+        return (
+            (0, "") if apart else (FIRST_MACHINE, "it is a batch learner: give it rows to test on")
+        )
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers are gone through for a row: its values with a tenth of 10,000 rows."""
@@ -169,7 +176,11 @@ class BatchMachine(Learner, EstimatesCost):
 
     def cheaper(self) -> str:
         """Return what to do instead of training on all rows."""
-        one_pass = {"classification": "bpas or fogd", "regression": "krls or olk-r", "novelty": "norma-n or olk-n"}
+        one_pass = {
+            "classification": "bpas or fogd",
+            "regression": "krls or olk-r",
+            "novelty": "norma-n or olk-n",
+        }
         return f"it is a batch learner: take fewer rows, or {one_pass[self.task]}"
 
 
@@ -200,7 +211,9 @@ class GaussianMachine(BatchMachine, ShiftFree):
 
     def _train(self, X: Any, y: NDArray[Any], weights: FloatArray | None = None) -> Any:
         machine = self._machine()
-        machine.random_state = 0  # nothing is drawn with it, but without it one is drawn from NumPy's global state
+        machine.random_state = (
+            0  # nothing is drawn with it, but without it one is drawn from NumPy's global state
+        )
         if is_blurred(X, self._gamma()):
             machine = WithoutOffset(machine, self._gamma())
         return machine.fit(X, y) if weights is None else machine.fit(X, y, sample_weight=weights)

@@ -137,7 +137,11 @@ class BlockLearner(Classifier, EstimatesCost):
         count = int(state["rows"][0]) + waiting
         if count and self._models.get(of, (0, None))[0] != count:
             with one_blas_thread():
-                after = self._absorb(state, state["waiting"][:waiting], state["waiting_y"][:waiting]) if waiting else {}
+                after = (
+                    self._absorb(state, state["waiting"][:waiting], state["waiting_y"][:waiting])
+                    if waiting
+                    else {}
+                )
                 self._models[of] = count, self._model({**state, **after})
         return self._models[of][1] if count else None
 
@@ -150,7 +154,10 @@ class BlockLearner(Classifier, EstimatesCost):
         super().restore(state)
         self._models.clear()
         rank = len(self.state_["s"])
-        fits = rank <= self._most(self._columns) and self.state_["U"].shape == (self._length(self._columns), rank)
+        fits = rank <= self._most(self._columns) and self.state_["U"].shape == (
+            self._length(self._columns),
+            rank,
+        )
         labels = self.state_["waiting_y"]
         fits &= self.state_["rows"][0] >= 0 and 0 <= self._waiting() < int(self.block)
         if not (fits and ((labels >= 0) & (labels < max(2, self._classes))).all()):

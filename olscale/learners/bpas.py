@@ -103,7 +103,11 @@ class BPAS(KernelLearner, WeightedClassifier):
     name = "bpas"
     numbers_per_second = 1.7e9
     update_params = ("C",)
-    domains: ClassVar[dict[str, Domain]] = {"B": Whole(1), "C": Real(0.0, open_="low"), **KernelLearner.shared_domains}
+    domains: ClassVar[dict[str, Domain]] = {
+        "B": Whole(1),
+        "C": Real(0.0, open_="low"),
+        **KernelLearner.shared_domains,
+    }
 
     def __init__(
         self,

@@ -46,7 +46,9 @@ def learn_bsgd(rule: Any, model: Any, row: Any) -> bool:
             return True
         border(model.matrix, slot, row.other, distance)
     put(model.support, slot, row.X, row.i, row.size)
-    for c in range(outputs):  # as it is: divided by the scale and multiplied again it would not be 1
+    for c in range(
+        outputs
+    ):  # as it is: divided by the scale and multiplied again it would not be 1
         model.alpha[slot, c] = row.step[c]
     if slot == rule.B:
         if rule.maintenance == MERGING:

@@ -67,7 +67,12 @@ def remove_lightest(model: Any, row: Any) -> None:
 @compiled
 def project_lightest(model: Any, row: Any) -> None:
     """Drop the vector that the others stand in for best, and have them do so."""
-    support, alpha, inverse, count = model.support, model.alpha, model.matrix, model.support.counts[0]
+    support, alpha, inverse, count = (
+        model.support,
+        model.alpha,
+        model.matrix,
+        model.support.counts[0],
+    )
     for s in range(count):
         row.other[s] = weight(model, s) / inverse[s, s]
     slot = oldest_of_least(row.other, support.born, count)
@@ -95,7 +100,12 @@ def merge_lightest(model: Any, row: Any) -> None:
         for c in range(alpha.shape[1]):
             inner += alpha[lightest, c] * alpha[s, c]
         if inner > 0.0 and inner * inner > ORTHOGONAL * A * row.other[s] and s != lightest:
-            slots[partners], ages[partners], C[partners], D[partners] = s, support.born[s], row.other[s], inner
+            slots[partners], ages[partners], C[partners], D[partners] = (
+                s,
+                support.born[s],
+                row.other[s],
+                inner,
+            )
             partners += 1
     if partners > 0:
         found = vector_places(support, lightest, row.at, row.value)
@@ -111,7 +121,10 @@ def merge_lightest(model: Any, row: Any) -> None:
         best = oldest_of_least(losses, ages, partners)
         if losses[best] < A:
             share = merging_share(A, C[best], D[best], L[best], work[4][best])
-            p, q = exponential(L[best] * (1.0 - share) * (1.0 - share)), exponential(L[best] * share * share)
+            p, q = (
+                exponential(L[best] * (1.0 - share) * (1.0 - share)),
+                exponential(L[best] * share * share),
+            )
             for c in range(alpha.shape[1]):
                 alpha[slots[best], c] = alpha[lightest, c] * p + alpha[slots[best], c] * q
             merge(support, slots[best], lightest, share)

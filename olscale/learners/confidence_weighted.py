@@ -58,7 +58,9 @@ def _step(rule, m, v, weight):  # type: ignore[no-untyped-def]
     phi2 = rule.phi * rule.phi
     psi = 1.0 + 0.5 * phi2
     if rule.max_score:
-        alpha = (-m * psi + np.sqrt(m * m * psi * (psi - 1.0) + 2.0 * v * phi2 * psi)) / (2.0 * v * psi)
+        alpha = (-m * psi + np.sqrt(m * m * psi * (psi - 1.0) + 2.0 * v * phi2 * psi)) / (
+            2.0 * v * psi
+        )
     else:
         xi = 1.0 + phi2
         alpha = (-m * psi + np.sqrt(0.25 * m * m * phi2 * phi2 + v * phi2 * xi)) / (v * xi)
@@ -134,10 +136,17 @@ class CW(SecondOrderLearner):
     name = "cw"
     numbers_per_second = 2e9
     update_params = ("eta",)
-    domains: ClassVar[dict[str, Domain]] = {"eta": Real(0.5, 1.0, open_="high"), **SecondOrderLearner.shared_domains}
+    domains: ClassVar[dict[str, Domain]] = {
+        "eta": Real(0.5, 1.0, open_="high"),
+        **SecondOrderLearner.shared_domains,
+    }
 
     def __init__(
-        self, eta: float = 0.7, covariance: str = "full", multiclass: str = "max-score", dtype: str = "float64"
+        self,
+        eta: float = 0.7,
+        covariance: str = "full",
+        multiclass: str = "max-score",
+        dtype: str = "float64",
     ) -> None:
         self.eta = eta
         self.covariance = covariance
@@ -146,4 +155,8 @@ class CW(SecondOrderLearner):
 
     def _rule(self, max_score: bool) -> NamedTuple:
         phi = quantile(self.eta)
-        return ConfidenceRule(phi, np.inf, max_score) if max_score or self.covariance == "full" else VarianceRule(phi)
+        return (
+            ConfidenceRule(phi, np.inf, max_score)
+            if max_score or self.covariance == "full"
+            else VarianceRule(phi)
+        )

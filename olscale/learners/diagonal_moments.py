@@ -10,7 +10,16 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
 from olscale.compiled.intrinsics import prefetch
-from olscale.compiled.row_layout import FOUR, LINE, ONE, PREFETCH_AHEAD, STREAM_AHEAD, THREE, TWO, by_layout
+from olscale.compiled.row_layout import (
+    FOUR,
+    LINE,
+    ONE,
+    PREFETCH_AHEAD,
+    STREAM_AHEAD,
+    THREE,
+    TWO,
+    by_layout,
+)
 from olscale.compiled.simd.mean_variance import move_four, sum_moments
 from olscale.learners.contract.learner import FloatArray
 
@@ -63,8 +72,14 @@ def move_pairs(X: Rows, i: int, A: NDArray[Any], a: float, gamma: float, tiny: f
         start, stop = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
         whole = stop - (stop - start) % FOUR
         for p in range(start, whole, FOUR):
-            m0, m1 = np.uint64(np.uint32(X.indices[p])) * TWO, np.uint64(np.uint32(X.indices[p + ONE])) * TWO
-            m2, m3 = np.uint64(np.uint32(X.indices[p + TWO])) * TWO, np.uint64(np.uint32(X.indices[p + THREE])) * TWO
+            m0, m1 = (
+                np.uint64(np.uint32(X.indices[p])) * TWO,
+                np.uint64(np.uint32(X.indices[p + ONE])) * TWO,
+            )
+            m2, m3 = (
+                np.uint64(np.uint32(X.indices[p + TWO])) * TWO,
+                np.uint64(np.uint32(X.indices[p + THREE])) * TWO,
+            )
             broken |= not move_four(A, m0, m1, m2, m3, X.data, p, a, gamma, tiny)
         for p in range(whole, stop):
             mean = np.uint64(np.uint32(X.indices[p])) * TWO
@@ -119,7 +134,17 @@ def moments(X: Rows, i: int, A: NDArray[Any], f: FloatArray, v: FloatArray) -> A
 
 
 @by_layout
-def move(X: Rows, i: int, A: NDArray[Any], c: int, rival: int, u: int, a: float, gamma: float, tiny: float) -> Any:
+def move(
+    X: Rows,
+    i: int,
+    A: NDArray[Any],
+    c: int,
+    rival: int,
+    u: int,
+    a: float,
+    gamma: float,
+    tiny: float,
+) -> Any:
     """Add ``a Sigma x_i`` to mean `c`, take it from mean `rival` (-1: none), then add ``gamma x_i^2`` to 1/variance `u`.
 
     Tell whether a variance is not `tiny` at least.

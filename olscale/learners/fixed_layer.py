@@ -14,7 +14,14 @@ from olscale.compiled.simd.vectors import fill_vectors
 from olscale.errors import DivergedError
 from olscale.learners.contract.estimator import OnePass
 from olscale.learners.contract.fused_settings import FusedSettings, FusesSettings
-from olscale.learners.contract.learner import UNKNOWN, FloatArray, Learner, State, frobenius_norm, score_columns
+from olscale.learners.contract.learner import (
+    UNKNOWN,
+    FloatArray,
+    Learner,
+    State,
+    frobenius_norm,
+    score_columns,
+)
 from olscale.learners.contract.many_targets import targets_of
 from olscale.learners.contract.merged_sums import MergesSums
 from olscale.learners.contract.parameters import Domain, Real, Whole
@@ -89,7 +96,10 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
 
     def state_bytes(self, columns: int, classes: int) -> int:
         width = fill_vectors(self._count(columns))
-        return 8 * (packed_size(width) + (1 + MOST_PENDING + int(self.block) + self._columns_of(classes)) * width)
+        return 8 * (
+            packed_size(width)
+            + (1 + MOST_PENDING + int(self.block) + self._columns_of(classes)) * width
+        )
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers are gone through for a row: half of the matrix, and what features and scores take."""
@@ -136,7 +146,10 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
         rows = rows_of(X)
         for first in range(0, max(1, rows), _AT_ONCE):  # no rows are to have the loops compiled
             stop = min(rows, first + _AT_ONCE)
-            Z, T = np.zeros((stop - first, state["W"].shape[1])), np.full((stop - first, self._outputs), np.nan)
+            Z, T = (
+                np.zeros((stop - first, state["W"].shape[1])),
+                np.full((stop - first, self._outputs), np.nan),
+            )
             self._set_features(slice_rows(X, first, stop), state, Z)
             if y is not None:
                 _set_targets(y[first:stop], T)
@@ -168,13 +181,17 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
         if reason == FINE:
             return True
         if np.isfinite(scores[: first + i + 1]).all():
-            raise DivergedError(why_broken(reason, float(self.forget), ""), int(state["seen"][0]) - 1)
+            raise DivergedError(
+                why_broken(reason, float(self.forget), ""), int(state["seen"][0]) - 1
+            )
         scores[first + i :] = np.nan  # a row before has ended the run
         return False
 
     def grid_key(self) -> object:
         """Return what the features depend on."""
-        layer = {name: value for name, value in self.resolved_params().items() if name not in _BEHIND}
+        layer = {
+            name: value for name, value in self.resolved_params().items() if name not in _BEHIND
+        }
         return type(self), tuple(layer.items())
 
     def fuse(self, learners: Sequence[Learner]) -> FusedSettings:
@@ -187,7 +204,9 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
         """Have the layer of `other` in place of this learner's own, which is the same."""
         for name in self.state_.keys() - {"seen", "updates", *LeastSquares._fields}:
             if not np.array_equal(self.state_[name], other.state_[name]):
-                raise ValueError(f"learner {self.name}: settings that share a pass differ in {name} of their features")
+                raise ValueError(
+                    f"learner {self.name}: settings that share a pass differ in {name} of their features"
+                )
             self.state_[name] = other.state_[name]
 
     @property
@@ -201,7 +220,9 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
     def no_sums(self) -> State:
         return no_products(self.state_["W"].shape[1], self._outputs)
 
-    def add_rows(self, X: Rows, y: NDArray[Any], sums: State, weights: FloatArray | None = None) -> None:
+    def add_rows(
+        self, X: Rows, y: NDArray[Any], sums: State, weights: FloatArray | None = None
+    ) -> None:
         self._check_ready(X)
         first = 0
         with one_blas_thread():
@@ -223,7 +244,11 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
 
     def take_sums(self, sums: State) -> None:
         state, rows = self.state_, int(sums["rows"][0])
-        products, count, limit = sums["products"], len(state["variances"]), float(state["limits"][1])
+        products, count, limit = (
+            sums["products"],
+            len(state["variances"]),
+            float(state["limits"][1]),
+        )
         products[np.arange(count), np.arange(count)] += float(self.lam)
         state["half"][:], state["W"][:] = -packed(products, PANEL), sums["targets"]
         state["seen"][0] = state["updates"][0] = rows

@@ -31,7 +31,9 @@ class FusedLayers(FusedSettings):
         self.task = learners[0].task
         self._ends: list[DivergedError | None] = [None] * len(learners)
 
-    def learn(self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> list[FloatArray | DivergedError]:
+    def learn(
+        self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
+    ) -> list[FloatArray | DivergedError]:
         scores = [np.full((rows_of(X), learner._outputs), np.nan) for learner in self._learners]
         going = [n for n, end in enumerate(self._ends) if end is None]
         for first, Z, T in self._learners[0].featured_rows(X, y, self._learners[0].state_):

@@ -20,7 +20,14 @@ from olscale.learners.contract.class_shards import count_update
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.fused_settings import FusedSettings, FusesSettings
-from olscale.learners.contract.learner import UNKNOWN, FloatArray, Learner, State, frobenius_norm, score_columns
+from olscale.learners.contract.learner import (
+    UNKNOWN,
+    FloatArray,
+    Learner,
+    State,
+    frobenius_norm,
+    score_columns,
+)
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
 from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.contract.weighted import WeightedClassifier
@@ -51,7 +58,12 @@ def _learn_and_score(
 ) -> None:
     X, kept, (low, high) = borrowed_rows(X), borrowed_kept(kept), limits
     settings, outputs, width = W.shape
-    W, scores, angles, z = borrowed(W), borrowed(scores), borrowed(space[: width // 2]), borrowed(space[width // 2 :])
+    W, scores, angles, z = (
+        borrowed(W),
+        borrowed(scores),
+        borrowed(space[: width // 2]),
+        borrowed(space[width // 2 :]),
+    )
     target, margin, wrong = np.empty(outputs), np.empty(outputs), np.empty(outputs, np.bool_)
     for i in range(scores.shape[0]):
         square, bound = set_angles(X, i, kept, angles)
@@ -81,7 +93,9 @@ def _learn_and_score(
                 updates[s] += moved
 
 
-class FOGD(WidthLearner, OnePassLearner, WeightedClassifier, ShardsClasses, FusesSettings, EstimatesCost):
+class FOGD(
+    WidthLearner, OnePassLearner, WeightedClassifier, ShardsClasses, FusesSettings, EstimatesCost
+):
     """Fourier online gradient descent: a linear learner on cosines and sines of random projections.
 
     With D frequencies u, drawn from a Gaussian of variance ``2 gamma`` in each direction, ``z(x) = [cos(u.x), sin(u.x)]``:
@@ -190,7 +204,11 @@ class FOGD(WidthLearner, OnePassLearner, WeightedClassifier, ShardsClasses, Fuse
 
     def class_axes(self, outputs: int) -> ClassAxes | None:
         """Return the axis of the weights, in the one-vs-all form; the features are shared by all classes."""
-        return {"W": class_axis(0, outputs)} if self.multiclass == "ova" and not self.looks_ahead else None
+        return (
+            {"W": class_axis(0, outputs)}
+            if self.multiclass == "ova" and not self.looks_ahead
+            else None
+        )
 
     def _pass(
         self,
@@ -217,11 +235,26 @@ class FOGD(WidthLearner, OnePassLearner, WeightedClassifier, ShardsClasses, Fuse
         """Go through rows with one setting or more: `state` has their weights, shape (settings, outputs, 2 D), and steps."""
         rows, y = read_only_csr(X), read_only(y)
         scale = float(self.D) ** -0.5 if self.scale == "unit" else 1.0
-        model = state["W"], state["gamma"], state["eta"], scale, self._outputs > 1 and self.multiclass == "max-score"
+        model = (
+            state["W"],
+            state["gamma"],
+            state["eta"],
+            scale,
+            self._outputs > 1 and self.multiclass == "max-score",
+        )
         counts, space = (state["seen"], state["updates"]), aligned_space(3 * int(self.D))
         with self._frequencies.lock:
             _learn_and_score(
-                rows, y, self._frequencies.kept, *model, self.norm_limits(), learning, *counts, space, scores, weights
+                rows,
+                y,
+                self._frequencies.kept,
+                *model,
+                self.norm_limits(),
+                learning,
+                *counts,
+                space,
+                scores,
+                weights,
             )
 
     def grid_key(self) -> object:
@@ -268,7 +301,9 @@ class FusedFOGD(FusedSettings):
             "updates": np.concatenate([states[n]["updates"] for n in self._order]),
         }
 
-    def learn(self, X: Rows, y: NDArray[np.int64], weights: FloatArray | None = None) -> list[FloatArray]:
+    def learn(
+        self, X: Rows, y: NDArray[np.int64], weights: FloatArray | None = None
+    ) -> list[FloatArray]:
         """Predict, then update, row by row; return each learner's scores before each update."""
         for learner in self._learners:
             learner._check_width(X)

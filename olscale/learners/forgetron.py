@@ -67,7 +67,11 @@ def fading(model: Any, row: Any, slot: int) -> float:
     b = 2.0 * delta
     c = memory[0] - SHARE * memory[1]
     # The root of a phi^2 + b phi + c in (0, 1], in the form that is right for both signs of a, and for 0.
-    phi = 1.0 if a + b + c <= 0.0 else min(1.0, -2.0 * c / (b + np.sqrt(max(0.0, b * b - 4.0 * a * c))))
+    phi = (
+        1.0
+        if a + b + c <= 0.0
+        else min(1.0, -2.0 * c / (b + np.sqrt(max(0.0, b * b - 4.0 * a * c))))
+    )
     memory[0] = min(memory[0] + (a * phi + b) * phi, SHARE * memory[1])
     return phi
 

@@ -92,7 +92,11 @@ class IPCALDA(BlockLearner):
         sums = state["sums"].copy()
         for label, row in zip(y, X, strict=True):
             sums[label] += row
-        return {**found._asdict(), "sums": sums, "counts": state["counts"] + np.bincount(y, minlength=len(sums))}
+        return {
+            **found._asdict(),
+            "sums": sums,
+            "counts": state["counts"] + np.bincount(y, minlength=len(sums)),
+        }
 
     def _model(self, state: State) -> Discriminants:
         (n, mean, U, s), counts = self._components(state), state["counts"]
@@ -102,7 +106,11 @@ class IPCALDA(BlockLearner):
         variances = s**2 / n
         values, Q = np.linalg.eigh(np.diag(variances) - (M.T * share) @ M)
         spread = max(0.0, values.sum()) / max(1, len(s))
-        values = np.maximum(values, 0.0) + float(self.shrink) * spread + _LEAST * variances.mean() if len(s) else values
+        values = (
+            np.maximum(values, 0.0) + float(self.shrink) * spread + _LEAST * variances.mean()
+            if len(s)
+            else values
+        )
         L = (M @ Q / values) @ Q.T
         with np.errstate(divide="ignore"):
             b = np.where(counts > 0, np.log(share), 0.0) - np.sum(M * L, axis=1) / 2.0

@@ -43,19 +43,27 @@ class FusedVectors(FusedSettings):
     """
 
     def __init__(self, learners: Sequence[Learner]) -> None:
-        self._learners: list[Any] = list(learners)  # all with support vectors: `grid_key` sees to that
+        self._learners: list[Any] = list(
+            learners
+        )  # all with support vectors: `grid_key` sees to that
         self.task = self._learners[0].task
         for learner in learners:
-            learner.state_ = {name: np.require(array, requirements="W") for name, array in learner.state_.items()}
+            learner.state_ = {
+                name: np.require(array, requirements="W") for name, array in learner.state_.items()
+            }
         kernels = [learner._model().kernel for learner in self._learners]
         self._kernel, self._finished = kernels[0], len(set(kernels)) == 1
         self._alone = any(learner.state_["counts"][0] for learner in self._learners)
-        self._arrays: dict[str, NDArray[Any]] = empty_support(len(learners[0].state_["place"]), _ROWS, 0)
+        self._arrays: dict[str, NDArray[Any]] = empty_support(
+            len(learners[0].state_["place"]), _ROWS, 0
+        )
         self._shared = [no_values(_ROWS) for _ in learners]
         self._ready = [learner._ready(learning=True) for learner in self._learners]
         self._failed: dict[int, Exception] = {}
 
-    def learn(self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> list[FloatArray | Exception]:
+    def learn(
+        self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
+    ) -> list[FloatArray | Exception]:
         """Predict, then update, row by row; return each learner's scores before each update, or what it has raised."""
         rows, y, count = read_only_csr(X), read_only(y), rows_of(X)
         scores = [np.empty((count, learner._outputs)) for learner in self._learners]
@@ -63,7 +71,10 @@ class FusedVectors(FusedSettings):
         while start < max(1, count):
             stop = count if self._alone else min(start + _ROWS, count)
             part = slice(start, stop)
-            few, mine = CSR(rows.indptr[start : stop + 1], *rows[1:]), [each[part] for each in scores]
+            few, mine = (
+                CSR(rows.indptr[start : stop + 1], *rows[1:]),
+                [each[part] for each in scores],
+            )
             own_weights = None if weights is None else weights[part]
             if not usable:
                 for each in mine:
@@ -75,7 +86,9 @@ class FusedVectors(FusedSettings):
             start = max(1, stop)
         return [self._failed.get(n, mine) for n, mine in enumerate(scores)]
 
-    def _learn(self, rows: CSR, y: NDArray[Any], scores: Sequence[FloatArray], weights: FloatArray | None) -> bool:
+    def _learn(
+        self, rows: CSR, y: NDArray[Any], scores: Sequence[FloatArray], weights: FloatArray | None
+    ) -> bool:
         """Learn from a few rows; False where one cannot be used."""
         count = rows_of(rows)
         self._make_room(count, int(rows.indptr[-1] - rows.indptr[0]))
@@ -83,13 +96,20 @@ class FusedVectors(FusedSettings):
         came, values = np.empty(count, np.int64), np.empty((count, slots))
         space = np.empty(places, np.int32), np.empty(places)
         limits = self._learners[0].norm_limits()
-        usable = set_values(rows, self._support(), self._kernel, self._finished, limits, *space, came, values)
-        self._shared = [each._replace(values=values, finished=self._finished, came=came) for each in self._shared]
+        usable = set_values(
+            rows, self._support(), self._kernel, self._finished, limits, *space, came, values
+        )
+        self._shared = [
+            each._replace(values=values, finished=self._finished, came=came)
+            for each in self._shared
+        ]
         self._go(rows, y, scores, weights)
         self._keep(values_of(rows) / max(1, count))
         return usable == count
 
-    def _go(self, rows: CSR, y: NDArray[Any], scores: Sequence[FloatArray], weights: FloatArray | None) -> None:
+    def _go(
+        self, rows: CSR, y: NDArray[Any], scores: Sequence[FloatArray], weights: FloatArray | None
+    ) -> None:
         """Have every setting that has not failed go through rows; what one raises ends that one."""
         for n, learner in enumerate(self._learners):
             if n not in self._failed:
@@ -101,14 +121,19 @@ class FusedVectors(FusedSettings):
 
     def _make_room(self, rows: int, entries: int) -> None:
         arrays = self._arrays
-        if len(arrays["feature"]) - arrays["counts"][1] < min(entries, len(arrays["place"]) - arrays["counts"][1]):
+        if len(arrays["feature"]) - arrays["counts"][1] < min(
+            entries, len(arrays["place"]) - arrays["counts"][1]
+        ):
             self._arrays = arrays = grow_places(arrays, entries)
         while len(self._arrays["sizes"]) < np.count_nonzero(arrays["born"] >= 0) + rows:
             self._arrays = grow_slots(self._arrays)
         for n, learner in enumerate(self._learners):
             shared, most = self._shared[n], int(learner.state_["counts"][0]) + rows
             if len(shared.at) < most:
-                at, born = (np.append(array, np.zeros(most, array.dtype)) for array in (shared.at, shared.born))
+                at, born = (
+                    np.append(array, np.zeros(most, array.dtype))
+                    for array in (shared.at, shared.born)
+                )
                 self._shared[n] = shared._replace(at=at, born=born)
 
     def _support(self) -> SupportVectors:
@@ -116,7 +141,11 @@ class FusedVectors(FusedSettings):
 
     def _keep(self, values: float) -> None:
         """Keep the vectors that a setting has; where that does not pay for rows of so many values, let all go on alone."""
-        own = [shared.at[: shared.noted[0]] for n, shared in enumerate(self._shared) if n not in self._failed]
+        own = [
+            shared.at[: shared.noted[0]]
+            for n, shared in enumerate(self._shared)
+            if n not in self._failed
+        ]
         used = np.zeros(len(self._arrays["sizes"]), np.bool_)
         for at in own:
             used[at] = True

@@ -147,7 +147,13 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         rule = self._rule()
         # Machine code for a rule that is defined elsewhere must not get into our cache: it would outlive an edit.
         loop = learn_and_score if is_ours(type(rule).__module__) else uncached(learn_and_score)
-        form = self._is_max_score(), self.norm_limits(), learning, self.state_["seen"], self.state_["updates"]
+        form = (
+            self._is_max_score(),
+            self.norm_limits(),
+            learning,
+            self.state_["seen"],
+            self.state_["updates"],
+        )
         return Ready(loop, (self._model(), rule, self._space(rows)), form)
 
     def _go(
@@ -176,7 +182,11 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         With a budget most time goes to what each setting does for itself.
         """
         first, most = self._slots()
-        return (type(self), self.kernel == "laplacian") if first < most and not self.keeps_matrix else None
+        return (
+            (type(self), self.kernel == "laplacian")
+            if first < most and not self.keeps_matrix
+            else None
+        )
 
     def fuse(self, learners: Sequence[Learner]) -> FusedSettings:
         return FusedVectors(learners)
@@ -187,7 +197,12 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
     def _model(self) -> Model:
         state = self.state_
         support = support_vectors(state)
-        kernel = Kernel(KERNELS.index(self.kernel), float(state["gamma"][0]), float(self.coef0), int(self.degree))
+        kernel = Kernel(
+            KERNELS.index(self.kernel),
+            float(state["gamma"][0]),
+            float(self.coef0),
+            int(self.degree),
+        )
         arrays = {name: state[name] for name in ("alpha", "scale", "offset", "memory", "matrix")}
         return Model(support, **arrays, kernel=kernel)
 
@@ -198,12 +213,16 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         f, target, margin, step = np.zeros((4, outputs))
         at, value = np.empty(entries, dtype=np.int32), np.empty(entries)
         aims = f, target, margin, np.zeros(outputs, np.bool_), step
-        return Space(*aims, at, value, np.empty(slots), np.empty(slots), together_space(entries, slots))
+        return Space(
+            *aims, at, value, np.empty(slots), np.empty(slots), together_space(entries, slots)
+        )
 
     def _grow(self, entries: int) -> None:
         """Make room for a vector of so many entries."""
         state = self.state_
-        if len(state["feature"]) - state["counts"][1] < min(entries, len(state["place"]) - state["counts"][1]):
+        if len(state["feature"]) - state["counts"][1] < min(
+            entries, len(state["place"]) - state["counts"][1]
+        ):
             state.update(grow_places(state, entries))
         slots, (count, *_, most) = len(state["sizes"]), state["counts"]
         if count == most:
@@ -215,25 +234,39 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
             return
         state.update(grow_slots(state))
         new = len(state["sizes"])
-        state["alpha"] = np.concatenate([state["alpha"], np.zeros((new - slots, state["alpha"].shape[1]))])
+        state["alpha"] = np.concatenate(
+            [state["alpha"], np.zeros((new - slots, state["alpha"].shape[1]))]
+        )
         if self.keeps_matrix:
             more = (0, new - slots)
-            state["matrix"] = np.pad(state["matrix"], [(0, 0)] * (state["matrix"].ndim - 2) + [more, more])
+            state["matrix"] = np.pad(
+                state["matrix"], [(0, 0)] * (state["matrix"].ndim - 2) + [more, more]
+            )
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from `state`, whose support vectors may take more room than those of now."""
-        check_support({name: state[name] for name in STATE if name in state}, len(self.state_["place"]))
-        empty = self.state_["matrix"].shape  # which may have columns beside the square of the vectors
+        check_support(
+            {name: state[name] for name in STATE if name in state}, len(self.state_["place"])
+        )
+        empty = self.state_[
+            "matrix"
+        ].shape  # which may have columns beside the square of the vectors
         growing = {*GROWING, "alpha", "matrix"}
         for name in growing & state.keys() & self.state_.keys():
             old, new = self.state_[name], state[name]
             if old.ndim == new.ndim and old.dtype == new.dtype and new.size >= old.size:
-                self.state_[name] = aligned_space(*new.shape) if name == "values" else np.zeros(new.shape, new.dtype)
+                self.state_[name] = (
+                    aligned_space(*new.shape)
+                    if name == "values"
+                    else np.zeros(new.shape, new.dtype)
+                )
         super().restore(state)
         slots, beside = len(self.state_["sizes"]), self.state_["matrix"].shape
         expected = (slots, slots + empty[-1] - empty[-2]) if empty[-2] else empty[-2:]
         if len(self.state_["alpha"]) != slots or beside[-2:] != expected:
-            raise ValueError(f"state does not fit learner {self.name}: {slots} support vectors, a matrix of {beside}")
+            raise ValueError(
+                f"state does not fit learner {self.name}: {slots} support vectors, a matrix of {beside}"
+            )
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers are gone through for a row: its values with each vector there is, or has room at first."""
@@ -245,7 +278,9 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         """Return how many numbers so many rows go through: their own values, and those of the vectors there are by then."""
         count, mean = self._expected_vectors(rows)
         pairs = count**2 / 2.0 if count <= MOST_VECTORS else 0.0  # of `norm_w`
-        return rows * (3.0 * values + 100.0) + (rows * mean + pairs) * self._vector_numbers(classes, values)
+        return rows * (3.0 * values + 100.0) + (rows * mean + pairs) * self._vector_numbers(
+            classes, values
+        )
 
     def pilot_rows(self) -> int:
         """Return a thousand rows where all vectors are kept: the share of rows that come in is what time depends on."""
@@ -257,14 +292,20 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         first, most = self._slots()
         if first >= most:
             return ""
-        budget = {"classification": "bpas or fogd", "regression": "krls with B", "novelty": "norma-n with tau"}
+        budget = {
+            "classification": "bpas or fogd",
+            "regression": "krls with B",
+            "novelty": "norma-n with tau",
+        }
         return f"it keeps ever more of them: take fewer rows, or a learner with a budget, as {budget[self.task]}"
 
     def _expected_vectors(self, rows: int) -> tuple[float, float]:
         """Return how many vectors there will be after so many rows, and how many on average until then."""
         seen, came = self._came_in()
         most, power = self._slots()[1], self.kept_power
-        filling = min(float(rows), seen * (most / came) ** (1.0 / power))  # rows until there is no room
+        filling = min(
+            float(rows), seen * (most / came) ** (1.0 / power)
+        )  # rows until there is no room
         count = came * (filling / seen) ** power
         return count, count * (1.0 - filling / max(1, rows) * power / (1.0 + power))
 

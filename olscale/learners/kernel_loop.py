@@ -39,7 +39,9 @@ def takes_weight(rule: Any) -> bool:
     return type(rule) in _WEIGHTED
 
 
-def learns(rule_type: type, weighted: bool = False) -> Callable[[Callable[..., bool]], Callable[..., bool]]:
+def learns(
+    rule_type: type, weighted: bool = False
+) -> Callable[[Callable[..., bool]], Callable[..., bool]]:
     """Register a function ``(rule, model, row) -> bool`` as that which learns a row by rules of `rule_type`.
 
     `weighted` says whether it uses ``row.weight``, as that of a learner which `takes_weights` does.
@@ -90,7 +92,12 @@ def learn_and_score(
         learns = learning and is_known(y[i])
         if learns and not has_room(support, X.indptr[i + 1] - X.indptr[i]):
             return i
-        begins = alone and i >= done and may_go_together(support, X, i, rows) and kernel.kind != LAPLACIAN
+        begins = (
+            alone
+            and i >= done
+            and may_go_together(support, X, i, rows)
+            and kernel.kind != LAPLACIAN
+        )
         if begins and multiply_together(support, X, i, at, together):
             begun, done = i, i + ROWS
         found, ready = 0, i < done

@@ -134,15 +134,37 @@ def borrowed_support(of: Any) -> Any:
 @inlined
 def borrowed_model(model: Any) -> Any:
     """Return the model with arrays that nobody owns."""
-    support, scales = borrowed_support(model.support), (borrowed(model.scale), borrowed(model.offset))
-    return Model(support, borrowed(model.alpha), *scales, borrowed(model.memory), borrowed(model.matrix), model.kernel)
+    support, scales = (
+        borrowed_support(model.support),
+        (borrowed(model.scale), borrowed(model.offset)),
+    )
+    return Model(
+        support,
+        borrowed(model.alpha),
+        *scales,
+        borrowed(model.memory),
+        borrowed(model.matrix),
+        model.kernel,
+    )
 
 
 @inlined
 def borrowed_space(of: Any) -> Any:
     """Return the space with arrays that nobody owns."""
-    aims = borrowed(of.f), borrowed(of.target), borrowed(of.margin), borrowed(of.wrong), borrowed(of.step)
-    rows = borrowed(of.at), borrowed(of.value), borrowed(of.k), borrowed(of.other), borrowed_together(of.together)
+    aims = (
+        borrowed(of.f),
+        borrowed(of.target),
+        borrowed(of.margin),
+        borrowed(of.wrong),
+        borrowed(of.step),
+    )
+    rows = (
+        borrowed(of.at),
+        borrowed(of.value),
+        borrowed(of.k),
+        borrowed(of.other),
+        borrowed_together(of.together),
+    )
     return Space(*aims, *rows)
 
 

@@ -20,7 +20,9 @@ class GammaLearner(OnePass, LooksAhead):
     the learner is shown before the stream. The state has the width as `gamma`.
     """
 
-    gammas: ClassVar[dict[str, Domain]] = {"gamma": Real(0.0, open_="low", words=("auto", "median"))}
+    gammas: ClassVar[dict[str, Domain]] = {
+        "gamma": Real(0.0, open_="low", words=("auto", "median"))
+    }
 
     gamma: float | str
 
@@ -38,7 +40,9 @@ class GammaLearner(OnePass, LooksAhead):
     def _first_width(self, columns: int) -> FloatArray:
         """Return the width before the first row, 0 where rows must tell it; shape (1,)."""
         gamma = self.resolved_params()["gamma"]
-        return np.array([{"auto": 1.0 / max(1, columns), "median": 0.0}.get(gamma, gamma)], dtype=np.float64)
+        return np.array(
+            [{"auto": 1.0 / max(1, columns), "median": 0.0}.get(gamma, gamma)], dtype=np.float64
+        )
 
     def _check_width(self, X: Rows) -> None:
         if self.state_["gamma"][0] == 0.0 and rows_of(X):
@@ -67,7 +71,9 @@ class WidthLearner(GammaLearner):
         given = {name: value for name, value in widths.items() if value is not None}
         if given and (len(given) > 1 or params["gamma"] != "auto"):
             names = ", ".join(sorted({*given, *([] if params["gamma"] == "auto" else ["gamma"])}))
-            raise ParameterError(f"learner {self.name}: {names} were given, expected one of gamma, sigma and p")
+            raise ParameterError(
+                f"learner {self.name}: {names} were given, expected one of gamma, sigma and p"
+            )
         if "sigma" in given:
             params["gamma"] = 1.0 / (2.0 * given["sigma"] ** 2)
         if "p" in given:

@@ -68,7 +68,9 @@ def size_of(kernel: Any, X: Any, i: int, square: float) -> float:
 
 
 @inlined
-def raw_row(kernel: Any, support: Any, at: Any, value: Any, found: int, size: float, k: Any) -> None:
+def raw_row(
+    kernel: Any, support: Any, at: Any, value: Any, found: int, size: float, k: Any
+) -> None:
     """Set ``k[s]`` to what the width has no part in: products, or distances of the Laplacian."""
     if kernel.kind == LAPLACIAN:
         distances(support, at, value, found, size, k)
@@ -77,7 +79,9 @@ def raw_row(kernel: Any, support: Any, at: Any, value: Any, found: int, size: fl
 
 
 @inlined
-def finish_row(kernel: Any, support: Any, X: Any, i: int, at: Any, value: Any, size: float, k: Any) -> None:
+def finish_row(
+    kernel: Any, support: Any, X: Any, i: int, at: Any, value: Any, size: float, k: Any
+) -> None:
     """Make kernel values of what `raw_row` has set for row `i`; `at` and `value` are space."""
     if _has_distances(kernel) and is_long(kernel.gamma, size):
         finish_long_row(support, kernel.gamma, kernel.kind == LAPLACIAN, X, i, size, (at, value), k)
@@ -109,6 +113,8 @@ def vector_row(kernel: Any, support: Any, slot: int, at: Any, value: Any, k: Any
     entries, size = vector_places(support, slot, at, value), support.sizes[slot]
     raw_row(kernel, support, at, value, entries, size, k)
     if _has_distances(kernel) and is_long(kernel.gamma, size):
-        finish_long_places(support, kernel.gamma, kernel.kind == LAPLACIAN, at, value, entries, size, k)
+        finish_long_places(
+            support, kernel.gamma, kernel.kind == LAPLACIAN, at, value, entries, size, k
+        )
     else:
         _finish_short(kernel, support, size, k)

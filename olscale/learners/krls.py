@@ -49,7 +49,9 @@ def learn_krls(rule: Any, model: Any, row: Any) -> bool:
 
 
 @compiled
-def _reduce(inverse: Any, P: Any, count: int, share: Any, q: Any, errors: Any, weight: float, alpha: Any) -> None:
+def _reduce(
+    inverse: Any, P: Any, count: int, share: Any, q: Any, errors: Any, weight: float, alpha: Any
+) -> None:
     """Have a row, whose projection is `share`, move the coefficients; `q` and `share` are space then."""
     multiply_dense(share[:count], P[:count], q)
     inside = 1.0 / weight

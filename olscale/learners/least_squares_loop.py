@@ -154,7 +154,10 @@ def _learn_block(model: Any, forget: float, G: Any) -> int:
             _flush(model)
         multiply(model.half, waiting[first : first + count], count, G)
         for r in range(count):
-            reason = max(reason, _learn_row(waiting[first + r], model.targets[first + r], G[r], forget, model))
+            reason = max(
+                reason,
+                _learn_row(waiting[first + r], model.targets[first + r], G[r], forget, model),
+            )
             if model.limits[0] > LARGE_SCALE:
                 _multiply_scale(model, G, r + 1, count)
     counts[1] = 0
@@ -164,7 +167,13 @@ def _learn_block(model: Any, forget: float, G: Any) -> int:
 @compiled
 def _learn_row(z: Any, t: Any, g: Any, forget: float, model: Any) -> int:
     """Learn a row whose product with the matrix is `g`, but for what is pending."""
-    W, pending, variances, counts, limits = model.W, model.pending, model.variances, model.counts, model.limits
+    W, pending, variances, counts, limits = (
+        model.W,
+        model.pending,
+        model.variances,
+        model.counts,
+        model.limits,
+    )
     outputs, width = W.shape
     for q in range(counts[0]):
         share = vector_dot(z, pending[q])

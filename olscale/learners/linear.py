@@ -44,7 +44,9 @@ _WEIGHTED: set[type] = set()
 """Rules whose functions take the weight of a row."""
 
 
-def step_size(rule: Any, s: int, y: float, f: float, square: float, t: int, wrong: bool, weight: float) -> float:
+def step_size(
+    rule: Any, s: int, y: float, f: float, square: float, t: int, wrong: bool, weight: float
+) -> float:
     """Return the step of `rule` for setting `s`; compiled loops resolve it to the rule's own function at compile time."""
     raise TypeError("for compiled loops only")
 
@@ -119,7 +121,9 @@ def _learn_one_vs_all(
                 a[c] = 0.0
                 if target * f[c] < 1.0 and square > 0.0:
                     wrong = (f[c] >= 0.0) != (target > 0.0)
-                    a[c] = target * step_size(rule, s, target, f[c], square, t, wrong, weight_of(weights, i))
+                    a[c] = target * step_size(
+                        rule, s, target, f[c], square, t, wrong, weight_of(weights, i)
+                    )
                 if a[c] != 0.0:
                     moved = 1
                     active += 1
@@ -273,7 +277,11 @@ class LinearLearner(LinearModel, Classifier, ShardsClasses):
         self.dtype = dtype
 
     def _loop(self, outputs: int) -> Any:
-        return _learn_max_score if outputs > 1 and self.multiclass == "max-score" else _learn_one_vs_all
+        return (
+            _learn_max_score
+            if outputs > 1 and self.multiclass == "max-score"
+            else _learn_one_vs_all
+        )
 
     def class_axes(self, outputs: int) -> ClassAxes | None:
         """Return the axis of the weights, in the one-vs-all form."""
@@ -290,7 +298,9 @@ class AggressiveLearner(LinearLearner):
     update_params = ("C",)
     domains: ClassVar[dict[str, Domain]] = {"C": Real(0.0, open_="low"), **LinearLearner.domains}
 
-    def __init__(self, C: float = 1.0, multiclass: str = "max-score", dtype: str = "float64") -> None:
+    def __init__(
+        self, C: float = 1.0, multiclass: str = "max-score", dtype: str = "float64"
+    ) -> None:
         self.C = C
         self.multiclass = multiclass
         self.dtype = dtype

@@ -29,7 +29,9 @@ class FusedLinear(FusedSettings):
     """
 
     def __init__(self, learners: Sequence[Learner]) -> None:
-        self._learners: list[Any] = list(learners)  # linear models, all of one rule: `grid_key` sees to that
+        self._learners: list[Any] = list(
+            learners
+        )  # linear models, all of one rule: `grid_key` sees to that
         self.task = self._learners[0].task
         states = [learner.state_ for learner in self._learners]
         self._state: State = {
@@ -41,7 +43,9 @@ class FusedLinear(FusedSettings):
         rule: Any = type(rules[0])
         self._rule = rule(*(np.concatenate(values) for values in zip(*rules, strict=True)))
 
-    def learn(self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> list[FloatArray]:
+    def learn(
+        self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
+    ) -> list[FloatArray]:
         settings = len(self._learners)
         first = self._learners[0]
         scores: FloatArray = first._learn(X, y, self._state, self._rule, settings, weights)

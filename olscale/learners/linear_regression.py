@@ -286,4 +286,6 @@ class SGDR(LinearRegressor, WeightedRegressor):
         self.dtype = dtype
 
     def _rule(self) -> NamedTuple:
-        return SGDRRule(*map(setting, (self.eta, self.power, self.epsilon, LOSSES.index(self.loss))))
+        return SGDRRule(
+            *map(setting, (self.eta, self.power, self.epsilon, LOSSES.index(self.loss)))
+        )

@@ -32,9 +32,13 @@ class FusedLocal(FusedSettings, Generic[Rule]):
     def __init__(self, learners: Sequence[Learner], rules: Sequence[Rule]) -> None:
         self._learners, self._rules = learners, rules
         for learner in learners:
-            learner.state_ = {name: np.require(array, requirements="W") for name, array in learner.state_.items()}
+            learner.state_ = {
+                name: np.require(array, requirements="W") for name, array in learner.state_.items()
+            }
 
-    def learn(self, X: Rows, y: NDArray[np.int64], weights: FloatArray | None = None) -> list[FloatArray]:
+    def learn(
+        self, X: Rows, y: NDArray[np.int64], weights: FloatArray | None = None
+    ) -> list[FloatArray]:
         """Predict, then update, row by row; return each learner's scores before each update."""
         rows = rows_of(X)
         scores = [np.empty((rows, learner._outputs)) for learner in self._learners]

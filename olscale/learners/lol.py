@@ -28,7 +28,13 @@ _ROWS = 32  # whose prototypes are found before the first of them is scored
 
 
 class _Local(
-    OnePassLearner, WeightedClassifier, LooksAhead, ShardsClasses, FusesSettings, EstimatesCost, ExplainsNoScore
+    OnePassLearner,
+    WeightedClassifier,
+    LooksAhead,
+    ShardsClasses,
+    FusesSettings,
+    EstimatesCost,
+    ExplainsNoScore,
 ):
     """What LOL and I-LOL share: the compiled loop, the state and the prototypes."""
 
@@ -84,7 +90,9 @@ class _Local(
         S, count = self.state_["S"], len(means)
         S[features, :count] = means.T
         self.state_["members"][:count] = 1.0
-        self.state_["squares"][:count] = np.square(S[features, :count], dtype=np.float64).sum(axis=0)
+        self.state_["squares"][:count] = np.square(S[features, :count], dtype=np.float64).sum(
+            axis=0
+        )
 
     def class_axes(self, outputs: int) -> ClassAxes | None:
         """Return the axes of the hyperplanes, in the one-vs-all form; prototypes are shared by all classes."""
@@ -108,7 +116,11 @@ class _Local(
             )
         counts = (state["seen"], state["updates"])
         prototypes = open_prototypes(state, X, self._existing(state))
-        planes, places, rule = Hyperplanes(state["W"], state["U"]), open_places(_ROWS, scores.shape[1]), self._rule()
+        planes, places, rule = (
+            Hyperplanes(state["W"], state["U"]),
+            open_places(_ROWS, scores.shape[1]),
+            self._rule(),
+        )
         rest = (rule, self.norm_limits(), *counts, learning, scores, weights)
         learn_and_score(X, y, planes, prototypes, places, *rest)
 
@@ -130,12 +142,18 @@ class _Local(
 
     def fuse(self, learners: Sequence[Learner]) -> FusedSettings:
         """Return `learners` in one pass."""
-        return FusedLOL(learners, [learner._rule() for learner in learners if isinstance(learner, _Local)])
+        return FusedLOL(
+            learners, [learner._rule() for learner in learners if isinstance(learner, _Local)]
+        )
 
     def _existing(self, state: State) -> int:
         """Return how many prototypes there are so far."""
         members = state["members"]
-        return int(np.count_nonzero(members)) if self.looks_ahead else min(int(state["seen"][0]), len(members))
+        return (
+            int(np.count_nonzero(members))
+            if self.looks_ahead
+            else min(int(state["seen"][0]), len(members))
+        )
 
     def why_no_score(self, row: Rows) -> str:
         """Return that distances are hidden by rounding, if they are."""
@@ -208,7 +226,10 @@ class LOL(_Local):
     numbers_per_second = 8.3e9
     version = 3
     update_params = ("C", "lam")
-    domains: ClassVar[dict[str, Domain]] = {**_Local.shared_domains, "lam": Real(0.0, np.inf, open_="both")}
+    domains: ClassVar[dict[str, Domain]] = {
+        **_Local.shared_domains,
+        "lam": Real(0.0, np.inf, open_="both"),
+    }
 
     def __init__(
         self,

@@ -36,7 +36,9 @@ class FusedLOL(FusedLocal[LOLRule]):
         shared = self._learners[0].state_
         learned, places = int(shared["seen"][0]), open_places(len(y), scores[0].shape[1])
         prototypes = open_prototypes(shared, X, min(learned, len(shared["members"])))
-        usable = assign(X, y, prototypes, places, self._rules[0], self._learners[0].norm_limits(), learned)
+        usable = assign(
+            X, y, prototypes, places, self._rules[0], self._learners[0].norm_limits(), learned
+        )
         for learner, rule, mine in zip(self._learners, self._rules, scores, strict=True):
             state = learner.state_
             planes = Hyperplanes(state["W"], state["U"])

@@ -75,18 +75,24 @@ def _one_vs_all_step(f: float, positive: bool, C: float, square: float) -> tuple
 
 
 @compiled
-def _set_one_vs_all_steps(f: FloatArray, label: int, C: float, square: float, step: FloatArray) -> bool:
+def _set_one_vs_all_steps(
+    f: FloatArray, label: int, C: float, square: float, step: FloatArray
+) -> bool:
     """Set the step of each class's own binary problem; False if none has a loss."""
     active = False
     for c in range(f.shape[0]):
-        true = c if f.shape[0] > 1 else 1  # one output: a class alone in its shard, whose label there is 1
+        true = (
+            c if f.shape[0] > 1 else 1
+        )  # one output: a class alone in its shard, whose label there is 1
         step[c], has_loss = _one_vs_all_step(f[c], label == true, C, square)
         active = active or has_loss
     return active
 
 
 @compiled
-def _set_max_score_steps(f: FloatArray, label: int, C: float, square: float, step: FloatArray) -> bool:
+def _set_max_score_steps(
+    f: FloatArray, label: int, C: float, square: float, step: FloatArray
+) -> bool:
     """Set the steps of the true class, up, and of the best wrong one, down; False if they are a margin of 1 apart."""
     rival = 0 if label != 0 else 1
     for c in range(f.shape[0]):
@@ -106,7 +112,9 @@ def _stacked_square(square: float, rule: LOLRule) -> float:
 
 
 @inlined
-def _set_steps(f: FloatArray, label: int, square: float, rule: LOLRule, weight: float, step: FloatArray) -> bool:
+def _set_steps(
+    f: FloatArray, label: int, square: float, rule: LOLRule, weight: float, step: FloatArray
+) -> bool:
     """Set the steps ``eta y`` of all outputs (eq. 17); False if the row has no loss."""
     C = weight * rule.C
     if rule.max_score:
@@ -148,7 +156,9 @@ def _learn_binary(
 
 
 @inlined
-def _score(X: Any, i: int, planes: Hyperplanes, p: int, rule: LOLRule, local: FloatArray, f: FloatArray) -> None:
+def _score(
+    X: Any, i: int, planes: Hyperplanes, p: int, rule: LOLRule, local: FloatArray, f: FloatArray
+) -> None:
     """Set ``f = (W + U[p]) x`` (eq. 14)."""
     f[:] = 0.0
     if rule.inverse_lam > 0.0:
@@ -159,7 +169,9 @@ def _score(X: Any, i: int, planes: Hyperplanes, p: int, rule: LOLRule, local: Fl
 
 
 @inlined
-def _move_prototype(prototypes: Prototypes, X: Any, i: int, p: int, square: float, fresh: bool, rule: LOLRule) -> None:
+def _move_prototype(
+    prototypes: Prototypes, X: Any, i: int, p: int, square: float, fresh: bool, rule: LOLRule
+) -> None:
     """Move prototype `p` by its new row: sequential k-means (eq. 20)."""
     if not fresh and prototypes.counts[p] == 0.0:
         # By the paper's count rule n is 1 still: the first row assigned to a prototype takes the place of its first row.
@@ -170,7 +182,9 @@ def _move_prototype(prototypes: Prototypes, X: Any, i: int, p: int, square: floa
 
 
 @inlined
-def _move_planes(X: Any, i: int, planes: Hyperplanes, p: int, rule: LOLRule, step: FloatArray) -> None:
+def _move_planes(
+    X: Any, i: int, planes: Hyperplanes, p: int, rule: LOLRule, step: FloatArray
+) -> None:
     """Move the hyperplanes of prototype `p` and the common ones by their steps (eqs. 18 and 19)."""
     add_row(X, i, planes.U[p], step)
     if rule.inverse_lam > 0.0:
@@ -186,7 +200,12 @@ def _borrowed_planes(planes: Hyperplanes) -> Hyperplanes:
 
 @inlined
 def _borrowed_places(places: Places) -> Places:
-    return Places(borrowed(places.nearest), borrowed(places.squares), borrowed(places.local), borrowed(places.step))
+    return Places(
+        borrowed(places.nearest),
+        borrowed(places.squares),
+        borrowed(places.local),
+        borrowed(places.step),
+    )
 
 
 @inlined
@@ -253,7 +272,9 @@ def _learn(
             f[0], moves = _learn_binary(X, i, label, planes, p, square, rule, learns, weight)
         else:
             _score(X, i, planes, p, rule, places.local, f)
-            moves = learns and square > 0.0 and _set_steps(f, label, square, rule, weight, places.step)
+            moves = (
+                learns and square > 0.0 and _set_steps(f, label, square, rule, weight, places.step)
+            )
             if moves:
                 _move_planes(X, i, planes, p, rule, places.step)
         if moves:
@@ -291,7 +312,13 @@ def learn_and_score(
 
 @compiled
 def assign(
-    X: Any, y: NDArray[np.int64], prototypes: Prototypes, places: Places, rule: LOLRule, limits: Any, learned: int
+    X: Any,
+    y: NDArray[np.int64],
+    prototypes: Prototypes,
+    places: Places,
+    rule: LOLRule,
+    limits: Any,
+    learned: int,
 ) -> int:
     """Find the prototypes of all rows and move them, for several settings; return where usable rows end."""
     X, prototypes, places = borrowed_rows(X), begin(prototypes), _borrowed_places(places)
@@ -314,6 +341,11 @@ def learn_assigned(
     weights: Any,
 ) -> None:
     """Score the `usable` rows and learn from them, in one setting, with the prototypes that `assign` found."""
-    X, planes, places, scores = borrowed_rows(X), _borrowed_planes(planes), _borrowed_places(places), borrowed(scores)
+    X, planes, places, scores = (
+        borrowed_rows(X),
+        _borrowed_planes(planes),
+        _borrowed_places(places),
+        borrowed(scores),
+    )
     _learn(X, y, 0, usable, planes, places, rule, seen, updates, True, scores, weights)
     scores[usable:] = np.nan

@@ -50,7 +50,10 @@ class LSSVM(GaussianMachine, WeightedRegressor):
 
     name = "ls-svm"
     numbers_per_second = 1.1e9
-    domains: ClassVar[dict[str, Domain]] = {"C": Real(0.0, open_="low"), **GaussianMachine.shared_domains}
+    domains: ClassVar[dict[str, Domain]] = {
+        "C": Real(0.0, open_="low"),
+        **GaussianMachine.shared_domains,
+    }
 
     def __init__(self, C: float = 1.0, gamma: float | str = "auto", capacity: int = 10_000) -> None:
         self.C = C
@@ -67,7 +70,9 @@ class _LeastSquares:
     def __init__(self, C: float, gamma: float) -> None:
         self._C, self._gamma = C, gamma
 
-    def fit(self, X: Any, y: NDArray[np.float64], sample_weight: NDArray[np.float64] | None = None) -> Self:
+    def fit(
+        self, X: Any, y: NDArray[np.float64], sample_weight: NDArray[np.float64] | None = None
+    ) -> Self:
         import scipy.linalg
 
         self._rows = X
@@ -75,7 +80,9 @@ class _LeastSquares:
         C = self._C if sample_weight is None else self._C * sample_weight
         K[np.diag_indices_from(K)] += 1.0 / C
         # Of ones and of targets in one factorisation; b is what makes the coefficients add up to 0.
-        ones, solved = scipy.linalg.solve(K, np.stack([np.ones(len(y)), y], axis=1), assume_a="pos", overwrite_a=True).T
+        ones, solved = scipy.linalg.solve(
+            K, np.stack([np.ones(len(y)), y], axis=1), assume_a="pos", overwrite_a=True
+        ).T
         self._b = solved.sum() / ones.sum()
         self._alpha = solved - self._b * ones
         return self

@@ -43,7 +43,9 @@ def learn_nogd(rule: Any, model: Any, row: Any) -> bool:
         add(model, row, count)
         return True
     if phase[0] == _KNOWS_FEATURES:
-        for s in range(count):  # one by one: for slices numba compiles the text of an error, as long as all the rest
+        for s in range(
+            count
+        ):  # one by one: for slices numba compiles the text of an error, as long as all the rest
             for c in range(outputs):
                 alpha[s, c] = matrix[s, slots + c]
         phase[0] = _STEPS_IN_FEATURES
@@ -146,7 +148,9 @@ class NOGD(GramLearner, KernelLearner, WeightedClassifier):
         """Return all parameters in canonical form; there are no more features than vectors."""
         params = super().resolved_params()
         if params["k"] > params["B"]:
-            raise ParameterError(f"learner nogd: k was {self.k}, expected at most B, which was {self.B}")
+            raise ParameterError(
+                f"learner nogd: k was {self.k}, expected at most B, which was {self.B}"
+            )
         return params
 
     def _rule(self) -> NOGDRule:

@@ -175,7 +175,9 @@ class NORMA(KernelLearner, WeightedClassifier):
 
     def _rule(self) -> NORMARule:
         tau = -1 if self.tau is None else int(self.tau)
-        return NORMARule(float(self.eta), float(self.lam), float(self.nu), float(self.power), tau, self.bias)
+        return NORMARule(
+            float(self.eta), float(self.lam), float(self.nu), float(self.power), tau, self.bias
+        )
 
     def _slots(self) -> tuple[int, int]:
         if self.tau is not None:
@@ -192,4 +194,6 @@ def check_fading(name: str, eta: float, lam: float) -> None:
         If ``eta lam`` is 1 or more.
     """
     if eta * lam >= 1.0:
-        raise ParameterError(f"learner {name}: eta lam was {eta * lam:g}, expected less than 1; lower eta or lam")
+        raise ParameterError(
+            f"learner {name}: eta lam was {eta * lam:g}, expected less than 1; lower eta or lam"
+        )

@@ -127,7 +127,9 @@ class NORMAN(KernelDetector):
 
     def _rule(self) -> NORMANoveltyRule:
         tau = -1 if self.tau is None else int(self.tau)
-        return NORMANoveltyRule(float(self.eta), float(self.lam), float(self.nu), float(self.power), tau)
+        return NORMANoveltyRule(
+            float(self.eta), float(self.lam), float(self.nu), float(self.power), tau
+        )
 
     def _slots(self) -> tuple[int, int]:
         return super()._slots() if self.tau is None else (int(self.tau) + 1, int(self.tau) + 1)

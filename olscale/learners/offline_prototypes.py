@@ -11,7 +11,9 @@ from olscale.learners.common_offset import first_row_everywhere, is_far_off, tak
 from olscale.learners.contract.learner import FloatArray
 
 
-def offline_prototypes(X: Rows, k: int, random: np.random.Generator) -> tuple[NDArray[np.int64], FloatArray]:
+def offline_prototypes(
+    X: Rows, k: int, random: np.random.Generator
+) -> tuple[NDArray[np.int64], FloatArray]:
     """Return the features that occur in `X` and the means of `k` clusters in those; the means are 0 elsewhere.
 
     Lloyd's algorithm from one k-means++ start. Dense and sparse rows of the same values give the same clusters up to
@@ -52,7 +54,9 @@ def offline_prototypes(X: Rows, k: int, random: np.random.Generator) -> tuple[ND
     model = KMeans(min(k, rows_of(X)), n_init=1, random_state=int(random.integers(2**31)))
     # The sums of a cluster are added up thread by thread, so more threads would be other bits.
     with threadpool_limits(limits=1), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters: some are twins
+        warnings.simplefilter(
+            "ignore", ConvergenceWarning
+        )  # fewer distinct rows than clusters: some are twins
         model.fit(matrix)
     means: FloatArray = model.cluster_centers_
     if offset is not None:

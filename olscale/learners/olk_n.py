@@ -130,7 +130,9 @@ class OLKN(KernelDetector):
         """Return all parameters in canonical form; bounds the wrong way round are refused."""
         params = super().resolved_params()
         if params["v"] > params["C"]:
-            raise ParameterError(f"learner {self.name}: v was {params['v']:g}, expected at most C = {params['C']:g}")
+            raise ParameterError(
+                f"learner {self.name}: v was {params['v']:g}, expected at most C = {params['C']:g}"
+            )
         return params
 
     def _allocate(self, columns: int, outputs: int) -> State:

@@ -126,4 +126,6 @@ class OLKR(KernelRegressor, WeightedRegressor):
         self.coef0 = coef0
 
     def _rule(self) -> OLKRegressionRule:
-        return OLKRegressionRule(float(self.C), float(self.r), float(self.epsilon), float(self.threshold))
+        return OLKRegressionRule(
+            float(self.C), float(self.r), float(self.epsilon), float(self.threshold)
+        )

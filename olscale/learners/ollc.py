@@ -151,7 +151,9 @@ class OLLC(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
         "seed": Whole(0),
     }
 
-    def __init__(self, beta: float = 1.0, scale: float = 1.0, gate: str = "printed", seed: int = 0) -> None:
+    def __init__(
+        self, beta: float = 1.0, scale: float = 1.0, gate: str = "printed", seed: int = 0
+    ) -> None:
         self.beta = beta
         self.scale = scale
         self.gate = gate
@@ -169,7 +171,11 @@ class OLLC(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
 
     def class_axes(self, outputs: int) -> ClassAxes | None:
         """Return the axes of gates and classifiers; the anchor is shared by all classes."""
-        return {"V": class_axis(1, outputs, each=3), "lift": class_axis(0, outputs), "hold": class_axis(0, outputs)}
+        return {
+            "V": class_axis(1, outputs, each=3),
+            "lift": class_axis(0, outputs),
+            "hold": class_axis(0, outputs),
+        }
 
     def _pass(
         self,

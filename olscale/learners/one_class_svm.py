@@ -43,9 +43,14 @@ class OneClassSVM(GaussianMachine, Detector):
 
     name = "one-class-svm"
     numbers_per_second = 1.5e9
-    domains: ClassVar[dict[str, Domain]] = {"nu": Real(0.0, 1.0, open_="low"), **GaussianMachine.shared_domains}
+    domains: ClassVar[dict[str, Domain]] = {
+        "nu": Real(0.0, 1.0, open_="low"),
+        **GaussianMachine.shared_domains,
+    }
 
-    def __init__(self, nu: float = 0.1, gamma: float | str = "auto", capacity: int = 100_000) -> None:
+    def __init__(
+        self, nu: float = 0.1, gamma: float | str = "auto", capacity: int = 100_000
+    ) -> None:
         self.nu = nu
         self.gamma = gamma
         self.capacity = capacity

@@ -119,7 +119,9 @@ class OSPVM(ProjectionNetwork, BlockLearner):
             )
         if not self.mean_update:
             X = np.column_stack([X, np.ones(len(X))])
-        found, turn = add_block(self._components(state), X, self._most(self._columns), self.mean_update)
+        found, turn = add_block(
+            self._components(state), X, self._most(self._columns), self.mean_update
+        )
         places = np.concatenate([state["places"] @ turn.matrix + turn.shift, turn.coordinates])
         return {**found._asdict(), "places": places, "labels": np.concatenate([state["labels"], y])}
 
@@ -133,17 +135,26 @@ class OSPVM(ProjectionNetwork, BlockLearner):
         """Continue from `state`, with the rows that it has."""
         super().restore(state)
         places, labels = self.state_["places"], self.state_["labels"]
-        fits = len(labels) == self.state_["rows"][0] and places.shape == (len(labels), len(self.state_["s"]))
+        fits = len(labels) == self.state_["rows"][0] and places.shape == (
+            len(labels),
+            len(self.state_["s"]),
+        )
         if not (fits and ((labels >= 0) & (labels < max(2, self._classes))).all()):
-            raise ValueError(f"state does not fit learner ospvm: {len(labels)} labels, places of shape {places.shape}")
+            raise ValueError(
+                f"state does not fit learner ospvm: {len(labels)} labels, places of shape {places.shape}"
+            )
 
     def state_bytes(self, columns: int, classes: int) -> int:
-        return 8 * self._most(columns) * (columns + int(self.capacity)) + 8 * columns * int(self.block)
+        return 8 * self._most(columns) * (columns + int(self.capacity)) + 8 * columns * int(
+            self.block
+        )
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers are gone through for a row, of 1,000: its share of turning all that is kept."""
         rank = min(self._most(columns), 1_000)
-        turning = (columns + 1_000 + rank) * (rank + self.block) ** 2 / 8  # by BLAS, eight numbers at a time
+        turning = (
+            (columns + 1_000 + rank) * (rank + self.block) ** 2 / 8
+        )  # by BLAS, eight numbers at a time
         return values * rank + (turning + BLOCK_NUMBERS) / self.block
 
     def cheaper(self) -> str:

@@ -29,7 +29,9 @@ _WORTH_COPYING = 8
 
 
 @compiled
-def _project(g: FloatArray, first: int, k: int, scale: float, raw: FloatArray, winner: Any, z: FloatArray) -> bool:
+def _project(
+    g: FloatArray, first: int, k: int, scale: float, raw: FloatArray, winner: Any, z: FloatArray
+) -> bool:
     """Set raw and unit projection of a row from its products `g` with the hyperplanes; False if the projection is 0."""
     square = 0.0
     for m in range(z.shape[0]):
@@ -157,7 +159,23 @@ def _learn_and_score(
     rows = scores.shape[0]
     moved = np.zeros(rows, dtype=np.bool_)
     if together >= outputs:
-        end = _learn_classes(X, y, theta, 0, W, k, C, alpha, epsilon, always, limits, learning, moved, scores, weights)
+        end = _learn_classes(
+            X,
+            y,
+            theta,
+            0,
+            W,
+            k,
+            C,
+            alpha,
+            epsilon,
+            always,
+            limits,
+            learning,
+            moved,
+            scores,
+            weights,
+        )
     else:
         end = rows
         near = np.empty(columns * together * h * k, theta.dtype)
@@ -168,7 +186,21 @@ def _learn_and_score(
                 for p in range(stop - begin):
                     part[j, p] = theta[j, begin + p]
             end = _learn_classes(
-                X, y, part, first, W, k, C, alpha, epsilon, always, limits, learning, moved, scores, weights
+                X,
+                y,
+                part,
+                first,
+                W,
+                k,
+                C,
+                alpha,
+                epsilon,
+                always,
+                limits,
+                learning,
+                moved,
+                scores,
+                weights,
             )
             for j in range(columns if learning else 0):
                 for p in range(stop - begin):
@@ -278,7 +310,9 @@ class PAMO1(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
             # Gram-Schmidt among the hyperplanes of a dimension, lengths kept as drawn.
             for earlier in range(min(j, columns - 1)):
                 base = planes[:, earlier]
-                along = np.sum(planes[:, j] * base, axis=1) / np.maximum(np.sum(base * base, axis=1), 1e-300)
+                along = np.sum(planes[:, j] * base, axis=1) / np.maximum(
+                    np.sum(base * base, axis=1), 1e-300
+                )
                 planes[:, j] -= along[:, None] * base
         theta = planes.reshape(outputs * h * k, columns).T
         W = random.uniform(-0.1, 0.1, size=(outputs, h))
@@ -288,7 +322,10 @@ class PAMO1(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
 
     def class_axes(self, outputs: int) -> ClassAxes | None:
         """Return the axes of the projections and of the hyperplanes on them: each class has its own."""
-        return {"theta": class_axis(1, outputs, each=int(self.h) * int(self.k)), "W": class_axis(0, outputs)}
+        return {
+            "theta": class_axis(1, outputs, each=int(self.h) * int(self.k)),
+            "W": class_axis(0, outputs),
+        }
 
     def _pass(
         self,
@@ -299,10 +336,28 @@ class PAMO1(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
         scores: FloatArray,
         weights: FloatArray | None = None,
     ) -> None:
-        settings = (int(self.k), float(self.C), float(self.alpha), float(self.epsilon), self.always, self.norm_limits())
+        settings = (
+            int(self.k),
+            float(self.C),
+            float(self.alpha),
+            float(self.epsilon),
+            self.always,
+            self.norm_limits(),
+        )
         counts = (state["seen"], state["updates"])
         together = self._classes_together(X, state["theta"])
-        _learn_and_score(X, y, state["theta"], state["W"], *settings, learning, together, *counts, scores, weights)
+        _learn_and_score(
+            X,
+            y,
+            state["theta"],
+            state["W"],
+            *settings,
+            learning,
+            together,
+            *counts,
+            scores,
+            weights,
+        )
 
     def _classes_together(self, X: Rows, theta: FloatArray) -> int:
         """Return how many classes to learn from all rows of a chunk before the next ones, which changes no bit.

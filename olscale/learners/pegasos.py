@@ -190,13 +190,21 @@ class Pegasos(WeightedClassifier, ShardsClasses, EstimatesCost):
         self.dtype = dtype
 
     def _allocate(self, columns: int, outputs: int) -> State:
-        return {"V": np.zeros((columns, outputs), dtype=self.dtype), "c": np.ones(outputs), "norms": np.zeros(outputs)}
+        return {
+            "V": np.zeros((columns, outputs), dtype=self.dtype),
+            "c": np.ones(outputs),
+            "norms": np.zeros(outputs),
+        }
 
     def class_axes(self, outputs: int) -> ClassAxes | None:
         """Return the axes of weights, projections and norms, in the one-vs-all form."""
         if self.multiclass != "ova":
             return None
-        return {"V": class_axis(1, outputs), "c": class_axis(0, outputs), "norms": class_axis(0, outputs)}
+        return {
+            "V": class_axis(1, outputs),
+            "c": class_axis(0, outputs),
+            "norms": class_axis(0, outputs),
+        }
 
     def learn(self, X: Rows, y: NDArray[np.int64], weights: FloatArray | None = None) -> FloatArray:
         state, weights = self.state_, self._weights_of(y, weights)

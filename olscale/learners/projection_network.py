@@ -38,7 +38,9 @@ def _activate(z: FloatArray) -> None:
 
 
 @compiled
-def score_rows(X: Rows, W: FloatArray, offset: FloatArray, beta: FloatArray, scores: FloatArray) -> None:
+def score_rows(
+    X: Rows, W: FloatArray, offset: FloatArray, beta: FloatArray, scores: FloatArray
+) -> None:
     """Set the scores of rows."""
     z = np.empty(offset.shape[0])
     for i in range(scores.shape[0]):
@@ -90,14 +92,18 @@ class ProjectionNetwork(Learner):
         columns, centred = self._columns, len(of.mean) == self._columns
         s = np.append(of.s, np.sqrt(len(z))) if centred else of.s
         order = np.argsort(-s, kind="stable")[: self._count(np.sort(s)[::-1])]
-        constant = order == len(of.s)  # at most one, and none where rows have the 1 among their features
+        constant = order == len(
+            of.s
+        )  # at most one, and none where rows have the 1 among their features
         order = order[~constant]
         W, offset, H = (np.zeros((n, len(constant))) for n in (columns, 1, len(z)))
         W[:, ~constant], H[:, ~constant] = of.U[:columns, order], z[:, order]
         offset[0] = 0.0 - of.mean[:columns] @ W if centred else of.U[columns, order]
         offset[:, constant], H[:, constant] = 1.0, 1.0
         _activate(H.reshape(-1))
-        T = np.where(y[:, None] == (np.arange(self._outputs) if self._outputs > 1 else 1), 1.0, -1.0)
+        T = np.where(
+            y[:, None] == (np.arange(self._outputs) if self._outputs > 1 else 1), 1.0, -1.0
+        )
         return Network(W, offset[0], _least_squares(H, T, float(self.lam)))
 
     def _count(self, s: FloatArray) -> int:

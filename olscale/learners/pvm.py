@@ -60,7 +60,10 @@ class PVM(ProjectionNetwork, BatchMachine, Classifier):
 
     name = "pvm"
     numbers_per_second = 1.4e9
-    domains: ClassVar[dict[str, Domain]] = {**ProjectionNetwork.network_domains, **BatchMachine.shared_domains}
+    domains: ClassVar[dict[str, Domain]] = {
+        **ProjectionNetwork.network_domains,
+        **BatchMachine.shared_domains,
+    }
 
     def __init__(
         self,
@@ -97,4 +100,7 @@ class PVM(ProjectionNetwork, BatchMachine, Classifier):
     def measures(self) -> dict[str, float]:
         """Return the shared measures and `nodes`, of the network of all rows."""
         seen = int(self.state_["seen"][0])
-        return {**super().measures(), "nodes": float(len(self._trained(seen).offset)) if seen else 0.0}
+        return {
+            **super().measures(),
+            "nodes": float(len(self._trained(seen).offset)) if seen else 0.0,
+        }

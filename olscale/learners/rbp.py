@@ -76,7 +76,11 @@ class RBP(RandomVictims, WeightedClassifier):
     name = "rbp"
     numbers_per_second = 2.4e9
     kept_share = 0.2
-    domains: ClassVar[dict[str, Domain]] = {"B": Whole(1), "seed": Whole(0), **KernelLearner.shared_domains}
+    domains: ClassVar[dict[str, Domain]] = {
+        "B": Whole(1),
+        "seed": Whole(0),
+        **KernelLearner.shared_domains,
+    }
 
     def __init__(
         self,

@@ -121,7 +121,9 @@ def learner_path(name: str) -> str:
         return name
     if "." in name and name not in LEARNERS:
         guess = ":".join(name.rsplit(".", 1))
-        raise ParameterError(f"unknown learner {name!r}; one of your own is named module:Class, perhaps {guess}")
+        raise ParameterError(
+            f"unknown learner {name!r}; one of your own is named module:Class, perhaps {guess}"
+        )
     return LEARNERS.target(name)
 
 
@@ -146,7 +148,9 @@ def ask(name: str, what: str, call: Callable[[], T]) -> T:
         raise
     except BaseException as error:
         let_interrupt_out(error)
-        raise ParameterError(f"learner {name}: {what} raised {text_of(error)}; mend it or leave it out") from None
+        raise ParameterError(
+            f"learner {name}: {what} raised {text_of(error)}; mend it or leave it out"
+        ) from None
 
 
 def is_restorable(name: str) -> bool:

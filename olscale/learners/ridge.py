@@ -153,7 +153,10 @@ class Ridge(PairsFeatures, OnePassRegressor, WeightedRegressor, LearnsTargets):
     layout_exact = True
     takes_unknown = True
     checks_rows = True
-    domains: ClassVar[dict[str, Domain]] = {"lam": Real(0.0, open_="low"), "scaling": Choice(("none", "rms"))}
+    domains: ClassVar[dict[str, Domain]] = {
+        "lam": Real(0.0, open_="low"),
+        "scaling": Choice(("none", "rms")),
+    }
 
     def __init__(self, lam: float = 1.0, scaling: str = "none") -> None:
         self.lam = lam
@@ -191,7 +194,9 @@ class Ridge(PairsFeatures, OnePassRegressor, WeightedRegressor, LearnsTargets):
         weights: FloatArray | None = None,
     ) -> None:
         rest = (learning, self.norm_limits(), state["seen"], state["updates"], scores, weights)
-        i = _pass(X, y, state["products"], state["targets"], float(self.lam), self.scaling == "rms", *rest)
+        i = _pass(
+            X, y, state["products"], state["targets"], float(self.lam), self.scaling == "rms", *rest
+        )
         if i >= 0:
             if np.isfinite(scores[:i]).all():
                 reason = "the sums lost their definiteness to rounding: scale the features, or use a larger lam"
@@ -201,8 +206,20 @@ class Ridge(PairsFeatures, OnePassRegressor, WeightedRegressor, LearnsTargets):
     @property
     def coef_(self) -> FloatArray:
         """Weights, shape (n_features,) or (n_targets, n_features), solved when they are asked for."""
-        A, b, w = self.state_["products"], self.state_["targets"], np.zeros_like(self.state_["targets"])
-        if not solve(A, b, float(self.lam), self.scaling == "rms", max(1.0, float(self.state_["seen"][0])), A * 0.0, w):
+        A, b, w = (
+            self.state_["products"],
+            self.state_["targets"],
+            np.zeros_like(self.state_["targets"]),
+        )
+        if not solve(
+            A,
+            b,
+            float(self.lam),
+            self.scaling == "rms",
+            max(1.0, float(self.state_["seen"][0])),
+            A * 0.0,
+            w,
+        ):
             w[:] = np.nan
         return w.T
 

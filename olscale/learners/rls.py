@@ -90,7 +90,11 @@ class RLS(PairsFeatures, WeightedRegressor, LearnsTargets):
 
     def cheaper(self) -> str:
         """Return the ways around a matrix."""
-        return "use form=diagonal, or fewer features: transform project:features=500" if self._pairs() else ""
+        return (
+            "use form=diagonal, or fewer features: transform project:features=500"
+            if self._pairs()
+            else ""
+        )
 
     def _allocate(self, columns: int, outputs: int) -> State:
         scale = np.ones(1)
@@ -115,19 +119,29 @@ class RLS(PairsFeatures, WeightedRegressor, LearnsTargets):
         forget = float(self.forget)
         if self._pairs():
             most = 1.0 / (float(self.lam) * float(np.finfo(np.float64).eps))
-            reason, i = learn_full(X, y, one_or_many(state["W"]), state["P"], state["scale"], forget, most, *rest)
+            reason, i = learn_full(
+                X, y, one_or_many(state["W"]), state["P"], state["scale"], forget, most, *rest
+            )
         else:
-            reason, i = learn_diagonal(X, y, state["W_variance"].reshape(-1), state["scale"], forget, *rest)
+            reason, i = learn_diagonal(
+                X, y, state["W_variance"].reshape(-1), state["scale"], forget, *rest
+            )
         if reason != FINE:
             if np.isfinite(scores[: i + 1]).all():
-                raise DivergedError(why_broken(reason, forget, ", or form=diagonal"), int(state["seen"][0]) - 1)
-            scores[i:] = np.nan  # a row before has ended the run, as it would where the stream is cut behind it
+                raise DivergedError(
+                    why_broken(reason, forget, ", or form=diagonal"), int(state["seen"][0]) - 1
+                )
+            scores[i:] = (
+                np.nan
+            )  # a row before has ended the run, as it would where the stream is cut behind it
         return scores
 
     def scores(self, X: Rows) -> FloatArray:
         """Return ``X W``, shape (rows, targets)."""
         weights = self.state_["W" if self._pairs() else "W_variance"]
-        return np.ascontiguousarray(linear_scores(X, weights, self.norm_limits())[:, : self._outputs])
+        return np.ascontiguousarray(
+            linear_scores(X, weights, self.norm_limits())[:, : self._outputs]
+        )
 
     @property
     def coef_(self) -> FloatArray:

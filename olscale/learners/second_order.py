@@ -77,7 +77,9 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
     def state_bytes(self, columns: int, classes: int) -> int:
         outputs = score_columns(classes)
         each = columns * fill_vectors(columns) if self.covariance == "full" else columns
-        return (columns * outputs + each * self._covariances(outputs)) * np.dtype(self.dtype).itemsize
+        return (columns * outputs + each * self._covariances(outputs)) * np.dtype(
+            self.dtype
+        ).itemsize
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers are gone through for a row: a full covariance is half a matrix, in vectors.
@@ -86,7 +88,11 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
         """
         outputs = score_columns(classes)
         beyond = columns * columns / 2 * np.dtype(self.dtype).itemsize / _NEAR_BYTES
-        each = columns * columns / 10 * min(7.0, max(1.0, beyond)) if self.covariance == "full" else values
+        each = (
+            columns * columns / 10 * min(7.0, max(1.0, beyond))
+            if self.covariance == "full"
+            else values
+        )
         return values * outputs + each * self._covariances(outputs)
 
     def score_numbers(self, columns: int, classes: int, values: float) -> float:
@@ -104,9 +110,15 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
         )
 
     def check_memory(self, columns: int, classes: int) -> None:
-        needed, there, outputs = self.state_bytes(columns, classes), memory_bytes(), score_columns(classes)
+        needed, there, outputs = (
+            self.state_bytes(columns, classes),
+            memory_bytes(),
+            score_columns(classes),
+        )
         if needed > there:
-            diagonal = columns * (outputs + self._covariances(outputs)) * np.dtype(self.dtype).itemsize
+            diagonal = (
+                columns * (outputs + self._covariances(outputs)) * np.dtype(self.dtype).itemsize
+            )
             raise ParameterError(
                 f"learner {self.name}: covariance={self.covariance} of {columns} features needs {size_text(needed)}"
                 f" ({self.dtype}), this machine has {size_text(there)}; use covariance=diagonal"
@@ -166,25 +178,37 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
         if reason != FINE:
             if np.isfinite(scores[:i]).all():
                 raise DivergedError(self._broken(reason, v), int(state["seen"][0]) - 1)
-            scores[i:] = np.nan  # a row before has ended the run, as it would where the stream is cut behind it
+            scores[i:] = (
+                np.nan
+            )  # a row before has ended the run, as it would where the stream is cut behind it
         return scores
 
     def _broken(self, reason: int, v: float) -> str:
         full = self.covariance == "full"
         if reason == VARIANCE_OF_ROW:
-            lost = "the covariance lost its definiteness" if full and v <= 0.0 else "the covariance broke down"
+            lost = (
+                "the covariance lost its definiteness"
+                if full and v <= 0.0
+                else "the covariance broke down"
+            )
             return f"{lost}: variance x' Sigma x is {v:.3g}"
         if reason == VARIANCE_OF_FEATURE:
             lost = "the covariance lost its definiteness" if full else "a variance underflowed"
-            return f"{lost}: the variance of a feature is not {np.finfo(self.dtype).tiny:.3g} or more"
-        return "score or step is not finite" if reason == STEP_NOT_FINITE else "a mean is not finite"
+            return (
+                f"{lost}: the variance of a feature is not {np.finfo(self.dtype).tiny:.3g} or more"
+            )
+        return (
+            "score or step is not finite" if reason == STEP_NOT_FINITE else "a mean is not finite"
+        )
 
     def scores(self, X: Rows) -> FloatArray:
         """Return ``X mu``, shape (rows, outputs)."""
         if self.covariance == "full":
             return linear_scores(X, self.state_["mean"], self.norm_limits())
         outputs = self._mean.shape[1]
-        return np.ascontiguousarray(linear_scores(X, self.state_["mean_variance"], self.norm_limits())[:, :outputs])
+        return np.ascontiguousarray(
+            linear_scores(X, self.state_["mean_variance"], self.norm_limits())[:, :outputs]
+        )
 
     @property
     def _mean(self) -> NDArray[Any]:

@@ -37,7 +37,9 @@ def margin_needed(rule: Any, square: float) -> float:
     raise TypeError("for compiled loops only")
 
 
-def moves(rule_type: type, needed: Callable[..., float]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def moves(
+    rule_type: type, needed: Callable[..., float]
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a function ``(rule, m, v) -> (alpha, gamma)`` as the step of the rule `rule_type`.
 
     That of a learner which `takes_weights` has a fourth argument, the weight of the row, 1 where rows have none.

@@ -50,7 +50,10 @@ class SharedValues(NamedTuple):
 
 def no_values(slots: int = 0) -> SharedValues:
     """Return what a setting that goes alone has, with room for so many vectors."""
-    at, (born, noted) = np.zeros(slots, np.uint32), (np.zeros(size, np.int64) for size in (slots, 2))
+    at, (born, noted) = (
+        np.zeros(slots, np.uint32),
+        (np.zeros(size, np.int64) for size in (slots, 2)),
+    )
     return SharedValues(np.zeros((0, 0)), False, np.zeros(0, np.int64), at, born, noted)
 
 

@@ -19,7 +19,14 @@ from olscale.learners.contract.no_score import ExplainsNoScore
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
 from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.soft_lol_fused import FusedSoftLOL
-from olscale.learners.soft_lol_loop import EXPONENT, MEAN, NO_CHOICE, SoftLOLRule, learn_and_score, open_gates
+from olscale.learners.soft_lol_loop import (
+    EXPONENT,
+    MEAN,
+    NO_CHOICE,
+    SoftLOLRule,
+    learn_and_score,
+    open_gates,
+)
 
 _ROWS = 32  # whose prototypes are found before the first of them is scored
 
@@ -154,14 +161,21 @@ class SoftLOL(OnePassLearner, WeightedClassifier, FusesSettings, EstimatesCost, 
         weights: FloatArray | None = None,
     ) -> None:
         prototypes = open_prototypes(state, X, int(np.count_nonzero(state["members"])))
-        model = (state["V"], prototypes, open_gates(_ROWS, int(self.m)), state.get("force", NO_CHOICE))
+        model = (
+            state["V"],
+            prototypes,
+            open_gates(_ROWS, int(self.m)),
+            state.get("force", NO_CHOICE),
+        )
         counts = (state["seen"], state["updates"])
         rule, limits = self._rule(), self.norm_limits()
         learn_and_score(X, y, *model, rule, limits, *counts, learning, scores, array_of(weights))
 
     def _rule(self) -> SoftLOLRule:
         averaging = EXPONENT if self.averaging == "adaptive" else int(self.averaging)
-        return SoftLOLRule(int(self.m), int(self.sharpness), float(self.lam), float(self.C), averaging)
+        return SoftLOLRule(
+            int(self.m), int(self.sharpness), float(self.lam), float(self.C), averaging
+        )
 
     def grid_key(self) -> object:
         """Return what gates depend on: settings of which only `C`, `lam` and `averaging` differ share prototypes."""
@@ -169,7 +183,9 @@ class SoftLOL(OnePassLearner, WeightedClassifier, FusesSettings, EstimatesCost, 
 
     def fuse(self, learners: Sequence[Learner]) -> FusedSettings:
         """Return `learners` in one pass."""
-        return FusedSoftLOL(learners, [learner._rule() for learner in learners if isinstance(learner, SoftLOL)])
+        return FusedSoftLOL(
+            learners, [learner._rule() for learner in learners if isinstance(learner, SoftLOL)]
+        )
 
     def why_no_score(self, row: Rows) -> str:
         """Return that distances are hidden by rounding, if they are."""

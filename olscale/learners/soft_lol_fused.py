@@ -9,7 +9,13 @@ from olscale.compiled.csr import Rows
 from olscale.compiled.prototypes import open_prototypes
 from olscale.learners.contract.learner import FloatArray, array_of
 from olscale.learners.local_fused import FusedLocal
-from olscale.learners.soft_lol_loop import NO_CHOICE, SoftLOLRule, assign, learn_assigned, open_gates
+from olscale.learners.soft_lol_loop import (
+    NO_CHOICE,
+    SoftLOLRule,
+    assign,
+    learn_assigned,
+    open_gates,
+)
 
 
 class FusedSoftLOL(FusedLocal[SoftLOLRule]):

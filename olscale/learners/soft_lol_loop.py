@@ -21,7 +21,15 @@ from olscale.compiled.dot import copy_square
 from olscale.compiled.intrinsics import borrowed
 from olscale.compiled.mixture import Mixture, add_mixed, mixed_scores, set_gates
 from olscale.compiled.near_prototypes import are_blurred
-from olscale.compiled.prototypes import Prototypes, begin, flush, measure, move, nearest_few, row_space
+from olscale.compiled.prototypes import (
+    Prototypes,
+    begin,
+    flush,
+    measure,
+    move,
+    nearest_few,
+    row_space,
+)
 from olscale.compiled.row_weights import weight_of
 from olscale.compiled.rows import borrowed_rows
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
@@ -123,12 +131,19 @@ class Gates(NamedTuple):
 
 def open_gates(rows: int, m: int) -> Gates:
     """Return space for as many as `rows` rows and `m` prototypes of each."""
-    return Gates(np.empty((rows, m + 1), np.int64), np.empty((rows, m + 1)), np.empty(rows, np.int64), np.empty(rows))
+    return Gates(
+        np.empty((rows, m + 1), np.int64),
+        np.empty((rows, m + 1)),
+        np.empty(rows, np.int64),
+        np.empty(rows),
+    )
 
 
 @inlined
 def _borrowed_gates(found: Gates) -> Gates:
-    return Gates(borrowed(found.indices), borrowed(found.gates), borrowed(found.few), borrowed(found.scales))
+    return Gates(
+        borrowed(found.indices), borrowed(found.gates), borrowed(found.few), borrowed(found.scales)
+    )
 
 
 @inlined
@@ -163,19 +178,38 @@ def _assign(
         learns = learning and y[i] != UNKNOWN
         indices, gates, few = found.indices[at], found.gates[at], 0
         if learns and existing < prototypes.counts.shape[0]:
-            few, indices[0], gates[0] = 1, existing, 1.0  # the row becomes a prototype: it is nearest to itself by far
+            few, indices[0], gates[0] = (
+                1,
+                existing,
+                1.0,
+            )  # the row becomes a prototype: it is nearest to itself by far
             existing += 1
         else:
             few = nearest_few(prototypes, scale, indices, far)
-            if few > 1 and far[0] < prototypes.close and are_blurred(prototypes, X, i, scale, existing):
+            if (
+                few > 1
+                and far[0] < prototypes.close
+                and are_blurred(prototypes, X, i, scale, existing)
+            ):
                 return i, existing
             if few == 0 and existing > 0:
-                few, indices[0], far[0] = 1, 0, 1.0  # the model has diverged: no distance is a number
+                few, indices[0], far[0] = (
+                    1,
+                    0,
+                    1.0,
+                )  # the model has diverged: no distance is a number
             if few > 0:
                 set_gates(far, few, rule.sharpness, gates)
         if learns:
             p = indices[0]
-            move(prototypes, i, p, scale, prototypes.squares[p] + (2.0 * prototypes.products[p] + 1.0), 1.0)
+            move(
+                prototypes,
+                i,
+                p,
+                scale,
+                prototypes.squares[p] + (2.0 * prototypes.products[p] + 1.0),
+                1.0,
+            )
         found.few[at], found.scales[at] = few, scale
     return stop, existing
 
@@ -252,10 +286,17 @@ def learn_and_score(
     """
     X, V, prototypes, scores = borrowed_rows(X), borrowed(V), begin(prototypes), borrowed(scores)
     found = _borrowed_gates(found)
-    rows, size, far, existing = scores.shape[0], found.few.shape[0], np.empty(rule.m), prototypes.existing
+    rows, size, far, existing = (
+        scores.shape[0],
+        found.few.shape[0],
+        np.empty(rule.m),
+        prototypes.existing,
+    )
     for first in range(0, rows, size):
         stop = min(first + size, rows)
-        usable, existing = _assign(X, y, first, stop, prototypes, existing, rule, limits, learning, far, found)
+        usable, existing = _assign(
+            X, y, first, stop, prototypes, existing, rule, limits, learning, far, found
+        )
         _learn(X, y, first, usable, V, found, force, rule, seen, updates, learning, scores, weights)
         if usable < stop:
             scores[usable:] = np.nan
@@ -264,11 +305,28 @@ def learn_and_score(
 
 
 @compiled
-def assign(X: Any, y: NDArray[np.int64], prototypes: Prototypes, found: Gates, rule: SoftLOLRule, limits: Any) -> int:
+def assign(
+    X: Any,
+    y: NDArray[np.int64],
+    prototypes: Prototypes,
+    found: Gates,
+    rule: SoftLOLRule,
+    limits: Any,
+) -> int:
     """Find the prototypes and gates of all rows and move the nearest, for several settings; return where usable rows end."""
     X, prototypes, found = borrowed_rows(X), begin(prototypes), _borrowed_gates(found)
     usable: int = _assign(
-        X, y, 0, y.shape[0], prototypes, prototypes.existing, rule, limits, True, np.empty(rule.m), found
+        X,
+        y,
+        0,
+        y.shape[0],
+        prototypes,
+        prototypes.existing,
+        rule,
+        limits,
+        True,
+        np.empty(rule.m),
+        found,
     )[0]
     flush(prototypes, X)
     return usable

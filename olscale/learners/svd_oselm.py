@@ -38,7 +38,9 @@ def singular_vectors(X: Rows, columns: int, rank: int) -> tuple[FloatArray, Floa
 
     rows = to_csr(X if columns <= SAMPLE else slice_rows(X, 0, SAMPLE))
     first, last, count = rows.indptr[0], rows.indptr[-1], rows_of(rows)
-    M = csr_matrix((rows.data[first:last], rows.indices[first:last], rows.indptr - first), (count, columns))
+    M = csr_matrix(
+        (rows.data[first:last], rows.indices[first:last], rows.indptr - first), (count, columns)
+    )
     mean = np.asarray(M.mean(axis=0)).ravel() if count else np.zeros(columns)
     if columns <= count:
         squares, V = np.linalg.eigh((M.T @ M).toarray() - count * np.outer(mean, mean))
@@ -49,7 +51,11 @@ def singular_vectors(X: Rows, columns: int, rank: int) -> tuple[FloatArray, Floa
     kept = np.argsort(squares)[::-1][:rank]
     kept = kept[squares[kept] > _LEAST**2 * float(np.sum(np.square(M.data)))]
     sizes = np.sqrt(squares[kept])
-    V = V[:, kept] if columns <= count else (M.T @ U[:, kept] - np.outer(mean, U[:, kept].sum(axis=0))) / sizes
+    V = (
+        V[:, kept]
+        if columns <= count
+        else (M.T @ U[:, kept] - np.outer(mean, U[:, kept].sum(axis=0))) / sizes
+    )
     V = V * np.where(V[np.abs(V).argmax(axis=0), np.arange(len(kept))] < 0.0, -1.0, 1.0)
     return mean, V, sizes / np.sqrt(count)
 
@@ -129,7 +135,10 @@ class SVDOSELM(RandomNodes, OnePassLearner, WeightedClassifier, LooksAhead):
         from threadpoolctl import threadpool_limits
 
         random, (columns, nodes) = self._random(), self.state_["A"].shape
-        weights, b = random.uniform(-1.0, 1.0, (int(self.rank), nodes)), random.uniform(-1.0, 1.0, nodes)
+        weights, b = (
+            random.uniform(-1.0, 1.0, (int(self.rank), nodes)),
+            random.uniform(-1.0, 1.0, nodes),
+        )
         with threadpool_limits(limits=1):  # sums of several threads would have other bits
             mean, vectors, deviations = singular_vectors(X, columns, int(self.rank))
             A = (vectors / deviations) @ weights[: len(deviations)]

@@ -50,9 +50,14 @@ class SVM(GaussianMachine, WeightedClassifier):
 
     name = "svm"
     numbers_per_second = 0.8e9
-    domains: ClassVar[dict[str, Domain]] = {"C": Real(0.0, open_="low"), **GaussianMachine.shared_domains}
+    domains: ClassVar[dict[str, Domain]] = {
+        "C": Real(0.0, open_="low"),
+        **GaussianMachine.shared_domains,
+    }
 
-    def __init__(self, C: float = 1.0, gamma: float | str = "auto", capacity: int = 100_000) -> None:
+    def __init__(
+        self, C: float = 1.0, gamma: float | str = "auto", capacity: int = 100_000
+    ) -> None:
         self.C = C
         self.gamma = gamma
         self.capacity = capacity
@@ -69,7 +74,9 @@ class SVM(GaussianMachine, WeightedClassifier):
         if not (len(scores) and len(known)):
             return scores
         if len(known) == 1:
-            scores[:, 0 if self._outputs == 1 else known[0]] = 1.0 if self._outputs > 1 or known[0] == 1 else -1.0
+            scores[:, 0 if self._outputs == 1 else known[0]] = (
+                1.0 if self._outputs > 1 or known[0] == 1 else -1.0
+            )
             return scores
         found = self._trained(count).decision_function(self._matrix(to_csr(X)))
         if self._outputs == 1:

@@ -53,7 +53,11 @@ class SVR(GaussianMachine, WeightedRegressor):
     }
 
     def __init__(
-        self, C: float = 1.0, epsilon: float = 0.1, gamma: float | str = "auto", capacity: int = 100_000
+        self,
+        C: float = 1.0,
+        epsilon: float = 0.1,
+        gamma: float | str = "auto",
+        capacity: int = 100_000,
     ) -> None:
         self.C = C
         self.epsilon = epsilon

@@ -89,7 +89,9 @@ class ColumnsEntry(_Entry):
         names, table = manifest.feature_names, manifest.table
         text, coded = ((), None) if table is None else (tuple(table.categorical), table.coded)
         dropped = () if table is None else table.dropped
-        if table is not None and manifest.weights is not None:  # it may be there or not, as those that were left out
+        if (
+            table is not None and manifest.weights is not None
+        ):  # it may be there or not, as those that were left out
             dropped += (manifest.weights.column,)
         return cls(
             count=manifest.columns,
@@ -114,7 +116,9 @@ class ColumnsEntry(_Entry):
     @property
     def bounded(self) -> tuple[str, ...]:
         """The columns of text that have a feature for each of their first values."""
-        return tuple(name for name, coding in self.coded.items() if coding.startswith(FirstValues.name))
+        return tuple(
+            name for name, coding in self.coded.items() if coding.startswith(FirstValues.name)
+        )
 
     @property
     def by_name(self) -> bool:
@@ -177,7 +181,9 @@ class About(_Entry):
     @model_validator(mode="after")
     def _consistent(self) -> About:
         classes = self.classes or ()
-        if len({type(label) is str for label in classes}) > 1 or sorted(set(classes)) != list(classes):
+        if len({type(label) is str for label in classes}) > 1 or sorted(set(classes)) != list(
+            classes
+        ):
             raise ValueError("classes must be numbers or texts, sorted, each once")
         if any(isinstance(label, float) and not math.isfinite(label) for label in classes):
             raise ValueError("classes must be finite")

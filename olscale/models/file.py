@@ -77,7 +77,9 @@ def load_model(file: str | os.PathLike[str], learner: str | None = None) -> Fina
             expect_targets(made, len(about.columns.targets))
         name_classes(made, about.classes or ())
         made.begin(pipeline.width, len(about.classes or ()), about.learner.entropy)
-        made.restore({name[8:]: array for name, array in arrays.items() if name.startswith("learner/")})
+        made.restore(
+            {name[8:]: array for name, array in arrays.items() if name.startswith("learner/")}
+        )
         return FinalModel(about, made, pipeline)
 
 
@@ -111,7 +113,9 @@ def _read(file: str) -> tuple[About, dict[str, NDArray[Any]]]:
     text = data.tobytes()
     version = json.loads(text).get("format")
     if isinstance(version, int) and version > 1:
-        raise LaterFormatError(f"its format is {version}, of a later version of olscale; this one reads up to 1")
+        raise LaterFormatError(
+            f"its format is {version}, of a later version of olscale; this one reads up to 1"
+        )
     return About.model_validate_json(text), arrays
 
 
@@ -136,7 +140,9 @@ def _refusing(file: str) -> Iterator[None]:
     except ModelError:
         raise
     except FileNotFoundError:
-        raise ModelError(f"{file} does not exist; expected a model, as olscale models save writes it") from None
+        raise ModelError(
+            f"{file} does not exist; expected a model, as olscale models save writes it"
+        ) from None
     except LaterFormatError as fault:
         raise ModelError(f"{file} cannot be read: {fault}") from None
     except OSError as fault:
@@ -144,8 +150,14 @@ def _refusing(file: str) -> Iterator[None]:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "the whole"
-        raise ModelError(f"{file} is no model file or is damaged: model.json at {where}: {first['msg']}") from None
+        raise ModelError(
+            f"{file} is no model file or is damaged: model.json at {where}: {first['msg']}"
+        ) from None
     except MemoryError:
-        raise ModelError(f"{file} cannot be loaded: the model that it describes does not fit the memory") from None
+        raise ModelError(
+            f"{file} cannot be loaded: the model that it describes does not fit the memory"
+        ) from None
     except Exception as fault:  # zipfile and NumPy raise nearly anything at damaged bytes
-        raise ModelError(f"{file} is no model file or is damaged: {fault or type(fault).__name__}") from fault
+        raise ModelError(
+            f"{file} is no model file or is damaged: {fault or type(fault).__name__}"
+        ) from fault

@@ -120,7 +120,9 @@ class FinalModel:
         """Return the scores of `Rows` of the dataset, shape (rows, outputs); NaN for a row that cannot be predicted."""
         stored = self._stored(X, np.zeros(rows_of(X), dtype=np.int64))
         blocks = self.pipeline.blocks(stored)
-        return np.vstack([score_usable(self.learner, self.pipeline.apply(block).X) for block in blocks])
+        return np.vstack(
+            [score_usable(self.learner, self.pipeline.apply(block).X) for block in blocks]
+        )
 
     def transformed(self, X: Rows) -> Rows:
         """Return `Rows` of the dataset as the learner gets them."""
@@ -201,16 +203,22 @@ class FinalModel:
         several = self.about.columns.targets
         expected = (rows_of(rows), len(several)) if several else (rows_of(rows),)
         if labels.shape != expected:
-            raise ParameterError(f"y has shape {labels.shape}, expected {expected}: the labels of each row")
+            raise ParameterError(
+                f"y has shape {labels.shape}, expected {expected}: the labels of each row"
+            )
         # Transforms that stream learn as well: nothing may be refused after them.
         weights = checked_weights(labels, sample_weight, whole=False)
         if weights is not None and not self.learner.takes_weights:
             raise ParameterError(no_weights(self.learner.name))
         first = 0
-        for block in self.pipeline.blocks(self._stored(rows, labels if novelty else self._targets(labels))):
+        for block in self.pipeline.blocks(
+            self._stored(rows, labels if novelty else self._targets(labels))
+        ):
             stop = first + len(block)
             chunk = self.pipeline.learn(block)
-            scores = learn_usable(self.learner, chunk.X, chunk.y, None if weights is None else weights[first:stop])
+            scores = learn_usable(
+                self.learner, chunk.X, chunk.y, None if weights is None else weights[first:stop]
+            )
             finite = np.isfinite(scores).all(axis=1)
             if not finite.all():
                 wrong = int(np.argmin(finite))
@@ -230,7 +238,9 @@ class FinalModel:
         try:
             return read_only(np.array([self._codes[label] for label in y.tolist()], dtype=np.int64))
         except (KeyError, TypeError) as wrong:
-            raise ParameterError(f"y has the label {wrong}, which is none of the classes of the model") from None
+            raise ParameterError(
+                f"y has the label {wrong}, which is none of the classes of the model"
+            ) from None
 
     def _rows(self, X: Any) -> Rows:
         """Return rows of an array, a sparse matrix, or a data frame or table, whose columns go by their names."""
@@ -266,9 +276,13 @@ def _by_name(X: Any, names: list[str]) -> Any:
     if own is None or not (hasattr(X, "loc") or hasattr(X, "select")):
         return X
     words = list(map(str, own))
-    odd = sorted(set(words).symmetric_difference(names)) or sorted({word for word in words if words.count(word) > 1})
+    odd = sorted(set(words).symmetric_difference(names)) or sorted(
+        {word for word in words if words.count(word) > 1}
+    )
     if odd:
-        raise ParameterError(f"the columns of X differ from those of the model: {', '.join(odd[:5])}")
+        raise ParameterError(
+            f"the columns of X differ from those of the model: {', '.join(odd[:5])}"
+        )
     return X.loc[:, names] if hasattr(X, "loc") else X.select(names)
 
 
@@ -283,11 +297,17 @@ def fitted_pipeline(about: About, arrays: Mapping[str, NDArray[Any]]) -> Pipelin
     entry, columns = about.transforms, about.columns.count
     if entry.dropped is not None and not entry.dropped < columns > 1:
         raise ValueError(f"column {entry.dropped} of {columns} is left out")
-    steps = [*([] if entry.dropped is None else [Drop(entry.dropped)]), *map(make_transform, entry.names)]
+    steps = [
+        *([] if entry.dropped is None else [Drop(entry.dropped)]),
+        *map(make_transform, entry.names),
+    ]
     width = columns
     for number, step in enumerate(steps):
         step.projection = entry.projection
         mark = f"transform{number}/"
-        step.restore({name.removeprefix(mark): a for name, a in arrays.items() if name.startswith(mark)}, width)
+        step.restore(
+            {name.removeprefix(mark): a for name, a in arrays.items() if name.startswith(mark)},
+            width,
+        )
         width = step.width(width)
     return Pipeline(tuple(steps), columns, width)

@@ -39,7 +39,9 @@ def export_onnx(model: FinalModel, file: str | os.PathLike[str]) -> None:
         rows, width = nodes.transform(step, rows, width), step.width(width)
     weights = getattr(model.learner, "coef_", None)
     if weights is None:
-        raise ModelError(f"learner {model.about.learner.name} is not linear: only linear models are written as ONNX")
+        raise ModelError(
+            f"learner {model.about.learner.name} is not linear: only linear models are written as ONNX"
+        )
     nodes.add("MatMul", [rows, np.ascontiguousarray(weights.T, dtype=np.float64)], "scores")
     _labels(model, nodes)
     data = nodes.model(model)
@@ -72,10 +74,14 @@ class _Nodes:
         try:
             import onnx
         except ImportError:
-            raise ModelError("ONNX needs the package onnx; install it with: pip install olscale[onnx]") from None
+            raise ModelError(
+                "ONNX needs the package onnx; install it with: pip install olscale[onnx]"
+            ) from None
         self._onnx, self._nodes, self._arrays = onnx, list[Any](), list[Any]()
 
-    def add(self, kind: str, inputs: list[str | NDArray[Any]], output: str = "", **attributes: Any) -> str:
+    def add(
+        self, kind: str, inputs: list[str | NDArray[Any]], output: str = "", **attributes: Any
+    ) -> str:
         """Add a node, return its output."""
         names = [each if isinstance(each, str) else self._array(each) for each in inputs]
         output = output or f"n{len(self._nodes)}"
@@ -100,10 +106,14 @@ class _Nodes:
                     rows = self.add("Mul", [rows, state["unit"]])
                 return self.add("Div", [self.add("Sub", [rows, state["centre"]]), state["scale"]])
             case Drop():
-                return self.add("Gather", [rows, np.delete(np.arange(columns), step.column)], axis=1)
+                return self.add(
+                    "Gather", [rows, np.delete(np.arange(columns), step.column)], axis=1
+                )
             case Bias():
                 return self.add("Pad", [rows, np.array([0, 0, 0, 1]), np.array(1.0)])
-        raise ModelError(f"transform {step.name} is not linear: only linear models are written as ONNX")
+        raise ModelError(
+            f"transform {step.name} is not linear: only linear models are written as ONNX"
+        )
 
     def model(self, model: FinalModel) -> bytes:
         """Return the graph as a file."""
@@ -114,7 +124,9 @@ class _Nodes:
             outputs.insert(0, helper.make_tensor_value_info("label", kind, ["rows"]))
         X = helper.make_tensor_value_info("X", _DOUBLE, ["rows", model.n_features_in_])
         graph = helper.make_graph(self._nodes, "olscale", [X], outputs, self._arrays)
-        found = helper.make_model(graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_IR)
+        found = helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_IR
+        )
         found.producer_name, found.producer_version = "olscale", about.olscale
         data: bytes = found.SerializeToString()
         return data

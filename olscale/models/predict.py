@@ -93,7 +93,9 @@ def predict(
         path = path_text(out, "out")
         kind = next((kind for ending, kind in _KINDS.items() if path.endswith(ending)), None)
         if kind is None:
-            raise ModelError(f"cannot tell the format of {path} by its ending; end it in {' or '.join(_KINDS)}")
+            raise ModelError(
+                f"cannot tell the format of {path} by its ending; end it in {' or '.join(_KINDS)}"
+            )
         with open_output(path) as file, kind(file) as writer:
             _write(writer, tables)
     done.rows = source.rows
@@ -114,7 +116,10 @@ def _tables(
         if classes is None:
             table |= _by_target("prediction", targets, found)
         else:
-            codes = np.minimum(np.argmax(found, axis=1) if found.shape[1] > 1 else found[:, 0] >= 0.0, len(classes) - 1)
+            codes = np.minimum(
+                np.argmax(found, axis=1) if found.shape[1] > 1 else found[:, 0] >= 0.0,
+                len(classes) - 1,
+            )
             table["prediction"] = [classes[code] for code in codes.astype(np.int64).tolist()]
         if labels:
             if rows.labels is None:
@@ -184,8 +189,12 @@ def _labels_of(targets: tuple[str, ...], rows: RowsToPredict) -> NDArray[np.floa
     labels = np.asarray(found, dtype=np.float64).reshape(rows_of(rows.X), -1)
     if labels.shape[1] == max(1, len(targets)):
         if set(rows.targets) == set(targets):
-            return labels[:, [rows.targets.index(target) for target in targets]] if targets else labels
-        numbered = tuple(f"y{i}" for i in range(len(targets)))  # as arrays are read, which have no names
+            return (
+                labels[:, [rows.targets.index(target) for target in targets]] if targets else labels
+            )
+        numbered = tuple(
+            f"y{i}" for i in range(len(targets))
+        )  # as arrays are read, which have no names
         if numbered in (rows.targets, targets):
             return labels
     there = ", ".join(map(repr, rows.targets)) or "one"
@@ -203,7 +212,11 @@ def _by_target(word: str, targets: tuple[str, ...], values: Any) -> dict[str, li
 
 def _plain(label: Any) -> Any:
     """Return a label as the classes of a model have it: whole numbers as such."""
-    return int(label) if isinstance(label, float) and label.is_integer() and abs(label) < 2**53 else label
+    return (
+        int(label)
+        if isinstance(label, float) and label.is_integer() and abs(label) < 2**53
+        else label
+    )
 
 
 def _refuse_unusable(model: FinalModel, rows: RowsToPredict, scores: Any, first: int) -> None:
@@ -288,4 +301,7 @@ def _parquet(file: IO[bytes]) -> Iterator[_Parquet]:
             writer.open.close()
 
 
-_KINDS: dict[str, Callable[[IO[bytes]], AbstractContextManager[_Writer]]] = {".csv": _csv, ".parquet": _parquet}
+_KINDS: dict[str, Callable[[IO[bytes]], AbstractContextManager[_Writer]]] = {
+    ".csv": _csv,
+    ".parquet": _parquet,
+}

@@ -143,7 +143,9 @@ class ModelSource:
             labels = chunk.y if classes is None else classes[chunk.y].tolist()
             X, names = chunk.X, manifest.feature_names
             if manifest.index_base is not None and dataset.columns != self._columns.count:
-                X = to_csr(X)  # SVMlight text that is dense is text still: it may have more indices, or less
+                X = to_csr(
+                    X
+                )  # SVMlight text that is dense is text still: it may have more indices, or less
             X = self._placed(X, dataset.columns, names, columns, indexed=isinstance(X, CSR))
             yield RowsToPredict(X, labels, manifest.targets or ())
 
@@ -180,16 +182,22 @@ class ModelSource:
                 labels, targets = self._labels(batch, plan)
                 carried = {} if batch.table is None else batch.table.carried
                 indexed = batch.zero_based is not None
-                X = self._placed(batch.X, batch.columns, batch.feature_names, _columns_of(batch), indexed=indexed)
+                X = self._placed(
+                    batch.X, batch.columns, batch.feature_names, _columns_of(batch), indexed=indexed
+                )
                 yield RowsToPredict(X, labels, targets, {name: carried[name] for name in plan.kept})
         except UnknownNameError as fault:
             if fault.got not in model.coded:
                 raise
             raise _lack(path, [fault.got]) from None
 
-    def _plan_without_columns(self, path: str, format: Format, zero_based: bool | None) -> TablePlan:
+    def _plan_without_columns(
+        self, path: str, format: Format, zero_based: bool | None
+    ) -> TablePlan:
         if self._keep:
-            raise FormatError(path, f"is {format.name} and has no columns to keep; leave --keep out")
+            raise FormatError(
+                path, f"is {format.name} and has no columns to keep; leave --keep out"
+            )
         options = replace(self._options, labels_needed=False)
         if format.name == SVMLIGHT:
             options = replace(options, zero_based=zero_based)
@@ -230,7 +238,11 @@ class ModelSource:
         if model.index_base == 1:
             return False
         paths = [source.path for source in sources]
-        ranges = {path: index_range(path) for path in paths if find_format(path, self._format).name == SVMLIGHT}
+        ranges = {
+            path: index_range(path)
+            for path in paths
+            if find_format(path, self._format).name == SVMLIGHT
+        }
         if model.index_base is None:
             return any(indices.smallest == 0 for indices in ranges.values())
         for path, indices in ranges.items():
@@ -278,8 +290,13 @@ class ModelSource:
                     f"{source} cannot be encoded alike; ingest that dataset anew, and save a model of it"
                 )
             if here != there:
-                was, wanted = ("one feature a value" if how is None else how or "not kept" for how in (here, there))
-                cure = f"with --encode {column}={there}" if there else f"without --encode {column}=..."
+                was, wanted = (
+                    "one feature a value" if how is None else how or "not kept"
+                    for how in (here, there)
+                )
+                cure = (
+                    f"with --encode {column}={there}" if there else f"without --encode {column}=..."
+                )
                 raise ModelError(
                     f"the coding of column {column!r} of {source} is {was}, expected {wanted}, as the model learned it; "
                     f"ingest it anew {cure}"
@@ -288,7 +305,9 @@ class ModelSource:
     def _check_values(self, names: Set[str]) -> None:
         """Refuse a dataset whose `OTHER` may hide values that the model tells apart."""
         for column in self._columns.bounded:
-            lost = [value for value in self._columns.values(column) if f"{column}={value}" not in names]
+            lost = [
+                value for value in self._columns.values(column) if f"{column}={value}" not in names
+            ]
             if lost and f"{column}={OTHER}" in names:
                 raise ModelError(
                     f"column {column!r} of {self._source} has {_listed(lost)} among its other values, where the model has a "
@@ -318,7 +337,9 @@ class ModelSource:
         elif indexed and isinstance(X, CSR) and count > columns.count:
             X = self._without_new_indices(X, first)
         elif count > columns.count or (count < columns.count and not isinstance(X, CSR)):
-            raise ModelError(f"{self._source} has {count:,} features, the model learned from {columns.count:,}")
+            raise ModelError(
+                f"{self._source} has {count:,} features, the model learned from {columns.count:,}"
+            )
         return X if isinstance(X, CSR) else np.asarray(X, dtype=np.float64)
 
     def _found(self, names: Sequence[str], tables: Sequence[str] | None) -> NDArray[np.int64]:
@@ -339,7 +360,9 @@ class ModelSource:
         if lacking := [name for name in columns.table if name not in there]:
             raise _lack(self._source, lacking)
         others = {f"{column}=": known.get(f"{column}={OTHER}", -1) for column in columns.bounded}
-        return np.array([known.get(name, _prefixed(name, others)) for name in names], dtype=np.int64)
+        return np.array(
+            [known.get(name, _prefixed(name, others)) for name in names], dtype=np.int64
+        )
 
     def _moved(self, X: Rows, names: Sequence[str], first: int) -> Rows:
         places, count = self._places, self._columns.count
@@ -347,7 +370,9 @@ class ModelSource:
             moved = np.empty(X.shape)
             moved[:, places] = X
             return moved
-        indptr, indices, data = trim(to_csr(np.asarray(X, dtype=np.float64) if not isinstance(X, CSR) else X))
+        indptr, indices, data = trim(
+            to_csr(np.asarray(X, dtype=np.float64) if not isinstance(X, CSR) else X)
+        )
         row, feature = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)), places[indices]
         new = np.flatnonzero(feature < 0)
         self.unknown += len(new)
@@ -404,7 +429,11 @@ def _columns_of(batch: Batch) -> Sequence[str] | None:
 
 def _column_of(feature: str, tables: Sequence[str]) -> str:
     """Return the column that a feature is, or is a value of."""
-    return feature if feature in tables else next((name for name in tables if feature.startswith(f"{name}=")), feature)
+    return (
+        feature
+        if feature in tables
+        else next((name for name in tables if feature.startswith(f"{name}=")), feature)
+    )
 
 
 def _prefixed(feature: str, places: Mapping[str, int]) -> int:
@@ -416,4 +445,6 @@ def _lack(source: str, names: Sequence[str]) -> ModelError:
 
 
 def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")
+    return ", ".join(map(repr, names[:5])) + (
+        f" and {len(names) - 5:,} more" if len(names) > 5 else ""
+    )

@@ -137,7 +137,9 @@ class TablePlanner:
         else:
             dropped = []
             if model.by_name and not set(model.table) <= set(names):
-                raise ModelError(f"{path} has no label, and its columns no names: which are they? Give it a header")
+                raise ModelError(
+                    f"{path} has no label, and its columns no names: which are they? Give it a header"
+                )
         labels = () if label is None else (names[label],)
         aside = (*labels, *(names[place] for place in dropped))
         return TablePlan(replace(options, drop_if_there=aside), labels, notes=notes)
@@ -160,7 +162,9 @@ class TablePlanner:
         if isinstance(label, int):
             return min(label - sum(place < label for place in without), len(columns.names) - 1)
         try:
-            found = _peek(path, format, replace(options, labelled=True, table=None, encode=())).label
+            found = _peek(
+                path, format, replace(options, labelled=True, table=None, encode=())
+            ).label
         except FormatError:  # a label that is missing, which the first column cannot be taken for
             found = columns.features[-1]
         if isinstance(found, str):
@@ -174,7 +178,9 @@ class TablePlanner:
         if self._given.label is not None or self._keep:
             names = _columns(_peek(path, format, options)).names
             if self._given.label is not None:
-                labels = tuple(names[place] for place in label_positions(path, names, self._given.label))
+                labels = tuple(
+                    names[place] for place in label_positions(path, names, self._given.label)
+                )
             kept = [names[place] for place in column_positions(path, names, self._keep, "to keep")]
         options = replace(
             options,

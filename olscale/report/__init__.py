@@ -6,4 +6,15 @@ from olscale.report.status import status_text
 from olscale.report.tables import Entry, Table, select, tables
 from olscale.report.text import plain, print_rich
 
-__all__ = ["Entry", "Table", "as_csv", "as_json", "latex", "plain", "print_rich", "select", "status_text", "tables"]
+__all__ = [
+    "Entry",
+    "Table",
+    "as_csv",
+    "as_json",
+    "latex",
+    "plain",
+    "print_rich",
+    "select",
+    "status_text",
+    "tables",
+]

@@ -10,7 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from olscale.analysis.curves import CONFUSIONS, CURVES, ROCS, Curve, SegmentErrors, confusions, curves, segment_errors
+from olscale.analysis.curves import (
+    CONFUSIONS,
+    CURVES,
+    ROCS,
+    Curve,
+    SegmentErrors,
+    confusions,
+    curves,
+    segment_errors,
+)
 from olscale.analysis.standing import is_comparable, looked_ahead, why_incomparable
 from olscale.analysis.summary import Summary
 from olscale.errors import UnknownNameError
@@ -47,7 +56,9 @@ _SEGMENTS = 30
 Line = Curve | SegmentErrors
 
 
-def along(store: Store, summaries: list[Summary], name: str, on_damage: OnDamage = "raise") -> list[Line]:
+def along(
+    store: Store, summaries: list[Summary], name: str, on_damage: OnDamage = "raise"
+) -> list[Line]:
     """Return what the runs behind `summaries` have of one of `ALONG`.
 
     Raises
@@ -119,7 +130,9 @@ def _rows(line: Line, name: str) -> list[dict[str, Any]]:
 
 def _moments(line: Line) -> tuple[Any, Any]:
     errors = line.errors
-    return errors.mean(axis=0), errors.std(axis=0, ddof=1) if len(errors) > 1 else np.zeros(errors.shape[1])
+    return errors.mean(axis=0), errors.std(axis=0, ddof=1) if len(errors) > 1 else np.zeros(
+        errors.shape[1]
+    )
 
 
 def along_tables(lines: Sequence[Line], name: str) -> list[Table]:
@@ -135,7 +148,9 @@ def along_tables(lines: Sequence[Line], name: str) -> list[Table]:
         if name in CONFUSIONS and cells > _CELLS:
             places = texts = _fullest(list(labels.values()), places)
         elif name == SEGMENTS and cells > _SEGMENTS:
-            places = texts = [places[i] for i in np.linspace(0, cells - 1, _SEGMENTS).round().astype(int)]
+            places = texts = [
+                places[i] for i in np.linspace(0, cells - 1, _SEGMENTS).round().astype(int)
+            ]
         entries = []
         runs = [len(line.errors) for line in labels.values()]
         settings = [replace(line.summary, metric=name) for line in labels.values()]
@@ -153,20 +168,37 @@ def along_tables(lines: Sequence[Line], name: str) -> list[Table]:
             if len(line.errors) < max(runs):
                 marks = (*marks, runs_mark(len(line.errors)))
             figures = [
-                Entry(form(mean[i]), form(std[i]) if several else "", marks=marks) if i >= 0 else absent
+                Entry(form(mean[i]), form(std[i]) if several else "", marks=marks)
+                if i >= 0
+                else absent
                 for i in _at(line, places)
             ]
             entries.append(tuple(figures))
         s = group[0].summary
-        notes = [f"Protocol: {protocol_text(s.protocol)}.", *transforms_note([column_of(s)], [s.dataset_label])]
+        notes = [
+            f"Protocol: {protocol_text(s.protocol)}.",
+            *transforms_note([column_of(s)], [s.dataset_label]),
+        ]
         notes += count_notes(set(runs))
         if not isinstance(group[0], SegmentErrors):
             what = "false positives" if name in ROCS else "rows streamed"
             notes.append(f"Columns: {what}." if places else "None raised.")
         if len(places) < cells:
-            shown = f"{_SEGMENTS} segments" if name == SEGMENTS else f"The {_CELLS} cells with the most rows"
+            shown = (
+                f"{_SEGMENTS} segments"
+                if name == SEGMENTS
+                else f"The {_CELLS} cells with the most rows"
+            )
             notes.append(f"{shown}, of {cells:,}; JSON and CSV have all of them.")
-        made.append(Table(f"{heading(name)}, {title}", tuple(texts), tuple(labels), tuple(entries), tuple(notes)))
+        made.append(
+            Table(
+                f"{heading(name)}, {title}",
+                tuple(texts),
+                tuple(labels),
+                tuple(entries),
+                tuple(notes),
+            )
+        )
     return made
 
 
@@ -181,7 +213,9 @@ def _fullest(group: list[Line], names: list[str]) -> list[str]:
 
 
 def _places(group: list[Line]) -> tuple[list[Any], list[str]]:
-    names = dict.fromkeys(name for line in group if isinstance(line, SegmentErrors) for name in line.names)
+    names = dict.fromkeys(
+        name for line in group if isinstance(line, SegmentErrors) for name in line.names
+    )
     if names:
         return list(names), list(names)
     every = np.unique(np.concatenate([line.rows for line in group if isinstance(line, Curve)]))

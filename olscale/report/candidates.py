@@ -43,7 +43,9 @@ class Candidates:
     copies: tuple[tuple[str, ...], ...] = ()
 
 
-def find_candidates(summaries: Sequence[Summary], metric: str, by_setting: SettingFigures) -> Candidates:
+def find_candidates(
+    summaries: Sequence[Summary], metric: str, by_setting: SettingFigures
+) -> Candidates:
     """Arrange what the summaries of one protocol stand for by learner and block.
 
     Parameters
@@ -87,7 +89,9 @@ def _of_newest_transforms(summaries: Sequence[Summary]) -> list[Summary]:
     for s in summaries:
         way = Way(s.fingerprint, s.transforms)
         newest[way] = max(newest[way], _transforms_version(s))
-    return [s for s in summaries if _transforms_version(s) == newest[Way(s.fingerprint, s.transforms)]]
+    return [
+        s for s in summaries if _transforms_version(s) == newest[Way(s.fingerprint, s.transforms)]
+    ]
 
 
 def _transforms_version(s: Summary) -> int:

@@ -4,7 +4,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from olscale.analysis.summary import Summary
-from olscale.measures import BY_CLOCK, CAUTIONS, NOT_REPRODUCIBLE, RANKED_BY_CLASS, WAITED, metric_words
+from olscale.measures import (
+    BY_CLOCK,
+    CAUTIONS,
+    NOT_REPRODUCIBLE,
+    RANKED_BY_CLASS,
+    WAITED,
+    metric_words,
+)
 from olscale.report.marks import Mark
 
 _SIGNS = {NOT_REPRODUCIBLE: "?", RANKED_BY_CLASS: "c", WAITED: "w", BY_CLOCK: "t"}

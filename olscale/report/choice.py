@@ -23,7 +23,10 @@ def like(summaries: Iterable[Summary], learner: str, metric: str, **params: Any)
     return [
         s
         for s in summaries
-        if s.learner == learner and s.metric == metric and s.n and params.items() <= dict(s.params).items()
+        if s.learner == learner
+        and s.metric == metric
+        and s.n
+        and params.items() <= dict(s.params).items()
     ]
 
 
@@ -47,7 +50,11 @@ def streams(shown: Iterable[T]) -> dict[str, list[T]]:
     titles = {}
     for (column, protocol), group in groups.items():
         several = sum(other == column for other, _ in groups) > 1
-        title = f"{names[column]}, {protocol_text(_summary(group[0]).protocol)}" if several else names[column]
+        title = (
+            f"{names[column]}, {protocol_text(_summary(group[0]).protocol)}"
+            if several
+            else names[column]
+        )
         titles[title if title not in titles else f"{title} ({protocol})"] = group
     return titles
 
@@ -67,6 +74,8 @@ def best_of_each(shown: Iterable[T]) -> list[T]:
     best: dict[str, T] = {}
     for one in shown:
         s, known = _summary(one), best.get(_summary(one).label)
-        if known is None or distance_from_best(s.metric, s.mean) < distance_from_best(s.metric, _summary(known).mean):
+        if known is None or distance_from_best(s.metric, s.mean) < distance_from_best(
+            s.metric, _summary(known).mean
+        ):
             best[s.label] = one
     return list(best.values())

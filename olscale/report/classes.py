@@ -44,16 +44,25 @@ def class_table(
     for label, one in shown.items():
         marks = caution_marks([one.summary], "error")
         cells = [figure_of("error", float(errors[label][i])) for i in kept]
-        least = [cell == figure_of("error", float(low)) for cell, low in zip(cells, best, strict=True)]
-        line = [Entry(cell, best=is_least, marks=marks) for cell, is_least in zip(cells, least, strict=True)]
+        least = [
+            cell == figure_of("error", float(low)) for cell, low in zip(cells, best, strict=True)
+        ]
+        line = [
+            Entry(cell, best=is_least, marks=marks)
+            for cell, is_least in zip(cells, least, strict=True)
+        ]
         entries.append(tuple(line))
     when = (
-        "in the test split that the final model predicts wrongly" if tested else "predicted wrongly before the update"
+        "in the test split that the final model predicts wrongly"
+        if tested
+        else "predicted wrongly before the update"
     )
     notes = [f"Rows of the class {when}, in percent of them."]
     if len(kept) < int((rows > 0).sum()):
         notes.append(f"The {len(kept)} classes of most rows, of {int((rows > 0).sum()):,}.")
-    notes += [f"{label}: {text}." for label, matrix in counts.items() if (text := _mixed(matrix, called))]
+    notes += [
+        f"{label}: {text}." for label, matrix in counts.items() if (text := _mixed(matrix, called))
+    ]
     columns = tuple(f"{called[i]}" for i in kept)
     return Table(
         f"{'Test error' if tested else 'Error'} by class (%), {title}",
@@ -76,7 +85,10 @@ def _matrix(one: SegmentErrors) -> np.ndarray[tuple[int, int], np.dtype[np.float
 
 def _errors(matrix: np.ndarray[tuple[int, int], np.dtype[np.float64]], size: int) -> list[float]:
     of = matrix.sum(axis=1)
-    return [float(1.0 - matrix[i, i] / of[i]) if i < len(of) and of[i] else float("nan") for i in range(size)]
+    return [
+        float(1.0 - matrix[i, i] / of[i]) if i < len(of) and of[i] else float("nan")
+        for i in range(size)
+    ]
 
 
 def _mixed(matrix: np.ndarray[tuple[int, int], np.dtype[np.float64]], called: Sequence[str]) -> str:
@@ -86,5 +98,7 @@ def _mixed(matrix: np.ndarray[tuple[int, int], np.dtype[np.float64]], called: Se
         return ""
     worst = np.argsort(-wrong, axis=None, kind="stable")[:_MIXED]
     pairs = [divmod(int(cell), len(wrong)) for cell in worst]
-    said = [f"{called[a]} as {called[b]} ({wrong[a, b]:,.1f} rows)" for a, b in pairs if wrong[a, b] > 0]
+    said = [
+        f"{called[a]} as {called[b]} ({wrong[a, b]:,.1f} rows)" for a, b in pairs if wrong[a, b] > 0
+    ]
     return f"most often {', '.join(said)}" if said else ""

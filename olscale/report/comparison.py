@@ -98,7 +98,10 @@ class Compared:
         return caution_notes({name: self.behind(name) for name in learners}, metric)
 
     def by_replicate(
-        self, by_setting: Mapping[tuple[Any, ...], Mapping[str, T]], learner: str, blocks: Iterable[RunBlock]
+        self,
+        by_setting: Mapping[tuple[Any, ...], Mapping[str, T]],
+        learner: str,
+        blocks: Iterable[RunBlock],
     ) -> dict[str, T]:
         """Return what `by_setting` has of the runs of a learner on blocks of one way, by replicate."""
         values = {}
@@ -165,7 +168,9 @@ def compared(
     if metric is not None and metric not in known_metrics:
         raise UnknownNameError("metric in this store", metric, known_metrics)
     if metric is not None and not measure_of(metric).better:
-        raise ReportError(f"learners cannot be compared by {metric}: neither more nor less of it is better")
+        raise ReportError(
+            f"learners cannot be compared by {metric}: neither more nor less of it is better"
+        )
     terms = _Terms(figures or ReplicateFigures(store, on_damage), test, rope, baseline, most)
     made: list[Compared] = []
     apart: list[Summary] = []
@@ -177,7 +182,9 @@ def compared(
         else:
             made.append(one)
     if baseline is not None and not made and by_protocol:
-        known = {name for of in by_protocol.values() for name in find_candidates(of, "", {}).learners}
+        known = {
+            name for of in by_protocol.values() for name in find_candidates(of, "", {}).learners
+        }
         raise UnknownNameError("learner with figures to compare", baseline, known - {baseline})
     made.sort(key=lambda one: -len(one.outcome.datasets))
     if made and apart:
@@ -198,7 +205,9 @@ def _by_default(summaries: Sequence[Summary], terms: _Terms) -> Compared | None:
     """Compare by the headline that most data sets have, with the other one beside it."""
     having = {name: len(_datasets_with(summaries, name)) for name in _DEFAULT}
     comparisons = (
-        _by_metric(summaries, name, terms) for name in sorted(_DEFAULT, key=lambda name: -having[name]) if having[name]
+        _by_metric(summaries, name, terms)
+        for name in sorted(_DEFAULT, key=lambda name: -having[name])
+        if having[name]
     )
     one = next((made for made in comparisons if made is not None), None)
     if one is None:
@@ -212,7 +221,9 @@ def _by_default(summaries: Sequence[Summary], terms: _Terms) -> Compared | None:
     if beside is None:
         notes = [f"{chosen}; by {metric_words(other)} there is nothing to compare."]
     else:
-        notes = [f"{chosen}; mean ranks by {metric_words(other)} (of {having[other]}) stand beside."]
+        notes = [
+            f"{chosen}; mean ranks by {metric_words(other)} (of {having[other]}) stand beside."
+        ]
         if unmeasured := unmeasured_datasets(beside.left_out, other):
             notes.append(f"Left out, having no {metric_words(other)}: {few(unmeasured)}.")
     advice = f"--metric {other} compares by {metric_words(other)}."
@@ -220,16 +231,26 @@ def _by_default(summaries: Sequence[Summary], terms: _Terms) -> Compared | None:
 
 
 def _datasets_with(summaries: Iterable[Summary], metric: str) -> set[str]:
-    return {s.fingerprint for s in summaries if s.metric == metric and math.isfinite(s.mean) and is_comparable(s)}
+    return {
+        s.fingerprint
+        for s in summaries
+        if s.metric == metric and math.isfinite(s.mean) and is_comparable(s)
+    }
 
 
 def _by_metric(summaries: Sequence[Summary], metric: str, terms: _Terms) -> Compared | None:
     """Compare the learners of one protocol; None where no two of them share a run."""
     candidates = find_candidates(summaries, metric, terms.figures.of(metric))
-    measured = {learner: own for learner in candidates.learners if (own := candidates.figures.get(learner))}
+    measured = {
+        learner: own for learner in candidates.learners if (own := candidates.figures.get(learner))
+    }
     matched = match_blocks(measured, candidates.ways, terms.baseline)
     learners = matched.learners
-    if len(learners) < 2 or not matched.blocks or (terms.baseline is not None and terms.baseline not in learners):
+    if (
+        len(learners) < 2
+        or not matched.blocks
+        or (terms.baseline is not None and terms.baseline not in learners)
+    ):
         return None
     datasets = [candidates.names[dataset] for dataset in matched.blocks]
     values = np.array([_means(measured[learner], matched.blocks) for learner in learners]).T
@@ -255,18 +276,26 @@ def _by_metric(summaries: Sequence[Summary], metric: str, terms: _Terms) -> Comp
         left_out=tuple(entries),
         shown=_shown(outcome, candidates, terms.most),
     )
-    copies = [f"{', '.join(names)} have the same rows and count as one data set." for names in candidates.copies]
+    copies = [
+        f"{', '.join(names)} have the same rows and count as one data set."
+        for names in candidates.copies
+    ]
     return replace(one, notes=(*left_out_notes(entries, metric), *copies, *_averages(one)))
 
 
-def _means(figures: Mapping[RunBlock, float], blocks: Mapping[str, Sequence[RunBlock]]) -> list[float]:
+def _means(
+    figures: Mapping[RunBlock, float], blocks: Mapping[str, Sequence[RunBlock]]
+) -> list[float]:
     """Return, by data set, the mean over transforms of the means over replicates, those in the order of run ids."""
     shared = {block for of_dataset in blocks.values() for block in of_dataset}
     by_way: dict[str, dict[Way, list[float]]] = defaultdict(lambda: defaultdict(list))
     for block, value in figures.items():
         if block in shared:
             by_way[block.way.dataset][block.way].append(value)
-    return [float(np.mean([np.mean(values) for values in by_way[dataset].values()])) for dataset in blocks]
+    return [
+        float(np.mean([np.mean(values) for values in by_way[dataset].values()]))
+        for dataset in blocks
+    ]
 
 
 def _shown(outcome: Comparison, candidates: Candidates, most: int | None) -> tuple[str, ...]:
@@ -289,9 +318,12 @@ def _averages(one: Compared) -> list[str]:
     notes = [f"Means over several transforms of {', '.join(several)}."] if several else []
     counts = {len(blocks) for dataset in datasets for blocks in one.ways(dataset).values()}
     notes += [
-        note.replace("Mean and sample standard deviation", "Each figure is the mean") for note in count_notes(counts)
+        note.replace("Mean and sample standard deviation", "Each figure is the mean")
+        for note in count_notes(counts)
     ]
-    grid: list[list[Summary | None]] = [[one.settings(row, column)[0] for column in datasets] for row in learners]
+    grid: list[list[Summary | None]] = [
+        [one.settings(row, column)[0] for column in datasets] for row in learners
+    ]
     return [*notes, *partial_notes(learners, datasets, grid)]
 
 
@@ -302,7 +334,9 @@ def within_each(one: Compared, store: Store, on_damage: OnDamage = "raise") -> l
     made = []
     for dataset in one.outcome.datasets:
         for way, blocks in one.ways(dataset).items():
-            values = [one.by_replicate(by_setting, learner, blocks) for learner in one.outcome.learners]
+            values = [
+                one.by_replicate(by_setting, learner, blocks) for learner in one.outcome.learners
+            ]
             within = compare_within(
                 dataset_text(one, dataset, way),
                 one.outcome.learners,

@@ -81,7 +81,10 @@ def _rank_entries(
                 best=i in best[j + 1],
                 partial=any(s.failures for s in settings),
                 shade=1 + round((SHADES - 1) * (place - 1) / (len(outcome.learners) - 1)),
-                marks=(*caution_marks(settings, one.metric), *((ahead,) if _seen_on(one, name, dataset) else ())),
+                marks=(
+                    *caution_marks(settings, one.metric),
+                    *((ahead,) if _seen_on(one, name, dataset) else ()),
+                ),
             )
         )
     return tuple(line)
@@ -139,12 +142,16 @@ def verdicts(one: Compared) -> list[str]:
     found = outcome.friedman
     if found.p == found.p:
         davenport = f"Iman-Davenport: F {found.f:.2f}, p {p_text(found.f_p, '= ')}"
-        notes.append(f"Friedman: chi-square {found.statistic:.2f}, p {p_text(found.p, '= ')}; {davenport}.")
+        notes.append(
+            f"Friedman: chi-square {found.statistic:.2f}, p {p_text(found.p, '= ')}; {davenport}."
+        )
     if outcome.test == "nemenyi" and outcome.baseline is None:
         notes.append(f"Nemenyi: mean ranks differ at 5 % if by {outcome.critical:.2f} or more.")
     else:
         what = f"{outcome.baseline} with each other" if outcome.baseline else "each two"
-        notes.append(f"Tests of {what}: Wilcoxon's signed ranks, Holm's correction of {pairs}, level 5 %.")
+        notes.append(
+            f"Tests of {what}: Wilcoxon's signed ranks, Holm's correction of {pairs}, level 5 %."
+        )
         if (least := pairs * 2.0 ** (1 - n)) > ALPHA:
             notes.append(
                 f"With {n} data sets the least p of {pairs} tests is {p_text(min(1.0, least))}: none can be significant."
@@ -155,10 +162,16 @@ def verdicts(one: Compared) -> list[str]:
             than = f"from {outcome.baseline}"
         elif is_of_classes(one.behind(outcome.learners[0]), one.metric):
             than = f"from {outcome.learners[0]}, which has the best mean rank"
-        notes.append(f"~ does not differ significantly {than}; that is no proof that they are equal.")
+        notes.append(
+            f"~ does not differ significantly {than}; that is no proof that they are equal."
+        )
     if outcome.baseline is None:
         groups = "; ".join(", ".join(clique) for clique in outcome.cliques)
-        notes.append(f"No significant difference within: {groups}." if groups else "Every two differ significantly.")
+        notes.append(
+            f"No significant difference within: {groups}."
+            if groups
+            else "Every two differ significantly."
+        )
     return notes
 
 
@@ -169,27 +182,43 @@ def p_text(p: float, sign: str = "") -> str:
     return "-" if math.isnan(p) else f"{sign}{p:.2g}" if p < 0.1 else f"{sign}{p:.2f}"
 
 
-def pair_table(pairs: Sequence[Pair], metric: str, title: str, notes: Sequence[str] = (), rope: float = 0.0) -> Table:
+def pair_table(
+    pairs: Sequence[Pair], metric: str, title: str, notes: Sequence[str] = (), rope: float = 0.0
+) -> Table:
     """Return the pairs, a row each: wins, ties and losses, differences, p values, probabilities."""
     tested = any(not math.isnan(pair.p) for pair in pairs)
     bayes = any(pair.posterior for pair in pairs)
-    columns = ["wins/ties/losses", "difference", *(["p", "corrected p", "sign p"] if tested else [])]
+    columns = [
+        "wins/ties/losses",
+        "difference",
+        *(["p", "corrected p", "sign p"] if tested else []),
+    ]
     columns += ["better", "same", "worse"] if bayes else []
     entries = []
     for pair in pairs:
-        line = [Entry(f"{pair.wins}/{pair.ties}/{pair.losses}"), Entry(figure_of(metric, pair.difference))]
+        line = [
+            Entry(f"{pair.wins}/{pair.ties}/{pair.losses}"),
+            Entry(figure_of(metric, pair.difference)),
+        ]
         if tested:
-            line += [Entry(p_text(pair.p)), Entry(p_text(pair.p_corrected), best=pair.p_corrected <= ALPHA)]
+            line += [
+                Entry(p_text(pair.p)),
+                Entry(p_text(pair.p_corrected), best=pair.p_corrected <= ALPHA),
+            ]
             line.append(Entry(p_text(pair.p_sign)))
         if pair.posterior:
             below, within, above = pair.posterior
-            better, worse = (above, below) if measure_of(metric).better == "higher" else (below, above)
+            better, worse = (
+                (above, below) if measure_of(metric).better == "higher" else (below, above)
+            )
             line += [Entry(f"{share:.2f}", best=share > _SURE) for share in (better, within, worse)]
         entries.append(tuple(line))
     said = list(notes)
     if bayes:
         width = (
-            f"differences up to {figure_of(metric, rope)} are the same" if rope else "no difference counts as the same"
+            f"differences up to {figure_of(metric, rope)} are the same"
+            if rope
+            else "no difference counts as the same"
         )
         said.append(f"better, same, worse: probabilities by Bayesian signed ranks; {width}.")
     names = tuple(f"{pair.a} : {pair.b}" for pair in pairs)
@@ -207,7 +236,11 @@ def comparison_tables(one: Compared, within: Sequence[Within] = ()) -> list[Tabl
         made.append(pair_table(pairs, one.metric, title, [*said, *cautions], one.rope))
     for each in within:
         title = f"Pairs on {each.dataset}, over {each.over}"
-        notes = [each.note] if each.note.startswith("Not") else [f"p: {each.test}, corrected by Holm.", each.note]
+        notes = (
+            [each.note]
+            if each.note.startswith("Not")
+            else [f"p: {each.test}, corrected by Holm.", each.note]
+        )
         shown, said = shown_pairs(each.pairs, _against(one.outcome))
         made.append(pair_table(shown, one.metric, title, [*notes, *said, *cautions]))
     return made
@@ -229,7 +262,9 @@ def comparison_json(
 
     Each comes with those within data sets, and with what is to stand under ``mcnemar``.
     """
-    objects = [_object(one, within) | {"mcnemar": list(on_rows)} for one, within, on_rows in comparisons]
+    objects = [
+        _object(one, within) | {"mcnemar": list(on_rows)} for one, within, on_rows in comparisons
+    ]
     if not objects:
         return "{}\n"
     first = objects[0] | {"unfinished": [asdict(one) for one in unfinished], "others": objects[1:]}
@@ -243,7 +278,9 @@ def _lines(value: Any, margin: str = "") -> str:
         items = [f"{json.dumps(name)}: {_lines(item, inner)}" for name, item in value.items()]
         brackets = "{}"
     elif isinstance(value, list) and value:
-        items = [_ENCODER.encode(item) for item in value]  # the encoder that indents would take seconds for many pairs
+        items = [
+            _ENCODER.encode(item) for item in value
+        ]  # the encoder that indents would take seconds for many pairs
         brackets = "[]"
     else:
         return _ENCODER.encode(value)
@@ -282,7 +319,10 @@ def _object(one: Compared, within: Sequence[Within]) -> dict[str, Any]:
             for w in within
         ],
         "blocks": {
-            name: [{"transforms": list(way.transforms), "runs": len(blocks)} for way, blocks in one.ways(name).items()]
+            name: [
+                {"transforms": list(way.transforms), "runs": len(blocks)}
+                for way, blocks in one.ways(name).items()
+            ]
             for name in o.datasets
         },
         "left_out": [asdict(left) for left in one.left_out],
@@ -311,7 +351,9 @@ def _beside(other: Compared | None) -> dict[str, Any] | None:
 
 
 def _pair(pair: Pair) -> dict[str, Any]:
-    made: dict[str, Any] = {name: getattr(pair, name) for name in ("a", "b", "wins", "ties", "losses", "difference")}
+    made: dict[str, Any] = {
+        name: getattr(pair, name) for name in ("a", "b", "wins", "ties", "losses", "difference")
+    }
     made |= {name: _finite(getattr(pair, name)) for name in ("p", "p_corrected", "p_sign")}
     return made | {"posterior": pair.posterior._asdict() if pair.posterior else None}
 

@@ -123,7 +123,10 @@ class Dashboard:
         template = Environment(loader=loader, autoescape=True).get_template("dashboard.html")
         return template.render(
             pages=[printable(page.parent.parent.name) for page in self.pages],
-            names=[printable(redacted_name(store.path) or store.path) for store in map(self._store, numbers)],
+            names=[
+                printable(redacted_name(store.path) or store.path)
+                for store in map(self._store, numbers)
+            ],
             live=[Markup(self.live(number)) for number in numbers],
             results=[Markup(self.results(number)) for number in numbers],
         )
@@ -160,8 +163,13 @@ class _Handler(RequestHandler):
     def prepare(self) -> None:
         # A page of another site whose name leads to this address must not read what is here.
         host = self.request.host.lower()
-        if self.hosts and (host.rsplit(":", 1)[0] if not host.endswith("]") else host) not in self.hosts:
-            raise HTTPError(403, reason="this dashboard answers requests to its own address alone; see --host")
+        if (
+            self.hosts
+            and (host.rsplit(":", 1)[0] if not host.endswith("]") else host) not in self.hosts
+        ):
+            raise HTTPError(
+                403, reason="this dashboard answers requests to its own address alone; see --host"
+            )
 
     def set_default_headers(self) -> None:
         self.set_header("Cache-Control", "no-cache")
@@ -230,7 +238,11 @@ class _Report(_Handler):
             await self.give(folder)
             return
         # Only names that are there: a name that is asked for may be of any length, and hold anything.
-        files = {file.relative_to(folder).as_posix(): file for file in folder.rglob("*") if file.is_file()}
+        files = {
+            file.relative_to(folder).as_posix(): file
+            for file in folder.rglob("*")
+            if file.is_file()
+        }
         file = files.get(name or "index.html")
         if file is None:
             raise HTTPError(404)
@@ -275,7 +287,9 @@ async def serve(
     try:
         sockets = bind_sockets(port, host, backlog=2 * MOST_CONNECTIONS)
     except OSError as fault:
-        raise ReportError(f"cannot listen on {host}:{port}: {fault.strerror or fault}; give another --port") from None
+        raise ReportError(
+            f"cannot listen on {host}:{port}: {fault.strerror or fault}; give another --port"
+        ) from None
     dashboard = Dashboard(stores, pages, latest)
     application = dashboard.application(prefix, hosts)
     server = PageServer(application)

@@ -52,7 +52,9 @@ class Drawing:
     options: dict[str, Any] = field(default_factory=dict)
 
 
-def draw(drawings: Sequence[Drawing], folder: Path, formats: Sequence[str], processes: int | None = None) -> None:
+def draw(
+    drawings: Sequence[Drawing], folder: Path, formats: Sequence[str], processes: int | None = None
+) -> None:
     """Draw figures into a folder, in as many processes as there are cores, this one included, or fewer for few figures.
 
     Raises
@@ -70,10 +72,16 @@ def draw(drawings: Sequence[Drawing], folder: Path, formats: Sequence[str], proc
         for number in range(1, count):
             share = Path(scratch, str(number))
             # In a folder that nobody else writes to; the child believes it.
-            share.write_bytes(pickle.dumps(sys.path) + pickle.dumps((drawings[number::count], folder, formats)))
+            share.write_bytes(
+                pickle.dumps(sys.path) + pickle.dumps((drawings[number::count], folder, formats))
+            )
             # Neither a fork of this process, whose threads of Arrow would not be there, nor one that runs its main module.
             command = [sys.executable, "-c", _CHILD, str(share)]
-            children.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True))
+            children.append(
+                subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+                )
+            )
         try:
             draw_here(drawings[::count], folder, formats)
             said = [child.communicate()[1] for child in children]

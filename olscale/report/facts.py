@@ -33,7 +33,10 @@ def facts_section(source: FigureSource) -> list[str]:
     summaries = source.summaries
     protocols = {canonical_json(s.protocol): s.protocol for s in summaries}
     texts = dict.fromkeys(map(protocol_text, protocols.values()))
-    parts = [_datasets(summaries, known), paragraphs([f"Protocol: {text}." for text in texts], "note")]
+    parts = [
+        _datasets(summaries, known),
+        paragraphs([f"Protocol: {text}." for text in texts], "note"),
+    ]
     parts += [_learners(summaries), _machines(source.store, source.on_damage)]
     parts += map(table_html, _speed_tables(summaries))
     parts += map(table_html, tables(_with(summaries, "model_bytes"), "model_bytes"))
@@ -57,7 +60,12 @@ def _speed_tables(summaries: Sequence[Summary]) -> list[Table]:
 
 def planned_facts(store: Store, on_damage: OnDamage = "raise") -> dict[str, Mapping[str, Any]]:
     """Return what plans tell of data sets, by fingerprint."""
-    return {one.fingerprint: one.facts for plan in read_plans(store, on_damage) for one in plan.datasets if one.facts}
+    return {
+        one.fingerprint: one.facts
+        for plan in read_plans(store, on_damage)
+        for one in plan.datasets
+        if one.facts
+    }
 
 
 def class_names(facts: Mapping[str, Any]) -> list[str]:
@@ -75,15 +83,34 @@ def _datasets(summaries: Sequence[Summary], known: Mapping[str, Mapping[str, Any
     for column, label in zip(columns, column_labels(columns), strict=True):
         facts = known.get(column.fingerprint, {})
         rows = facts.get("rows", {})
-        figures = [f"{value:,}" if value is not None else "-" for value in (rows.get("train"), rows.get("test"))]
+        figures = [
+            f"{value:,}" if value is not None else "-"
+            for value in (rows.get("train"), rows.get("test"))
+        ]
         wide = facts.get("columns")
         full = sum(rows.values()) * (wide or 0)
         share = f"{100 * facts['nonzeros'] / full:.3g}" if full else "-"
         transforms = ", ".join(column.transforms) or "none"
         lines.append(
-            (label, *figures, f"{wide:,}" if wide else "-", share, _shares(facts), transforms, column.fingerprint[:12])
+            (
+                label,
+                *figures,
+                f"{wide:,}" if wide else "-",
+                share,
+                _shares(facts),
+                transforms,
+                column.fingerprint[:12],
+            )
         )
-    head = ("data set", "rows", "test rows", "features", "nonzero (%)", "classes and their shares", "transforms")
+    head = (
+        "data set",
+        "rows",
+        "test rows",
+        "features",
+        "nonzero (%)",
+        "classes and their shares",
+        "transforms",
+    )
     return rows_html((*head, "fingerprint"), lines, text=(0, 5, 6, 7))
 
 
@@ -93,7 +120,9 @@ def _shares(facts: Mapping[str, Any]) -> str:
         return "-"
     if len(names) > _CLASSES or len(rows) != len(names) or not sum(rows):
         return f"{len(names):,} classes"
-    return ", ".join(f"{name}: {100 * count / sum(rows):.3g} %" for name, count in zip(names, rows, strict=True))
+    return ", ".join(
+        f"{name}: {100 * count / sum(rows):.3g} %" for name, count in zip(names, rows, strict=True)
+    )
 
 
 def _learners(summaries: Sequence[Summary]) -> str:
@@ -101,13 +130,19 @@ def _learners(summaries: Sequence[Summary]) -> str:
     for s in summaries:
         params = ", ".join(f"{name}={value_text(value)}" for name, value in s.params.items())
         chosen = (
-            f"by tuning, {s.tuned['metric']}" if s.tuned and "metric" in s.tuned else "by tuning" if s.tuned else ""
+            f"by tuning, {s.tuned['metric']}"
+            if s.tuned and "metric" in s.tuned
+            else "by tuning"
+            if s.tuned
+            else ""
         )
         names = lines.setdefault((s.label, str(s.version), params, chosen), [])
         if s.dataset_label not in names:
             names.append(s.dataset_label)
     every = len({s.dataset_label for s in summaries})
-    made: list[tuple[str, ...]] = [(*line, "all" if len(of) == every else ", ".join(of)) for line, of in lines.items()]
+    made: list[tuple[str, ...]] = [
+        (*line, "all" if len(of) == every else ", ".join(of)) for line, of in lines.items()
+    ]
     head: tuple[str, ...] = ("learner", "version", "parameters", "chosen", "data sets")
     if not any(line[3] for line in made):
         head, made = head[:3] + head[4:], [line[:3] + line[4:] for line in made]
@@ -135,9 +170,18 @@ def _machines(store: Store, on_damage: OnDamage) -> str:
     lines = []
     for where in sorted(runs):
         of = json.loads(where)
-        versions = ", ".join(f"{name} {text}" for name, text in of.items() if name not in ("host", "cpus"))
+        versions = ", ".join(
+            f"{name} {text}" for name, text in of.items() if name not in ("host", "cpus")
+        )
         when = f"{last[where]:%Y-%m-%d %H:%M} UTC" if where in last else "-"
-        cells = (of.get("host", "-"), of.get("cpus", "-"), f"{runs[where]:,}", f"{seconds[where]:,.1f}", when, versions)
+        cells = (
+            of.get("host", "-"),
+            of.get("cpus", "-"),
+            f"{runs[where]:,}",
+            f"{seconds[where]:,.1f}",
+            when,
+            versions,
+        )
         lines.append(cells)
     head = ("machine", "cores", "runs", "seconds learning", "last run ended", "versions")
     return rows_html(head, lines, text=(0, 4, 5)) if lines else ""

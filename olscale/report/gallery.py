@@ -40,14 +40,18 @@ class Gallery:
         Figures that could not be drawn, a line each.
     """
 
-    def __init__(self, folder: Path, formats: Sequence[str] = ("svg",), interactive: bool = False) -> None:
+    def __init__(
+        self, folder: Path, formats: Sequence[str] = ("svg",), interactive: bool = False
+    ) -> None:
         self.folder, self._formats, self._interactive = folder, formats, interactive
         self.files: list[Path] = []
         self.absent: list[str] = []
         self._names: set[str] = set()
         self._waiting: list[Drawing] = []
 
-    def add(self, name: str, caption: str, make: Callable[..., Figure], shown: Any, **options: Any) -> Drawing:
+    def add(
+        self, name: str, caption: str, make: Callable[..., Figure], shown: Any, **options: Any
+    ) -> Drawing:
         """Put a figure down to be drawn, under a name like `name` that is not taken yet."""
         self._waiting.append(Drawing(self._free(name), caption, make, shown, options))
         return self._waiting[-1]
@@ -82,6 +86,10 @@ class Gallery:
 
     def _free(self, name: str) -> str:
         stem = re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-.")[:80]
-        free = next(text for i in range(1, 10**6) if (text := stem if i == 1 else f"{stem}-{i}") not in self._names)
+        free = next(
+            text
+            for i in range(1, 10**6)
+            if (text := stem if i == 1 else f"{stem}-{i}") not in self._names
+        )
         self._names.add(free)
         return free

@@ -28,7 +28,11 @@ def _printable(value: Any) -> Any:
 @cache
 def _macros() -> Any:
     loader = FileSystemLoader(Path(__file__).parent / "templates")
-    return Environment(loader=loader, autoescape=True, finalize=_printable).get_template("page.html").module
+    return (
+        Environment(loader=loader, autoescape=True, finalize=_printable)
+        .get_template("page.html")
+        .module
+    )
 
 
 def escape(text: str) -> str:
@@ -41,20 +45,30 @@ def table_html(table: Table) -> str:
     return str(_macros().table(table))
 
 
-def rows_html(head: Sequence[str], rows: Iterable[Sequence[str]], text: Sequence[int] = (0,)) -> str:
+def rows_html(
+    head: Sequence[str], rows: Iterable[Sequence[str]], text: Sequence[int] = (0,)
+) -> str:
     """Return a plain table; the columns numbered in `text` are words, the others are figures."""
     return str(_macros().rows(head, rows, text))
 
 
-def figure_html(files: Sequence[Path], caption: str, beside: Path, specs: Sequence[Mapping[str, Any]] = ()) -> str:
+def figure_html(
+    files: Sequence[Path], caption: str, beside: Path, specs: Sequence[Mapping[str, Any]] = ()
+) -> str:
     """Return a figure with its SVG inside and links to its files, which lie under `beside`.
 
     Charts by Vega-Lite lie beside the SVG as data; the scripts of a page draw them in its place.
     """
     svg = next(path for path in files if path.suffix == ".svg")
     links = [(path.relative_to(beside).as_posix(), path.suffix[1:]) for path in files]
-    data = json.dumps(specs, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c") if specs else ""
-    return str(_macros().figure(base64.b64encode(svg.read_bytes()).decode(), caption, links, Markup(data)))
+    data = (
+        json.dumps(specs, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+        if specs
+        else ""
+    )
+    return str(
+        _macros().figure(base64.b64encode(svg.read_bytes()).decode(), caption, links, Markup(data))
+    )
 
 
 def paragraphs(texts: Iterable[str], kind: str = "") -> str:
@@ -62,11 +76,15 @@ def paragraphs(texts: Iterable[str], kind: str = "") -> str:
     return str(_macros().paragraphs(texts, kind))
 
 
-def page_html(title: str, sections: Sequence[tuple[str, Sequence[str]]], interactive: bool = False) -> str:
+def page_html(
+    title: str, sections: Sequence[tuple[str, Sequence[str]]], interactive: bool = False
+) -> str:
     """Return a page: a heading, a list of the sections, and each section's parts (HTML) under its heading.
 
     An interactive one has scripts inside, 0.83 MB, which draw its charts and sort its tables.
     """
     folder = Path(__file__).parent / "scripts"
-    scripts = [Markup((folder / name).read_text(encoding="utf-8")) for name in SCRIPTS if interactive]
+    scripts = [
+        Markup((folder / name).read_text(encoding="utf-8")) for name in SCRIPTS if interactive
+    ]
     return str(_macros().page(title, sections, scripts))

@@ -42,7 +42,10 @@ def column_of(s: Summary) -> Column:
 def rows_of(s: Summary) -> list[Row]:
     """Return the rows of a summary: several where an experiment has the same setting under several labels."""
     params = canonical_json(s.params)
-    return [Row(name.place, name.text or s.learner, s.learner, s.version, params) for name in s.learner_names]
+    return [
+        Row(name.place, name.text or s.learner, s.learner, s.version, params)
+        for name in s.learner_names
+    ]
 
 
 def row_labels(cells: Iterable[tuple[Row, Column]]) -> tuple[dict[Row, str], dict[str, list[str]]]:
@@ -63,7 +66,11 @@ def row_labels(cells: Iterable[tuple[Row, Column]]) -> tuple[dict[Row, str], dic
     for label, rows in settings.items():
         params = {row: json.loads(row.params) for row in rows}
         names = sorted({name for values in params.values() for name in values})
-        differing = [name for name in names if len({canonical_json(p.get(name)) for p in params.values()}) > 1]
+        differing = [
+            name
+            for name in names
+            if len({canonical_json(p.get(name)) for p in params.values()}) > 1
+        ]
         kinds, versions = {row.learner for row in rows}, {row.version for row in rows}
         spread = [column for columns in rows.values() for column in columns]
         if len(rows) > 1 and len(kinds) == len(versions) == 1 and len(set(spread)) == len(spread):
@@ -74,7 +81,11 @@ def row_labels(cells: Iterable[tuple[Row, Column]]) -> tuple[dict[Row, str], dic
         for row in rows:
             kind = [f"({row.learner})"] if len(kinds) > 1 else []
             version = [f"v{row.version}"] if len(versions) > 1 and len(kinds) == 1 else []
-            shown = [f"{name}={value_text(params[row][name])}" for name in differing if name in params[row]]
+            shown = [
+                f"{name}={value_text(params[row][name])}"
+                for name in differing
+                if name in params[row]
+            ]
             labels[row] = " ".join([label, *kind, *version, *shown])
     return labels, own
 

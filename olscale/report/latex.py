@@ -31,11 +31,15 @@ def escape(text: str) -> str:
     >>> print(escape("covariance_kind 100%"))
     covariance\_kind 100\%
     """
-    return re.sub(f"[{re.escape(''.join(_SPECIAL))}]", lambda match: _SPECIAL[match.group()], printable(text))
+    return re.sub(
+        f"[{re.escape(''.join(_SPECIAL))}]", lambda match: _SPECIAL[match.group()], printable(text)
+    )
 
 
 def _cell(entry: Entry) -> str:
-    return _figure(entry) + "".join(f"\\textsuperscript{{{escape(mark.sign)}}}" for mark in entry.marks)
+    return _figure(entry) + "".join(
+        f"\\textsuperscript{{{escape(mark.sign)}}}" for mark in entry.marks
+    )
 
 
 def _figure(entry: Entry) -> str:
@@ -54,8 +58,14 @@ def _caption(table: Table) -> str:
         if any(entry.best for line in table.entries for entry in line)
         else []
     )
-    notes = [note.rstrip(".") for note in (*table.footnotes, *table.notes) if not note.startswith(_PARTIAL)]
-    left_out = [note.removeprefix(_PARTIAL).rstrip(".") for note in table.notes if note.startswith(_PARTIAL)]
+    notes = [
+        note.rstrip(".")
+        for note in (*table.footnotes, *table.notes)
+        if not note.startswith(_PARTIAL)
+    ]
+    left_out = [
+        note.removeprefix(_PARTIAL).rstrip(".") for note in table.notes if note.startswith(_PARTIAL)
+    ]
     sentences = [escape(text) for text in (table.title, *notes, *best)]
     sentences += [f"$^{{!}}${escape(text)}" for text in left_out]
     return ". ".join(sentences) + "."
@@ -76,9 +86,15 @@ def latex(tables: Sequence[Table]) -> str:
     blocks = [r"% needs \usepackage{booktabs}"]
     for table, label in zip(tables, _labels(tables), strict=True):
         lines = [[escape("learner"), *map(escape, table.columns)]]
-        lines += [[escape(name), *map(_cell, line)] for name, line in zip(table.rows, table.entries, strict=True)]
+        lines += [
+            [escape(name), *map(_cell, line)]
+            for name, line in zip(table.rows, table.entries, strict=True)
+        ]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        rows = [" & ".join(t.ljust(w) for t, w in zip(line, widths, strict=True)).rstrip() + r" \\" for line in lines]
+        rows = [
+            " & ".join(t.ljust(w) for t, w in zip(line, widths, strict=True)).rstrip() + r" \\"
+            for line in lines
+        ]
         blocks.append(
             "\n".join(
                 [

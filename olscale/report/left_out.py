@@ -46,11 +46,21 @@ def left_out(candidates: Candidates, matched: MatchedBlocks, metric: str) -> lis
     ]
     for learner, datasets in matched.learners_left_out.items():
         runs = len(candidates.figures[learner])
-        entries.append(Omission(learner, "", None, runs, _lacks_datasets(candidates, learner, datasets)))
-    for dataset, learners in matched.datasets_left_out.items():
-        runs = sum(block.way.dataset == dataset for own in candidates.figures.values() for block in own)
         entries.append(
-            Omission("", candidates.names[dataset], None, runs, _lacks_learners(candidates, dataset, learners))
+            Omission(learner, "", None, runs, _lacks_datasets(candidates, learner, datasets))
+        )
+    for dataset, learners in matched.datasets_left_out.items():
+        runs = sum(
+            block.way.dataset == dataset for own in candidates.figures.values() for block in own
+        )
+        entries.append(
+            Omission(
+                "",
+                candidates.names[dataset],
+                None,
+                runs,
+                _lacks_learners(candidates, dataset, learners),
+            )
         )
     measured = {block.way.dataset for own in candidates.figures.values() for block in own}
     for dataset, name in candidates.names.items():
@@ -111,7 +121,9 @@ def _unmatched_runs(candidates: Candidates, unmatched: Unmatched) -> Omission:
     dataset, transforms = unmatched.way
     verb = "lacks" if len(unmatched.lacking) == 1 else "lack"
     reason = f"{few(_with_failures(candidates, unmatched.lacking, dataset))} {verb} them"
-    return Omission(unmatched.learner, candidates.names[dataset], transforms, unmatched.runs, reason)
+    return Omission(
+        unmatched.learner, candidates.names[dataset], transforms, unmatched.runs, reason
+    )
 
 
 def left_out_notes(entries: Sequence[Omission], metric: str) -> list[str]:
@@ -126,7 +138,9 @@ def left_out_notes(entries: Sequence[Omission], metric: str) -> list[str]:
         notes.append(f"Left out, having {_no_metric(metric)}: {', '.join(unmeasured)}.")
     partly = [one for one in entries if one.transforms is not None]
     if partly:
-        notes.append(f"Only runs that all learners have are compared; left out: {'; '.join(_partly(partly))}.")
+        notes.append(
+            f"Only runs that all learners have are compared; left out: {'; '.join(_partly(partly))}."
+        )
     return notes
 
 

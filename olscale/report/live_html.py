@@ -9,7 +9,14 @@ from time import time
 
 from olscale.analysis.live import LiveLearner, learners_of
 from olscale.printable import printable
-from olscale.report.live_text import error_heading, error_text, live_marks, pace_text, stand_text, state_text
+from olscale.report.live_text import (
+    error_heading,
+    error_text,
+    live_marks,
+    pace_text,
+    stand_text,
+    state_text,
+)
 from olscale.report.marks import footnotes
 from olscale.results.live import LiveEvaluation
 from olscale.system.sizes import duration_text, size_text
@@ -38,13 +45,16 @@ STYLE = """<style>
 </style>"""
 
 
-def live_html(evaluations: Sequence[LiveEvaluation], now: float | None = None, results_below: bool = False) -> str:
+def live_html(
+    evaluations: Sequence[LiveEvaluation], now: float | None = None, results_below: bool = False
+) -> str:
     """Return evaluations as HTML: how far, how long, each learner's error along the stream, workers, notes.
 
     Where the results stand below, those that have ended have no errors so far.
     """
     body = "".join(
-        _one(evaluation, now or time(), brief=results_below and bool(evaluation.end)) for evaluation in evaluations
+        _one(evaluation, now or time(), brief=results_below and bool(evaluation.end))
+        for evaluation in evaluations
     )
     body = body or "<p>Nothing goes on.</p>"
     return f'<div class="olscale-live">{STYLE}{body}</div>'
@@ -59,7 +69,9 @@ def _one(evaluation: LiveEvaluation, now: float, brief: bool) -> str:
     failed = f", <b>{evaluation.failed} failed</b>" if evaluation.failed else ""
     bar = f'role="progressbar" aria-valuenow="{share:.0f}" aria-valuemin="0" aria-valuemax="100" aria-label="work done"'
     datasets = "" if brief else _datasets(learners_of(evaluation))
-    notes = "".join(f'<p class="small">{_text(note)}</p>' for note in evaluation.notes[-_MOST_NOTES:])
+    notes = "".join(
+        f'<p class="small">{_text(note)}</p>' for note in evaluation.notes[-_MOST_NOTES:]
+    )
     return (
         f"<h4>{_text(evaluation.name)}: {_text(state_text(evaluation, now))}</h4>"
         f'<div class="bar" {bar}><div style="width:{share:.1f}%"></div></div>'
@@ -72,7 +84,9 @@ def _datasets(found: Mapping[str, Sequence[LiveLearner]]) -> str:
     """Return data sets with their learners and curves: of very many those that go on, and a line for each of the others."""
     shown = sorted(found, key=lambda name: not _goes_on(found[name]))[:_MOST_SETS]
     rest = {name: learners for name, learners in found.items() if name not in shown}
-    return "".join(_dataset(name, found[name]) for name in found if name in shown) + (_others(rest) if rest else "")
+    return "".join(_dataset(name, found[name]) for name in found if name in shown) + (
+        _others(rest) if rest else ""
+    )
 
 
 def _goes_on(learners: Sequence[LiveLearner]) -> bool:
@@ -89,7 +103,9 @@ def _others(found: Mapping[str, Sequence[LiveLearner]]) -> str:
         for best in (min(learners, key=_by_error),)
     )
     heads = ("data set", "best so far", "error so far", "runs done")
-    head = "".join(f"<th{' class=text' if i < 2 else ''}>{words}</th>" for i, words in enumerate(heads))
+    head = "".join(
+        f"<th{' class=text' if i < 2 else ''}>{words}</th>" for i, words in enumerate(heads)
+    )
     return f'<h4>{len(found)} more data sets</h4><div class="scroll"><table><tr>{head}</tr>{rows}</table></div>'
 
 
@@ -101,9 +117,16 @@ def _dataset(name: str, learners: Sequence[LiveLearner]) -> str:
     ranked = sorted(learners, key=_by_error)
     best = {learner.label for learner in ranked[:_MOST_LINES] if not isnan(learner.error)}
     # Lines keep their colours while ranks change.
-    looks = {label: i for i, label in enumerate(learner.label for learner in learners if learner.label in best)}
+    looks = {
+        label: i
+        for i, label in enumerate(learner.label for learner in learners if learner.label in best)
+    }
     # Of very many settings nothing is to be seen before they are heard of.
-    listed = ranked if len(ranked) <= _MOST_LINES else [one for one in ranked if one.done or not isnan(one.error)]
+    listed = (
+        ranked
+        if len(ranked) <= _MOST_LINES
+        else [one for one in ranked if one.done or not isnan(one.error)]
+    )
     listed = listed[: 2 * _MOST_LINES]
     marks = live_marks(listed)
     rows = "".join(
@@ -130,7 +153,9 @@ def _dataset(name: str, learners: Sequence[LiveLearner]) -> str:
 def _swatch(look: int | None) -> str:
     if look is None:
         return ""
-    return f'<svg width="22" height="8" aria-hidden="true"><path d="M0 4H22" {_stroke(look)}/></svg>'
+    return (
+        f'<svg width="22" height="8" aria-hidden="true"><path d="M0 4H22" {_stroke(look)}/></svg>'
+    )
 
 
 def _stroke(look: int) -> str:
@@ -158,7 +183,9 @@ def _picture(name: str, learners: Sequence[LiveLearner], looks: dict[str, int]) 
         return f"{_LEFT + row * across:.1f},{y:.1f}"
 
     def path(learner: LiveLearner) -> str:
-        points = [place(*at) for at in zip(learner.rows, learner.errors, strict=True) if isfinite(at[1])]
+        points = [
+            place(*at) for at in zip(learner.rows, learner.errors, strict=True) if isfinite(at[1])
+        ]
         title = f"<title>{_text(learner.label)}</title>"
         return f'<polyline {_stroke(looks[learner.label])} points="{" ".join(points)}">{title}</polyline>'
 
@@ -169,7 +196,9 @@ def _picture(name: str, learners: Sequence[LiveLearner], looks: dict[str, int]) 
         for error in (low, (low + high) / 2, high)
         for y in (_HIGH - _BELOW - (error - low) * up,)
     )
-    words = f"{heading} of {len(lines)} learners along {lines[0].stream} of {name}, up to row {most:,}"
+    words = (
+        f"{heading} of {len(lines)} learners along {lines[0].stream} of {name}, up to row {most:,}"
+    )
     axis = f'<text x="{_WIDE - 6}" y="{_HIGH - 4}" text-anchor="end">row {most:,}, {_text(lines[0].stream)}</text>'
     size = f'width="{_WIDE}" height="{_HIGH}" viewBox="0 0 {_WIDE} {_HIGH}"'
     axis += f'<text x="{_LEFT}" y="{_HIGH - 4}">0</text>'
@@ -186,7 +215,5 @@ def _workers(evaluation: LiveEvaluation, now: float) -> str:
         f"<td>{duration_text(max(0.0, now - group.heard))}</td></tr>"
         for group in going[:_MOST_LINES]
     )
-    head = (
-        '<tr><th class="text">worker</th><th class="text">runs</th><th>done</th><th>memory</th><th>heard ago</th></tr>'
-    )
+    head = '<tr><th class="text">worker</th><th class="text">runs</th><th>done</th><th>memory</th><th>heard ago</th></tr>'
     return f'<div class="scroll"><table>{head}{rows}</table></div>'

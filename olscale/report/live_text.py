@@ -43,7 +43,9 @@ def error_heading(metric: str) -> str:
 def live_marks(learners: Sequence[LiveLearner]) -> list[tuple[Mark, ...]]:
     """Return the marks of each learner's error on one data set."""
     ahead = look_ahead_mark(seen for learner in learners for seen in learner.ahead)
-    late = reference_mark("predicts nothing by the first rows that count: no error along the stream")
+    late = reference_mark(
+        "predicts nothing by the first rows that count: no error along the stream"
+    )
     marks = []
     for learner in learners:
         of_learner = (ahead,) if learner.ahead else ()
@@ -81,7 +83,9 @@ def _ended(at: float) -> str:
 def live_text(evaluations: Sequence[LiveEvaluation], now: float | None = None) -> str:
     """Return evaluations as text: how far, how long, each learner's error so far, workers, notes."""
     return (
-        "\n\n".join(_one(evaluation, now) for evaluation in evaluations) + "\n" if evaluations else "nothing goes on\n"
+        "\n\n".join(_one(evaluation, now) for evaluation in evaluations) + "\n"
+        if evaluations
+        else "nothing goes on\n"
     )
 
 
@@ -112,4 +116,6 @@ def _one(evaluation: LiveEvaluation, now: float | None) -> str:
         for group in evaluation.groups.values()
         if group.going and not evaluation.end
     ]
-    return "\n".join(map(printable, [*lines, *(f"note: {note}" for note in evaluation.notes[-_MOST_NOTES:])]))
+    return "\n".join(
+        map(printable, [*lines, *(f"note: {note}" for note in evaluation.notes[-_MOST_NOTES:])])
+    )

@@ -21,7 +21,9 @@ from olscale.results import Store
 from olscale.results.settings import ExperimentSettings
 
 
-def page(store: Store, ledgers: Sequence[tuple[ExperimentSettings, Sequence[Cell]]], words: Sequence[str]) -> str:
+def page(
+    store: Store, ledgers: Sequence[tuple[ExperimentSettings, Sequence[Cell]]], words: Sequence[str]
+) -> str:
     """Return the page of one or more reproductions.
 
     Parameters
@@ -32,7 +34,10 @@ def page(store: Store, ledgers: Sequence[tuple[ExperimentSettings, Sequence[Cell
         What the command was given beside the store.
     """
     command = " ".join(["olscale reproduce", *words, "--store STORE --no-run --markdown FILE"])
-    parts = ["# Reproduction of published tables", f"Made by `{command}` from a metrics store; do not edit."]
+    parts = [
+        "# Reproduction of published tables",
+        f"Made by `{command}` from a metrics store; do not edit.",
+    ]
     for experiment, cells in ledgers:
         parts += _reproduction(store, experiment, cells)
     return "\n\n".join(parts) + "\n"
@@ -64,13 +69,20 @@ def _titled(tables: Sequence[Table], bold: str = "") -> list[str]:
     parts = []
     for table in tables:
         notes = [f"- {_plain(note)}" for note in (*table.footnotes, *table.notes)]
-        parts += [f"### {_plain(table.title)}", _table(table, bold), *(["\n".join(notes)] if bold and notes else notes)]
+        parts += [
+            f"### {_plain(table.title)}",
+            _table(table, bold),
+            *(["\n".join(notes)] if bold and notes else notes),
+        ]
     return parts
 
 
 def _table(table: Table, bold: str) -> str:
     lines = [["", *table.columns]]
-    lines += [[name, *(_text(one, bold) for one in line)] for name, line in zip(table.rows, table.entries, strict=True)]
+    lines += [
+        [name, *(_text(one, bold) for one in line)]
+        for name, line in zip(table.rows, table.entries, strict=True)
+    ]
     return _grid(lines)
 
 

@@ -48,7 +48,9 @@ def footnotes(marked: Iterable[Iterable[Mark]]) -> tuple[str, ...]:
 
 def runs_mark(runs: int) -> Mark:
     """Return the mark of a mean over other runs than those of the figures that it stands beside."""
-    sentence = "is the mean of n runs, not those of the rest of its column, and is not marked as the best."
+    sentence = (
+        "is the mean of n runs, not those of the rest of its column, and is not marked as the best."
+    )
     return Mark(f"({runs})", sentence, "(n)")
 
 
@@ -60,7 +62,9 @@ def look_ahead_mark(seen: Iterable[str]) -> Mark:
     seen : iterable of str
         What has seen them, of all marked figures of a table: it has one footnote.
     """
-    return Mark("^", f"looks ahead: {', '.join(dict.fromkeys(seen))} saw rows before they were predicted.")
+    return Mark(
+        "^", f"looks ahead: {', '.join(dict.fromkeys(seen))} saw rows before they were predicted."
+    )
 
 
 def reference_mark(reason: str) -> Mark:

@@ -19,7 +19,9 @@ _WARNING = (
     "Along one stream McNemar's test finds differences too easily, also between two models of one learner: prequential "
     "folds, compared by Wilcoxon's test, are the better answer (Bifet et al. 2015)."
 )
-_OF_PASSES = " A row counts once in each of {} passes, though these are not independent: p is too small."
+_OF_PASSES = (
+    " A row counts once in each of {} passes, though these are not independent: p is too small."
+)
 _OF_TEST_ROWS = "The test speaks of these two final models, not of learners trained on other rows."
 
 
@@ -49,7 +51,9 @@ class RowsCompared:
     note: str
 
 
-def rows_compared(one: Compared, store: Store, on_damage: OnDamage = "raise") -> Iterator[RowsCompared]:
+def rows_compared(
+    one: Compared, store: Store, on_damage: OnDamage = "raise"
+) -> Iterator[RowsCompared]:
     """Yield what McNemar's test says on each data set, where the protocol has asked for it."""
     if not one.protocol.get("mcnemar"):
         return
@@ -73,11 +77,15 @@ def rows_compared(one: Compared, store: Store, on_damage: OnDamage = "raise") ->
                     passes = one.protocol.get("passes", 1)
                     note = _WARNING + (_OF_PASSES.format(passes) if passes > 1 else "")
                 if late:
-                    note += f" Left out, as they predict nothing by the first rows: {', '.join(late)}."
+                    note += (
+                        f" Left out, as they predict nothing by the first rows: {', '.join(late)}."
+                    )
                 if pairs:
                     note = " ".join([note, *one.cautions("error", learners)])
                 best = outcome.baseline or learners[0]
-                yield RowsCompared(dataset_text(one, dataset, way), way.transforms, rows, pairs, best, note)
+                yield RowsCompared(
+                    dataset_text(one, dataset, way), way.transforms, rows, pairs, best, note
+                )
 
 
 def _late_learners(one: Compared) -> list[str]:
@@ -104,18 +112,34 @@ def rows_table(found: RowsCompared) -> Table:
     entries = []
     for pair in pairs:
         counts = [Entry(_count(float(of.mean()))) for of in (pair.a_alone, pair.b_alone)]
-        corrected, significant = float(np.median(pair.p_corrected)), int((pair.p_corrected <= ALPHA).sum())
-        line = [*counts, Entry(p_text(float(np.median(pair.p)))), Entry(p_text(corrected), best=corrected <= ALPHA)]
+        corrected, significant = (
+            float(np.median(pair.p_corrected)),
+            int((pair.p_corrected <= ALPHA).sum()),
+        )
+        line = [
+            *counts,
+            Entry(p_text(float(np.median(pair.p)))),
+            Entry(p_text(corrected), best=corrected <= ALPHA),
+        ]
         entries.append((*line, *([Entry(f"{significant} of {n}")] if n > 1 else [])))
-    notes = ["Rows that only one of the two predicts rightly; p: exact McNemar test, corrected by Holm."]
+    notes = [
+        "Rows that only one of the two predicts rightly; p: exact McNemar test, corrected by Holm."
+    ]
     notes += (
-        [f"Means of the counts and medians of p over {n} runs of each learner; significant: in how many."]
+        [
+            f"Means of the counts and medians of p over {n} runs of each learner; significant: in how many."
+        ]
         if n > 1
         else []
     )
     names = tuple(f"{pair.a} : {pair.b}" for pair in pairs)
     return Table(
-        title, tuple(columns), names, tuple(entries), (*notes, found.note, *said), best="corrected p at most 0.05"
+        title,
+        tuple(columns),
+        names,
+        tuple(entries),
+        (*notes, found.note, *said),
+        best="corrected p at most 0.05",
     )
 
 
@@ -139,4 +163,6 @@ def rows_objects(found: Sequence[RowsCompared]) -> list[dict[str, Any]]:
 
 def _object(pair: PairCounts) -> dict[str, Any]:
     values = {field.name: getattr(pair, field.name) for field in fields(pair)}
-    return {name: value if isinstance(value, str) else value.tolist() for name, value in values.items()}
+    return {
+        name: value if isinstance(value, str) else value.tolist() for name, value in values.items()
+    }

@@ -71,9 +71,13 @@ class Results:
         nothing = ids is not None and not ids
         experiments = [experiment] if experiment else []
         self._summaries = [] if nothing else summarise(opened, experiments=experiments, ids=ids)
-        self._unfinished = [one for one in unfinished_experiments(opened) if experiment in ("", one.experiment)]
+        self._unfinished = [
+            one for one in unfinished_experiments(opened) if experiment in ("", one.experiment)
+        ]
 
-    def select(self, metric: str | None = None, dataset: str | None = None, learner: str | None = None) -> Results:
+    def select(
+        self, metric: str | None = None, dataset: str | None = None, learner: str | None = None
+    ) -> Results:
         """Return the results of one metric, dataset or learner, named as in the experiment or by their labels.
 
         Raises
@@ -104,7 +108,9 @@ class Results:
         try:
             import pandas as pd
         except ImportError as fault:
-            raise ReportError("to_pandas needs pandas, which is not installed: pip install pandas") from fault
+            raise ReportError(
+                "to_pandas needs pandas, which is not installed: pip install pandas"
+            ) from fault
         return pd.DataFrame(list(self))
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -119,7 +125,9 @@ class Results:
 
     def _repr_html_(self) -> str:
         body = "".join(map(table_html, self.tables())) or "<p>No finished runs.</p>"
-        body += "".join(f'<p class="note">{escape(note)}</p>' for note in unfinished_notes(self._unfinished))
+        body += "".join(
+            f'<p class="note">{escape(note)}</p>' for note in unfinished_notes(self._unfinished)
+        )
         return f'<div class="olscale">{_STYLE}{body}</div>'
 
     @property

@@ -9,7 +9,9 @@ from olscale.measures import metric_words
 from olscale.report.wording import PART_WORDS
 
 
-def partial_notes(rows: list[str], columns: list[str], grid: list[list[Summary | None]]) -> list[str]:
+def partial_notes(
+    rows: list[str], columns: list[str], grid: list[list[Summary | None]]
+) -> list[str]:
     """Tell which figures leave failed runs out, a line a learner."""
     notes = []
     for row, line in zip(rows, grid, strict=True):
@@ -29,7 +31,9 @@ def own_setting_notes(own: Mapping[str, list[str]], grid: list[list[Summary | No
     tuned: dict[str, set[str]] = defaultdict(set)
     for s in (s for line in grid for s in line if s is not None and s.tuned):
         tuned[s.label] |= set((s.tuned or {})["grid"])
-    rest = {label: [name for name in names if name not in tuned[label]] for label, names in own.items()}
+    rest = {
+        label: [name for name in names if name not in tuned[label]] for label, names in own.items()
+    }
     which = ", ".join(f"{label} ({', '.join(names)})" for label, names in rest.items() if names)
     return [f"Each dataset has its own setting of {which}."] if which else []
 
@@ -41,8 +45,13 @@ def version_notes(shown: Iterable[Summary]) -> list[str]:
     for summary in shown:
         versions[summary.learner].add(summary.version)
         last[summary.learner] = summary.last_version
-    several = [learner for learner in sorted(versions) if len(versions[learner]) > 1 and last[learner]]
-    return [f"{name}: {len(versions[name])} versions of it; v{last[name]} was computed last." for name in several]
+    several = [
+        learner for learner in sorted(versions) if len(versions[learner]) > 1 and last[learner]
+    ]
+    return [
+        f"{name}: {len(versions[name])} versions of it; v{last[name]} was computed last."
+        for name in several
+    ]
 
 
 def tuned_notes(grid: list[list[Summary | None]]) -> list[str]:
@@ -53,10 +62,14 @@ def tuned_notes(grid: list[list[Summary | None]]) -> list[str]:
             how = summary.tuned
             parts = PART_WORDS[how["split"]]
             by = metric_words(how["metric"])
-            ways[f"on {how['folds']} {parts} of the training split, by {by}"][summary.label] |= set(how["grid"])
+            ways[f"on {how['folds']} {parts} of the training split, by {by}"][summary.label] |= set(
+                how["grid"]
+            )
     notes = []
     for way, learners in sorted(ways.items()):
-        which = ", ".join(f"{learner} ({', '.join(sorted(names))})" for learner, names in learners.items())
+        which = ", ".join(
+            f"{learner} ({', '.join(sorted(names))})" for learner, names in learners.items()
+        )
         notes.append(f"Tuned {way}: {which}.")
     return notes
 
@@ -85,5 +98,7 @@ def unfinished_notes(experiments: Iterable[ExperimentProgress]) -> list[str]:
     notes = []
     for one in experiments:
         lost = f", {one.lost:,} lost" if one.lost else ""
-        notes.append(f"Experiment {one.experiment} is unfinished: {one.done:,} of {one.total:,} runs are done{lost}.")
+        notes.append(
+            f"Experiment {one.experiment} is unfinished: {one.done:,} of {one.total:,} runs are done{lost}."
+        )
     return notes

@@ -59,7 +59,9 @@ class PageServer(HTTPServer):
         For a whole request.
     """
 
-    def initialize(self, *args: Any, most: int | None = None, seconds: float = SECONDS_TO_ASK, **kwargs: Any) -> None:
+    def initialize(
+        self, *args: Any, most: int | None = None, seconds: float = SECONDS_TO_ASK, **kwargs: Any
+    ) -> None:
         """Set the limits."""
         (application,) = args
         self.busy: set[IOStream] = application.settings["busy"]
@@ -105,7 +107,9 @@ class PageServer(HTTPServer):
         except (BlockingIOError, ConnectionAbortedError):
             return
         except OSError as fault:
-            LOG.warning("cannot take a connection: %s; others make room, or it waits", fault.strerror)
+            LOG.warning(
+                "cannot take a connection: %s; others make room, or it waits", fault.strerror
+            )
             if not self._make_room():
                 self._look_later(listening)
             return
@@ -154,14 +158,17 @@ class _OnceForAKind(logging.Filter):
             text = record.getMessage()
         else:
             place = "".join(
-                f" ({Path(call.filename).name}:{call.lineno})" for call in extract_tb(fault.__traceback__)[-1:]
+                f" ({Path(call.filename).name}:{call.lineno})"
+                for call in extract_tb(fault.__traceback__)[-1:]
             )
             kind = f"{type(fault).__name__}{place}"
             text = f"internal error: {type(fault).__name__}: {fault}{place}"
         if kind in self._kinds or len(self._kinds) >= _MOST_KINDS:
             return False
         self._kinds.add(kind)
-        record.msg = f"olscale dashboard: {printable(text)[:300]} (others of this kind are not shown)"
+        record.msg = (
+            f"olscale dashboard: {printable(text)[:300]} (others of this kind are not shown)"
+        )
         record.args = record.exc_info = record.exc_text = None
         return True
 

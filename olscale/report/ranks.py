@@ -57,11 +57,15 @@ def _tested(one: Compared, outcome: Comparison, gallery: Gallery) -> list[Part]:
     how = f"{metric_words(one.metric)}, {protocol_text(one.protocol)}"
     n = len(outcome.datasets)
     best = outcome.learners[0]
-    among = f" among {len(one.outcome.learners)}" if len(one.shown) < len(one.outcome.learners) else ""
-    caption = (
-        f"Mean ranks{among} over {n} data sets by {how}; a bar spans learners of which no two differ significantly."
+    among = (
+        f" among {len(one.outcome.learners)}" if len(one.shown) < len(one.outcome.learners) else ""
     )
-    differences = {name: outcome.values[:, i] - outcome.values[:, 0] for i, name in enumerate(outcome.learners) if i}
+    caption = f"Mean ranks{among} over {n} data sets by {how}; a bar spans learners of which no two differ significantly."
+    differences = {
+        name: outcome.values[:, i] - outcome.values[:, 0]
+        for i, name in enumerate(outcome.learners)
+        if i
+    }
     minus = f"Differences to {best}, which has the best mean rank, by {how}: a point a data set, the bar their mean."
     options = {"baseline": best, "metric": one.metric, "datasets": outcome.datasets}
     pairs = outcome.with_posteriors(outcome.pairs, one.rope)
@@ -89,7 +93,9 @@ def _costs(
         for i, name in enumerate(outcome.learners):
             of_datasets = [_mean_cost(one, name, dataset, figures) for dataset in outcome.datasets]
             if min(of_datasets) > 0.0 and math.isfinite(max(of_datasets)):
-                points.append(CostPoint(name, float(np.exp(np.mean(np.log(of_datasets)))), float(errors[i])))
+                points.append(
+                    CostPoint(name, float(np.exp(np.mean(np.log(of_datasets)))), float(errors[i]))
+                )
         if len(points) == len(outcome.learners):
             shown[cost] = points
     if "rows_per_cpu_second" in shown:

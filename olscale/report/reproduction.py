@@ -30,11 +30,18 @@ def published_tables(cells: Sequence[Cell]) -> list[Table]:
     """Return a table for each published one: a line of our figures and one of theirs for each method."""
     made = []
     for name in dict.fromkeys(cell.published.table for cell in cells):
-        of = {(cell.published.learner, cell.published.dataset): cell for cell in cells if cell.published.table == name}
+        of = {
+            (cell.published.learner, cell.published.dataset): cell
+            for cell in cells
+            if cell.published.table == name
+        }
         methods = list(dict.fromkeys(method for method, _ in of))
         datasets = list(dict.fromkeys(dataset for _, dataset in of))
         ahead = look_ahead_mark(
-            seen for cell in of.values() if cell.summary is not None for seen in looked_ahead(cell.summary)
+            seen
+            for cell in of.values()
+            if cell.summary is not None
+            for seen in looked_ahead(cell.summary)
         )
         rows, entries = [], []
         for method in methods:
@@ -62,7 +69,9 @@ def _words(metric: str) -> str:
 def measured_tables(store: Store, asked: ExperimentSettings) -> list[Table]:
     """Return the tables of an experiment that no published one is set beside."""
     found = figures(summarise(store, experiments=[asked.name]))
-    return tables(select([summary for one in asked.settings for summary in found.get(one.key, {}).values()]))
+    return tables(
+        select([summary for one in asked.settings for summary in found.get(one.key, {}).values()])
+    )
 
 
 def _ours(cell: Cell | None, ahead: Mark) -> Entry:
@@ -83,7 +92,9 @@ def _theirs(cell: Cell | None) -> Entry:
     if cell is None:
         return Entry(note="-")
     published = cell.published
-    return Entry(percent(published.mean), "" if published.std is None else f"{percent(published.std)}  ")
+    return Entry(
+        percent(published.mean), "" if published.std is None else f"{percent(published.std)}  "
+    )
 
 
 def _notes(cells: Sequence[Cell]) -> list[str]:
@@ -91,14 +102,24 @@ def _notes(cells: Sequence[Cell]) -> list[str]:
     notes = []
     runs = sorted({cell.summary.n for cell in cells if cell.summary is not None})
     if runs:
-        notes.append(f"Means and sample standard deviations over {' or '.join(map(str, runs))} runs.")
-    met = {cell.published.dataset: protocol_text(cell.setting.protocol) for cell in cells if cell.setting is not None}
+        notes.append(
+            f"Means and sample standard deviations over {' or '.join(map(str, runs))} runs."
+        )
+    met = {
+        cell.published.dataset: protocol_text(cell.setting.protocol)
+        for cell in cells
+        if cell.setting is not None
+    }
     if len(set(met.values())) == 1:
         notes.append(f"Protocol: {next(iter(met.values()))}.")
     elif met:
-        notes.append("Protocol: " + "; ".join(f"{name} {how}" for name, how in sorted(met.items())) + ".")
+        notes.append(
+            "Protocol: " + "; ".join(f"{name} {how}" for name, how in sorted(met.items())) + "."
+        )
     notes += _transform_notes(cells)
-    absent = {cell.published.dataset: cell.reason for cell in cells if cell.verdict == "data absent"}
+    absent = {
+        cell.published.dataset: cell.reason for cell in cells if cell.verdict == "data absent"
+    }
     notes += [f"{name}: data not present: {reason}." for name, reason in absent.items()]
     missing: dict[tuple[str, str], list[str]] = defaultdict(list)
     for cell in cells:
@@ -119,18 +140,27 @@ def _transform_notes(cells: Sequence[Cell]) -> list[str]:
     met: dict[str, dict[str, str]] = defaultdict(dict)
     for cell in cells:
         if cell.setting is not None:
-            met[cell.published.dataset][cell.published.learner] = ", ".join(cell.setting.transforms) or "none"
+            met[cell.published.dataset][cell.published.learner] = (
+                ", ".join(cell.setting.transforms) or "none"
+            )
     usual = {dataset: Counter(ways.values()).most_common(1)[0][0] for dataset, ways in met.items()}
     if not usual:
         return []
     others: dict[tuple[str, str], list[str]] = defaultdict(list)
     for learner in dict.fromkeys(cell.published.learner for cell in cells):
-        own = {name: ways[learner] for name, ways in met.items() if ways.get(learner, usual[name]) != usual[name]}
+        own = {
+            name: ways[learner]
+            for name, ways in met.items()
+            if ways.get(learner, usual[name]) != usual[name]
+        }
         for way in sorted(set(own.values())):
             others[way, ", ".join(sorted(name for name in own if own[name] == way))].append(learner)
     return [
         "Transforms: " + "; ".join(f"{name} {usual[name]}" for name in sorted(usual)) + ".",
-        *(f"{', '.join(learners)} on {names}: transforms {way}." for (way, names), learners in others.items()),
+        *(
+            f"{', '.join(learners)} on {names}: transforms {way}."
+            for (way, names), learners in others.items()
+        ),
     ]
 
 
@@ -164,7 +194,9 @@ def p_text(p: float) -> str:
 
 def _causes(cell: Cell) -> list[str]:
     # What one pass accounts for needs no second one; the sort keeps the nearest first.
-    met = sorted((trial for trial in cell.trials if trial.meets), key=lambda trial: _passes(trial.setting))
+    met = sorted(
+        (trial for trial in cell.trials if trial.meets), key=lambda trial: _passes(trial.setting)
+    )
     if met:
         more = f" and {len(met) - SHOWN_TRIALS} more" if len(met) > SHOWN_TRIALS else ""
         said = "; ".join(_trial(trial, cell.setting) for trial in met[:SHOWN_TRIALS])
@@ -182,7 +214,9 @@ def _settings(count: int) -> str:
 
 
 def _trial(trial: Trial, usual: Setting | None) -> str:
-    return f"{_unlike(trial.setting, usual)}: {with_deviation(trial.summary.mean, trial.summary.std)}"
+    return (
+        f"{_unlike(trial.setting, usual)}: {with_deviation(trial.summary.mean, trial.summary.std)}"
+    )
 
 
 def _unlike(setting: Setting, usual: Setting | None) -> str:
@@ -193,7 +227,9 @@ def _unlike(setting: Setting, usual: Setting | None) -> str:
     ours = dict(setting.params or {})
     theirs = dict((usual.params if usual is not None else None) or {})
     parts += [
-        f"{name}={value(ours[name])}" for name in sorted(ours) if name not in theirs or ours[name] != theirs[name]
+        f"{name}={value(ours[name])}"
+        for name in sorted(ours)
+        if name not in theirs or ours[name] != theirs[name]
     ]
     passes = _passes(setting)
     if usual is None or passes != _passes(usual):
@@ -233,7 +269,11 @@ def described(setting: Setting) -> str:
     params = dict(setting.params or {})
     usual = make_learner(setting.learner, {}).resolved_params() if setting.version else {}
     grid: dict[str, Any] = dict(setting.tuned["grid"]) if setting.tuned else {}
-    shown = [f"{name}={value(params[name])}" for name in params if name in grid or params[name] != usual.get(name)]
+    shown = [
+        f"{name}={value(params[name])}"
+        for name in params
+        if name in grid or params[name] != usual.get(name)
+    ]
     return ", ".join(shown) or "defaults"
 
 
@@ -258,16 +298,27 @@ def rank_table(ranks: Ranks, metric: str) -> Table:
                 *(Entry(f"{a:g} ({b:g})") for a, b in zip(ours, theirs, strict=True)),
             )
         )
-    notes = [f"Ours (published). {100 * ranks.agreement:.0f} % of the pairs of methods are in the published order."]
+    notes = [
+        f"Ours (published). {100 * ranks.agreement:.0f} % of the pairs of methods are in the published order."
+    ]
     if ranks.left_out:
-        without = (f"{method} (none of {', '.join(datasets)})" for method, datasets in ranks.left_out.items())
+        without = (
+            f"{method} (none of {', '.join(datasets)})"
+            for method, datasets in ranks.left_out.items()
+        )
         notes.append(f"Left out for want of figures: {'; '.join(without)}.")
     if ranks.p == ranks.p:
         notes.append(
             f"Friedman test on our ranks: p = {ranks.p:.2g}; Nemenyi's critical difference of mean ranks at 5 %: "
             f"{ranks.critical:.2f}."
         )
-    return Table(f"Ranks by {_words(metric)}", ("mean", *ranks.datasets), ranks.methods, tuple(entries), tuple(notes))
+    return Table(
+        f"Ranks by {_words(metric)}",
+        ("mean", *ranks.datasets),
+        ranks.methods,
+        tuple(entries),
+        tuple(notes),
+    )
 
 
 def percent(fraction: float) -> str:

@@ -59,7 +59,9 @@ def overview(status: Status, unfinished: Sequence[str]) -> list[str]:
     outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in status.outcomes.items())
     parts = [f"<p>{sum(status.outcomes.values()):,} runs: {escape(outcomes)}.</p>"]
     if status.experiments:
-        lines = [(p.experiment, f"{p.done:,}", f"{p.total:,}", f"{p.lost:,}") for p in status.experiments]
+        lines = [
+            (p.experiment, f"{p.done:,}", f"{p.total:,}", f"{p.lost:,}") for p in status.experiments
+        ]
         parts.append(rows_html(("experiment", "runs done", "planned", "lost"), lines))
     return [*parts, paragraphs(unfinished)]
 
@@ -67,7 +69,9 @@ def overview(status: Status, unfinished: Sequence[str]) -> list[str]:
 def failures(status: Status) -> str:
     """Return a table of failed runs with their reasons."""
     lines = [(f.learner, f.dataset, f.outcome, f"{f.runs:,}", f.reason) for f in status.failures]
-    return rows_html(("learner", "data set", "outcome", "runs", "reason (of one run)"), lines, text=(0, 1, 2, 4))
+    return rows_html(
+        ("learner", "data set", "outcome", "runs", "reason (of one run)"), lines, text=(0, 1, 2, 4)
+    )
 
 
 def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, list[Part]]]:
@@ -75,20 +79,30 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
     every = streams([s for s in source.summaries if s.n and is_comparable(s)])
     groups = dict(list(every.items())[:_STREAMS])
     measured = {s.metric for group in groups.values() for s in group if has_curve(s)}
-    chosen = {name: _chosen(groups.values(), name) for name in CURVES if name in measured | {"cumulative_error"}}
+    chosen = {
+        name: _chosen(groups.values(), name)
+        for name in CURVES
+        if name in measured | {"cumulative_error"}
+    }
     if "drift_alarms" in chosen:
         chosen["drift_alarms"] |= _alarms_of(chosen["cumulative_error"], source.summaries)
     found = {
-        metric: _by_stream(source.curves([s for shown, _ in of.values() for s in shown.values()], metric))
+        metric: _by_stream(
+            source.curves([s for shown, _ in of.values() for s in shown.values()], metric)
+        )
         for metric, of in chosen.items()
     }
     ends = [s for shown, _ in chosen["cumulative_error"].values() for s in shown.values()]
     segments = _by_stream(segment_errors(source.store, ends, source.on_damage))
     # What is measured on the test split is there without a stream's error as well.
     beside = chosen | {"test_error": _settings_of(groups.values(), "test_error")}
-    found_rocs = {name: _by_stream(source.curves(_asked(beside, name, "roc"), name)) for name in ROCS}
+    found_rocs = {
+        name: _by_stream(source.curves(_asked(beside, name, "roc"), name)) for name in ROCS
+    }
     by_class = {
-        name: _by_stream(confusions(source.store, _asked(beside, name, "confusion"), name, source.on_damage))
+        name: _by_stream(
+            confusions(source.store, _asked(beside, name, "confusion"), name, source.on_damage)
+        )
         for name in CONFUSIONS
     }
     facts = planned_facts(source.store, source.on_damage) if any(by_class.values()) else {}
@@ -105,7 +119,9 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
                 continue
             shown, note = _labelled(chosen[metric][stream], curves[stream])
             if metric == "drift_alarms":
-                parts.append(_alarms(title, shown, note, found["cumulative_error"][stream], gallery, source))
+                parts.append(
+                    _alarms(title, shown, note, found["cumulative_error"][stream], gallery, source)
+                )
             else:
                 raised = found.get("drift_alarms", {}).get(stream, [])
                 parts.append(_curves(title, metric, shown, note, raised, gallery, source))
@@ -113,7 +129,11 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
             by_label, note = _labelled(chosen["cumulative_error"][stream], segments[stream])
             note = _means(by_label, band=False) + note
             caption = f"{title}: error on each segment{note}."
-            parts.append(gallery.add(f"{title}-segments", caption, segment_figure, by_label, of_learner=source.looks))
+            parts.append(
+                gallery.add(
+                    f"{title}-segments", caption, segment_figure, by_label, of_learner=source.looks
+                )
+            )
             if len(by_label) > 1:
                 caption = f"{title}: error of learners on each segment, as a map{note}."
                 parts.append(gallery.add(f"{title}-segments-map", caption, heat_figure, by_label))
@@ -127,11 +147,16 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
             if matrices[stream]:
                 of_label, _ = _labelled(beside[error_beside(name)][stream], matrices[stream])
                 names = class_names(facts.get(group[0].fingerprint, {}))
-                parts.append(table_html(class_table(title, of_label, names, tested=name.startswith("test_"))))
+                parts.append(
+                    table_html(class_table(title, of_label, names, tested=name.startswith("test_")))
+                )
         parts += _swept(title, group, gallery, source)
         if parts:
             s = group[0]
-            notes = [f"Protocol: {protocol_text(s.protocol)}.", *transforms_note([column_of(s)], [title])]
+            notes = [
+                f"Protocol: {protocol_text(s.protocol)}.",
+                *transforms_note([column_of(s)], [title]),
+            ]
             notes += _standing_notes(measured_on[stream])
             sections.append((title, [paragraphs([" ".join(notes)], "note"), *parts]))
     if left := list(every)[_STREAMS:]:
@@ -144,7 +169,9 @@ def _standing_notes(group: Sequence[Summary]) -> list[str]:
     """Say what of a stream's figures saw rows ahead, and which learners have none along it."""
     notes = []
     if seen := {what: None for s in group for what in looked_ahead(s)}:
-        notes.append(f"Figures along the stream look ahead: {', '.join(seen)} saw rows before they were predicted.")
+        notes.append(
+            f"Figures along the stream look ahead: {', '.join(seen)} saw rows before they were predicted."
+        )
     if reason := why_incomparable(group):
         late = dict.fromkeys(s.label for s in group if not is_comparable(s))
         notes.append(f"Not shown along the stream: {', '.join(late)}, which {reason}.")
@@ -160,12 +187,16 @@ def _chosen(groups: Iterable[Sequence[Summary]], metric: str) -> dict[Hashable, 
     return _settings_of(([s for s in group if has_curve(s)] for group in groups), metric)
 
 
-def _settings_of(groups: Iterable[Sequence[Summary]], metric: str) -> dict[Hashable, Chosen[Summary]]:
+def _settings_of(
+    groups: Iterable[Sequence[Summary]], metric: str
+) -> dict[Hashable, Chosen[Summary]]:
     wanted = ([s for s in group if s.metric == metric] for group in groups)
     return {stream_key(of[0]): _legible(of) for of in wanted if of}
 
 
-def _asked(chosen: Mapping[str, Mapping[Hashable, Chosen[Summary]]], name: str, measure: str) -> list[Summary]:
+def _asked(
+    chosen: Mapping[str, Mapping[Hashable, Chosen[Summary]]], name: str, measure: str
+) -> list[Summary]:
     """Return the settings whose series `name` is shown: those whose protocol asked for `measure`."""
     every = (s for shown, _ in chosen[error_beside(name)].values() for s in shown.values())
     return [s for s in every if measure in s.protocol.get("measures", ())]
@@ -207,20 +238,37 @@ def _curves(
     }.get(metric.removesuffix(base_name(metric)), "")
     of_setting = {setting_of(curve.summary): curve for curve in raised}
     known = [setting_of(curve.summary) in of_setting for curve in shown.values()]
-    marks = {label: of_setting[setting_of(curve.summary)] for label, curve in shown.items()} if all(known) else {}
-    triangles = "; triangles: drift alarms" if any(len(curve.rows) for curve in marks.values()) else ""
+    marks = (
+        {label: of_setting[setting_of(curve.summary)] for label, curve in shown.items()}
+        if all(known)
+        else {}
+    )
+    triangles = (
+        "; triangles: drift alarms" if any(len(curve.rows) for curve in marks.values()) else ""
+    )
     caption = f"{title}: {metric_words(metric)}{which}{_means(shown)}{note}{triangles}."
     name = "curves" if metric == "cumulative_error" else metric.replace("_", "-")
-    options: dict[str, Any] = {"of_learner": source.looks} | ({"alarms": marks} if triangles else {})
+    options: dict[str, Any] = {"of_learner": source.looks} | (
+        {"alarms": marks} if triangles else {}
+    )
     return gallery.add(f"{title}-{name}", caption, curve_figure, {"": shown}, **options)
 
 
 def _alarms(
-    title: str, shown: dict[str, Curve], note: str, whole: list[Curve], gallery: Gallery, source: FigureSource
+    title: str,
+    shown: dict[str, Curve],
+    note: str,
+    whole: list[Curve],
+    gallery: Gallery,
+    source: FigureSource,
 ) -> Part:
     curves = list(shown.values())
     ends = [int(curve.rows[-1]) for curve in whole]
-    runs = ", those of all runs of a learner on one line" if max(len(curve.errors) for curve in curves) > 1 else ""
+    runs = (
+        ", those of all runs of a learner on one line"
+        if max(len(curve.errors) for curve in curves) > 1
+        else ""
+    )
     by = f"{curves[0].summary.protocol.get('drift')} ({curves[0].summary.protocol.get('drift_version')})"
     caption = f"{title}: rows at which {by} raised an alarm{runs}{note}."
     options = {"rows": max(ends, default=None), "of_learner": source.looks}
@@ -242,7 +290,11 @@ def _legible(found: Sequence[S]) -> Chosen[S]:
     kept = best_of_each(found)
     metric = (found[0] if isinstance(found[0], Summary) else found[0].summary).metric
     most = "most" if measure_of(metric).better == "higher" else "least"
-    note = f"; of each learner the setting of {most} {metric_words(metric)}" if len(kept) < len(found) else ""
+    note = (
+        f"; of each learner the setting of {most} {metric_words(metric)}"
+        if len(kept) < len(found)
+        else ""
+    )
     if len(kept) > _MOST:
         note += f", the best {_MOST} of {len(kept)} learners"
         kept = sorted(kept, key=_rank)[:_MOST]
@@ -267,7 +319,9 @@ def _means(shown: Mapping[str, Curve | SegmentErrors], band: bool = True) -> str
     return f", mean over {most} runs{unequal}{deviation}"
 
 
-def _swept(title: str, group: Sequence[Summary], gallery: Gallery, source: FigureSource) -> list[Part]:
+def _swept(
+    title: str, group: Sequence[Summary], gallery: Gallery, source: FigureSource
+) -> list[Part]:
     """Return a figure of each parameter, a line for each learner, and a map of each two parameters of a learner."""
     metric = next((name for name in HEADLINES if any(s.metric == name for s in group)), None)
     of_names: dict[tuple[str, ...], list[Sweep]] = defaultdict(list)
@@ -280,22 +334,35 @@ def _swept(title: str, group: Sequence[Summary], gallery: Gallery, source: Figur
             parts.append(_lines(title, shown, note, gallery, source))
             continue
         best = sorted(found, key=_rank)[:_MAPS]
-        parts += [_map(title, sweep, gallery) for sweep in found if any(sweep is one for one in best)]
-        if left := [sweep.summary.label for sweep in found if not any(sweep is one for one in best)]:
+        parts += [
+            _map(title, sweep, gallery) for sweep in found if any(sweep is one for one in best)
+        ]
+        if left := [
+            sweep.summary.label for sweep in found if not any(sweep is one for one in best)
+        ]:
             over = " and ".join(names)
             said = f"Against {over} the {_MAPS} best of {len(found)} learners are drawn, not {', '.join(left)}."
             parts.append(paragraphs([said], "note"))
     return parts
 
 
-def _lines(title: str, shown: Mapping[str, Sweep], note: str, gallery: Gallery, source: FigureSource) -> Part:
+def _lines(
+    title: str, shown: Mapping[str, Sweep], note: str, gallery: Gallery, source: FigureSource
+) -> Part:
     sweeps = list(shown.values())
     [name], metric = sweeps[0].names, sweeps[0].summary.metric
     if len(sweeps) == 1:
         caption, of = _caption(title, sweeps[0]), f"{sweeps[0].summary.label}-{name}"
     else:
-        best = ", ".join(f"{label} {params_text({name: one.summary.params[name]})}" for label, one in shown.items())
-        rest = "" if all(len(one.summary.params) == 1 for one in sweeps) else ", its other parameters at their best"
+        best = ", ".join(
+            f"{label} {params_text({name: one.summary.params[name]})}"
+            for label, one in shown.items()
+        )
+        rest = (
+            ""
+            if all(len(one.summary.params) == 1 for one in sweeps)
+            else ", its other parameters at their best"
+        )
         caption, of = (
             f"{title}: {metric_text(metric)} of each learner against {name}{rest}{note}; best at {best}.",
             name,

@@ -27,7 +27,9 @@ def status_text(status: Status) -> str:
         for p, name in zip(status.experiments, names, strict=True):
             share = 100 * p.done // p.total if p.total else 100
             lost = f", {p.lost:,} lost" if p.lost else ""
-            text.append(f"  {name}{' ' * (room - width(name))}  {p.done:,}/{p.total:,} runs done ({share} %){lost}")
+            text.append(
+                f"  {name}{' ' * (room - width(name))}  {p.done:,}/{p.total:,} runs done ({share} %){lost}"
+            )
     if status.failures:
         text += ["", "failed runs:"]
         for f in status.failures:

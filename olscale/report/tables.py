@@ -15,9 +15,30 @@ from olscale.analysis.summary import Summary, natural
 from olscale.errors import UnknownNameError
 from olscale.measures import HEADLINES, deviation_of, distance_from_best, figure_of, measure_of
 from olscale.report.cautions import caution_marks, is_of_classes
-from olscale.report.labels import Column, Row, column_labels, column_of, row_labels, rows_of, transforms_note
-from olscale.report.marks import Mark, footnotes, look_ahead_mark, reference_mark, runs_mark, usual_replicates
-from olscale.report.notes import count_notes, own_setting_notes, partial_notes, tuned_notes, version_notes
+from olscale.report.labels import (
+    Column,
+    Row,
+    column_labels,
+    column_of,
+    row_labels,
+    rows_of,
+    transforms_note,
+)
+from olscale.report.marks import (
+    Mark,
+    footnotes,
+    look_ahead_mark,
+    reference_mark,
+    runs_mark,
+    usual_replicates,
+)
+from olscale.report.notes import (
+    count_notes,
+    own_setting_notes,
+    partial_notes,
+    tuned_notes,
+    version_notes,
+)
 from olscale.report.wording import heading, protocol_text
 from olscale.results import canonical_json
 
@@ -122,13 +143,21 @@ def select(
         "learner": lambda s: {s.learner, *(name.text for name in s.learner_names if name.text)},
         "metric": lambda s: {s.metric},
     }
-    for field, wanted in (("dataset", datasets), ("learner", learners), ("metric", [metric] if metric else [])):
+    for field, wanted in (
+        ("dataset", datasets),
+        ("learner", learners),
+        ("metric", [metric] if metric else []),
+    ):
         known = {name for summary in kept for name in called[field](summary)} - {"outcome"}
         for name in wanted:
             if name not in known:
                 raise UnknownNameError(f"{field} in this store", name, known)
         if wanted:
-            kept = [summary for summary in kept if called[field](summary).intersection((*wanted, *spared))]
+            kept = [
+                summary
+                for summary in kept
+                if called[field](summary).intersection((*wanted, *spared))
+            ]
     return kept
 
 
@@ -147,7 +176,9 @@ def tables(summaries: Iterable[Summary], metric: str | None = None) -> list[Tabl
     list of Table
         Errors and other fractions of rows are in percent.
     """
-    by_protocol: dict[str, dict[tuple[Row, Column], dict[str, Summary]]] = defaultdict(lambda: defaultdict(dict))
+    by_protocol: dict[str, dict[tuple[Row, Column], dict[str, Summary]]] = defaultdict(
+        lambda: defaultdict(dict)
+    )
     for s in summaries:
         for row in rows_of(s):
             by_protocol[canonical_json(s.protocol)][row, column_of(s)][s.metric] = s
@@ -175,7 +206,9 @@ def with_notes(tables: Sequence[Table], notes: Iterable[str]) -> list[Table]:
 
 def _headlines(cells: _Cells) -> list[str]:
     known = {metric for metrics in cells.values() for metric in metrics}
-    return [name for name in HEADLINES if name in known] or [min(known - {"outcome"}, default="outcome")]
+    return [name for name in HEADLINES if name in known] or [
+        min(known - {"outcome"}, default="outcome")
+    ]
 
 
 def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: list[Column]) -> Table:
@@ -187,7 +220,9 @@ def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: lis
     at_row = {name: i for i, name in enumerate(names)}
     grid: list[list[Summary | None]] = [[None] * len(columns) for _ in names]
     entries = [[Entry(note="-") for _ in columns] for _ in names]
-    absent = reference_mark(why_incomparable(metrics[metric] for metrics in present.values() if metric in metrics))
+    absent = reference_mark(
+        why_incomparable(metrics[metric] for metrics in present.values() if metric in metrics)
+    )
     for (row, column), metrics in present.items():
         i, j = at_row[labels[row]], at_column[column]
         summary = metrics.get(metric)
@@ -223,7 +258,9 @@ def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: lis
 
 def _entry(summary: Summary | None, group: Summary, metric: str) -> Entry:
     if summary is None or summary.n == 0:
-        return Entry(note=", ".join(group.failures) if group.metric == "outcome" and group.failures else "-")
+        return Entry(
+            note=", ".join(group.failures) if group.metric == "outcome" and group.failures else "-"
+        )
     if math.isnan(summary.mean):
         return Entry(note="nan")
     mean = figure_of(metric, summary.mean)
@@ -255,17 +292,25 @@ def _mark_runs(column: list[Summary | None], entries: list[list[Entry]], j: int)
     others = set()
     for i, summary in enumerate(column):
         if summary is not None and summary.n and (summary.n, summary.replicates) != usual:
-            entries[i][j] = replace(entries[i][j], marks=(*entries[i][j].marks, runs_mark(summary.n)))
+            entries[i][j] = replace(
+                entries[i][j], marks=(*entries[i][j].marks, runs_mark(summary.n))
+            )
             others.add(i)
     return others
 
 
 def _of_classes(metric: str, column: list[Summary | None]) -> set[int]:
     """Return the rows of a column whose figures rank rows by predicted classes alone."""
-    return {i for i, summary in enumerate(column) if summary is not None and is_of_classes([summary], metric)}
+    return {
+        i
+        for i, summary in enumerate(column)
+        if summary is not None and is_of_classes([summary], metric)
+    }
 
 
-def _mark_best(metric: str, column: list[Summary | None], others: set[int], entries: list[list[Entry]], j: int) -> None:
+def _mark_best(
+    metric: str, column: list[Summary | None], others: set[int], entries: list[list[Entry]], j: int
+) -> None:
     """Mark the best of the figures of a column, but for `others`; of one figure beside such ones none is."""
     if len(column) < 2 or not measure_of(metric).better:
         return

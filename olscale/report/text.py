@@ -59,7 +59,10 @@ def _shown(table: Table) -> Table:
         title=printable(table.title),
         columns=tuple(map(printable, table.columns)),
         rows=tuple(map(printable, table.rows)),
-        entries=tuple(tuple(replace(entry, note=printable(entry.note)) for entry in line) for line in table.entries),
+        entries=tuple(
+            tuple(replace(entry, note=printable(entry.note)) for entry in line)
+            for line in table.entries
+        ),
         notes=tuple(map(printable, table.notes)),
         advice=tuple(map(printable, table.advice)),
     )
@@ -67,7 +70,10 @@ def _shown(table: Table) -> Table:
 
 def _grid(table: Table, plus_minus: str, mark: str) -> list[list[str]]:
     """Return the columns of a table as texts."""
-    return [cell_texts([line[j] for line in table.entries], plus_minus, mark) for j in range(len(table.columns))]
+    return [
+        cell_texts([line[j] for line in table.entries], plus_minus, mark)
+        for j in range(len(table.columns))
+    ]
 
 
 def plain(tables: Sequence[Table], ascii_only: bool = False) -> str:
@@ -82,25 +88,35 @@ def plain(tables: Sequence[Table], ascii_only: bool = False) -> str:
     blocks = []
     for table in map(_shown, tables):
         cells = _grid(table, "+-" if ascii_only else "±", "*")
-        widths = [max(width(name), *map(len, column)) for name, column in zip(table.columns, cells, strict=True)]
+        widths = [
+            max(width(name), *map(len, column))
+            for name, column in zip(table.columns, cells, strict=True)
+        ]
         first = max(len("learner"), *map(width, table.rows))
         lines = [[_right(name, room) for name, room in zip(table.columns, widths, strict=True)]]
         lines += [
-            [column[i].rjust(room) for column, room in zip(cells, widths, strict=True)] for i in range(len(table.rows))
+            [column[i].rjust(room) for column, room in zip(cells, widths, strict=True)]
+            for i in range(len(table.rows))
         ]
         body = [
             GAP.join([_left(name, first), *line]).rstrip()
             for name, line in zip(["learner", *table.rows], lines, strict=True)
         ]
         rule = "-" * max(map(width, body))
-        best = [f"* {table.best}."] if any(entry.best for line in table.entries for entry in line) else []
+        best = (
+            [f"* {table.best}."]
+            if any(entry.best for line in table.entries for entry in line)
+            else []
+        )
         below = [*best, *table.footnotes, *table.notes, *table.advice]
         blocks.append("\n".join([table.title, "", body[0], rule, *body[1:], rule, *below]))
     text = "\n\n".join(blocks) + "\n" if blocks else ""
     return text.encode("ascii", "backslashreplace").decode("ascii") if ascii_only else text
 
 
-def print_rich(tables: Sequence[Table], file: TextIO | None = None, columns: int | None = None) -> None:
+def print_rich(
+    tables: Sequence[Table], file: TextIO | None = None, columns: int | None = None
+) -> None:
     """Print tables to a terminal, the best of each column in bold; wide ones continue in further blocks.
 
     Parameters
@@ -116,20 +132,30 @@ def print_rich(tables: Sequence[Table], file: TextIO | None = None, columns: int
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    console = Console(file=file, width=columns, highlight=False, force_terminal=True if columns else None)
+    console = Console(
+        file=file, width=columns, highlight=False, force_terminal=True if columns else None
+    )
     for table in map(_shown, tables):
         cells = _grid(table, "±", "")
-        widths = [max(width(name), *map(len, column)) for name, column in zip(table.columns, cells, strict=True)]
+        widths = [
+            max(width(name), *map(len, column))
+            for name, column in zip(table.columns, cells, strict=True)
+        ]
         first = max(len("learner"), *map(width, table.rows))
         for k, block in enumerate(_blocks(widths, console.width - first - 3)):
-            console.print(Text(table.title if k == 0 else f"{table.title} (continued)", style="bold"))
+            console.print(
+                Text(table.title if k == 0 else f"{table.title} (continued)", style="bold")
+            )
             drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="")
             drawn.add_column("learner", no_wrap=True)
             for j in block:
                 # Padded here: right justification by rich would drop the blanks that keep figures in line.
                 drawn.add_column(Text(_right(table.columns[j], widths[j])), no_wrap=True)
             for i, row in enumerate(table.rows):
-                drawn.add_row(Text(row), *(_styled(cells[j][i].rjust(widths[j]), table.entries[i][j]) for j in block))
+                drawn.add_row(
+                    Text(row),
+                    *(_styled(cells[j][i].rjust(widths[j]), table.entries[i][j]) for j in block),
+                )
             console.print(drawn)
             console.print()
         for note in (*table.footnotes, *table.notes, *table.advice):

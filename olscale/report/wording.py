@@ -60,7 +60,9 @@ def protocol_text(protocol: Mapping[str, Any]) -> str:
     order = str(protocol.get("order", "unknown"))
     words = {"time": "time order", "permuted": "permuted order"}
     shown = {
-        name: "" if value is True else value_text(value) for name, value in sorted(protocol.items()) if name != "order"
+        name: "" if value is True else value_text(value)
+        for name, value in sorted(protocol.items())
+        if name != "order"
     }
     if version := shown.pop("drift_version", ""):
         shown["drift"] += f" ({version})"

@@ -113,7 +113,9 @@ def _unfinished(folder: Path) -> Iterator[Path]:
         discard_parts(folder / "report")
         yield part
     except OSError as fault:
-        raise ReportError(f"cannot write {folder}: {fault.strerror or fault}; name another folder") from fault
+        raise ReportError(
+            f"cannot write {folder}: {fault.strerror or fault}; name another folder"
+        ) from fault
     except ReportError as fault:
         raise ReportError(str(fault).replace(str(part), str(folder))) from fault
     finally:
@@ -150,11 +152,16 @@ def _write(
     source = FigureSource(store, summaries, on_damage)
     results: tuple[str, list[Part]] = ("Results", [table_html(table) for table in made])
     long = any(len(table.rows) > _LONG for table in made)  # such tables stand behind the figures
-    sections: list[tuple[str, list[Part]]] = [("Runs", [*overview(status, unfinished)]), *([] if long else [results])]
+    sections: list[tuple[str, list[Part]]] = [
+        ("Runs", [*overview(status, unfinished)]),
+        *([] if long else [results]),
+    ]
     if ranks := rank_section(source, gallery, metric):
         sections.append(("Ranks", ranks))
     for paper, figures in wanted:
-        sections.append((f"Figures of {paper}", list[Part](gallery.paper(figure, source) for figure in figures)))
+        sections.append(
+            (f"Figures of {paper}", list[Part](gallery.paper(figure, source) for figure in figures))
+        )
     sections += stream_sections(source, gallery)
     if long:
         sections.append(results)

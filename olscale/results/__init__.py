@@ -1,7 +1,22 @@
 """The metrics store: write one run, list what is done, read everything."""
 
-from olscale.results.plans import LeftOut, Plan, PlannedDataset, PlannedLearner, read_plans, write_plan
-from olscale.results.record import FAILED, OUTCOMES, Record, SegmentMistakes, Series, canonical_json, run_id
+from olscale.results.plans import (
+    LeftOut,
+    Plan,
+    PlannedDataset,
+    PlannedLearner,
+    read_plans,
+    write_plan,
+)
+from olscale.results.record import (
+    FAILED,
+    OUTCOMES,
+    Record,
+    SegmentMistakes,
+    Series,
+    canonical_json,
+    run_id,
+)
 from olscale.results.store import Store, open_store
 
 __all__ = [

@@ -44,13 +44,20 @@ def arrow_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
         buffers = [_offsets(texts), pa.py_buffer(b"".join(texts))]
         return pa.Array.from_buffers(kind, len(values), [None, *buffers])
     if pa.types.is_struct(kind):
-        fields = [arrow_array([value[field.name] for value in values], field.type) for field in kind]
+        fields = [
+            arrow_array([value[field.name] for value in values], field.type) for field in kind
+        ]
         return pa.Array.from_buffers(kind, len(values), [None], children=fields)
     if pa.types.is_map(kind):
         pairs = [*chain.from_iterable(values)]
-        sides = [arrow_array([pair[i] for pair in pairs], of) for i, of in enumerate((kind.key_type, kind.item_type))]
+        sides = [
+            arrow_array([pair[i] for pair in pairs], of)
+            for i, of in enumerate((kind.key_type, kind.item_type))
+        ]
         entries = pa.Array.from_buffers(kind.field(0).type, len(pairs), [None], children=sides)
-        return pa.Array.from_buffers(kind, len(values), [None, _offsets(values)], children=[entries])
+        return pa.Array.from_buffers(
+            kind, len(values), [None, _offsets(values)], children=[entries]
+        )
     if pa.types.is_list(kind):
         items = arrow_array(_joined(values), kind.value_type)
         return pa.Array.from_buffers(kind, len(values), [None, _offsets(values)], children=[items])
@@ -73,7 +80,9 @@ def _offsets(parts: Sequence[Any]) -> pa.Buffer:
     """Return where each of `parts` begins, and where the last ends."""
     ends = [*accumulate(map(len, parts), initial=0)]
     if ends[-1] > np.iinfo(np.int32).max:
-        raise ValueError(f"a column has {ends[-1]:,} items, more than Arrow's lists and texts can number")
+        raise ValueError(
+            f"a column has {ends[-1]:,} items, more than Arrow's lists and texts can number"
+        )
     return pa.py_buffer(np.array(ends, dtype=np.int32))
 
 
@@ -109,4 +118,6 @@ def check_times(times: pa.ChunkedArray) -> None:
 
     for moment in pc.min_max(times).values():
         if moment.is_valid and not _FIRST <= moment.value <= _LAST:
-            raise OverflowError(f"{moment.value} microseconds from 1970 are beyond the years 1 to 9999")
+            raise OverflowError(
+                f"{moment.value} microseconds from 1970 are beyond the years 1 to 9999"
+            )

@@ -110,7 +110,11 @@ def compact_many(store: Store, least: int) -> Compaction:
     rows = {name: len(ids) for name, ids in store.compacted_ids("runs").items()}
     runs = len(store.single_files("runs")) + sum(rows.values())
     prefixes = Counter(map(prefix_of, rows))
-    alone = [name for name in rows if len(prefix_of(name)) == _depth(runs) and prefixes[prefix_of(name)] == 1]
+    alone = [
+        name
+        for name in rows
+        if len(prefix_of(name)) == _depth(runs) and prefixes[prefix_of(name)] == 1
+    ]
     scattered = runs - sum(rows[name] for name in alone)
     again = len(store.compacted_files("timings")) > max(1, len(rows))
     return compact(store) if again or scattered >= least else Compaction()
@@ -135,7 +139,9 @@ def set_damaged_aside(store: Store, ids: set[str]) -> list[str]:
     for kind in ("runs", "lost", "timings"):
         schema = SCHEMAS["runs" if kind == "lost" else kind]
         names = [name for name in store.single_files(kind) if stem(name) in ids]
-        aside += _set_aside(store, read_single(store.files, names, schema, schema.names, store.checked).damaged)
+        aside += _set_aside(
+            store, read_single(store.files, names, schema, schema.names, store.checked).damaged
+        )
     return sorted(aside)
 
 
@@ -150,7 +156,9 @@ def _compact_kind(store: Store, kind: str, done: Compaction) -> None:
         if not aside:
             return
         # What was set aside changes the number of runs, and so perhaps the prefixes.
-    raise StoreError(f"the metrics store {store.path} changes faster than it can be compacted; try again later")
+    raise StoreError(
+        f"the metrics store {store.path} changes faster than it can be compacted; try again later"
+    )
 
 
 def _merge(store: Store, kind: str, done: Compaction) -> list[str]:
@@ -172,9 +180,13 @@ def _merge(store: Store, kind: str, done: Compaction) -> list[str]:
         if not single[prefix] and [prefix_of(name) for name in old] == [prefix]:
             kept.update(old)
             continue
-        found = read_single(store.files, single[prefix], SCHEMAS[kind], SCHEMAS[kind].names, store.checked)
+        found = read_single(
+            store.files, single[prefix], SCHEMAS[kind], SCHEMAS[kind].names, store.checked
+        )
         aside += _set_aside(store, found.damaged)
-        table = deduplicate(pa.concat_tables([*_rows(store, kind, old, prefix), *found.tables]), kind)
+        table = deduplicate(
+            pa.concat_tables([*_rows(store, kind, old, prefix), *found.tables]), kind
+        )
         if table.num_rows:
             data = compacted_bytes(table)
             name = compacted_name(kind, prefix, data)
@@ -218,7 +230,9 @@ def _stale_temporaries(store: Store) -> list[str]:
     try:
         return store.files.stale_temporaries()
     except OSError as fault:
-        raise StoreError(f"cannot read tmp of the metrics store {store.path}: {why(fault)}") from fault
+        raise StoreError(
+            f"cannot read tmp of the metrics store {store.path}: {why(fault)}"
+        ) from fault
 
 
 def _depth(runs: int) -> int:
@@ -243,7 +257,9 @@ def _rows(store: Store, kind: str, names: Sequence[str], prefix: str) -> list[pa
         except FileNotFoundError as fault:
             raise _OvertakenError from fault
         except (OSError, ValueError, pa.ArrowException) as fault:
-            raise StoreError(f"cannot read {name} of the metrics store {store.path}: {why(fault)}") from fault
+            raise StoreError(
+                f"cannot read {name} of the metrics store {store.path}: {why(fault)}"
+            ) from fault
         tables.append(table.filter(pc.starts_with(table["id"], prefix)))
     return tables
 
@@ -255,7 +271,9 @@ def _rescue_compacted(store: Store, kind: str) -> list[str]:
         if isinstance(data, FileNotFoundError):
             continue
         if isinstance(data, Exception):
-            raise StoreError(f"cannot read {name} of the metrics store {store.path}: {why(data)}") from data
+            raise StoreError(
+                f"cannot read {name} of the metrics store {store.path}: {why(data)}"
+            ) from data
         if not is_intact(name, data):
             rows = deduplicate(salvage(kind, data), kind)
             if rows.num_rows:
@@ -269,6 +287,8 @@ def _rescue_compacted(store: Store, kind: str) -> list[str]:
 def _set_aside(store: Store, damaged: dict[str, Exception]) -> list[str]:
     for name, fault in damaged.items():
         if not is_damage(fault):
-            raise StoreError(f"cannot read {name} of the metrics store {store.path}: {why(fault)}") from fault
+            raise StoreError(
+                f"cannot read {name} of the metrics store {store.path}: {why(fault)}"
+            ) from fault
         store.set_aside(name)
     return list(damaged)

@@ -38,7 +38,16 @@ _BULK = ("run", "curve_rows", "curve_mistakes", "segments", "series")
 """Columns that no average needs; they are packed tighter than those that are read for each."""
 
 _TEXTS = {
-    "runs": ("dataset", "fingerprint", "learner", "version", "params", "protocol", "outcome", "metrics.key_value.key"),
+    "runs": (
+        "dataset",
+        "fingerprint",
+        "learner",
+        "version",
+        "params",
+        "protocol",
+        "outcome",
+        "metrics.key_value.key",
+    ),
     "timings": ("timings.key_value.key",),
 }
 """Columns that repeat themselves, to be read as dictionary arrays where that is asked for."""
@@ -111,36 +120,54 @@ def read_compacted(
         return _read(file, kind, columns, dictionaries, ids)
 
 
-def _read(file: object, kind: str, columns: Sequence[str], dictionaries: bool, ids: pa.Array | None = None) -> pa.Table:
+def _read(
+    file: object, kind: str, columns: Sequence[str], dictionaries: bool, ids: pa.Array | None = None
+) -> pa.Table:
     texts = [text for text in _TEXTS[kind] if dictionaries and text.partition(".")[0] in columns]
-    near = isinstance(file, pa.NativeFile)  # else neighbouring ranges are fetched at once, and several at a time
+    near = isinstance(
+        file, pa.NativeFile
+    )  # else neighbouring ranges are fetched at once, and several at a time
     try:
-        source = pq.ParquetFile(file, read_dictionary=texts, page_checksum_verification=True, pre_buffer=not near)
+        source = pq.ParquetFile(
+            file, read_dictionary=texts, page_checksum_verification=True, pre_buffer=not near
+        )
     except KeyError as fault:
         raise ValueError(f"has no column {fault}") from fault
     _check_types(source.schema_arrow, kind, columns)
     groups = [source.metadata.row_group(i).num_rows for i in range(source.num_row_groups)]
     if sum(groups) != source.metadata.num_rows:
-        raise ValueError(f"has {source.metadata.num_rows} rows, and {sum(groups)} in its row groups")
+        raise ValueError(
+            f"has {source.metadata.num_rows} rows, and {sum(groups)} in its row groups"
+        )
     # One by one: pyarrow cannot give a dictionary inside a map for several row groups at once.
     apart = dictionaries or ids is not None
-    groups = [[i] for i in range(source.num_row_groups)] if apart else [list(range(source.num_row_groups))]
+    groups = (
+        [[i] for i in range(source.num_row_groups)]
+        if apart
+        else [list(range(source.num_row_groups))]
+    )
     tables = [_read_groups(source, of, list(columns), ids) for of in groups]
     table = pa.concat_tables(tables).replace_schema_metadata(None)
     if sorted(table.column_names) != sorted(columns):
-        raise ValueError(f"has the columns {', '.join(table.column_names)}, expected {', '.join(columns)}")
+        raise ValueError(
+            f"has the columns {', '.join(table.column_names)}, expected {', '.join(columns)}"
+        )
     table = table.select(columns)
     wanted = pa.schema([SCHEMAS[kind].field(name) for name in columns])
     return table if dictionaries or table.schema.equals(wanted) else table.cast(wanted)
 
 
-def _read_groups(source: pq.ParquetFile, groups: list[int], columns: list[str], ids: pa.Array | None) -> pa.Table:
+def _read_groups(
+    source: pq.ParquetFile, groups: list[int], columns: list[str], ids: pa.Array | None
+) -> pa.Table:
     """Read columns of row groups; of runs that are not asked for no curve stays in memory."""
     if ids is None:
         return source.read_row_groups(groups, columns=columns, use_threads=False)
     import pyarrow.compute as pc
 
-    asked = pc.is_in(source.read_row_groups(groups, columns=["id"], use_threads=False)["id"], value_set=ids)
+    asked = pc.is_in(
+        source.read_row_groups(groups, columns=["id"], use_threads=False)["id"], value_set=ids
+    )
     some = groups if pc.any(asked).as_py() else []
     table = source.read_row_groups(some, columns=columns, use_threads=False)
     return table.filter(asked) if some else table
@@ -181,7 +208,9 @@ def encode_dictionaries(tables: Sequence[pa.Table], kind: str) -> list[pa.Table]
         return []
     sink = pa.BufferOutputStream()
     pq.write_table(pa.concat_tables(tables), sink, compression="none", store_schema=False)
-    return [_read(pa.BufferReader(sink.getvalue()), kind, tables[0].column_names, dictionaries=True)]
+    return [
+        _read(pa.BufferReader(sink.getvalue()), kind, tables[0].column_names, dictionaries=True)
+    ]
 
 
 def salvage(kind: str, data: bytes) -> pa.Table:
@@ -224,9 +253,15 @@ def deduplicate(table: pa.Table, kind: str) -> pa.Table:
         return table
     decides = table[DECIDES[kind]]
     if kind == "runs":
-        decides = pc.index_in(decides.cast(pa.string()), value_set=arrow_array(OUTCOMES, pa.string()))
+        decides = pc.index_in(
+            decides.cast(pa.string()), value_set=arrow_array(OUTCOMES, pa.string())
+        )
     keys = pa.table({"id": ids, "by": decides})
-    order = pc.sort_indices(keys, [("id", "ascending"), ("by", "ascending" if kind == "runs" else "descending")])
+    order = pc.sort_indices(
+        keys, [("id", "ascending"), ("by", "ascending" if kind == "runs" else "descending")]
+    )
     ids = ids.take(order)
-    first = pa.chunked_array([arrow_array([True], pa.bool_()), *pc.not_equal(ids[1:], ids[:-1]).chunks])
+    first = pa.chunked_array(
+        [arrow_array([True], pa.bool_()), *pc.not_equal(ids[1:], ids[:-1]).chunks]
+    )
     return table.take(order.filter(first.combine_chunks()))

@@ -33,9 +33,15 @@ class CompactedFiles:
 
     def names(self) -> list[str]:
         """Return the files, sorted."""
-        return [name for name in self._files.names(f"compacted/{self._kind}") if name.endswith(".parquet")]
+        return [
+            name
+            for name in self._files.names(f"compacted/{self._kind}")
+            if name.endswith(".parquet")
+        ]
 
-    def read(self, columns: Sequence[str], dictionaries: bool = False, ids: pa.Array | None = None) -> ReadResult:
+    def read(
+        self, columns: Sequence[str], dictionaries: bool = False, ids: pa.Array | None = None
+    ) -> ReadResult:
         """Read columns of all compacted files that are there at one moment.
 
         Parameters
@@ -52,7 +58,8 @@ class CompactedFiles:
             If the compacted files do not stay the same for as long as it takes to read them, however often that is tried.
         """
         found, tables = self._all(
-            lambda name: read_compacted(self._files, self._kind, name, columns, dictionaries, ids), {}
+            lambda name: read_compacted(self._files, self._kind, name, columns, dictionaries, ids),
+            {},
         )
         return ReadResult(list(tables.values()), found)
 
@@ -64,7 +71,9 @@ class CompactedFiles:
         OSError
             If a compacted file cannot be read, whole or not; it is named.
         """
-        faults, self._ids = self._all(lambda name: read_compacted(self._files, self._kind, name, ["id"]), self._ids)
+        faults, self._ids = self._all(
+            lambda name: read_compacted(self._files, self._kind, name, ["id"]), self._ids
+        )
         for name, fault in faults.items():
             if isinstance(fault, OSError) and not is_damage(fault):
                 raise OSError(fault.errno or errno.EIO, why(fault), name) from fault

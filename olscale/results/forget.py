@@ -13,7 +13,14 @@ from typing import Any
 import pyarrow as pa
 
 from olscale.errors import ParameterError, StoreError, UnknownNameError
-from olscale.results.compacted import SCHEMAS, compacted_bytes, compacted_name, prefix_of, read_compacted, rows_of
+from olscale.results.compacted import (
+    SCHEMAS,
+    compacted_bytes,
+    compacted_name,
+    prefix_of,
+    read_compacted,
+    rows_of,
+)
 from olscale.results.kept_models import forget_models, kept_ids
 from olscale.results.plans import plan_file, read_plans
 from olscale.results.record import Record
@@ -26,7 +33,10 @@ from olscale.storage.checked_json import DAMAGE, json_content
 
 
 def forget_matching(
-    store: StoreRuns, learners: Collection[str] = (), datasets: Collection[str] = (), everything: bool = False
+    store: StoreRuns,
+    learners: Collection[str] = (),
+    datasets: Collection[str] = (),
+    everything: bool = False,
 ) -> int:
     """Remove the runs of these learners on these datasets with all that belongs to them; see `Store.forget`."""
     if everything == bool(learners or datasets):
@@ -41,7 +51,10 @@ def forget_matching(
     store.damaged = (*damaged, *store.damaged)
     rows = table.to_pylist()
     kinds = [(row["learner"], row["dataset"]) for row in rows]
-    kinds += [(str(one.definition["learner"]["name"]), str(one.definition["dataset"]["name"])) for one in selections]
+    kinds += [
+        (str(one.definition["learner"]["name"]), str(one.definition["dataset"]["name"]))
+        for one in selections
+    ]
     for what, asked, known in (
         ("learner", learners, {learner for learner, _ in kinds}),
         ("dataset", datasets, {dataset for _, dataset in kinds}),
@@ -50,14 +63,23 @@ def forget_matching(
             if name not in known:
                 raise UnknownNameError(f"{what} in the metrics store {store.path}", name, known)
     is_asked = [
-        (not learners or learner in learners) and (not datasets or dataset in datasets) for learner, dataset in kinds
+        (not learners or learner in learners) and (not datasets or dataset in datasets)
+        for learner, dataset in kinds
     ]
     ids = {row["id"] for row, asked in zip(rows, is_asked, strict=False) if asked}
     left = {row["id"] for row in rows} - ids
     forget(store, ids)
     # After the runs: without its selection, what tuning compared would be taken for results.
-    store.discard(selection_file(one) for one, asked in zip(selections, is_asked[len(rows) :], strict=True) if asked)
-    store.discard(plan_file(plan) for plan in plans if ids.intersection(plan.runs) and left.isdisjoint(plan.runs))
+    store.discard(
+        selection_file(one)
+        for one, asked in zip(selections, is_asked[len(rows) :], strict=True)
+        if asked
+    )
+    store.discard(
+        plan_file(plan)
+        for plan in plans
+        if ids.intersection(plan.runs) and left.isdisjoint(plan.runs)
+    )
     forget_checkpoints(store, ids, learners, datasets)
     return len(ids)
 
@@ -66,7 +88,9 @@ def _forget_everything(store: StoreRuns) -> int:
     ids = store.done() | store.lost()
     forget_models(store, kept_ids(store))
     for kind in ("runs", "lost", "timings"):
-        store.discard([*store.single_files(kind), *(store.compacted_files(kind) if kind in SCHEMAS else ())])
+        store.discard(
+            [*store.single_files(kind), *(store.compacted_files(kind) if kind in SCHEMAS else ())]
+        )
     store.discard([*store.names("selections"), *store.names("plans")])
     _forget_groups(store, lambda about: True)
     return len(ids)
@@ -157,11 +181,16 @@ def _rows(store: StoreRuns, kind: str, name: str) -> pa.Table:
         return read_compacted(store.files, kind, name, SCHEMAS[kind].names)
     except (OSError, ValueError, pa.ArrowException) as fault:
         cure = "olscale compact sets it aside" if is_damage(fault) else "try again"
-        raise StoreError(f"cannot read {name} of the metrics store {store.path}: {why(fault)}; {cure}") from fault
+        raise StoreError(
+            f"cannot read {name} of the metrics store {store.path}: {why(fault)}; {cure}"
+        ) from fault
 
 
 def forget_checkpoints(
-    store: StoreRuns, ids: Collection[str], learners: Collection[str] = (), datasets: Collection[str] = ()
+    store: StoreRuns,
+    ids: Collection[str],
+    learners: Collection[str] = (),
+    datasets: Collection[str] = (),
 ) -> None:
     """Remove the checkpoints of run groups that have one of these runs, or one of the learners on one of the datasets."""
 
@@ -169,10 +198,18 @@ def forget_checkpoints(
         if not set(ids).isdisjoint(map(str, about.get("runs", ()))):
             return True
         mine = not learners or not set(learners).isdisjoint(map(str, about.get("learners", ())))
-        return bool(learners or datasets) and mine and (not datasets or about.get("dataset") in datasets)
+        return (
+            bool(learners or datasets)
+            and mine
+            and (not datasets or about.get("dataset") in datasets)
+        )
 
     _forget_groups(store, is_asked)
-    store.discard(name for name in store.names("checkpoints") if name.rpartition("/")[2].removesuffix(".json") in ids)
+    store.discard(
+        name
+        for name in store.names("checkpoints")
+        if name.rpartition("/")[2].removesuffix(".json") in ids
+    )
 
 
 def _forget_groups(store: StoreRuns, is_asked: Callable[[dict[str, Any]], bool]) -> None:

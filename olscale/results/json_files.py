@@ -58,7 +58,11 @@ def read_json_files(
 
 
 def write_json_file(
-    store: StoreRuns, name: str, content: Mapping[str, Any], is_same: Callable[[Any], bool], sort_keys: bool = False
+    store: StoreRuns,
+    name: str,
+    content: Mapping[str, Any],
+    is_same: Callable[[Any], bool],
+    sort_keys: bool = False,
 ) -> bool:
     """Write a JSON file, unless it is there; a damaged one is set aside and written anew.
 

@@ -148,7 +148,11 @@ class LiveEvaluation:
         """Take in a line of the journal."""
         self.heard = max(self.heard, float(line["t"]))
         if begin := line.get("begin"):
-            self.began, self.host, self.pid = float(line["t"]), str(begin["host"]), _count(begin["pid"])
+            self.began, self.host, self.pid = (
+                float(line["t"]),
+                str(begin["host"]),
+                _count(begin["pid"]),
+            )
             self.version = str(begin["version"])
         if start := line.get("start"):
             self._start(start)
@@ -166,10 +170,14 @@ class LiveEvaluation:
         if "at" in line:
             self.pace.step(self.share_done, self.heard)
             going = [group for group in self.groups.values() if group.going]
-            self.pace.compiling(sum(group.compiling for group in going) / max(1, len(going)), self.heard)
+            self.pace.compiling(
+                sum(group.compiling for group in going) / max(1, len(going)), self.heard
+            )
         for run, (rows, error) in line.get("errors", {}).items():
             position, value = _count(rows), float(error)
-            if (known := self.runs.get(run)) is not None and (not known.rows or position > known.rows[-1]):
+            if (known := self.runs.get(run)) is not None and (
+                not known.rows or position > known.rows[-1]
+            ):
                 known.rows.append(position)
                 known.errors.append(value)
         self.notes = [*self.notes, *map(str, line.get("notes", ()))][-_MOST_NOTES:]
@@ -187,12 +195,21 @@ class LiveEvaluation:
         self.pace = Pace(expected if isfinite(expected) else 0.0)
         held = start.get("held", {})
         self.groups = {
-            name: LiveGroup(name, _count(rows), float(cost), tuple(runs), held=_count(held.get(name, 0)))
+            name: LiveGroup(
+                name, _count(rows), float(cost), tuple(runs), held=_count(held.get(name, 0))
+            )
             for name, (rows, cost, runs) in start["groups"].items()
         }
         settings = [(str(learner), dict(params)) for learner, params in start["settings"]]
         self.runs = {
-            run: LiveRun(run, str(dataset), settings[setting][0], settings[setting][1], str(stream), str(metric))
+            run: LiveRun(
+                run,
+                str(dataset),
+                settings[setting][0],
+                settings[setting][1],
+                str(stream),
+                str(metric),
+            )
             for run, (setting, dataset, stream, metric) in start["of"].items()
         }
         kinds = [tuple(map(str, kind)) for kind in start.get("kinds", ())]
@@ -203,7 +220,9 @@ class LiveEvaluation:
 
     def state(self, now: float | None = None) -> str:
         """Return ``"running"``, ``"silent"`` (its process is gone, or cannot write), or how it ended."""
-        return self.end or ("silent" if (now or time()) - self.heard > SILENT_SECONDS else "running")
+        return self.end or (
+            "silent" if (now or time()) - self.heard > SILENT_SECONDS else "running"
+        )
 
     @property
     def share_done(self) -> float:

@@ -63,7 +63,9 @@ class Pace:
 
     def __init__(self, expected: float = 0.0) -> None:
         self._share = self._at = nan
-        self._done, self._seconds = (KNOWN_SHARE, KNOWN_SHARE * expected) if expected > 0.0 else (0.0, 0.0)
+        self._done, self._seconds = (
+            (KNOWN_SHARE, KNOWN_SHARE * expected) if expected > 0.0 else (0.0, 0.0)
+        )
         self._first = (0.0, 0.0)  # share and seconds of the first step
         self._pauses, self._pause_seconds = 0, 0.0
         self._clock, self._looked, self._idle = 0.0, nan, 0.0

@@ -141,7 +141,9 @@ def write_plan(
     StoreError
         If the store cannot be written to.
     """
-    plan = Plan(experiment, tuple(sorted(set(runs))), tuple(left_out), tuple(datasets), tuple(learners))
+    plan = Plan(
+        experiment, tuple(sorted(set(runs))), tuple(left_out), tuple(datasets), tuple(learners)
+    )
     file = plan_file(plan)
     known = _read_one(store, file, tell_damage)
     if known is not None:
@@ -156,8 +158,12 @@ def write_plan(
 
 def _number(store: StoreRuns, plan: Plan, known: Plan | None) -> int:
     """Return the number that `plan` has, or the next one, if the experiment was evaluated in another form since."""
-    others = read_plans(store, "skip")  # whoever wants those plans will say which of them is damaged
-    newest = max((other.number for other in others if other.experiment == plan.experiment), default=0)
+    others = read_plans(
+        store, "skip"
+    )  # whoever wants those plans will say which of them is damaged
+    newest = max(
+        (other.number for other in others if other.experiment == plan.experiment), default=0
+    )
     if known is not None and 0 < newest <= known.number:
         return known.number
     return 1 + max((other.number for other in others), default=0)
@@ -241,9 +247,20 @@ def _plan(content: Any, file: str) -> Plan:
     learners = tuple(map(_learner, content.get("learners", ())))
     if any(not 0 <= place < len(datasets) for learner in learners for place in learner.datasets):
         raise ValueError("a learner is said to meet a dataset that the plan has not")
-    plan = Plan(str(content["experiment"]), runs, left_out, datasets, learners, _whole(content.get("number", 0)))
+    plan = Plan(
+        str(content["experiment"]),
+        runs,
+        left_out,
+        datasets,
+        learners,
+        _whole(content.get("number", 0)),
+    )
     texts = (text for part in left_out for text in (part.kind, part.name, part.reason))
-    if not all(map(is_run_id, runs)) or not all(isinstance(text, str) for text in texts) or plan_file(plan) != file:
+    if (
+        not all(map(is_run_id, runs))
+        or not all(isinstance(text, str) for text in texts)
+        or plan_file(plan) != file
+    ):
         raise ValueError("is not the plan that its name tells of")
     return plan
 

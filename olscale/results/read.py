@@ -51,7 +51,10 @@ def read_table(
     wanted_ids = None if ids is None else arrow_array(sorted(ids), pa.string())
     with store.reading(f"compacted/{kind}"):
         compacted = store.compacted[kind].read(fetched, dictionaries, wanted_ids)
-    tables = [*compacted.tables, *(encode_dictionaries(single.tables, kind) if dictionaries else single.tables)]
+    tables = [
+        *compacted.tables,
+        *(encode_dictionaries(single.tables, kind) if dictionaries else single.tables),
+    ]
     damaged = single.damaged | compacted.damaged
     if not tables:
         return empty_table(pa.schema([schema.field(name) for name in wanted])), damaged

@@ -112,7 +112,9 @@ def canonical_json(value: Any) -> str:
     try:
         return _CANONICAL.encode(value)
     except (TypeError, ValueError) as fault:
-        raise ParameterError(f"a run's definition must be plain JSON, got a part that is not: {fault}") from fault
+        raise ParameterError(
+            f"a run's definition must be plain JSON, got a part that is not: {fault}"
+        ) from fault
 
 
 def run_id(run: Mapping[str, Any]) -> str:
@@ -184,14 +186,24 @@ class Record:
         if not is_run_id(self.id):
             raise ParameterError(f"a run id is 32 lowercase hexadecimal digits, got {self.id!r}")
         if self.outcome not in OUTCOMES:
-            raise ParameterError(f"outcome of run {self.id} is {self.outcome!r}, expected one of {', '.join(OUTCOMES)}")
-        missing = [part for part in ("dataset", "learner", "protocol") if not isinstance(self.run.get(part), Mapping)]
+            raise ParameterError(
+                f"outcome of run {self.id} is {self.outcome!r}, expected one of {', '.join(OUTCOMES)}"
+            )
+        missing = [
+            part
+            for part in ("dataset", "learner", "protocol")
+            if not isinstance(self.run.get(part), Mapping)
+        ]
         if missing:
-            raise ParameterError(f"definition of run {self.id} lacks the object(s) {', '.join(missing)}")
+            raise ParameterError(
+                f"definition of run {self.id} lacks the object(s) {', '.join(missing)}"
+            )
         if len(self.curve_rows) != len(self.curve_mistakes):
             raise ParameterError(
                 f"curve of run {self.id} has {len(self.curve_rows)} positions for {len(self.curve_mistakes)} counts"
             )
         for name, rows, values in self.series:
             if len(rows) != len(values):
-                raise ParameterError(f"{name} of run {self.id} has {len(rows)} positions for {len(values)} values")
+                raise ParameterError(
+                    f"{name} of run {self.id} has {len(rows)} positions for {len(values)} values"
+                )

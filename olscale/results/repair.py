@@ -54,9 +54,13 @@ def _files(store: Store) -> Iterator[str]:
 
 
 def _contents(store: Store) -> Iterator[bytes]:
-    for name, data in store.files.read_many(name for name in _files(store) if not name.startswith("compacted/")):
+    for name, data in store.files.read_many(
+        name for name in _files(store) if not name.startswith("compacted/")
+    ):
         if isinstance(data, Exception):
-            raise StoreError(f"cannot read {name} of the metrics store {store.path}: {data}") from data
+            raise StoreError(
+                f"cannot read {name} of the metrics store {store.path}: {data}"
+            ) from data
         yield data
 
 

@@ -35,11 +35,22 @@ RUN_SCHEMA = pa.schema(
         ("metrics", pa.map_(pa.string(), pa.float64())),
         ("curve_rows", pa.list_(pa.int64())),
         ("curve_mistakes", pa.list_(pa.int64())),
-        ("segments", pa.list_(pa.struct([("name", pa.string()), ("rows", pa.int64()), ("mistakes", pa.int64())]))),
+        (
+            "segments",
+            pa.list_(
+                pa.struct([("name", pa.string()), ("rows", pa.int64()), ("mistakes", pa.int64())])
+            ),
+        ),
         (
             "series",
             pa.list_(
-                pa.struct([("name", pa.string()), ("rows", pa.list_(pa.int64())), ("values", pa.list_(pa.float64()))])
+                pa.struct(
+                    [
+                        ("name", pa.string()),
+                        ("rows", pa.list_(pa.int64())),
+                        ("values", pa.list_(pa.float64())),
+                    ]
+                )
             ),
         ),
     ]
@@ -89,7 +100,11 @@ def run_row(record: Record) -> dict[str, Any]:
             for name, rows, mistakes in record.segments
         ],
         "series": [
-            {"name": name, "rows": np.asarray(rows, np.int64), "values": np.asarray(values, np.float64)}
+            {
+                "name": name,
+                "rows": np.asarray(rows, np.int64),
+                "values": np.asarray(values, np.float64),
+            }
             for name, rows, values in record.series
         ],
     }
@@ -105,7 +120,9 @@ def timing_row(record: Record, finished_at: datetime) -> dict[str, Any]:
     return {
         "id": record.id,
         "timings": [(name, float(record.timings[name])) for name in sorted(record.timings)],
-        "environment": [(name, str(record.environment[name])) for name in sorted(record.environment)],
+        "environment": [
+            (name, str(record.environment[name])) for name in sorted(record.environment)
+        ],
         "finished_at": finished_at,
     }
 
@@ -116,11 +133,18 @@ def _file(schema: pa.Schema, row: dict[str, Any]) -> bytes:
     columns = [arrow_array([row[field.name]], field.type) for field in fields]
     table = pa.Table.from_arrays(columns, schema=pa.schema(fields))
     # A dictionary, statistics and a second copy of the schema only pay in files of more than one row.
-    how = {"compression": "zstd", "use_dictionary": False, "write_statistics": False, "store_schema": False}
+    how = {
+        "compression": "zstd",
+        "use_dictionary": False,
+        "write_statistics": False,
+        "store_schema": False,
+    }
     return parquet_bytes(table, **how)
 
 
-def parse(data: bytes, schema: pa.Schema, columns: Sequence[str], checked: bool = False) -> pa.Table:
+def parse(
+    data: bytes, schema: pa.Schema, columns: Sequence[str], checked: bool = False
+) -> pa.Table:
     """Read `columns` of a file of the store; one without a checksum is damaged if `checked`.
 
     Raises
@@ -136,7 +160,9 @@ def parse(data: bytes, schema: pa.Schema, columns: Sequence[str], checked: bool 
     table = fill_missing(table, schema, absent)
     wanted = pa.schema([schema.field(name) for name in columns])
     if sorted(table.column_names) != sorted(columns):
-        raise ValueError(f"has the columns {', '.join(table.column_names)}, expected {', '.join(columns)}")
+        raise ValueError(
+            f"has the columns {', '.join(table.column_names)}, expected {', '.join(columns)}"
+        )
     table = table.select(columns)
     table = table if table.schema.equals(wanted) else table.cast(wanted)
     table.validate(full=True)  # text that is none, offsets that point nowhere
@@ -168,7 +194,11 @@ def record_of(run: dict[str, Any], timing: dict[str, Any] | None) -> Record:
         curve_mistakes=np.array(run["curve_mistakes"], dtype=np.int64),
         segments=tuple(SegmentMistakes(**segment) for segment in run["segments"]),
         series=tuple(
-            Series(one["name"], np.array(one["rows"], dtype=np.int64), np.array(one["values"], dtype=np.float64))
+            Series(
+                one["name"],
+                np.array(one["rows"], dtype=np.int64),
+                np.array(one["values"], dtype=np.float64),
+            )
             for one in run["series"]
         ),
         timings=dict(timing["timings"]) if timing else {},

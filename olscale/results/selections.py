@@ -95,7 +95,10 @@ def read_selections(store: StoreRuns, on_damage: OnDamage = "raise") -> list[Sel
     StoreError
         If a selection is damaged or cannot be read (its file is named).
     """
-    return sorted(read_json_files(store, "selections", _selection, on_damage), key=lambda selection: selection.id)
+    return sorted(
+        read_json_files(store, "selections", _selection, on_damage),
+        key=lambda selection: selection.id,
+    )
 
 
 def _selection(content: Any, file: str) -> Selection:
@@ -103,11 +106,19 @@ def _selection(content: Any, file: str) -> Selection:
     points = tuple(Point(**point) for point in content["points"])
     definition, chosen = content["definition"], content["chosen"]
     found = Selection(definition, str(content["id"]), points, chosen)
-    objects = [definition, definition["protocol"], definition["grid"], chosen, *(point.params for point in points)]
+    objects = [
+        definition,
+        definition["protocol"],
+        definition["grid"],
+        chosen,
+        *(point.params for point in points),
+    ]
     if not all(isinstance(part, dict) for part in objects):
         raise TypeError("a part of it has another type than was written")
     errors = [point.error for point in points if point.error is not None]
-    if not all(isinstance(number, float | int) for number in (*errors, *(point.failed for point in points))):
+    if not all(
+        isinstance(number, float | int) for number in (*errors, *(point.failed for point in points))
+    ):
         raise TypeError("a part of it has another type than was written")
     if run_id(definition) != found.id or selection_file(found) != file:
         raise ValueError("is not the selection that its name tells of")

@@ -52,7 +52,9 @@ class Setting:
     def key(self) -> SettingKey:
         """What its runs have in common."""
         params = canonical_json(dict(self.params or {}))
-        return setting_key(self.dataset, self.transforms, self.learner, self.version, params, self.protocol)
+        return setting_key(
+            self.dataset, self.transforms, self.learner, self.version, params, self.protocol
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +77,22 @@ class ExperimentSettings:
 
 
 def setting_key(
-    dataset: str, transforms: tuple[str, ...], learner: str, version: str, params: str, protocol: Mapping[str, Any]
+    dataset: str,
+    transforms: tuple[str, ...],
+    learner: str,
+    version: str,
+    params: str,
+    protocol: Mapping[str, Any],
 ) -> SettingKey:
     """Return what the runs of a setting have in common."""
-    return dataset, json.dumps(transforms), learner, str(version), params, canonical_json(asked_protocol(protocol))
+    return (
+        dataset,
+        json.dumps(transforms),
+        learner,
+        str(version),
+        params,
+        canonical_json(asked_protocol(protocol)),
+    )
 
 
 def asked_protocol(protocol: Mapping[str, Any]) -> dict[str, Any]:
@@ -86,4 +100,8 @@ def asked_protocol(protocol: Mapping[str, Any]) -> dict[str, Any]:
 
     That is where the column of delays is, and of what version the transforms are.
     """
-    return {name: value for name, value in protocol.items() if name not in ("delay_position", "transforms_version")}
+    return {
+        name: value
+        for name, value in protocol.items()
+        if name not in ("delay_position", "transforms_version")
+    }

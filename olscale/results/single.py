@@ -36,7 +36,11 @@ class ReadResult:
 
 
 def read_single(
-    files: Storage, names: Iterable[str], schema: pa.Schema, columns: Sequence[str], checked: bool = False
+    files: Storage,
+    names: Iterable[str],
+    schema: pa.Schema,
+    columns: Sequence[str],
+    checked: bool = False,
 ) -> ReadResult:
     """Read files of one row.
 

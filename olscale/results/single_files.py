@@ -41,7 +41,9 @@ class SingleFiles:
         self._batches: list[_Batch] = []
         self.count = 0
 
-    def read(self, names: Sequence[str], columns: Sequence[str], checked: bool = False) -> ReadResult:
+    def read(
+        self, names: Sequence[str], columns: Sequence[str], checked: bool = False
+    ) -> ReadResult:
         """Read columns of all files of the kind; as `olscale.results.single.read_single`.
 
         Parameters
@@ -56,7 +58,9 @@ class SingleFiles:
         if self._files.local is None or not WORTHWHILE <= len(names) <= _MOST_HELD:
             return read_single(self._files, names, self._schema, columns, checked)
         folders = dict.fromkeys(name.partition("/")[0] for name in names)
-        stamps = {name: stamp for folder in folders for name, stamp in self._files.stamps(folder).items()}
+        stamps = {
+            name: stamp for folder in folders for name, stamp in self._files.stamps(folder).items()
+        }
         # Readers in other threads see the batches of before, or those of after.
         batches = [batch for batch in self._batches if batch.stamps.items() <= stamps.items()]
         held = {name for batch in batches for name in batch.stamps}

@@ -49,7 +49,12 @@ class Store(StoreRuns):
         Why files that were left out could not be read, where they may be whole.
     """
 
-    def forget(self, learners: Collection[str] = (), datasets: Collection[str] = (), everything: bool = False) -> int:
+    def forget(
+        self,
+        learners: Collection[str] = (),
+        datasets: Collection[str] = (),
+        everything: bool = False,
+    ) -> int:
         """Remove runs with all that belongs to them, so that an evaluation computes them again.
 
         That is their results, lost ones included, timings and checkpoints, and the plans and selections of which no run is
@@ -77,7 +82,9 @@ class Store(StoreRuns):
         return forget_matching(self, learners, datasets, everything)
 
 
-def open_store(path: str | os.PathLike[str], create: bool = False, writes: bool | None = None) -> Store:
+def open_store(
+    path: str | os.PathLike[str], create: bool = False, writes: bool | None = None
+) -> Store:
     """Open a metrics store.
 
     Parameters
@@ -128,4 +135,6 @@ def open_store(path: str | os.PathLike[str], create: bool = False, writes: bool 
 def require_writable(store: Store) -> None:
     """Raise a `StoreError` if it can be told without writing that the store cannot be written to."""
     if not store.files.is_writable():
-        raise StoreError(f"cannot write to the metrics store {store.path}: permission denied; name another store")
+        raise StoreError(
+            f"cannot write to the metrics store {store.path}: permission denied; name another store"
+        )

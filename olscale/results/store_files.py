@@ -85,7 +85,9 @@ class StoreFiles:
         try:
             return self.files.is_file(name)
         except OSError as fault:
-            raise StoreError(f"cannot look for {name} in the metrics store {self.path}: {why(fault)}") from fault
+            raise StoreError(
+                f"cannot look for {name} in the metrics store {self.path}: {why(fault)}"
+            ) from fault
 
     def names(self, folder: str) -> list[str]:
         """Return the files below a folder, sorted; that it cannot be listed is a `StoreError`."""
@@ -106,7 +108,9 @@ class StoreFiles:
 
     def single_files(self, kind: str) -> list[str]:
         """Return the files of ``"runs"``, ``"lost"`` or ``"timings"`` that hold one run each, sorted."""
-        return [name for name in self.names(kind) if name.endswith(".parquet") and is_run_id(stem(name))]
+        return [
+            name for name in self.names(kind) if name.endswith(".parquet") and is_run_id(stem(name))
+        ]
 
     def compacted_files(self, kind: str) -> list[str]:
         """Return the compacted files of ``"runs"`` or ``"timings"``, sorted."""
@@ -130,7 +134,9 @@ class StoreFiles:
         try:
             self.files.discard_all(names)
         except OSError as fault:
-            raise StoreError(f"cannot remove files of the metrics store {self.path}: {why(fault)}") from fault
+            raise StoreError(
+                f"cannot remove files of the metrics store {self.path}: {why(fault)}"
+            ) from fault
 
     @contextmanager
     def reading(self, folder: str) -> Iterator[None]:
@@ -150,5 +156,7 @@ def _open_files(path: str) -> Storage:
         files.connect()
     except DatasetError as fault:
         reason = str(fault).removeprefix(f"{path} cannot be opened (").removesuffix(")")
-        raise StoreError(f"cannot open the metrics store {path}: {reason}; use a directory or an fsspec URL") from fault
+        raise StoreError(
+            f"cannot open the metrics store {path}: {reason}; use a directory or an fsspec URL"
+        ) from fault
     return files

@@ -81,7 +81,10 @@ class StoreRuns(StoreFiles):
         timings = [timing_row(record, now) for record in ordered]
         for kind, rows in (("timings", timings), ("runs", [run_row(record) for record in ordered])):
             # `Table.from_pylist` takes thirty times as long.
-            columns = [arrow_array([row[field.name] for row in rows], field.type) for field in SCHEMAS[kind]]
+            columns = [
+                arrow_array([row[field.name] for row in rows], field.type)
+                for field in SCHEMAS[kind]
+            ]
             data = compacted_bytes(pa.Table.from_arrays(columns, schema=SCHEMAS[kind]))
             name = compacted_name(kind, "", data)
             self.put(name, data)
@@ -136,7 +139,12 @@ class StoreRuns(StoreFiles):
             return self._read_table(on_damage, "runs", ("lost", "runs"), columns, dictionaries)
         wanted, ids = list(SCHEMAS["runs"].names if columns is None else columns), set(ids)
         table = self._read_table(
-            on_damage, "runs", ("lost", "runs"), [*dict.fromkeys(["id", *wanted])], dictionaries, ids
+            on_damage,
+            "runs",
+            ("lost", "runs"),
+            [*dict.fromkeys(["id", *wanted])],
+            dictionaries,
+            ids,
         )
         return rows_of(table, ids).select(wanted)
 
@@ -172,7 +180,9 @@ class StoreRuns(StoreFiles):
             known = sorted(self.done() | {stem(name) for name in self.single_files("lost")})
             ids = pa.chunked_array([arrow_array(known, pa.string())])
         fetched = SCHEMAS["timings"].names if columns is None else list(columns)
-        table = self._read_table(on_damage, "timings", ("timings",), [*dict.fromkeys(["id", *fetched])], dictionaries)
+        table = self._read_table(
+            on_damage, "timings", ("timings",), [*dict.fromkeys(["id", *fetched])], dictionaries
+        )
         # Timings without their run belong to one that was interrupted before the commit.
         if not table["id"].equals(ids):
             table = rows_of(table, set(ids.to_pylist()))
@@ -203,7 +213,9 @@ class StoreRuns(StoreFiles):
         table, damaged = read_table(self, *args)
         if on_damage == "raise":
             refuse_damage(self, damaged)
-        self.unreadable |= {name: why(fault) for name, fault in damaged.items() if not is_damage(fault)}
+        self.unreadable |= {
+            name: why(fault) for name, fault in damaged.items() if not is_damage(fault)
+        }
         self.damaged = tuple(sorted(damaged))
         return table
 

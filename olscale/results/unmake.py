@@ -19,7 +19,16 @@ def unmake(store: Store) -> None:
     """Remove a store that holds nothing but plans: one that was made for results that did not come."""
     files = store.files
     try:
-        kept = ("runs", "timings", "lost", "selections", "compacted", "damaged", "checkpoints", "tmp")
+        kept = (
+            "runs",
+            "timings",
+            "lost",
+            "selections",
+            "compacted",
+            "damaged",
+            "checkpoints",
+            "tmp",
+        )
         if any(files.names(folder) for folder in kept):
             return
         files.remove("plans")

@@ -71,7 +71,9 @@ def is_store(files: Storage, path: str) -> bool:
             return False
         is_dataset = files.is_file("manifest.json")
     except NotADirectoryError as fault:
-        raise StoreError(f"{path} is not a metrics store but a file; name a store, or a new directory") from fault
+        raise StoreError(
+            f"{path} is not a metrics store but a file; name a store, or a new directory"
+        ) from fault
     except FileNotFoundError as fault:
         raise StoreError(
             f"cannot look into {path}: {why(fault)}; make the bucket, or check its name and AWS_ENDPOINT_URL"

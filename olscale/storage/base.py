@@ -120,7 +120,11 @@ class Storage(ABC):
     def stamps(self, folder: str) -> dict[str, Hashable]:
         """Return, for each file that `names` gives of a folder, a value that is another one once its bytes have changed."""
         contents = self.read_many(self.names(folder))
-        return {name: hashlib.sha256(data).digest() for name, data in contents if isinstance(data, bytes)}
+        return {
+            name: hashlib.sha256(data).digest()
+            for name, data in contents
+            if isinstance(data, bytes)
+        }
 
     @abstractmethod
     def size(self) -> int:

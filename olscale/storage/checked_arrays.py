@@ -69,7 +69,9 @@ class _Members:
     def add(self, name: str, array: NDArray[Any]) -> None:
         self.stream(name, array.dtype, array.shape, [array])
 
-    def stream(self, name: str, dtype: np.dtype[Any], shape: tuple[int, ...], parts: Iterable[NDArray[Any]]) -> None:
+    def stream(
+        self, name: str, dtype: np.dtype[Any], shape: tuple[int, ...], parts: Iterable[NDArray[Any]]
+    ) -> None:
         """Add an array of `shape` that comes in `parts`."""
         self._digest.update(_header(name, dtype, shape))
         write_member(self._archive, name, dtype, shape, self._digested(parts))
@@ -122,7 +124,9 @@ def read_arrays(file: IO[bytes]) -> dict[str, NDArray[Any]]:
         raise ValueError("its checksum is that of other contents")
     version = int(arrays.pop("format", np.array([1]))[0])
     if version > FORMAT:
-        raise LaterFormatError(f"its format is {version}, of a later version of olscale; this one reads up to {FORMAT}")
+        raise LaterFormatError(
+            f"its format is {version}, of a later version of olscale; this one reads up to {FORMAT}"
+        )
     return dict(_joined(arrays))
 
 
@@ -136,9 +140,16 @@ def _joined(arrays: dict[str, NDArray[Any]]) -> Iterator[tuple[str, NDArray[Any]
             continue
         name = name.removeprefix(_SPARSE).removesuffix("/shape")
         at, blocks = arrays.pop(f"{_SPARSE}{name}/at"), arrays.pop(f"{_SPARSE}{name}/blocks")
-        if not (at.dtype == np.int64 and at.ndim == 1 and blocks.shape == (len(at), BLOCK // blocks.itemsize)):
+        if not (
+            at.dtype == np.int64
+            and at.ndim == 1
+            and blocks.shape == (len(at), BLOCK // blocks.itemsize)
+        ):
             raise ValueError(f"its blocks of {name} have no places")
-        if at.min(initial=0) < 0 or at.max(initial=0) * BLOCK >= math.prod(first.tolist()) * blocks.itemsize + BLOCK:
+        if (
+            at.min(initial=0) < 0
+            or at.max(initial=0) * BLOCK >= math.prod(first.tolist()) * blocks.itemsize + BLOCK
+        ):
             raise ValueError(f"its blocks of {name} lie outside of it")
         whole = aligned_zeros(tuple(first.tolist()), blocks.dtype)
         put_blocks(whole, at, blocks)

@@ -11,7 +11,9 @@ DAMAGE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """What reading a damaged file raises."""
 
 
-def json_bytes(content: Mapping[str, Any], indent: int | None = None, sort_keys: bool = False) -> bytes:
+def json_bytes(
+    content: Mapping[str, Any], indent: int | None = None, sort_keys: bool = False
+) -> bytes:
     """Return a JSON file of an object, with a checksum.
 
     Examples

@@ -44,7 +44,9 @@ def checksum_matches(data: bytes, checked: bool = False) -> bool:
 
 def _checksum_place(data: bytes) -> int:
     """Return where the eight digits of the checksum stand, in a file that has them."""
-    return data.rfind(_MARK) + len(_MARK) + 2  # between key and value: type and length of the value, a byte each
+    return (
+        data.rfind(_MARK) + len(_MARK) + 2
+    )  # between key and value: type and length of the value, a byte each
 
 
 def _checksum(data: bytes, place: int) -> bytes:

@@ -39,7 +39,9 @@ def _speak_ours(call: Callable[..., Any]) -> Callable[..., Any]:
         except (OSError, OlscaleError):
             raise
         except Exception as fault:
-            if type(fault).__module__.startswith(("botocore.", "aiobotocore.", "aiohttp.", "google.", "gcsfs.")):
+            if type(fault).__module__.startswith(
+                ("botocore.", "aiobotocore.", "aiohttp.", "google.", "gcsfs.")
+            ):
                 raise OSError(errno.EIO, " ".join(str(fault).split())) from fault
             raise
 
@@ -78,7 +80,9 @@ def split_url(path: str) -> tuple[Any, str]:
         protocol = path.partition("://")[0]
         extra = _EXTRAS.get(protocol)
         cure = f"pip install 'olscale[{extra}]'" if extra else str(fault)
-        raise DatasetError(f"{path} cannot be opened ({protocol}:// needs another package: {cure})") from fault
+        raise DatasetError(
+            f"{path} cannot be opened ({protocol}:// needs another package: {cure})"
+        ) from fault
     except (ValueError, OSError) as error:
         raise DatasetError(f"{path} cannot be opened ({error})") from error
     return (fs if isinstance(fs, LocalFileSystem) else Client(fs)), root.rstrip("/") or root

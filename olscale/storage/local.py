@@ -53,7 +53,9 @@ class LocalStorage(Storage):
         target = self.local / name
         temporary = part_of(target)
         if self.temporaries:
-            temporary = self.local / self.temporaries / f"{target.stem}.{os.getpid()}.{uuid4().hex[:8]}"
+            temporary = (
+                self.local / self.temporaries / f"{target.stem}.{os.getpid()}.{uuid4().hex[:8]}"
+            )
         for folder in {temporary.parent, target.parent}:
             self._need(folder)
         try:
@@ -66,12 +68,16 @@ class LocalStorage(Storage):
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-        _sync(target.parent)  # else a power cut may keep what is removed after this call, and not the new name
+        _sync(
+            target.parent
+        )  # else a power cut may keep what is removed after this call, and not the new name
 
     def _need(self, folder: Path) -> None:
         """Make a folder and those above it, but not the place itself: one that has vanished must not come back empty."""
         if not folder.is_dir():
-            for above in reversed([folder, *folder.parents][: len(folder.parts) - len(self.local.parts)]):
+            for above in reversed(
+                [folder, *folder.parents][: len(folder.parts) - len(self.local.parts)]
+            ):
                 above.mkdir(exist_ok=True)
                 _sync(above.parent)
 
@@ -132,7 +138,11 @@ class LocalStorage(Storage):
         found: list[str] = []
         for entry in _scan(self.local / folder):
             if entry.is_dir():
-                found += [f"{folder}/{entry.name}/{file.name}" for file in _scan(entry.path) if file.is_file()]
+                found += [
+                    f"{folder}/{entry.name}/{file.name}"
+                    for file in _scan(entry.path)
+                    if file.is_file()
+                ]
             elif entry.is_file():
                 found.append(f"{folder}/{entry.name}")
         return sorted(found)
@@ -152,7 +162,9 @@ class LocalStorage(Storage):
         total = 0
         for folder, _, files in os.walk(self.local):
             for file in files:
-                with suppress(OSError):  # a writer has just renamed its temporary file, or it may not be looked at
+                with suppress(
+                    OSError
+                ):  # a writer has just renamed its temporary file, or it may not be looked at
                     total += Path(folder, file).stat().st_size
         return total
 
@@ -197,7 +209,10 @@ class LocalStorage(Storage):
         if self.local.exists() and not self.local.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, "it is a file", str(self.local))
         # Temporaries may be the work of another process that is making the same store right now.
-        return all(entry.name.startswith(".") or entry.name == self.temporaries for entry in _scan(self.local))
+        return all(
+            entry.name.startswith(".") or entry.name == self.temporaries
+            for entry in _scan(self.local)
+        )
 
     def is_writable(self) -> bool:
         return os.access(self.local, os.W_OK | os.X_OK)

@@ -83,12 +83,18 @@ def _member(archive: zipfile.ZipFile, key: str) -> zipfile.ZipInfo:
 
 
 def write_member(
-    archive: zipfile.ZipFile, name: str, dtype: np.dtype[Any], shape: tuple[int, ...], data: Iterable[Any]
+    archive: zipfile.ZipFile,
+    name: str,
+    dtype: np.dtype[Any],
+    shape: tuple[int, ...],
+    data: Iterable[Any],
 ) -> None:
     """Write array `name` from consecutive stretches of its bytes, so that the whole need not be in memory."""
     info = zipfile.ZipInfo(f"{name}.npy")  # a fixed date: the same arrays give the same bytes
     info.compress_type = archive.compression
     with archive.open(info, "w", force_zip64=True) as member:
-        write_array_header_1_0(member, {"descr": dtype_to_descr(dtype), "fortran_order": False, "shape": shape})
+        write_array_header_1_0(
+            member, {"descr": dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+        )
         for octets in data:
             member.write(octets)

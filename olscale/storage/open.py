@@ -34,7 +34,11 @@ def open_storage(path: str | os.PathLike[str], temporaries: str = "") -> Storage
     (['a/b'], b'content')
     """
     text = absolute_path(path)
-    return RemoteStorage(text.rstrip("/"), temporaries) if "://" in text else LocalStorage(text, temporaries)
+    return (
+        RemoteStorage(text.rstrip("/"), temporaries)
+        if "://" in text
+        else LocalStorage(text, temporaries)
+    )
 
 
 def absolute_path(path: str | os.PathLike[str]) -> str:
@@ -67,4 +71,6 @@ def open_output(path: str) -> Iterator[IO[bytes]]:
     except OSError as error:
         if is_open and error.errno not in UNWRITABLE and error.errno != errno.EISDIR:
             raise
-        raise DatasetError(f"{path} cannot be written ({error.strerror}); choose another place") from error
+        raise DatasetError(
+            f"{path} cannot be written ({error.strerror}); choose another place"
+        ) from error

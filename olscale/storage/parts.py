@@ -46,7 +46,9 @@ def discard_parts(target: Path) -> None:
 def _discard(part: Path) -> None:
     descriptor = os.open(part, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # an error if a process on another machine holds it
+        fcntl.flock(
+            descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB
+        )  # an error if a process on another machine holds it
         if part.is_dir():
             shutil.rmtree(part)
         else:

@@ -57,7 +57,9 @@ class RemoteStorage(Storage):
 
     def ranges(self, name: str) -> AbstractContextManager[IO[bytes]]:
         """Open a file of which each range is one GET."""
-        file: AbstractContextManager[IO[bytes]] = self.fs.open(self._at(name), "rb", cache_type="none")
+        file: AbstractContextManager[IO[bytes]] = self.fs.open(
+            self._at(name), "rb", cache_type="none"
+        )
         return file
 
     def read(self, name: str) -> bytes:
@@ -112,7 +114,10 @@ class RemoteStorage(Storage):
             details = self.fs.find(top, detail=True)
         except FileNotFoundError:
             return {}
-        return {f"{folder}{path[path.index(top) + len(top) :]}": detail for path, detail in details.items()}
+        return {
+            f"{folder}{path[path.index(top) + len(top) :]}": detail
+            for path, detail in details.items()
+        }
 
     def size(self) -> int:
         self.fs.invalidate_cache()
@@ -151,6 +156,8 @@ class RemoteStorage(Storage):
         try:
             return not self.fs.find(self._at(""))
         except FileNotFoundError as fault:
-            if fault.__cause__ is not None:  # the answer of the service; an absent prefix is found absent here
+            if (
+                fault.__cause__ is not None
+            ):  # the answer of the service; an absent prefix is found absent here
                 raise
             return True

@@ -78,7 +78,9 @@ def parse_limit(limit: str | int) -> int:
     except ValueError:
         size = 0
     if size <= 0:
-        raise ParameterError(f"memory limit was {limit!r}, expected a size such as '2GB' or '512MiB'")
+        raise ParameterError(
+            f"memory limit was {limit!r}, expected a size such as '2GB' or '512MiB'"
+        )
     return size
 
 
@@ -95,4 +97,6 @@ def keep_freed_memory() -> bool:
         mallopt = ctypes.CDLL(None).mallopt
     except AttributeError:
         return False
-    return bool(mallopt(_M_MMAP_THRESHOLD, _LARGEST_MMAP_THRESHOLD) and mallopt(_M_TRIM_THRESHOLD, _KEPT))
+    return bool(
+        mallopt(_M_MMAP_THRESHOLD, _LARGEST_MMAP_THRESHOLD) and mallopt(_M_TRIM_THRESHOLD, _KEPT)
+    )

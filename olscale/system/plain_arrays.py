@@ -18,10 +18,14 @@ def masked_values(array: Any) -> int:
     >>> masked_values(np.ma.array([1.0, 2.0], mask=[False, True])), masked_values([1.0, np.ma.masked]), masked_values([1.0])
     (1, 1, 0)
     """
-    if _MASKED not in sys.modules:  # nobody has made one, and the first look at `numpy.ma` imports it
+    if (
+        _MASKED not in sys.modules
+    ):  # nobody has made one, and the first look at `numpy.ma` imports it
         return 0
     parts = array if isinstance(array, list | tuple) else (array,)
-    return sum(int(np.ma.getmaskarray(part).sum()) for part in parts if isinstance(part, np.ma.MaskedArray))
+    return sum(
+        int(np.ma.getmaskarray(part).sum()) for part in parts if isinstance(part, np.ma.MaskedArray)
+    )
 
 
 def refuse_masked(array: Any, what: str) -> None:

@@ -54,4 +54,8 @@ def _require(mode: int, path: str) -> None:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     if not stat.S_ISREG(mode):
-        raise OSError(errno.EINVAL, f"is {_KINDS.get(stat.S_IFMT(mode), 'something else')}, expected a file", path)
+        raise OSError(
+            errno.EINVAL,
+            f"is {_KINDS.get(stat.S_IFMT(mode), 'something else')}, expected a file",
+            path,
+        )

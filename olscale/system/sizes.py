@@ -23,7 +23,9 @@ def parse_size(text: str) -> int:
     parts = _SIZE.fullmatch(text.lower())
     try:
         if parts is not None:
-            return int(float(parts[1]) * (1024 if parts[3] else 1000) ** _UNITS.index(parts[2] or ""))
+            return int(
+                float(parts[1]) * (1024 if parts[3] else 1000) ** _UNITS.index(parts[2] or "")
+            )
     except OverflowError:  # of 1e999
         pass
     raise ValueError(f"expected bytes, such as 2GB, 512MiB or 4096, got {text!r}")
@@ -98,4 +100,6 @@ def duration_text(seconds: float) -> str:
     if seconds != seconds or seconds == float("inf"):
         return "-"
     minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"
+    return (
+        f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"
+    )

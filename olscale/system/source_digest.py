@@ -32,4 +32,6 @@ def package_digest(*folders: str) -> str:
     Two checkouts of one version differ in it.
     """
     found = (path for folder in folders or ("",) for path in (_PACKAGE / folder).rglob("*.py"))
-    return text_digest((path.relative_to(_PACKAGE).as_posix(), path.read_bytes()) for path in sorted(found))
+    return text_digest(
+        (path.relative_to(_PACKAGE).as_posix(), path.read_bytes()) for path in sorted(found)
+    )

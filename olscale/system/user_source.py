@@ -41,7 +41,9 @@ def source_digest(modules: Iterable[str], packages: Collection[str] = ()) -> str
     found = _closure(modules, packages)
     if not found:
         return None
-    return text_digest((name, source.text.encode()) for name, source in sorted(found.items()))[:DIGITS]
+    return text_digest((name, source.text.encode()) for name, source in sorted(found.items()))[
+        :DIGITS
+    ]
 
 
 def edited(modules: Iterable[str], packages: Collection[str] = ()) -> list[str]:
@@ -64,7 +66,9 @@ def _closure(modules: Iterable[str], packages: Collection[str]) -> dict[str, _So
         source = None if name in found else _source(name, packages)
         if source is not None:
             found[name] = source
-            waiting += [_imported(module, attribute, packages) for module, attribute in source.imports]
+            waiting += [
+                _imported(module, attribute, packages) for module, attribute in source.imports
+            ]
     return found
 
 
@@ -134,7 +138,9 @@ def _imports(text: str, name: str) -> Iterator[tuple[str, str]]:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
         return
-    is_package = hasattr(sys.modules.get(name), "__path__") or getattr(_spec(name), "submodule_search_locations", None)
+    is_package = hasattr(sys.modules.get(name), "__path__") or getattr(
+        _spec(name), "submodule_search_locations", None
+    )
     package = name if is_package else name.rpartition(".")[0]
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -144,4 +150,6 @@ def _imports(text: str, name: str) -> Iterator[tuple[str, str]]:
             if node.level:
                 above = package.split(".")[: len(package.split(".")) - node.level + 1]
                 module = ".".join([*above, module]).strip(".")
-            yield from ((module, "" if alias.name == "*" else alias.name) for alias in node.names if module)
+            yield from (
+                (module, "" if alias.name == "*" else alias.name) for alias in node.names if module
+            )

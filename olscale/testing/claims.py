@@ -60,7 +60,11 @@ def claim_checks(learner: type[Learner]) -> list[Check]:
         words = ", ".join(map(str, params.values()))
         for text, n, kind in variants(learner) if learner.takes_unknown else ():
             of = ", ".join(filter(None, (words, text)))
-            checks.append(name_check(check_rows_of_unknown_class_are_only_scored, learner, params, n, kind, of=of))
+            checks.append(
+                name_check(
+                    check_rows_of_unknown_class_are_only_scored, learner, params, n, kind, of=of
+                )
+            )
         unusable = check_rows_that_cannot_be_used_end_learning
         checks.append(name_check(unusable, learner, params, of=words or "no choices"))
         if shift_free(learner(**params)):
@@ -69,7 +73,9 @@ def claim_checks(learner: type[Learner]) -> list[Check]:
         if class_axes(learner(**params), CLASSES) is not None:
             checks.append(name_check(check_class_shards_are_the_whole, learner, params, of=words))
         if mergeable(learner(**params)):
-            checks.append(name_check(check_merged_sums_make_the_final_model, learner, params, of=words))
+            checks.append(
+                name_check(check_merged_sums_make_the_final_model, learner, params, of=words)
+            )
             checks.append(name_check(check_sums_go_on_from_copies, learner, params, of=words))
         if grid_key(learner(**params)) is not None:
             fused = check_fused_settings_have_the_bits_of_settings_alone
@@ -89,7 +95,9 @@ def check_dense_and_csr_give_the_same_bits(learner: type[Learner]) -> None:
         assert_same_state(*fresh)
 
 
-def check_a_large_offset_does_not_blind_a_distance(learner: type[Learner], params: dict[str, Any]) -> None:
+def check_a_large_offset_does_not_blind_a_distance(
+    learner: type[Learner], params: dict[str, Any]
+) -> None:
     """Rows with one feature near 1e8 are scored as they are with 1e8 taken off it."""
     shift = np.zeros(COLUMNS)
     shift[1] = 1e8
@@ -117,12 +125,17 @@ def check_rows_of_unknown_class_are_only_scored(
         row = slice_rows(chunk.X, i, i + 1)
         expected.append(apart.learn(row, chunk.y[i : i + 1]) if learning[i] else apart.scores(row))
     y = hide_labels(chunk.y, ~learning)
-    scores = [together.learn(X, labels) for X, labels in cut(Chunk(chunk.X, y, COLUMNS), [0, 64, len(chunk)])]
+    scores = [
+        together.learn(X, labels)
+        for X, labels in cut(Chunk(chunk.X, y, COLUMNS), [0, 64, len(chunk)])
+    ]
     np.testing.assert_array_equal(np.concatenate(scores), np.concatenate(expected))
     assert_same_state(apart, together)
 
 
-def check_rows_that_cannot_be_used_end_learning(learner: type[Learner], params: dict[str, Any]) -> None:
+def check_rows_that_cannot_be_used_end_learning(
+    learner: type[Learner], params: dict[str, Any]
+) -> None:
     """A row with NaN or infinities, or of a length whose square overflows or underflows, gets NaN, and so do all behind it.
 
     Whether it is learned from or only scored. Rows of zeros are fine, and what comes before is as it was.
@@ -133,7 +146,9 @@ def check_rows_that_cannot_be_used_end_learning(learner: type[Learner], params: 
         chunk = stream(classes, "dense")[:50]
         assert not isinstance(chunk.X, CSR)
         fresh = start_with(learner, params, chunk.X, classes)
-        beginning = fresh.state()  # to start from again: looking ahead may take longer than all the rest
+        beginning = (
+            fresh.state()
+        )  # to start from again: looking ahead may take longer than all the rest
         clean = Chunk(chunk.X if kind == "dense" else to_csr(chunk.X), chunk.y, COLUMNS)
         learned = learn_usable(fresh, clean.X, clean.y)
         scored = score_usable(fresh, clean.X)
@@ -146,7 +161,9 @@ def check_rows_that_cannot_be_used_end_learning(learner: type[Learner], params: 
                 y = read_only(hide_labels(chunk.y, (np.arange(50) == at) & unknown))
                 scores = learn_usable(continue_from(learner, params, beginning, classes), rows.X, y)
                 np.testing.assert_array_equal(scores[:at], learned[:at], err_msg=where)
-                assert not np.isfinite(scores[at:]).any(), f"learn went on as if nothing were the matter: {where}"
+                assert not np.isfinite(scores[at:]).any(), (
+                    f"learn went on as if nothing were the matter: {where}"
+                )
             scores = score_usable(fresh, rows.X)
             assert not np.isfinite(scores[at]).any(), f"scores has a number for it: {where}"
             np.testing.assert_array_equal(scores[:at], scored[:at], err_msg=where)
@@ -168,14 +185,25 @@ def check_class_shards_are_the_whole(learner: type[Learner], params: dict[str, A
                 parts = [(shard.learn(X, y), shard.moved) for X, y in cut(chunk, [0, 64, ROWS])]
                 learned.append(np.concatenate([scores for scores, _ in parts]))
                 moved |= np.concatenate([rows for _, rows in parts])
-            np.testing.assert_array_equal(np.concatenate(learned, axis=1), expected, err_msg=f"shards {cuts}")
+            np.testing.assert_array_equal(
+                np.concatenate(learned, axis=1), expected, err_msg=f"shards {cuts}"
+            )
             scores = np.concatenate([shard.scores(chunk.X) for shard in shards], axis=1)
-            np.testing.assert_array_equal(scores, whole.scores(chunk.X), err_msg=f"scores of shards {cuts}")
-            axes, parts_of = class_axes(whole, CLASSES), [class_axes(whole, len(classes)) for classes in ranges]
-            state = join_classes([shard.state() for shard in shards], axes or {}, [part or {} for part in parts_of])
+            np.testing.assert_array_equal(
+                scores, whole.scores(chunk.X), err_msg=f"scores of shards {cuts}"
+            )
+            axes, parts_of = (
+                class_axes(whole, CLASSES),
+                [class_axes(whole, len(classes)) for classes in ranges],
+            )
+            state = join_classes(
+                [shard.state() for shard in shards], axes or {}, [part or {} for part in parts_of]
+            )
             state["updates"] = np.array([moved.sum()])
             for name, array in whole.state().items():
-                np.testing.assert_array_equal(state[name], array, err_msg=f"state array {name} of shards {cuts}")
+                np.testing.assert_array_equal(
+                    state[name], array, err_msg=f"state array {name} of shards {cuts}"
+                )
 
 
 def check_merged_sums_make_the_final_model(learner: type[Learner], params: dict[str, Any]) -> None:
@@ -199,23 +227,31 @@ def check_merged_sums_make_the_final_model(learner: type[Learner], params: dict[
             one.take_sums({name: array.copy() for name, array in sums.items()})
             found.append(one)
         assert_same_state(*found)
-        np.testing.assert_allclose(found[0].scores(chunk.X), along.scores(chunk.X), rtol=1e-5, atol=1e-7)
+        np.testing.assert_allclose(
+            found[0].scores(chunk.X), along.scores(chunk.X), rtol=1e-5, atol=1e-7
+        )
         for setting in same_sums(learner, params):
             other: Any = start_with(learner, setting, chunk.X, classes)
             by_itself = start_with(learner, setting, chunk.X, classes)
             other.take_sums({part: array.copy() for part, array in sums.items()})
             by_itself.learn(chunk.X, chunk.y)
-            np.testing.assert_allclose(other.scores(chunk.X), by_itself.scores(chunk.X), rtol=1e-5, atol=1e-7)
+            np.testing.assert_allclose(
+                other.scores(chunk.X), by_itself.scores(chunk.X), rtol=1e-5, atol=1e-7
+            )
 
 
-def check_fused_settings_have_the_bits_of_settings_alone(learner: type[Learner], params: dict[str, Any]) -> None:
+def check_fused_settings_have_the_bits_of_settings_alone(
+    learner: type[Learner], params: dict[str, Any]
+) -> None:
     """Scores and state are the same for settings that share a pass, also behind a row that cannot be used.
 
     Whether one number differs or all that may. A setting that diverges does so at the same row, and the others go on.
     """
     key, names = grid_key(learner(**params)), real_names(learner, params)
     numbers = [name for name in names if grid_key(learner(**params, **{name: 0.5})) == key]
-    assert numbers or not names, "settings of which a number differs do not share a pass; grid_key is to be None then"
+    assert numbers or not names, (
+        "settings of which a number differs do not share a pass; grid_key is to be None then"
+    )
     for varied in {tuple(numbers), *((name,) for name in numbers)}:
         settings = [{**params, **dict.fromkeys(varied, value)} for value in (0.1, 0.5, 0.9)]
         settings = [each for each in settings if goes_together(learner(**each))]
@@ -223,11 +259,17 @@ def check_fused_settings_have_the_bits_of_settings_alone(learner: type[Learner],
             _check_fused(learner, settings, classes, kind)
 
 
-def _check_fused(learner: type[Learner], settings: list[dict[str, Any]], classes: int, kind: str) -> None:
+def _check_fused(
+    learner: type[Learner], settings: list[dict[str, Any]], classes: int, kind: str
+) -> None:
     chunk, broken = stream(classes, kind), np.array(stream(classes, "dense").X[:9])
     broken[5, 3] = np.nan
-    end = Chunk(to_csr(broken) if kind == "csr" else broken, chunk.y[:9], COLUMNS)  # read-only, as those of streams
-    alone, together = ([start_with(learner, each, chunk.X, classes) for each in settings] for _ in range(2))
+    end = Chunk(
+        to_csr(broken) if kind == "csr" else broken, chunk.y[:9], COLUMNS
+    )  # read-only, as those of streams
+    alone, together = (
+        [start_with(learner, each, chunk.X, classes) for each in settings] for _ in range(2)
+    )
     fused, going = fuse(together), set(range(len(settings)))
     for part, y in [*cut(chunk, [0, 64, ROWS]), (end.X, end.y)]:
         found = learn_usable_together(fused, together[0], part, y)

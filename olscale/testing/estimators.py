@@ -149,7 +149,9 @@ def check_later_classes_that_differ_are_refused(learner: type[Learner]) -> None:
         np.testing.assert_array_equal(array, before[name])
 
 
-def check_several_targets_are_taken_as_the_tags_say(learner: type[Learner], params: dict[str, Any]) -> None:
+def check_several_targets_are_taken_as_the_tags_say(
+    learner: type[Learner], params: dict[str, Any]
+) -> None:
     """A regressor that tells scikit-learn that it takes several targets does so; others refuse them."""
     model: Any = learner(**params)
     X, y = _small_set(learner, ROWS)  # some gather 200 rows before they learn

@@ -24,7 +24,12 @@ from olscale.learners.contract.named_rows import expect_names
 from olscale.learners.contract.ranked_rows import expect_ranking
 from olscale.learners.registry import make_learner
 from olscale.testing.check_list import Check, name_check
-from olscale.testing.small_streams import assert_apart, assert_known, rows_and_novelties, rows_on_a_line
+from olscale.testing.small_streams import (
+    assert_apart,
+    assert_known,
+    rows_and_novelties,
+    rows_on_a_line,
+)
 
 ROWS, COLUMNS, CLASSES = 300, 6, 4
 PROCESS_SECONDS = 120
@@ -82,7 +87,11 @@ def foreign_checks(name: str, params: Mapping[str, Any] | None = None) -> list[C
     )
     counts, words = _class_counts(make), "{} classes" if task == "classification" else task
     return [
-        *(name_check(check, make, count, of=words.format(count)) for check in of_streams for count in counts),
+        *(
+            name_check(check, make, count, of=words.format(count))
+            for check in of_streams
+            for count in counts
+        ),
         name_check(check_a_copy_has_the_same_parameters, make),
         name_check(check_another_process_gives_the_same_predictions, name, dict(params or {})),
     ]
@@ -111,7 +120,9 @@ def check_predictions_are_classes(make: _Make, classes: int) -> None:
     """Every prediction is one of the classes it was taught, one for each row, along the stream and after it."""
     learner, (X, y) = start(make, classes), stream(classes)
     scores = learner.learn(X, y)
-    assert np.isfinite(scores).all(), f"it breaks down after {int(learner.measures()['updates'])} rows: {_NOT_FINITE}"
+    assert np.isfinite(scores).all(), (
+        f"it breaks down after {int(learner.measures()['updates'])} rows: {_NOT_FINITE}"
+    )
     assert np.isfinite(learner.scores(X)).all(), f"at the end of the stream {_NOT_FINITE}"
 
 
@@ -126,7 +137,9 @@ def check_the_same_stream_gives_the_same_predictions(make: _Make, classes: int) 
     Between them a third learns other labels, which the second must not know of.
     """
     X, y = stream(classes, noise=1.5)
-    first, _, second = (start(make, classes).learn(X, labels) for labels in (y, (y + 1) % (classes or np.inf), y))
+    first, _, second = (
+        start(make, classes).learn(X, labels) for labels in (y, (y + 1) % (classes or np.inf), y)
+    )
     differing = np.flatnonzero((np.nan_to_num(first) != np.nan_to_num(second)).any(axis=1))
     assert not len(differing), (
         f"from row {differing[0]} on the second model predicts otherwise: is its seed left open, or does a list, "
@@ -143,7 +156,9 @@ def check_predicting_learns_nothing(make: _Make, classes: int) -> None:
         learner.learn(X[:half], y[:half])
     busy.scores(X)
     expected, got = (learner.learn(X[half:], y[half:]) for learner in (quiet, busy))
-    assert np.array_equal(expected, got, equal_nan=True), "it predicts otherwise after it was asked for predictions"
+    assert np.array_equal(expected, got, equal_nan=True), (
+        "it predicts otherwise after it was asked for predictions"
+    )
 
 
 def check_rows_are_left_as_they_were(make: _Make, classes: int) -> None:
@@ -170,7 +185,9 @@ def check_a_stream_that_begins_with_one_class_is_fine(make: _Make, classes: int)
     X, y = stream(classes)
     order = np.argsort(y, kind="stable")
     learner = start(make, classes)
-    assert np.isfinite(learner.learn(X[order], y[order])).all(), f"in a stream sorted by class {_NOT_FINITE}"
+    assert np.isfinite(learner.learn(X[order], y[order])).all(), (
+        f"in a stream sorted by class {_NOT_FINITE}"
+    )
 
 
 def check_a_separable_stream_is_learned(make: _Make, classes: int) -> None:
@@ -180,7 +197,9 @@ def check_a_separable_stream_is_learned(make: _Make, classes: int) -> None:
     learner.learn(X, y)
     error = float(np.mean(codes_of(learner.scores(X)) != y))
     chance = 100.0 * (1.0 - 1.0 / classes)
-    assert error < 0.2, f"its error is {100 * error:.0f} % where the classes lie far apart; chance has {chance:.0f} %"
+    assert error < 0.2, (
+        f"its error is {100 * error:.0f} % where the classes lie far apart; chance has {chance:.0f} %"
+    )
 
 
 def check_the_class_that_is_predicted_is_the_likely_one(make: _Make, classes: int) -> None:
@@ -220,13 +239,17 @@ def check_features_and_classes_may_have_names(make: _Make, classes: int) -> None
     """A model that learns from dictionaries takes names of features, and words for classes, as datasets have them."""
     learner = make()
     words = [f"class {code}" for code in range(classes)]
-    expect_names(learner, FeatureNames(tuple(f"column {number}" for number in range(COLUMNS))), words)
+    expect_names(
+        learner, FeatureNames(tuple(f"column {number}" for number in range(COLUMNS))), words
+    )
     learner.begin(COLUMNS, classes)
     X, y = stream(classes)
     try:
         scores = learner.learn(X, y)
     except Exception as error:
-        raise AssertionError(f"with names and words it raises {type(error).__name__}: {error}") from None
+        raise AssertionError(
+            f"with names and words it raises {type(error).__name__}: {error}"
+        ) from None
     assert np.isfinite(scores).all(), f"with names and words {_NOT_FINITE}"
 
 
@@ -257,7 +280,9 @@ def check_a_row_of_nan_ends_its_run(make: _Make, classes: int) -> None:
     except Exception:  # the run ends as learner_error
         return
     assert np.isfinite(scores[:20]).all(), f"before the row of NaN {_NOT_FINITE}"
-    assert not np.isfinite(scores[20:]).any(), "it goes on after a row of NaN as if nothing were the matter"
+    assert not np.isfinite(scores[20:]).any(), (
+        "it goes on after a row of NaN as if nothing were the matter"
+    )
 
 
 def check_a_copy_has_the_same_parameters(make: _Make) -> None:
@@ -270,7 +295,9 @@ def check_a_copy_has_the_same_parameters(make: _Make) -> None:
         return
     from sklearn.base import clone
 
-    expected, got = (sorted(one.get_params(deep=False)) for one in (model, clone(copy.deepcopy(model))))
+    expected, got = (
+        sorted(one.get_params(deep=False)) for one in (model, clone(copy.deepcopy(model)))
+    )
     assert got == expected, f"a copy has the parameters {got}, expected {expected}"
 
 
@@ -302,10 +329,14 @@ def predictions_digest(name: str, params: dict[str, Any]) -> str:
     make = partial(make_learner, name, params)
     classes, task = _class_counts(make)[0], make().task
     X, y = stream(classes)
-    return hashlib.sha256(predictions_of(start(make, classes).learn(X, y), task).tobytes()).hexdigest()
+    return hashlib.sha256(
+        predictions_of(start(make, classes).learn(X, y), task).tobytes()
+    ).hexdigest()
 
 
-def stream(classes: int, rows: int = ROWS, noise: float = 0.3) -> tuple[NDArray[np.float64], NDArray[Any]]:
+def stream(
+    classes: int, rows: int = ROWS, noise: float = 0.3
+) -> tuple[NDArray[np.float64], NDArray[Any]]:
     """Return clusters, well separated where there is little noise, or without classes rows with targets; read-only."""
     rng = np.random.default_rng(classes)
     y: NDArray[Any] = rng.integers(0, classes or CLASSES, rows)

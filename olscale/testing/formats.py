@@ -61,7 +61,9 @@ def check_name_and_suffixes_are_plain(format: Format, source: str, options: Read
 
 def check_splits_are_named(format: Format, source: str, options: ReadOptions) -> None:
     """A source holds training rows, and perhaps test rows."""
-    assert format.splits(source) in (("train",), ("train", "test")), f"splits are {format.splits(source)}"
+    assert format.splits(source) in (("train",), ("train", "test")), (
+        f"splits are {format.splits(source)}"
+    )
 
 
 def check_batches_are_sound(format: Format, source: str, options: ReadOptions) -> None:
@@ -71,7 +73,9 @@ def check_batches_are_sound(format: Format, source: str, options: ReadOptions) -
         for batch in format.read(source, replace(options, chunk_rows=size)):
             assert 0 < len(batch) <= size, f"a batch has {len(batch)} rows, expected 1 to {size}"
             target = batch.target
-            assert isinstance(target, list) or target.dtype == np.float64, f"targets are {target.dtype}"
+            assert isinstance(target, list) or target.dtype == np.float64, (
+                f"targets are {target.dtype}"
+            )
             _check_rows(batch)
             _check_weights(batch, options)
             columns = max(columns, batch.columns)
@@ -84,7 +88,9 @@ def _check_weights(batch: Batch, options: ReadOptions) -> None:
         assert weights is None, "a batch has weights, which the options do not ask for"
     elif weights is not None:  # not every format has weights, and those that have none say nothing
         assert weights.dtype == np.float64, f"weights are {weights.dtype}"
-        assert weights.shape == (len(batch),), f"weights have shape {weights.shape} for {len(batch)} rows"
+        assert weights.shape == (len(batch),), (
+            f"weights have shape {weights.shape} for {len(batch)} rows"
+        )
         assert np.isfinite(weights).all(), "a weight is not finite"
         assert (weights >= 0.0).all(), "a weight is negative"
 
@@ -102,10 +108,14 @@ def _check_rows(batch: Batch) -> None:
     for start, stop in zip(X.indptr[:-1], X.indptr[1:], strict=True):
         indices = X.indices[start:stop]
         assert (np.diff(indices) > 0).all(), "the indices of a row do not increase"
-        assert not len(indices) or 0 <= indices[0] <= indices[-1] < batch.columns, "an index is outside of the columns"
+        assert not len(indices) or 0 <= indices[0] <= indices[-1] < batch.columns, (
+            "an index is outside of the columns"
+        )
 
 
-def check_any_batch_size_gives_the_same_rows(format: Format, source: str, options: ReadOptions) -> None:
+def check_any_batch_size_gives_the_same_rows(
+    format: Format, source: str, options: ReadOptions
+) -> None:
     """Rows and targets do not depend on how many are read at a time."""
     X, target = _read(format, source, options)
     assert len(target) >= 3, f"the source has {len(target)} rows; the checks need three"
@@ -115,7 +125,9 @@ def check_any_batch_size_gives_the_same_rows(format: Format, source: str, option
         assert labels == target, f"other targets with {size} rows at a time"
 
 
-def check_reading_again_gives_the_same_rows(format: Format, source: str, options: ReadOptions) -> None:
+def check_reading_again_gives_the_same_rows(
+    format: Format, source: str, options: ReadOptions
+) -> None:
     """A format keeps nothing between two readings, also where the first was given up."""
     X, target = _read(format, source, options)
     next(iter(format.read(source, replace(options, chunk_rows=1))))
@@ -124,7 +136,9 @@ def check_reading_again_gives_the_same_rows(format: Format, source: str, options
     assert labels == target
 
 
-def check_a_source_that_is_not_there_is_refused_in_one_line(format: Format, source: str, options: ReadOptions) -> None:
+def check_a_source_that_is_not_there_is_refused_in_one_line(
+    format: Format, source: str, options: ReadOptions
+) -> None:
     """What cannot be opened is an `OlscaleError` that names it."""
     with tempfile.TemporaryDirectory(prefix="olscale-format-") as folder:
         absent = f"{folder}/absent{Path(source).suffix}"
@@ -133,7 +147,9 @@ def check_a_source_that_is_not_there_is_refused_in_one_line(format: Format, sour
         assert "absent" in message, f"the message does not name the file: {message}"
 
 
-def check_a_damaged_file_is_refused_in_one_line(format: Format, source: str, options: ReadOptions) -> None:
+def check_a_damaged_file_is_refused_in_one_line(
+    format: Format, source: str, options: ReadOptions
+) -> None:
     """A file that is empty, cut short or overwritten in places is read, or refused by an `OlscaleError`; nothing else."""
     content = Path(source).read_bytes()
     rng = np.random.default_rng(0)
@@ -161,15 +177,21 @@ def _refusal(format: Format, source: str, options: ReadOptions) -> str | None:
     except AssertionError:
         raise
     except Exception as error:
-        raise AssertionError(f"{type(error).__name__} in place of an OlscaleError: {error}") from error
+        raise AssertionError(
+            f"{type(error).__name__} in place of an OlscaleError: {error}"
+        ) from error
     return None
 
 
-def _read(format: Format, source: str, options: ReadOptions) -> tuple[NDArray[np.float64], list[object]]:
+def _read(
+    format: Format, source: str, options: ReadOptions
+) -> tuple[NDArray[np.float64], list[object]]:
     """Return all rows, as wide as the widest, and their targets, with their weights where there are some."""
     batches = list(format.read(source, options))
     columns = max(batch.columns for batch in batches)
     rows = [to_dense(batch.X, batch.columns) for batch in batches]
     X = np.concatenate([np.pad(part, ((0, 0), (0, columns - part.shape[1]))) for part in rows])
     labels: list[object] = [label for batch in batches for label in batch.target]
-    return X.astype(np.float64), labels + [w for batch in batches if batch.weights is not None for w in batch.weights]
+    return X.astype(np.float64), labels + [
+        w for batch in batches if batch.weights is not None for w in batch.weights
+    ]

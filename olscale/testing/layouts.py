@@ -55,19 +55,26 @@ def rows(kind: str) -> Block:
     label[:3] = np.nan, -0.0, np.inf
     if kind == "csr":
         return Block(to_csr(X * rng.normal(size=X.shape)), label)
-    return Block(X.astype(kind) if kind[0] in "iu" else (X * rng.normal(size=X.shape)).astype(kind), label)
+    return Block(
+        X.astype(kind) if kind[0] in "iu" else (X * rng.normal(size=X.shape)).astype(kind), label
+    )
 
 
 def cut(block: Block, size: int) -> list[Block]:
     """Return consecutive parts of `size` rows, the last one shorter."""
     starts = range(0, len(block), size)
-    return [Block(slice_rows(block.X, i, min(i + size, len(block))), block.label[i : i + size]) for i in starts]
+    return [
+        Block(slice_rows(block.X, i, min(i + size, len(block))), block.label[i : i + size])
+        for i in starts
+    ]
 
 
 class StoredSplit:
     """A split in a directory of its own, written chunk by chunk, each in `parts` parts."""
 
-    def __init__(self, writer: type[SplitWriter], kind: str, parts: int = 1, finish: bool = True) -> None:
+    def __init__(
+        self, writer: type[SplitWriter], kind: str, parts: int = 1, finish: bool = True
+    ) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="olscale-layout-")
         self.folder = Path(self._folder.name)
         self.directory = open_storage(self.folder)
@@ -109,7 +116,9 @@ def check_rows_are_read_bit_for_bit(writer: type[SplitWriter], reader: type[Spli
             split.compare(split.reader(reader), CHUNKS)
 
 
-def check_chunks_are_read_in_any_order(writer: type[SplitWriter], reader: type[SplitReader]) -> None:
+def check_chunks_are_read_in_any_order(
+    writer: type[SplitWriter], reader: type[SplitReader]
+) -> None:
     """Any chunk can be read at any time, also twice."""
     for kind in ("float32", "csr"):
         with StoredSplit(writer, kind) as split:
@@ -121,7 +130,9 @@ def check_a_chunk_may_come_in_parts(writer: type[SplitWriter], reader: type[Spli
     for kind in ("uint8", "csr"):
         with StoredSplit(writer, kind, parts=3) as split, StoredSplit(writer, kind) as whole:
             split.compare(split.reader(reader), CHUNKS)
-            assert split.writer.files == whole.writer.files, f"{kind} rows in parts give other files"
+            assert split.writer.files == whole.writer.files, (
+                f"{kind} rows in parts give other files"
+            )
 
 
 def check_sparse_rows_may_grow_wider(writer: type[SplitWriter], reader: type[SplitReader]) -> None:
@@ -137,8 +148,12 @@ def check_every_file_has_its_checksum(writer: type[SplitWriter], reader: type[Sp
         with StoredSplit(writer, kind) as split, StoredSplit(writer, kind) as again:
             assert split.writer.files, "the writer names no file"
             for name in split.writer.files:
-                assert (split.folder / "train" / name).is_file(), f"the writer names {name}, which is not there"
-            assert split.writer.files == again.writer.files, f"the same {kind} rows were written as other bytes"
+                assert (split.folder / "train" / name).is_file(), (
+                    f"the writer names {name}, which is not there"
+                )
+            assert split.writer.files == again.writer.files, (
+                f"the same {kind} rows were written as other bytes"
+            )
 
 
 def check_a_changed_file_is_noticed(writer: type[SplitWriter], reader: type[SplitReader]) -> None:
@@ -148,25 +163,34 @@ def check_a_changed_file_is_noticed(writer: type[SplitWriter], reader: type[Spli
             for name in split.writer.files:
                 file = split.folder / "train" / name
                 content = file.read_bytes()
-                for changed in (bytes([content[0] ^ 1]) + content[1:], content[: len(content) // 2]):
+                for changed in (
+                    bytes([content[0] ^ 1]) + content[1:],
+                    content[: len(content) // 2],
+                ):
                     file.write_bytes(changed)
                     assert _fails(split.reader(reader)), f"{name} was changed and nobody noticed"
                 file.write_bytes(content)
             split.compare(split.reader(reader), CHUNKS)
 
 
-def check_chunks_called_safe_can_be_read(writer: type[SplitWriter], reader: type[SplitReader]) -> None:
+def check_chunks_called_safe_can_be_read(
+    writer: type[SplitWriter], reader: type[SplitReader]
+) -> None:
     """As many chunks as `safe` says can be read before `finish`; never fewer than before, and all of them afterwards."""
     for kind in ("float32", "csr"):
         with StoredSplit(writer, kind, finish=False) as split:
             assert all(a <= b for a, b in zip(split.safe, split.safe[1:], strict=False)), (
                 f"safe goes back: {split.safe}"
             )
-            assert all(n <= i + 1 for i, n in enumerate(split.safe)), f"safe is ahead of what was given: {split.safe}"
+            assert all(n <= i + 1 for i, n in enumerate(split.safe)), (
+                f"safe is ahead of what was given: {split.safe}"
+            )
             if split.safe[-1]:
                 split.compare(split.reader(reader), range(split.safe[-1]))
             split.writer.finish(COLUMNS)
-            assert split.writer.safe() == len(CHUNKS), f"{split.writer.safe()} chunks are safe at the end"
+            assert split.writer.safe() == len(CHUNKS), (
+                f"{split.writer.safe()} chunks are safe at the end"
+            )
 
 
 def _fails(reader: SplitReader) -> bool:
@@ -179,7 +203,9 @@ def _fails(reader: SplitReader) -> bool:
 
 
 def _same(got: Block, expected: Block, what: str) -> None:
-    np.testing.assert_array_equal(_bits(got.label), _bits(expected.label), err_msg=f"labels of {what}")
+    np.testing.assert_array_equal(
+        _bits(got.label), _bits(expected.label), err_msg=f"labels of {what}"
+    )
     if not isinstance(expected.X, CSR):
         assert not isinstance(got.X, CSR), f"{what} came back sparse"
         assert got.X.dtype == expected.X.dtype, f"{what} came back as {got.X.dtype}"

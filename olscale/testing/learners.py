@@ -52,14 +52,22 @@ def learner_checks(learner: type[Learner]) -> list[Check]:
         check_scoring_learns_nothing,
         check_scoring_reads_no_label,
     )
-    others = [check_dense_and_csr_make_the_same_mistakes, check_state_is_plain_arrays, check_parameters_are_checked]
+    others = [
+        check_dense_and_csr_make_the_same_mistakes,
+        check_state_is_plain_arrays,
+        check_parameters_are_checked,
+    ]
     if learner.task == "novelty":
         others += [check_labels_do_not_matter, check_rows_far_from_all_others_are_novelties]
     elif not learner.baseline:
         smooth = learner.task == "regression"
-        others.append(check_a_smooth_target_is_learned if smooth else check_a_separable_stream_is_learned)
+        others.append(
+            check_a_smooth_target_is_learned if smooth else check_a_separable_stream_is_learned
+        )
     of_streams = [
-        name_check(check, learner, n, kind, of=text) for check in of_variants for text, n, kind in variants(learner)
+        name_check(check, learner, n, kind, of=text)
+        for check in of_variants
+        for text, n, kind in variants(learner)
     ]
     of_contract = of_streams + check_list(others, learner)
     return of_contract + claim_checks(learner) + weight_checks(learner) + estimator_checks(learner)
@@ -76,7 +84,9 @@ def check_label_comes_after_the_prediction(learner: type[Learner], classes: int,
         np.testing.assert_array_equal(start(learner, classes).learn(X, read_only(y))[row], expected)
 
 
-def check_any_cut_into_chunks_gives_the_same_bits(learner: type[Learner], classes: int, kind: str) -> None:
+def check_any_cut_into_chunks_gives_the_same_bits(
+    learner: type[Learner], classes: int, kind: str
+) -> None:
     """One chunk, rows one by one and ragged chunks give equal scores and equal state."""
     chunk = stream(classes, kind)
     whole = start(learner, classes)
@@ -89,7 +99,9 @@ def check_any_cut_into_chunks_gives_the_same_bits(learner: type[Learner], classe
         assert_same_state(parts, whole)
 
 
-def check_saving_and_restoring_in_mid_stream_is_exact(learner: type[Learner], classes: int, kind: str) -> None:
+def check_saving_and_restoring_in_mid_stream_is_exact(
+    learner: type[Learner], classes: int, kind: str
+) -> None:
     """A state put into a new learner continues to the same bits, wherever it was cut; it does not change any more.
 
     The new learner is begun and no more: what `prepare` found is in the state too.
@@ -119,12 +131,16 @@ def check_empty_rows_break_nothing(learner: type[Learner], classes: int, kind: s
         assert np.isfinite(array).all(), f"state array {name} is not finite"
 
 
-def check_a_sample_of_no_rows_breaks_nothing(learner: type[Learner], classes: int, kind: str) -> None:
+def check_a_sample_of_no_rows_breaks_nothing(
+    learner: type[Learner], classes: int, kind: str
+) -> None:
     """A learner that looks ahead where no row can be used takes it that there are none."""
     rows = slice_rows(stream(classes, kind).X, 0, 0)
     for params in choices(learner):
         fresh = start_with(learner, params, rows, classes)
-        assert np.isfinite(np.concatenate([array.ravel() for array in fresh.state().values()])).all(), f"{params}"
+        assert np.isfinite(
+            np.concatenate([array.ravel() for array in fresh.state().values()])
+        ).all(), f"{params}"
 
 
 def check_the_stream_is_left_as_it_was(learner: type[Learner], classes: int, kind: str) -> None:
@@ -156,7 +172,9 @@ def check_dense_and_csr_make_the_same_mistakes(learner: type[Learner]) -> None:
     for classes in class_counts(learner):
         chunks = stream(classes, "dense"), stream(classes, "csr")
         dense, csr = (start(learner, classes).learn(chunk.X, chunk.y) for chunk in chunks)
-        np.testing.assert_allclose(predictions_of(dense, learner.task), predictions_of(csr, learner.task), rtol=1e-6)
+        np.testing.assert_allclose(
+            predictions_of(dense, learner.task), predictions_of(csr, learner.task), rtol=1e-6
+        )
 
 
 def check_state_is_plain_arrays(learner: type[Learner]) -> None:
@@ -177,7 +195,9 @@ def check_parameters_are_checked(learner: type[Learner]) -> None:
         domain = learner.domains.get(name)
         assert domain is not None, f"parameter {name} has no domain"
         domain.accept(name, default)
-        wrong: Any = {Real: "many", Whole: -1, Choice: "no such word", Flag: "perhaps"}.get(type(domain), object())
+        wrong: Any = {Real: "many", Whole: -1, Choice: "no such word", Flag: "perhaps"}.get(
+            type(domain), object()
+        )
         try:
             learner(**{name: wrong}).begin(COLUMNS, class_counts(learner)[0])
         except ParameterError as error:

@@ -51,7 +51,9 @@ def metric_checks(metric: type[Metric], scoring: Scoring = PLAIN) -> list[Check]
     return check_list(checks, metric, scoring)
 
 
-def events(metric: type[Metric], rows: int, seed: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]:
+def events(
+    metric: type[Metric], rows: int, seed: int
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]:
     """Return targets, predictions (most of them right, or near) and the scores that they follow from."""
     rng, task = np.random.default_rng(seed), metric.tasks[0]
     y: NDArray[Any]
@@ -77,13 +79,17 @@ def begin(metric: type[Metric], scoring: Scoring) -> Metric:
     return metric(StreamShape(ROWS, CLASSES[metric.tasks[0]], SEGMENTS, scoring, metric.tasks[0]))
 
 
-def feed(counter: Metric, scoring: Scoring, first: int, last: int, cuts: tuple[int, ...] = ()) -> None:
+def feed(
+    counter: Metric, scoring: Scoring, first: int, last: int, cuts: tuple[int, ...] = ()
+) -> None:
     """Show `counter` rows `first` to `last` of the stream, cut at `cuts`, and held-out rows where they are due."""
     y, codes, scores = events(type(counter), ROWS, 0)
     every = scoring.holdout_every if scoring.holdout_rows is None else None
     due = set(range(every, ROWS + 1, every)) if every else set()
     looks = set(range(50, ROWS + 1, 50)) if counter.watches else set()
-    for start, stop in pairwise(sorted({first, last, *cuts, *due, *looks} & set(range(first, last + 1)))):
+    for start, stop in pairwise(
+        sorted({first, last, *cuts, *due, *looks} & set(range(first, last + 1)))
+    ):
         weigh(counter, scoring, 0, slice(start, stop))
         counter.see(y[start:stop], codes[start:stop], scores[start:stop])
         if stop in looks:
@@ -100,7 +106,9 @@ def end(counter: Metric, scoring: Scoring, cuts: tuple[int, ...] = (0, TEST_ROWS
         weigh(counter, scoring, 1, slice(start, stop))
         counter.test(y[start:stop], codes[start:stop], scores[start:stop])
         counter.train(y[start:stop], codes[start:stop])
-    series = [(curve.name, curve.rows.tolist(), curve.values.tolist()) for curve in counter.series()]
+    series = [
+        (curve.name, curve.rows.tolist(), curve.values.tolist()) for curve in counter.series()
+    ]
     return [
         counter.values() | counter.timings(),
         series,
@@ -132,7 +140,9 @@ def check_any_cut_into_chunks_gives_the_same_bits(metric: type[Metric], scoring:
         )
 
 
-def check_saving_and_restoring_in_mid_stream_is_exact(metric: type[Metric], scoring: Scoring) -> None:
+def check_saving_and_restoring_in_mid_stream_is_exact(
+    metric: type[Metric], scoring: Scoring
+) -> None:
     """Sums put into a new metric go on to the same values, wherever the stream was cut."""
     whole = begin(metric, scoring)
     feed(whole, scoring, 0, ROWS)
@@ -152,10 +162,14 @@ def check_sums_are_plain_arrays(metric: type[Metric], scoring: Scoring) -> None:
     check_plain_arrays("sum", counter.sums)
 
 
-def check_values_are_finite_and_what_was_not_measured_is_left_out(metric: type[Metric], scoring: Scoring) -> None:
+def check_values_are_finite_and_what_was_not_measured_is_left_out(
+    metric: type[Metric], scoring: Scoring
+) -> None:
     """Before the first row there is no value that is no number; afterwards names are words and values finite floats."""
     counter = begin(metric, scoring)
-    assert all(math.isfinite(value) for value in counter.values().values()), "a value of no rows is not finite"
+    assert all(math.isfinite(value) for value in counter.values().values()), (
+        "a value of no rows is not finite"
+    )
     feed(counter, scoring, 0, ROWS)
     for name, value in end(counter, scoring)[0].items():
         assert name.isidentifier(), f"{name!r} is no name of a metric"
@@ -163,7 +177,9 @@ def check_values_are_finite_and_what_was_not_measured_is_left_out(metric: type[M
         assert math.isfinite(value), f"{name} is {value}"
     for series in counter.series():
         rows = series.rows
-        assert len(rows) == len(series.values), f"series {series.name}: {len(rows)} rows, {len(series.values)} values"
+        assert len(rows) == len(series.values), (
+            f"series {series.name}: {len(rows)} rows, {len(series.values)} values"
+        )
         assert (np.diff(rows) > 0).all(), f"series {series.name}: numbers of rows do not increase"
 
 
@@ -191,7 +207,9 @@ def check_scores_are_not_read(metric: type[Metric], scoring: Scoring) -> None:
 
 def check_weights_of_1_change_nothing(metric: type[Metric], scoring: Scoring) -> None:
     """Where all rows weigh 1 the values are those without weights, but for rounding."""
-    assert metric.weighs_rows, f"{metric.__name__} counts all rows alike, and the options ask for weighted measures"
+    assert metric.weighs_rows, (
+        f"{metric.__name__} counts all rows alike, and the options ask for weighted measures"
+    )
     plain = replace(scoring, weights=None, weighted_measures=False)
     if not metric.wanted(plain):  # another stands there without weights
         return
@@ -203,6 +221,8 @@ def check_weights_of_1_change_nothing(metric: type[Metric], scoring: Scoring) ->
         counter.see(*given)
         counter.test(*given)
         values.append(counter.values())
-    assert values[0].keys() == values[1].keys(), f"the values are {sorted(values[1])}, expected {sorted(values[0])}"
+    assert values[0].keys() == values[1].keys(), (
+        f"the values are {sorted(values[1])}, expected {sorted(values[0])}"
+    )
     for name, value in values[0].items():
         np.testing.assert_allclose(values[1][name], value, rtol=1e-9, err_msg=name)

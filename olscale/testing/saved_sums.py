@@ -9,14 +9,25 @@ from olscale.data.chunk import Chunk
 from olscale.learners.contract.learner import Learner, State
 from olscale.learners.contract.merged_sums import mergeable, sums_key
 from olscale.testing.check_list import check_plain_arrays
-from olscale.testing.small_streams import COLUMNS, assert_same_arrays, class_counts, cut, real_names, start_with, stream
+from olscale.testing.small_streams import (
+    COLUMNS,
+    assert_same_arrays,
+    class_counts,
+    cut,
+    real_names,
+    start_with,
+    stream,
+)
 
 _CUTS = [0, 1, 100, 300, 512, 720]
 
 
 def same_sums(learner: type[Learner], params: dict[str, Any]) -> list[dict[str, Any]]:
     """Return settings that claim the sums of `params`, each with another value of one parameter that is a number."""
-    key, others = sums_key(learner(**params)), [{**params, name: 0.5} for name in real_names(learner, params)]
+    key, others = (
+        sums_key(learner(**params)),
+        [{**params, name: 0.5} for name in real_names(learner, params)],
+    )
     made = [(other, learner(**other)) for other in others]
     return [other for other, one in made if key and mergeable(one) and sums_key(one) == key]
 
@@ -29,7 +40,10 @@ def check_sums_go_on_from_copies(learner: type[Learner], params: dict[str, Any])
     """
     for classes in class_counts(learner):
         parts = [stream(classes, "dense", seed) for seed in range(3)]
-        X, y = (read_only(np.concatenate([getattr(part, name) for part in parts])) for name in ("X", "y"))
+        X, y = (
+            read_only(np.concatenate([getattr(part, name) for part in parts]))
+            for name in ("X", "y")
+        )
         chunk = Chunk(X, y, COLUMNS)
         one: Any = start_with(learner, params, chunk.X, classes)
         before, sums = _copies(one.state()), one.no_sums()

@@ -27,7 +27,11 @@ def variants(learner: type[Learner]) -> list[tuple[str, int, str]]:
     """Return title, classes and layout of the streams for a learner."""
     word = f"{learner.task}, " if learner.task != "classification" else "{} classes, "
     kinds = ("dense", "csr")
-    return [(word.format(classes) + kind, classes, kind) for classes in class_counts(learner) for kind in kinds]
+    return [
+        (word.format(classes) + kind, classes, kind)
+        for classes in class_counts(learner)
+        for kind in kinds
+    ]
 
 
 def stream(classes: int, kind: str, seed: int = 0) -> Chunk:
@@ -50,16 +54,18 @@ def rows_on_a_line(columns: int) -> tuple[NDArray[np.float64], NDArray[np.float6
     """Return rows near a line, and where on it each is, from -1 to 1: targets that are easy to learn."""
     rng = np.random.default_rng(1)
     y = rng.uniform(-1.0, 1.0, 600)
-    return read_only(np.outer(y, np.linspace(-1.0, 1.0, columns)) + 0.05 * rng.normal(size=(600, columns))), read_only(
-        y
-    )
+    return read_only(
+        np.outer(y, np.linspace(-1.0, 1.0, columns)) + 0.05 * rng.normal(size=(600, columns))
+    ), read_only(y)
 
 
 def rows_and_novelties(columns: int) -> tuple[NDArray[np.float64], ...]:
     """Return rows around a point, others like them, and rows on the other side of the origin."""
     rng = np.random.default_rng(1)
     centre = np.where(np.arange(columns) < 2, 2.0, 0.0)
-    return tuple(read_only(sign * centre + 0.3 * rng.normal(size=(300, columns))) for sign in (1, 1, -1))
+    return tuple(
+        read_only(sign * centre + 0.3 * rng.normal(size=(300, columns))) for sign in (1, 1, -1)
+    )
 
 
 def assert_known(predicted: NDArray[np.float64], y: NDArray[np.float64]) -> None:
@@ -71,7 +77,9 @@ def assert_known(predicted: NDArray[np.float64], y: NDArray[np.float64]) -> None
 def assert_apart(alike: NDArray[np.float64], far: NDArray[np.float64]) -> None:
     """Refuse scores of novelties that are not nearly always below those of rows like the ones seen."""
     share = float(np.mean(alike[:, None] > far))
-    assert share > 0.9, f"of pairs of a row and a novelty, the novelty has the lower score in {100 * share:.0f} % only"
+    assert share > 0.9, (
+        f"of pairs of a row and a novelty, the novelty has the lower score in {100 * share:.0f} % only"
+    )
 
 
 def start(learner: type[Learner], classes: int) -> Learner:
@@ -80,7 +88,11 @@ def start(learner: type[Learner], classes: int) -> Learner:
 
 
 def start_with(
-    learner: type[Learner], params: dict[str, Any], X: Rows, classes: int, entropy: Sequence[int] = ()
+    learner: type[Learner],
+    params: dict[str, Any],
+    X: Rows,
+    classes: int,
+    entropy: Sequence[int] = (),
 ) -> Learner:
     """Return a learner with `params` at the start of a stream; one that looks ahead is shown `X`."""
     fresh = learner(**params)
@@ -90,7 +102,9 @@ def start_with(
     return fresh
 
 
-def continue_from(learner: type[Learner], params: dict[str, Any], state: State, classes: int) -> Learner:
+def continue_from(
+    learner: type[Learner], params: dict[str, Any], state: State, classes: int
+) -> Learner:
     """Return a learner with `params` that continues from `state`; it is begun and no more."""
     fresh = learner(**params)
     fresh.begin(COLUMNS, classes)
@@ -114,9 +128,22 @@ def choices(learner: type[Learner]) -> Iterator[dict[str, Any]]:
             words[name] = (default,)
             in_place += [(name, word) for word in domain.words if word != default]
     combinations = [dict(zip(words, chosen, strict=True)) for chosen in product(*words.values())]
-    defaults = {name: value for name, value in learner().get_params(deep=False).items() if name in words}
-    beside = [defaults, *(defaults | {name: word} for name in words for word in words[name] if word != defaults[name])]
-    for params in [*combinations, *(others | {name: word} for name, word in in_place for others in beside)]:
+    defaults = {
+        name: value for name, value in learner().get_params(deep=False).items() if name in words
+    }
+    beside = [
+        defaults,
+        *(
+            defaults | {name: word}
+            for name in words
+            for word in words[name]
+            if word != defaults[name]
+        ),
+    ]
+    for params in [
+        *combinations,
+        *(others | {name: word} for name, word in in_place for others in beside),
+    ]:
         with suppress(ParameterError):
             learner(**params).resolved_params()
             yield params

@@ -76,7 +76,9 @@ def _a_file_is_replaced_whole(storage: Storage) -> None:
         assert storage.read("a") == b"new"
         file.write(b"west")
     assert storage.read("a") == b"newest"
-    assert storage.entries() == sorted({"a", *filter(None, [storage.temporaries if storage.local else ""])})
+    assert storage.entries() == sorted(
+        {"a", *filter(None, [storage.temporaries if storage.local else ""])}
+    )
 
 
 @_check
@@ -110,7 +112,9 @@ def _what_is_absent_is_a_file_not_found_error(storage: Storage) -> None:
     storage.discard_all(["absent", "there/too"])
     storage.remove("absent")
     assert storage.names("absent") == []
-    assert [found("absent") for found in (storage.exists, storage.is_file, storage.is_folder)] == [False] * 3
+    assert [found("absent") for found in (storage.exists, storage.is_file, storage.is_folder)] == [
+        False
+    ] * 3
 
 
 @_check
@@ -123,8 +127,16 @@ def _files_are_listed_sorted(storage: Storage) -> None:
     assert storage.names("x") == ["x/a", "x/b/1", "x/b/2"]
     assert set(storage.entries()) - {storage.temporaries} == {"x", "y"}
     assert storage.entries() == sorted(storage.entries())
-    assert (storage.is_file("x"), storage.is_folder("x"), storage.exists("x")) == (False, True, True)
-    assert (storage.is_file("y"), storage.is_folder("y"), storage.exists("y")) == (True, False, True)
+    assert (storage.is_file("x"), storage.is_folder("x"), storage.exists("x")) == (
+        False,
+        True,
+        True,
+    )
+    assert (storage.is_file("y"), storage.is_folder("y"), storage.exists("y")) == (
+        True,
+        False,
+        True,
+    )
     assert storage.size() == sum(map(len, ("x/b/2", "x/a", "x/b/1", "y")))
 
 
@@ -151,7 +163,11 @@ def _names_are_taken_as_they_are(storage: Storage) -> None:
         storage.put(name, b"x")
     assert storage.names("a[b]") == ["a[b]/c*"]
     storage.remove("a[b]")
-    assert (storage.names("a[b]"), storage.names("ab"), storage.names("a [b]?")) == ([], ["ab/c1"], ["a [b]?/c"])
+    assert (storage.names("a[b]"), storage.names("ab"), storage.names("a [b]?")) == (
+        [],
+        ["ab/c1"],
+        ["a [b]?/c"],
+    )
 
 
 @_check
@@ -218,5 +234,9 @@ def _it_travels_as_its_path(storage: Storage) -> None:
     data = pickle.dumps(storage)
     assert len(data) < 1000
     there = copy.deepcopy(storage)  # as unpickling does; olscale itself unpickles nothing
-    assert (there.path, there.temporaries, there.name) == (storage.path, storage.temporaries, storage.name)
+    assert (there.path, there.temporaries, there.name) == (
+        storage.path,
+        storage.temporaries,
+        storage.name,
+    )
     assert there.read("a") == b"x"

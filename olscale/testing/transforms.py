@@ -104,12 +104,18 @@ def check_the_width_is_that_of_the_rows(make: Make) -> None:
     """`width` says how many float64 features the rows have, before the transform is fitted and afterwards."""
     step = fit(make)
     width = make().width(COLUMNS)
-    assert step.width(COLUMNS) == width, f"the width is {width} before fitting and {step.width(COLUMNS)} afterwards"
+    assert step.width(COLUMNS) == width, (
+        f"the width is {width} before fitting and {step.width(COLUMNS)} afterwards"
+    )
     result = step.apply(table(), COLUMNS)
     if isinstance(result, CSR):
-        assert result.indices.max(initial=-1) < width, f"index {result.indices.max()} in rows of width {width}"
+        assert result.indices.max(initial=-1) < width, (
+            f"index {result.indices.max()} in rows of width {width}"
+        )
     else:
-        assert result.shape == (ROWS, width), f"rows have shape {result.shape}, expected {(ROWS, width)}"
+        assert result.shape == (ROWS, width), (
+            f"rows have shape {result.shape}, expected {(ROWS, width)}"
+        )
     values = _values(result)
     assert values.dtype == np.float64, f"rows are {values.dtype}, expected float64"
 
@@ -155,7 +161,9 @@ def check_rows_too_long_to_square_are_not_made_alike(make: Make) -> None:
     result = to_dense(step.apply(X, COLUMNS), step.width(COLUMNS))
     length = np.abs(result).max(axis=1)
     usable = result[length < 1e154]
-    assert len(np.unique(usable, axis=0)) >= len(np.unique(X[length < 1e154], axis=0)), "different rows are made alike"
+    assert len(np.unique(usable, axis=0)) >= len(np.unique(X[length < 1e154], axis=0)), (
+        "different rows are made alike"
+    )
 
 
 def check_sparse_rows_give_the_same_bits(make: Make) -> None:
@@ -210,7 +218,10 @@ def check_any_cut_into_chunks_learns_the_same_bits(make: Make) -> None:
     for cuts in CUTS:
         step = begin(make)
         for start, stop in pairwise(cuts):
-            _same(step.learn(X[start:stop], COLUMNS, trains[start:stop]), slice_rows(expected, start, stop))
+            _same(
+                step.learn(X[start:stop], COLUMNS, trains[start:stop]),
+                slice_rows(expected, start, stop),
+            )
 
 
 def check_what_is_learned_goes_on_in_another(make: Make) -> None:
@@ -257,7 +268,9 @@ def _values(X: Rows) -> NDArray[np.float64]:
 
 
 def _same(got: Rows, expected: Rows) -> None:
-    assert isinstance(got, CSR) == isinstance(expected, CSR), "rows are dense at one time and sparse at another"
+    assert isinstance(got, CSR) == isinstance(expected, CSR), (
+        "rows are dense at one time and sparse at another"
+    )
     arrays = (trim(rows) if isinstance(rows, CSR) else (rows,) for rows in (got, expected))
     for mine, theirs in zip(*arrays, strict=True):
         np.testing.assert_array_equal(mine, theirs)

@@ -88,7 +88,9 @@ def check_weights_are_refused(learner: type[Learner]) -> None:
         learn_rows(fresh, chunk.X, chunk.y, read_only(np.ones(ROWS)))
     except ParameterError as error:
         message = str(error)
-    assert learner.name in message, f"weights were accepted, or the message does not name the learner: {message!r}"
+    assert learner.name in message, (
+        f"weights were accepted, or the message does not name the learner: {message!r}"
+    )
     assert_same_state(fresh, start(learner, classes))
 
 
@@ -97,7 +99,9 @@ def check_weights_of_one_are_no_weights(learner: type[Learner], classes: int) ->
     chunk = stream(classes, "dense")
     plain, weighted = start(learner, classes), start(learner, classes)
     expected = plain.learn(chunk.X, chunk.y)
-    np.testing.assert_array_equal(learn_rows(weighted, chunk.X, chunk.y, read_only(np.ones(ROWS))), expected)
+    np.testing.assert_array_equal(
+        learn_rows(weighted, chunk.X, chunk.y, read_only(np.ones(ROWS))), expected
+    )
     assert_same_state(weighted, plain)
 
 
@@ -121,12 +125,15 @@ def check_a_weight_comes_after_the_prediction(learner: type[Learner], classes: i
         heavier = weights[: row + 1].copy()
         heavier[row] += 10.0
         scores = [
-            learn_rows(start(learner, classes), X, y, read_only(those))[row] for those in (weights[: row + 1], heavier)
+            learn_rows(start(learner, classes), X, y, read_only(those))[row]
+            for those in (weights[: row + 1], heavier)
         ]
         np.testing.assert_array_equal(*scores)
 
 
-def check_the_label_of_a_row_without_weight_is_not_learned(learner: type[Learner], classes: int) -> None:
+def check_the_label_of_a_row_without_weight_is_not_learned(
+    learner: type[Learner], classes: int
+) -> None:
     """Rows of weight 0 have no loss: with other labels all scores are the same. The row itself may count."""
     chunk, weights = stream(classes, "dense"), _weights()
     other = (chunk.y + 1) % classes if classes else chunk.y + 1.0
@@ -179,13 +186,19 @@ def check_balanced_runs_continue_from_their_state(learner: type[Learner]) -> Non
 def check_fused_settings_take_weights(learner: type[Learner], params: dict[str, Any]) -> None:
     """Settings that share a pass over rows with weights have the bits of settings alone."""
     key = grid_key(learner(**params))
-    names = [name for name in real_names(learner, params) if grid_key(learner(**params, **{name: 0.5})) == key]
+    names = [
+        name
+        for name in real_names(learner, params)
+        if grid_key(learner(**params, **{name: 0.5})) == key
+    ]
     # The last one, as lam: with forget = 0.1 there would be nothing to compare behind the first rows.
     settings = [{**params, **dict.fromkeys(names[-1:], value)} for value in (0.1, 0.5)]
     settings = [each for each in settings if goes_together(learner(**each))]
     for classes in class_counts(learner):
         chunk, weights = stream(classes, "dense"), _weights()
-        alone, together = ([start_with(learner, each, chunk.X, classes) for each in settings] for _ in range(2))
+        alone, together = (
+            [start_with(learner, each, chunk.X, classes) for each in settings] for _ in range(2)
+        )
         fused = fuse(together)
         for X, y, own in _cut(chunk, weights, [0, 64, ROWS]):
             found = learn_together(fused, X, y, own)

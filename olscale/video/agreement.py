@@ -34,7 +34,9 @@ class Agreement:
             If they differ in shape.
         """
         if mask.shape != truth.shape:
-            raise DatasetError(f"a known mask of shape {truth.shape}, expected {mask.shape} as its frame")
+            raise DatasetError(
+                f"a known mask of shape {truth.shape}, expected {mask.shape} as its frame"
+            )
         self.found += int((mask & truth).sum())
         self.missed += int((~mask & truth).sum())
         self.false += int((mask & ~truth).sum())

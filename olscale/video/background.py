@@ -34,7 +34,9 @@ class BackgroundModel(ABC):
 
     def __init__(self, p: float, terms: int) -> None:
         if not p > 0.0 or terms < 1:
-            raise ParameterError(f"{self.name}: p was {p:g} and terms {terms}, expected more than 0 and at least 1")
+            raise ParameterError(
+                f"{self.name}: p was {p:g} and terms {terms}, expected more than 0 and at least 1"
+            )
         self.p, self.terms = p, terms
         self.state_: dict[str, NDArray[Any]] = {}
 
@@ -59,7 +61,9 @@ class BackgroundModel(ABC):
             )
         seen = number - 1
         f = np.empty(planes.shape[1])
-        add_kernels(planes, state["frames"], state["alpha"], self._weights(seen), 1.0 / self.p**2, f)
+        add_kernels(
+            planes, state["frames"], state["alpha"], self._weights(seen), 1.0 / self.p**2, f
+        )
         scores, alpha = self._step(f)
         slot = seen % self.terms
         state["frames"][slot], state["alpha"][slot] = planes, alpha
@@ -120,10 +124,14 @@ class OLKBackground(BackgroundModel):
 
     name = "olk-n"
 
-    def __init__(self, p: float = 5.0, C: float = 0.2, v: float = 0.1, r: float = 0.001, terms: int = 128) -> None:
+    def __init__(
+        self, p: float = 5.0, C: float = 0.2, v: float = 0.1, r: float = 0.001, terms: int = 128
+    ) -> None:
         super().__init__(p, terms)
         if not (0.0 <= v <= C and C > 0.0 and r >= 0.0):
-            raise ParameterError(f"olk-n: C, v, r were {C:g}, {v:g}, {r:g}; expected 0 <= v <= C, C > 0 and r >= 0")
+            raise ParameterError(
+                f"olk-n: C, v, r were {C:g}, {v:g}, {r:g}; expected 0 <= v <= C, C > 0 and r >= 0"
+            )
         self.C, self.v, self.r = C, v, r
 
     def _faded(self, age: NDArray[np.int64]) -> FloatArray:
@@ -154,7 +162,12 @@ class NORMABackground(BackgroundModel):
     name = "norma-n"
 
     def __init__(
-        self, p: float = 15.0, eta: float = 0.001, lam: float = 0.0001, nu: float = 0.1, terms: int = 128
+        self,
+        p: float = 15.0,
+        eta: float = 0.001,
+        lam: float = 0.0001,
+        nu: float = 0.1,
+        terms: int = 128,
     ) -> None:
         super().__init__(p, terms)
         if not (eta > 0.0 and lam >= 0.0 and eta * lam < 1.0 and 0.0 < nu < 1.0):
@@ -181,10 +194,13 @@ def _planes(frame: NDArray[Any], number: int) -> NDArray[Any]:
     """Return a frame as a line of pixels for each channel."""
     if frame.dtype.kind == "f" and not np.isfinite(frame).all():
         raise FormatError(
-            f"frame {number}", "has pixels that are no numbers; fill them, for any kernel value would be wrong"
+            f"frame {number}",
+            "has pixels that are no numbers; fill them, for any kernel value would be wrong",
         )
     channels = frame[None] if frame.ndim == 2 else np.moveaxis(frame, 2, 0)
     return np.ascontiguousarray(channels).reshape(len(channels), -1)
 
 
-MODELS: dict[str, type[BackgroundModel]] = {kind.name: kind for kind in (OLKBackground, NORMABackground)}
+MODELS: dict[str, type[BackgroundModel]] = {
+    kind.name: kind for kind in (OLKBackground, NORMABackground)
+}

@@ -33,10 +33,13 @@ def frames(source: str | Path) -> Iterator[NDArray[Any]]:
         stack = _array(path)
         if stack.ndim not in (3, 4):
             raise FormatError(
-                str(path), f"an array of shape {stack.shape}, expected (frames, height, width[, channels])"
+                str(path),
+                f"an array of shape {stack.shape}, expected (frames, height, width[, channels])",
             )
         if not stack.size:
-            raise DatasetError(f"{path} has no pixels: its shape is {stack.shape}; expected a frame at least")
+            raise DatasetError(
+                f"{path} has no pixels: its shape is {stack.shape}; expected a frame at least"
+            )
         yield from stack
         return
     files = frame_files(path)
@@ -44,9 +47,13 @@ def frames(source: str | Path) -> Iterator[NDArray[Any]]:
     for file in files:
         frame = _array(file) if file.suffix == ".npy" else _image(file)
         if frame.ndim not in (2, 3):
-            raise FormatError(str(file), f"a frame of shape {frame.shape}, expected (height, width[, channels])")
+            raise FormatError(
+                str(file), f"a frame of shape {frame.shape}, expected (height, width[, channels])"
+            )
         if (shape := shape or frame.shape) != frame.shape:
-            raise FormatError(str(file), f"a frame of shape {frame.shape}, expected {shape} as {files[0].name}")
+            raise FormatError(
+                str(file), f"a frame of shape {frame.shape}, expected {shape} as {files[0].name}"
+            )
         yield frame
 
 
@@ -63,7 +70,10 @@ def masks(source: str | Path) -> Iterator[NDArray[np.bool_]]:
         known |= set(np.unique(mask).tolist())
         if mask.ndim != 2 or len(known) > 2 or not all(map(isfinite, known)):
             found = f"shape {mask.shape}, and the values so far are {sorted(known)[:5]}"
-            raise FormatError(f"{source}: mask {number}", f"{found}; expected (height, width), 0 and one other value")
+            raise FormatError(
+                f"{source}: mask {number}",
+                f"{found}; expected (height, width), 0 and one other value",
+            )
         yield mask != 0
 
 
@@ -71,11 +81,20 @@ def frame_files(folder: Path) -> list[Path]:
     """Return the files of a folder that are frames, in the order of the frames."""
     if not folder.is_dir():
         raise DatasetError(f"{folder} is neither a folder nor an .npy file; expected frames")
-    files = [file for file in folder.iterdir() if file.suffix.lower() in (".npy", *IMAGES) and file.is_file()]
+    files = [
+        file
+        for file in folder.iterdir()
+        if file.suffix.lower() in (".npy", *IMAGES) and file.is_file()
+    ]
     if not files:
-        raise DatasetError(f"{folder} has no frames; expected .npy files or images ({', '.join(IMAGES)})")
+        raise DatasetError(
+            f"{folder} has no frames; expected .npy files or images ({', '.join(IMAGES)})"
+        )
     return sorted(
-        files, key=lambda file: [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", file.name)]
+        files,
+        key=lambda file: [
+            int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", file.name)
+        ],
     )
 
 
@@ -107,10 +126,14 @@ def _image(path: Path) -> NDArray[Any]:
     try:
         from PIL import Image
     except ImportError:
-        raise DatasetError(f"{path}: images need Pillow, pip install pillow; or give frames as .npy files") from None
+        raise DatasetError(
+            f"{path}: images need Pillow, pip install pillow; or give frames as .npy files"
+        ) from None
     try:
         with Image.open(path) as image:
             grey = image.mode in ("1", "L", "I;16", "I", "F")
-            return np.asarray(image if grey and image.mode != "1" else image.convert("L" if grey else "RGB"))
+            return np.asarray(
+                image if grey and image.mode != "1" else image.convert("L" if grey else "RGB")
+            )
     except (OSError, ValueError) as error:
         raise FormatError(str(path), f"not an image ({error})") from None

@@ -33,12 +33,16 @@ def ripples(seed: int = 0, count: int = FRAMES, height: int = HEIGHT, width: int
     down, across = np.mgrid[:height, :width].astype(np.float64)
 
     def water(t: int) -> NDArray[np.float64]:
-        return np.asarray(110.0 + sum(a * np.sin(x * across + y * down + s * t) for x, y, s, a in _WAVES))
+        return np.asarray(
+            110.0 + sum(a * np.sin(x * across + y * down + s * t) for x, y, s, a in _WAVES)
+        )
 
     return cross(water, seed, count, height, width)
 
 
-def cross(background: Callable[[int], NDArray[np.float64]], seed: int, count: int, height: int, width: int) -> Frames:
+def cross(
+    background: Callable[[int], NDArray[np.float64]], seed: int, count: int, height: int, width: int
+) -> Frames:
     """Yield frames of `background`, a function of the frame's number, with noise and the body, and their masks."""
     generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
     grain = generator.uniform(-1.0, 1.0, size=_BODY)
@@ -46,11 +50,18 @@ def cross(background: Callable[[int], NDArray[np.float64]], seed: int, count: in
         frame = background(t) + 3.0 * generator.standard_normal((height, width))
         mask = np.zeros((height, width), dtype=np.bool_)
         if t >= FIRST:
-            top, left = (int(share * length) for share, length in zip(_place(t), (height, width), strict=True))
+            top, left = (
+                int(share * length)
+                for share, length in zip(_place(t), (height, width), strict=True)
+            )
             body = slice(top, top + _BODY[0]), slice(left, left + _BODY[1])
             mask[body] = True
             there = frame[body].shape
-            frame[body] = 190.0 + 20.0 * grain[: there[0], : there[1]] + 3.0 * generator.standard_normal(there)
+            frame[body] = (
+                190.0
+                + 20.0 * grain[: there[0], : there[1]]
+                + 3.0 * generator.standard_normal(there)
+            )
         yield np.clip(np.rint(frame), 0, 255).astype(np.uint8), mask
 
 

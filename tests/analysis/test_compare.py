@@ -33,7 +33,9 @@ are 2 and 3 though their three digits are equal."""
 
 
 @pytest.mark.parametrize("table", FIXTURE["tables"], ids=range(len(FIXTURE["tables"])))
-def test_ranks_p_values_and_groups_are_those_of_scikit_posthocs_and_autorank(table: dict[str, Any]) -> None:
+def test_ranks_p_values_and_groups_are_those_of_scikit_posthocs_and_autorank(
+    table: dict[str, Any],
+) -> None:
     values = np.array(table["values"])
     names = [f"m{i}" for i in range(values.shape[1])]
     for test in ("wilcoxon", "nemenyi"):
@@ -43,15 +45,25 @@ def test_ranks_p_values_and_groups_are_those_of_scikit_posthocs_and_autorank(tab
         np.testing.assert_allclose(found.mean_ranks, expected_ranks)
         assert found.friedman.p == pytest.approx(table["friedman"], rel=1e-9)
         for pair in found.pairs:
-            assert pair.p_corrected == pytest.approx(table[test][at[pair.a]][at[pair.b]], rel=1e-6, abs=1e-12)
-        theirs = [{names[i] for i in clique} for clique in table[f"cliques_{test}"] if len(clique) > 1]
+            assert pair.p_corrected == pytest.approx(
+                table[test][at[pair.a]][at[pair.b]], rel=1e-6, abs=1e-12
+            )
+        theirs = [
+            {names[i] for i in clique} for clique in table[f"cliques_{test}"] if len(clique) > 1
+        ]
         ours = [set(clique) for clique in found.cliques]
         places = {name: i for i, name in enumerate(found.learners)}
-        together = [one for one in theirs if max(places[n] for n in one) - min(places[n] for n in one) == len(one) - 1]
+        together = [
+            one
+            for one in theirs
+            if max(places[n] for n in one) - min(places[n] for n in one) == len(one) - 1
+        ]
         assert all(one in ours for one in together)
         assert all(any(one <= other for other in theirs) for one in ours)
         if test == "nemenyi":
-            assert found.critical == pytest.approx(table["critical"], rel=1e-3)  # autorank has a table of q
+            assert found.critical == pytest.approx(
+                table["critical"], rel=1e-3
+            )  # autorank has a table of q
 
 
 def test_the_posterior_is_that_of_baycomp() -> None:
@@ -65,7 +77,13 @@ def test_the_posterior_is_that_of_baycomp() -> None:
 def test_demsars_example_comes_out_as_in_his_paper() -> None:
     """Mean ranks, chi-square 9.28 without regard to ties, Nemenyi's critical difference 1.25, Wilcoxon's T 12."""
     values = np.array(DEMSAR.split(), dtype=float).reshape(14, 4)
-    found = compare(values, ["C4.5", "m", "cf", "m+cf"], [str(i) for i in range(14)], higher=True, test="nemenyi")
+    found = compare(
+        values,
+        ["C4.5", "m", "cf", "m+cf"],
+        [str(i) for i in range(14)],
+        higher=True,
+        test="nemenyi",
+    )
 
     assert found.learners == ("m+cf", "m", "cf", "C4.5")
     np.testing.assert_allclose(found.mean_ranks, [1.964, 2.0, 2.893, 3.143], atol=5e-4)
@@ -119,7 +137,9 @@ def test_pairs_tie_where_ranks_do(rows: list[tuple[float, float, int]]) -> None:
 
 def test_figures_that_are_equal_but_for_rounding_share_a_rank() -> None:
     """Pairs call them a tie, and so do ranks."""
-    found = compare(np.array([[0.1 + 0.2, 0.3, 0.4], [0.3, 0.1 + 0.2, 0.4]]), list("abc"), list("xy"))
+    found = compare(
+        np.array([[0.1 + 0.2, 0.3, 0.4], [0.3, 0.1 + 0.2, 0.4]]), list("abc"), list("xy")
+    )
     assert found.ranks.tolist() == [[1.5, 1.5, 3.0]] * 2
     assert (found.pairs[0].wins, found.pairs[0].ties, found.pairs[0].losses) == (0, 2, 0)
 
@@ -154,7 +174,9 @@ def test_small_tests_by_hand() -> None:
     from scipy.stats import t, ttest_1samp
 
     plain = ttest_1samp(step, 0).statistic
-    assert corrected_t(step[None], 1 / 9) == pytest.approx(2 * t.sf(abs(plain) / math.sqrt(1 + 10 / 9), 9))
+    assert corrected_t(step[None], 1 / 9) == pytest.approx(
+        2 * t.sf(abs(plain) / math.sqrt(1 + 10 / 9), 9)
+    )
     assert corrected_t(np.array([[0.0] * 5, [1.0] * 5]), 0.25).tolist() == [1.0, 0.0]
 
 
@@ -190,7 +212,9 @@ def test_a_part_has_the_ranks_and_p_values_that_it_has_among_all() -> None:
 
 @pytest.mark.parametrize("rope", [0.0, 0.01])
 @pytest.mark.parametrize("datasets", [5, 17])
-def test_probabilities_of_a_pair_do_not_depend_on_the_other_pairs(datasets: int, rope: float) -> None:
+def test_probabilities_of_a_pair_do_not_depend_on_the_other_pairs(
+    datasets: int, rope: float
+) -> None:
     """A page that shows twelve of many learners has the digits of the JSON that has all."""
     values = np.random.default_rng(5).normal(0.2, 0.02, (datasets, 20)).round(3)
     values[:, 1] = values[:, 0]
@@ -215,14 +239,21 @@ def test_probabilities_are_the_shares_of_draws_counted_one_by_one(rope: float) -
     for step, posterior in zip(differences, signed_rank(differences, rope), strict=True):
         z = np.array([0.0, *step])
         sums = z[:, None] + z
-        shares = [np.einsum("di,ij,dj->d", draws, np.heaviside(side - 2 * rope, 0.5), draws) for side in (-sums, sums)]
+        shares = [
+            np.einsum("di,ij,dj->d", draws, np.heaviside(side - 2 * rope, 0.5), draws)
+            for side in (-sums, sums)
+        ]
         largest = np.argmax([shares[0], 1 - shares[0] - shares[1], shares[1]], axis=0)
         assert posterior == tuple(np.bincount(largest, minlength=3) / 10_000)
 
 
 def test_groups_of_many_learners_are_the_longest_stretches_without_a_difference() -> None:
     rng = np.random.default_rng(7)
-    found = compare(rng.random((16, 30)) + 0.08 * np.arange(30), [f"m{i}" for i in range(30)], list("abcdefghijklmnop"))
+    found = compare(
+        rng.random((16, 30)) + 0.08 * np.arange(30),
+        [f"m{i}" for i in range(30)],
+        list("abcdefghijklmnop"),
+    )
     apart = {(pair.a, pair.b) for pair in found.pairs if pair.p_corrected <= 0.05}
     stretches = [
         found.learners[first:stop]
@@ -237,8 +268,15 @@ def test_groups_of_many_learners_are_the_longest_stretches_without_a_difference(
 
 def test_higher_is_better_turns_ranks_and_wins_but_no_p() -> None:
     values = np.random.default_rng(4).random((9, 3))
-    low, high = compare(values, list("abc"), list("123456789")), compare(-values, list("abc"), list("123456789"), True)
+    low, high = (
+        compare(values, list("abc"), list("123456789")),
+        compare(-values, list("abc"), list("123456789"), True),
+    )
     assert low.learners == high.learners
     for one, other in zip(low.pairs, high.pairs, strict=True):
-        assert (one.wins, one.losses, one.p_corrected) == (other.wins, other.losses, other.p_corrected)
+        assert (one.wins, one.losses, one.p_corrected) == (
+            other.wins,
+            other.losses,
+            other.p_corrected,
+        )
         assert one.difference == -other.difference

@@ -56,7 +56,10 @@ def test_replicates_of_different_lengths_share_the_positions_of_the_shortest(tmp
     store = open_store(tmp_path / "folds", create=True)
     for i, rows in enumerate(([5, 10], [5, 11])):
         record = make_record(
-            permutation=i, metrics={"cumulative_error": 0.5}, curve_rows=np.array(rows), curve_mistakes=np.array([1, 7])
+            permutation=i,
+            metrics={"cumulative_error": 0.5},
+            curve_rows=np.array(rows),
+            curve_mistakes=np.array([1, 7]),
         )
         store.write(record)
 
@@ -80,9 +83,15 @@ def watched(tmp_path, make_record):
     for i, alarms in enumerate(([30, 70], [])):
         series = [
             Series("window_error", np.array([50, 100]), np.array([0.5, 0.1 * i])),
-            Series("drift_alarms", np.array(alarms, dtype=np.int64), np.arange(1.0, len(alarms) + 1)),
+            Series(
+                "drift_alarms", np.array(alarms, dtype=np.int64), np.arange(1.0, len(alarms) + 1)
+            ),
         ]
-        metrics = {"cumulative_error": 0.3, "window_error": 0.1 * i, "drift_alarms": float(len(alarms))}
+        metrics = {
+            "cumulative_error": 0.3,
+            "window_error": 0.1 * i,
+            "drift_alarms": float(len(alarms)),
+        }
         store.write(make_record(permutation=i, metrics=metrics, series=series))
     store.write(make_record(learner="pa", metrics={"cumulative_error": 0.2}))
     return store
@@ -91,7 +100,11 @@ def watched(tmp_path, make_record):
 def test_curves_of_other_metrics_are_those_of_the_runs_that_have_them(watched):
     [curve] = curves(watched, summarise(watched), metric="window_error")
 
-    assert (curve.summary.learner, curve.summary.metric, curve.rows.tolist()) == ("pa1", "window_error", [50, 100])
+    assert (curve.summary.learner, curve.summary.metric, curve.rows.tolist()) == (
+        "pa1",
+        "window_error",
+        [50, 100],
+    )
     assert sorted(map(tuple, curve.errors)) == [(0.5, 0.0), (0.5, 0.1)]
     assert curves(watched, summarise(watched), metric="fading_error") == []
 

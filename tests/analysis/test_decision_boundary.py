@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from olscale.analysis.decision_boundary import DecisionBoundary, features, plane_of, principal_plane, snapshots
+from olscale.analysis.decision_boundary import (
+    DecisionBoundary,
+    features,
+    plane_of,
+    principal_plane,
+    snapshots,
+)
 from olscale.data.generators.rotating_xor import batches
 from olscale.errors import ParameterError
 from olscale.learners.registry import make_learner
@@ -35,12 +41,18 @@ def test_snapshots_are_the_learner_after_so_many_rows():
 
     taken = list(snapshots("pa1", {}, plane, every=100, resolution=5))
 
-    assert [(snapshot.start, snapshot.stop) for snapshot in taken] == [(0, 100), (100, 200), (200, 250)]
+    assert [(snapshot.start, snapshot.stop) for snapshot in taken] == [
+        (0, 100),
+        (100, 200),
+        (200, 250),
+    ]
     for snapshot in taken:
         span = slice(snapshot.start, snapshot.stop)
         learner.learn(features(plane.X[span], bias=True), plane.y[span])
         grid = np.array([[x, y] for y in snapshot.y for x in snapshot.x])
-        np.testing.assert_array_equal(snapshot.scores.ravel(), learner.scores(features(grid, bias=True))[:, 0])
+        np.testing.assert_array_equal(
+            snapshot.scores.ravel(), learner.scores(features(grid, bias=True))[:, 0]
+        )
 
 
 def test_prototypes_are_those_at_the_snapshot():

@@ -21,7 +21,13 @@ from olscale.errors import FormatError, StoreError, UnknownNameError
 from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.evaluation.settings import settings
 from olscale.learners.registry import make_learner
-from olscale.report.reproduction import counts, differences, published_tables, rank_table, rank_tables
+from olscale.report.reproduction import (
+    counts,
+    differences,
+    published_tables,
+    rank_table,
+    rank_tables,
+)
 from olscale.results import Store, open_store, run_id, write_plan
 from olscale.results.plans import LeftOut
 from olscale.results.record import Series
@@ -55,7 +61,9 @@ def ledger_of(
 ) -> list[Cell]:
     """Return the ledger of the settings of an experiment."""
     chosen = read_selections(store)
-    return make_ledger(store, settings(asked, chosen), cells, settings(causes, chosen) if causes else None)
+    return make_ledger(
+        store, settings(asked, chosen), cells, settings(causes, chosen) if causes else None
+    )
 
 
 @pytest.fixture
@@ -67,7 +75,12 @@ def store(tmp_path: Path) -> Store:
 def write(store: Store, make_record: Callable[..., Any]) -> Write:
     """Return a writer of a group of runs with the given test errors."""
 
-    def add(errors: list[float | None], learner: str = "pa1", given: dict[str, Any] | None = None, **rest: Any) -> None:
+    def add(
+        errors: list[float | None],
+        learner: str = "pa1",
+        given: dict[str, Any] | None = None,
+        **rest: Any,
+    ) -> None:
         made = make_learner(learner, {"C": 0.5} if given is None else given)
         params = made.resolved_params()
         rest = {"dataset": "ring", "transforms": ("bias",), "version": made.version} | rest
@@ -75,7 +88,11 @@ def write(store: Store, make_record: Callable[..., Any]) -> Write:
             result: dict[str, Any] = {"outcome": "diverged", "reason": "at row 3"}
             if error is not None:
                 result = {"outcome": "ok", "metrics": {"test_error": error}}
-            store.write(make_record(learner=learner, params=params, permutation=permutation, **rest, **result))
+            store.write(
+                make_record(
+                    learner=learner, params=params, permutation=permutation, **rest, **result
+                )
+            )
 
     return add
 
@@ -93,10 +110,17 @@ def test_welchs_test_is_that_of_the_runs_themselves() -> None:
     """From means and deviations alone it gives what it gives of samples that have these."""
     from scipy.stats import ttest_1samp, ttest_ind
 
-    ours, theirs = np.array([0.10, 0.13, 0.19, 0.12]), np.array([0.15, 0.16, 0.14, 0.18, 0.17, 0.16])
+    ours, theirs = (
+        np.array([0.10, 0.13, 0.19, 0.12]),
+        np.array([0.15, 0.16, 0.14, 0.18, 0.17, 0.16]),
+    )
     mean, std = float(ours.mean()), float(ours.std(ddof=1))
-    cell = PublishedCell("p", "T", "d", "PA", "test_error", float(theirs.mean()), float(theirs.std(ddof=1)), 6)
-    assert difference(mean, std, 4, cell).p == pytest.approx(ttest_ind(ours, theirs, equal_var=False).pvalue)
+    cell = PublishedCell(
+        "p", "T", "d", "PA", "test_error", float(theirs.mean()), float(theirs.std(ddof=1)), 6
+    )
+    assert difference(mean, std, 4, cell).p == pytest.approx(
+        ttest_ind(ours, theirs, equal_var=False).pvalue
+    )
     exact = published(mean=0.15, std=None)
     assert difference(mean, std, 4, exact).p == pytest.approx(ttest_1samp(ours, 0.15).pvalue)
     assert math.isnan(difference(0.2, 0.0, 1, cell).p)
@@ -106,10 +130,26 @@ def test_welchs_test_is_that_of_the_runs_themselves() -> None:
 @pytest.mark.parametrize(
     ("ours", "theirs", "verdict"),
     [
-        ((0.1072, 0.0382, 20), (0.0375, 0.0131), "compatible, wide"),  # PA-I on cbcl_face: our own noise, no agreement
-        ((0.1072, 0.0382, 2), (0.0375, 0.0131), "compatible, wide"),  # of two runs nothing can be told
-        ((0.0210, 0.0382, 20), (0.0375, 0.0131), "compatible, wide"),  # p = 0.08, since we spread widely
-        ((0.0982, 0.0136, 10), (0.2084, 0.1820), "compatible, wide"),  # Pegasos on cbcl_face: p = 0.09, since they do
+        (
+            (0.1072, 0.0382, 20),
+            (0.0375, 0.0131),
+            "compatible, wide",
+        ),  # PA-I on cbcl_face: our own noise, no agreement
+        (
+            (0.1072, 0.0382, 2),
+            (0.0375, 0.0131),
+            "compatible, wide",
+        ),  # of two runs nothing can be told
+        (
+            (0.0210, 0.0382, 20),
+            (0.0375, 0.0131),
+            "compatible, wide",
+        ),  # p = 0.08, since we spread widely
+        (
+            (0.0982, 0.0136, 10),
+            (0.2084, 0.1820),
+            "compatible, wide",
+        ),  # Pegasos on cbcl_face: p = 0.09, since they do
         ((0.0440, 0.0010, 20), (0.0375, 0.0131), "reproduced"),  # p = 0.04, but within 20 %
         ((0.0460, 0.0010, 20), (0.0375, 0.0131), "compatible, wide"),
         ((0.0660, 0.0010, 20), (0.0375, 0.0131), "not reproduced"),
@@ -122,7 +162,10 @@ def test_welchs_test_is_that_of_the_runs_themselves() -> None:
 def test_a_wide_band_alone_reproduces_nothing(
     ours: tuple[float, float, int], theirs: tuple[float, float | None], verdict: str
 ) -> None:
-    assert difference(*ours, PublishedCell("p", "T", "d", "PA", "test_error", *theirs)).verdict == verdict
+    assert (
+        difference(*ours, PublishedCell("p", "T", "d", "PA", "test_error", *theirs)).verdict
+        == verdict
+    )
 
 
 def test_verdicts_of_the_page_follow_from_its_figures() -> None:
@@ -237,9 +280,19 @@ def test_other_transforms_parameters_and_passes_are_not_taken_for_the_setting(
     write([0.2, 0.2], transforms=())
     write([0.2, 0.2], given={"C": 4.0})
     params = make_learner("pa1", {"C": 0.5}).resolved_params()
-    record = make_record(dataset="ring", params=params, transforms=("bias",), outcome="ok", metrics={"test_error": 0.2})
+    record = make_record(
+        dataset="ring",
+        params=params,
+        transforms=("bias",),
+        outcome="ok",
+        metrics={"test_error": 0.2},
+    )
     record.run["protocol"]["passes"] = 2
-    store.write(make_record().__class__(run=record.run, id="b" * 32, outcome="ok", metrics={"test_error": 0.2}))
+    store.write(
+        make_record().__class__(
+            run=record.run, id="b" * 32, outcome="ok", metrics={"test_error": 0.2}
+        )
+    )
     [cell] = ledger_of(store, experiment(), [published()])
     assert cell.verdict == "not run"
 
@@ -247,7 +300,10 @@ def test_other_transforms_parameters_and_passes_are_not_taken_for_the_setting(
 CAUSES = {
     "name": "paper-causes",
     "datasets": [{"name": "ring", "transforms": []}, {"name": "ring", "transforms": ["bias"]}],
-    "learners": [{"name": "pa1", "label": "PA", "params": {"C": [0.5, 4.0]}}, {"name": "lol", "label": "LOL"}],
+    "learners": [
+        {"name": "pa1", "label": "PA", "params": {"C": [0.5, 4.0]}},
+        {"name": "lol", "label": "LOL"},
+    ],
 }
 
 
@@ -291,11 +347,20 @@ def test_the_setting_itself_is_no_cause(store: Store, write: Write) -> None:
     assert cell.trials == ()
 
 
-def test_how_to_get_absent_data_is_said_without_paths(store: Store, small_catalogue: dict[str, Any]) -> None:
-    reasons = [LeftOut("dataset", name, f"not in /home/me/{name}") for name in ("gone", "lost", "elsewhere")]
+def test_how_to_get_absent_data_is_said_without_paths(
+    store: Store, small_catalogue: dict[str, Any]
+) -> None:
+    reasons = [
+        LeftOut("dataset", name, f"not in /home/me/{name}")
+        for name in ("gone", "lost", "elsewhere")
+    ]
     write_plan(store, "paper", store.done(), reasons)
-    ledger = ledger_of(store, experiment(), [published(name) for name in ("gone", "lost", "elsewhere")])
-    assert ledger[0].reason.startswith("its owner keeps it; with a copy of your own: `olscale ingest FILES HOME/gone`")
+    ledger = ledger_of(
+        store, experiment(), [published(name) for name in ("gone", "lost", "elsewhere")]
+    )
+    assert ledger[0].reason.startswith(
+        "its owner keeps it; with a copy of your own: `olscale ingest FILES HOME/gone`"
+    )
     assert ledger[1].reason.startswith("`olscale datasets fetch lost HOME/lost` gets it")
     assert ledger[2].reason == "not in /home/me/elsewhere"
 
@@ -342,12 +407,23 @@ def test_a_learner_that_must_be_there_is_missed() -> None:
 def test_ranks_are_those_of_the_means(store: Store, write: Write) -> None:
     write([0.1, 0.1])
     write([0.2, 0.2], "lol", {})
-    cells = ledger_of(store, experiment(), [published(mean=0.3), published(learner="LOL", mean=0.2), published("gone")])
+    cells = ledger_of(
+        store,
+        experiment(),
+        [published(mean=0.3), published(learner="LOL", mean=0.2), published("gone")],
+    )
     ranks = rank_methods(cells)
     assert ranks is not None
     assert (ranks.methods, ranks.datasets) == (("PA", "LOL"), ("ring",))
-    assert (ranks.ours, ranks.published, ranks.agreement) == (((1.0,), (2.0,)), ((2.0,), (1.0,)), 0.0)
-    assert [entry.mean for entry in rank_table(ranks, "test_error").entries[0]] == ["1.00 (2.00)", "1 (2)"]
+    assert (ranks.ours, ranks.published, ranks.agreement) == (
+        ((1.0,), (2.0,)),
+        ((2.0,), (1.0,)),
+        0.0,
+    )
+    assert [entry.mean for entry in rank_table(ranks, "test_error").entries[0]] == [
+        "1.00 (2.00)",
+        "1 (2)",
+    ]
     assert ranks.left_out == {}
     assert rank_methods(cells[:1]) is None
     assert rank_tables(cells[:1]) == []
@@ -359,7 +435,9 @@ def test_a_method_without_a_rank_is_named(store: Store, write: Write) -> None:
     write([0.2, 0.2], "lol", {})
     cells = ledger_of(store, experiment(), [published(), published(learner="LOL")])
     more = [("square", "PA"), ("ring", "NEW"), ("square", "NEW")]
-    ranks = rank_methods([*cells, *(replace(cells[0], published=published(*names)) for names in more)])
+    ranks = rank_methods(
+        [*cells, *(replace(cells[0], published=published(*names)) for names in more)]
+    )
     assert ranks is not None
     assert (ranks.methods, ranks.left_out) == (("PA", "NEW"), {"LOL": ("square",)})
 
@@ -395,13 +473,17 @@ def test_the_published_tables_are_read() -> None:
     cells = read_published()
     assert len(cells) == 187
     assert {cell.source for cell in cells} == {"lol-2016", "pamo-2018", "ospvm-2016"}
-    assert {cell.dataset for cell in cells if (cell.source, cell.table) == ("pamo-2018", "Table 2")} == {
+    assert {
+        cell.dataset for cell in cells if (cell.source, cell.table) == ("pamo-2018", "Table 2")
+    } == {
         "a9a-joined",
         "w7a",
         "w8a-joined",
         "ijcnn1-joined",
     }
-    assert [cell.std for cell in cells if cell.dataset == "webspam" and cell.source == "lol-2016"] == [None] * 11
+    assert [
+        cell.std for cell in cells if cell.dataset == "webspam" and cell.source == "lol-2016"
+    ] == [None] * 11
 
 
 @pytest.mark.parametrize(
@@ -416,7 +498,9 @@ def test_the_published_tables_are_read() -> None:
 )
 def test_a_line_that_does_not_fit_is_named(tmp_path: Path, line: str, said: str) -> None:
     file = tmp_path / "tables.csv"
-    head = "source,table,dataset,learner,metric,mean_percent,std_percent\np,T,d,PA,test_error,5.0,\n"
+    head = (
+        "source,table,dataset,learner,metric,mean_percent,std_percent\np,T,d,PA,test_error,5.0,\n"
+    )
     file.write_text(head + line + "\n")
     with pytest.raises(FormatError, match="line 3") as fault:
         read_published(file)

@@ -22,9 +22,14 @@ RAW: tuple[str, ...] = ()
 _stores = count()
 
 
-def blocks(datasets: str, transforms: tuple[str, ...] = SCALED, replicates: str = "01") -> list[RunBlock]:
+def blocks(
+    datasets: str, transforms: tuple[str, ...] = SCALED, replicates: str = "01"
+) -> list[RunBlock]:
     """Return every replicate on each data set, data sets and replicates being letters."""
-    return [RunBlock(Way(dataset, transforms), replicate) for dataset, replicate in product(datasets, replicates)]
+    return [
+        RunBlock(Way(dataset, transforms), replicate)
+        for dataset, replicate in product(datasets, replicates)
+    ]
 
 
 def ways(datasets: str) -> list[Way]:
@@ -32,7 +37,9 @@ def ways(datasets: str) -> list[Way]:
 
 
 def test_a_learner_met_otherwise_is_left_out() -> None:
-    matched = match_blocks({"a": blocks("xyz"), "b": blocks("xyz"), "c": blocks("xyz", RAW)}, ways("xyz"))
+    matched = match_blocks(
+        {"a": blocks("xyz"), "b": blocks("xyz"), "c": blocks("xyz", RAW)}, ways("xyz")
+    )
     assert matched.learners == ("a", "b")
     assert matched.learners_left_out == {"c": ()}
     assert [one.learner for one in matched.unmatched] == []
@@ -40,7 +47,8 @@ def test_a_learner_met_otherwise_is_left_out() -> None:
 
 def test_what_lacks_the_largest_share_goes_first() -> None:
     matched = match_blocks(
-        {"a": blocks("vwxyz"), "b": blocks("vwxyz"), "c": blocks("wxyz"), "d": blocks("v")}, ways("vwxyz")
+        {"a": blocks("vwxyz"), "b": blocks("vwxyz"), "c": blocks("wxyz"), "d": blocks("v")},
+        ways("vwxyz"),
     )
     assert matched.learners == ("a", "b", "c")
     assert list(matched.blocks) == list("wxyz")
@@ -134,7 +142,9 @@ def verdict(records: Iterable[Record]) -> dict[str, Any]:
         "values": outcome.values.tolist(),
         "learners": outcome.learners,
         "friedman": outcome.friedman,
-        "pairs": [(pair.a, pair.b, pair.wins, pair.difference, pair.p_corrected) for pair in outcome.pairs],
+        "pairs": [
+            (pair.a, pair.b, pair.wins, pair.difference, pair.p_corrected) for pair in outcome.pairs
+        ],
         "cliques": outcome.cliques,
     }
 
@@ -143,13 +153,17 @@ def verdict(records: Iterable[Record]) -> dict[str, Any]:
 def run(make_record: Run) -> Run:
     """Return a maker of the run of a learner on a data set, whose error follows from both and from the permutation."""
 
-    def make(learner: str, dataset: int, permutation: int = 0, name: str = "", **rest: Any) -> Record:
+    def make(
+        learner: str, dataset: int, permutation: int = 0, name: str = "", **rest: Any
+    ) -> Record:
         order = (permutation * 5 + dataset) % 3
         error = 0.1 + 0.03 * ("cw", *LEARNERS).index(learner) + 0.01 * dataset + 0.007 * order
         given = {"transforms": SCALED, "metrics": {"test_error": error}} | rest
         content = f"{dataset:x}" * 64
         name = name or f"set-{dataset}"
-        return make_record(dataset=name, fingerprint=content, learner=learner, permutation=permutation, **given)
+        return make_record(
+            dataset=name, fingerprint=content, learner=learner, permutation=permutation, **given
+        )
 
     return make
 
@@ -165,7 +179,9 @@ FAILED = {"outcome": "diverged", "reason": "at row 3", "metrics": {}}
 
 @settings(max_examples=15)
 @given(st.data())
-def test_no_figure_of_a_store_changes_with_runs_that_not_all_have(run: Run, data: st.DataObject) -> None:
+def test_no_figure_of_a_store_changes_with_runs_that_not_all_have(
+    run: Run, data: st.DataObject
+) -> None:
     """Other transforms, other permutations, a data set of some learners, a copy of a data set, a learner that failed."""
     expected = verdict(full(run))
     assert expected["friedman"].p < 0.05
@@ -173,8 +189,12 @@ def test_no_figure_of_a_store_changes_with_runs_that_not_all_have(run: Run, data
     others = st.sampled_from([learner for learner in LEARNERS if learner != without])
     extreme = st.sampled_from([0.0, 0.9]).map(lambda error: {"test_error": error})
     more = {
-        "transforms": lambda: run(data.draw(others), data.draw(SETS), transforms=RAW, metrics=data.draw(extreme)),
-        "permutation": lambda: run(data.draw(others), data.draw(SETS), 7, metrics=data.draw(extreme)),
+        "transforms": lambda: run(
+            data.draw(others), data.draw(SETS), transforms=RAW, metrics=data.draw(extreme)
+        ),
+        "permutation": lambda: run(
+            data.draw(others), data.draw(SETS), 7, metrics=data.draw(extreme)
+        ),
         "data set": lambda: run(data.draw(others), 9, metrics=data.draw(extreme)),
         "failed": lambda: run("cw", data.draw(SETS), **FAILED),
         "copy": lambda: run(data.draw(others), 3, name="set-3-again"),
@@ -184,12 +204,16 @@ def test_no_figure_of_a_store_changes_with_runs_that_not_all_have(run: Run, data
 
 
 def test_means_are_over_transforms_that_all_have(run: Run) -> None:
-    raw = [run("arow", dataset, transforms=RAW, metrics={"test_error": 0.9}) for dataset in range(6)]
+    raw = [
+        run("arow", dataset, transforms=RAW, metrics={"test_error": 0.9}) for dataset in range(6)
+    ]
     one = only([*full(run), *raw])
     assert [pair.wins for pair in one.outcome.pairs if pair.a == "arow"] == [6, 6]
     said = "6 runs of arow on set-0, set-1, set-2 and 3 more with no transforms (pa1, perceptron lack them)"
     assert f"Only runs that all learners have are compared; left out: {said}." in one.notes
-    assert {(left.learner, left.transforms, left.runs) for left in one.left_out} == {("arow", RAW, 1)}
+    assert {(left.learner, left.transforms, left.runs) for left in one.left_out} == {
+        ("arow", RAW, 1)
+    }
 
 
 def test_one_data_set_under_two_names_counts_once(run: Run) -> None:
@@ -201,15 +225,26 @@ def test_one_data_set_under_two_names_counts_once(run: Run) -> None:
 
 def test_learners_on_copies_of_one_data_set_are_compared(run: Run) -> None:
     """Each has met the rows under another name."""
-    runs = [record for i in range(5) for record in (run("arow", 1, i), run("pa1", 1, i, name="again"))]
+    runs = [
+        record for i in range(5) for record in (run("arow", 1, i), run("pa1", 1, i, name="again"))
+    ]
     assert only(runs).outcome.learners == ("arow", "pa1")
 
 
 def test_a_learner_without_a_figure_is_named(run: Run) -> None:
     nothing = [run("cw", dataset, **FAILED) for dataset in range(6)]
-    nothing += [replaced(run("cw", dataset, metrics={"test_error": math.nan}), "scw1") for dataset in range(6)]
-    nothing += [replaced(run("cw", dataset, metrics={"test_rmse": 2.0}), "ridge") for dataset in range(6)]
-    [note] = [note for note in only([*full(run), *nothing]).notes if note.startswith("Left out for want of")]
+    nothing += [
+        replaced(run("cw", dataset, metrics={"test_error": math.nan}), "scw1")
+        for dataset in range(6)
+    ]
+    nothing += [
+        replaced(run("cw", dataset, metrics={"test_rmse": 2.0}), "ridge") for dataset in range(6)
+    ]
+    [note] = [
+        note
+        for note in only([*full(run), *nothing]).notes
+        if note.startswith("Left out for want of")
+    ]
     assert "cw (6 runs diverged)" in note
     assert "scw1 (no test error)" in note
     assert "ridge (no test error)" in note
@@ -224,7 +259,11 @@ def replaced(record: Record, learner: str = "", **protocol: Any) -> Record:
 
 
 def test_a_failed_permutation_is_left_out_for_all(run: Run) -> None:
-    runs = [run(learner, 0, i) for learner, i in product(LEARNERS, range(3)) if (learner, i) != ("pa1", 2)]
+    runs = [
+        run(learner, 0, i)
+        for learner, i in product(LEARNERS, range(3))
+        if (learner, i) != ("pa1", 2)
+    ]
     one = only([*runs, run("pa1", 0, 2, **FAILED)])
     assert [len(blocks) for blocks in one.blocks.values()] == [2]
     said = "left out: 2 runs of arow, perceptron on set-0 with transforms standardize (pa1 (1 run diverged) lacks them)"
@@ -233,7 +272,10 @@ def test_a_failed_permutation_is_left_out_for_all(run: Run) -> None:
 
 def test_rows_of_an_older_transform_are_not_those_of_today(run: Run) -> None:
     """And data sets whose transforms are of another version belong to the same comparison."""
-    newer = [replaced(run(learner, 0, metrics={"test_error": 0.9}), transforms_version=2) for learner in LEARNERS]
+    newer = [
+        replaced(run(learner, 0, metrics={"test_error": 0.9}), transforms_version=2)
+        for learner in LEARNERS
+    ]
     one = only([*full(run), *newer])
     assert one.outcome.datasets == tuple(f"set-{dataset}" for dataset in range(6))
     assert one.outcome.values[0].tolist() == [0.9, 0.9, 0.9]
@@ -242,4 +284,7 @@ def test_rows_of_an_older_transform_are_not_those_of_today(run: Run) -> None:
 def test_protocols_of_one_learner_each_are_named(run: Run) -> None:
     alone = [replaced(run("arow", dataset), burn_in=10) for dataset in range(6)]
     [note] = [note for note in only([*full(run), *alone]).notes if note.startswith("Not compared")]
-    assert note == "Not compared, for want of a second learner: arow in permuted order, burn in 10, seed 0."
+    assert (
+        note
+        == "Not compared, for want of a second learner: arow in permuted order, burn in 10, seed 0."
+    )

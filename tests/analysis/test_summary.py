@@ -20,11 +20,19 @@ def store(tmp_path):
 def test_mean_and_sample_deviation_over_permutations(store, make_record):
     errors = [0.1, 0.2, 0.4]
     for i, error in enumerate(errors):
-        store.write(make_record(permutation=i, metrics={"test_error": error}, timings={"fit_seconds": 1.0 + i}))
+        store.write(
+            make_record(
+                permutation=i, metrics={"test_error": error}, timings={"fit_seconds": 1.0 + i}
+            )
+        )
 
     seconds, error = summarise(store)
 
-    assert (error.metric, error.n, error.protocol) == ("test_error", 3, {"order": "permuted", "seed": 0})
+    assert (error.metric, error.n, error.protocol) == (
+        "test_error",
+        3,
+        {"order": "permuted", "seed": 0},
+    )
     assert error.mean == pytest.approx(statistics.mean(errors))
     assert error.std == pytest.approx(statistics.stdev(errors))
     assert (seconds.metric, seconds.mean, seconds.std) == ("fit_seconds", 2.0, 1.0)
@@ -55,10 +63,14 @@ def test_order_of_summaries_is_by_value_not_by_arrival(store, make_record):
         for dataset in ("b", "a"):
             store.write(make_record(dataset=dataset, params={"C": C}, metrics={"mistakes": 1}))
 
-    assert [(s.dataset, s.params["C"]) for s in summarise(store)] == [(d, C) for d in "ab" for C in (1e-3, 2.0, 10)]
+    assert [(s.dataset, s.params["C"]) for s in summarise(store)] == [
+        (d, C) for d in "ab" for C in (1e-3, 2.0, 10)
+    ]
 
 
-@pytest.mark.parametrize("other", [{"fingerprint": "0" * 64}, {"version": 2}, {"transforms": ("bias",)}])
+@pytest.mark.parametrize(
+    "other", [{"fingerprint": "0" * 64}, {"version": 2}, {"transforms": ("bias",)}]
+)
 def test_runs_that_are_not_replicates_are_never_averaged(store, make_record, other):
     store.write(make_record(metrics={"mistakes": 1}))
     store.write(make_record(metrics={"mistakes": 2}, **other))
@@ -67,7 +79,11 @@ def test_runs_that_are_not_replicates_are_never_averaged(store, make_record, oth
 
 
 def test_status_counts_outcomes_names_and_plans(store, make_record):
-    ok, bad, lost = make_record(), make_record(learner="cw", outcome="oom"), make_record(learner="pa", outcome="lost")
+    ok, bad, lost = (
+        make_record(),
+        make_record(learner="cw", outcome="oom"),
+        make_record(learner="pa", outcome="lost"),
+    )
     for record in (ok, bad, lost):
         store.write(record)
     write_plan(store, "demo", [ok.id, bad.id, lost.id, "0" * 32])
@@ -84,9 +100,20 @@ def test_status_counts_outcomes_names_and_plans(store, make_record):
 
 def test_status_says_why_runs_failed(store, make_record):
     store.write(make_record())
-    store.write(make_record(learner="cw", outcome="diverged", reason="diverged at row 3: score is not finite"))
+    store.write(
+        make_record(
+            learner="cw", outcome="diverged", reason="diverged at row 3: score is not finite"
+        )
+    )
 
     [failure] = store_status(store).failures
 
-    assert (failure.learner, failure.dataset, failure.outcome, failure.runs) == ("cw", "digits", "diverged", 1)
-    assert "cw on digits: 1 diverged, at row 3: score is not finite\n" in status_text(store_status(store))
+    assert (failure.learner, failure.dataset, failure.outcome, failure.runs) == (
+        "cw",
+        "digits",
+        "diverged",
+        1,
+    )
+    assert "cw on digits: 1 diverged, at row 3: score is not finite\n" in status_text(
+        store_status(store)
+    )

@@ -30,7 +30,12 @@ def test_each_parameter_of_a_cross_is_swept_along_its_arm():
 
 
 def test_a_grid_with_a_hole():
-    grid = [made(x * y, C=x, alpha=y) for x in (1.0, 2.0, 4.0) for y in (0.1, 0.5, 0.9) if (x, y) != (2.0, 0.5)]
+    grid = [
+        made(x * y, C=x, alpha=y)
+        for x in (1.0, 2.0, 4.0)
+        for y in (0.1, 0.5, 0.9)
+        if (x, y) != (2.0, 0.5)
+    ]
 
     found = sweep(grid, "alpha", "C")
 
@@ -59,7 +64,11 @@ def test_of_several_sweeps_the_fullest_then_the_best():
     def some(k: int, values: tuple[float, ...], mean: float) -> list[Summary]:
         return [made(mean, k=k, C=value) for value in values]
 
-    three, four, best = some(1, (1.0, 2.0, 4.0), 0.1), some(2, (1.0, 2.0, 4.0, 8.0), 0.3), some(3, (1, 2, 4, 8), 0.2)
+    three, four, best = (
+        some(1, (1.0, 2.0, 4.0), 0.1),
+        some(2, (1.0, 2.0, 4.0, 8.0), 0.3),
+        some(3, (1, 2, 4, 8), 0.2),
+    )
 
     found = sweep([*three, *four, *best], "C")
 

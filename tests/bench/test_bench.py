@@ -35,7 +35,9 @@ from tests.cluster import Cluster
 
 def test_contestants_take_turns_and_the_first_round_does_not_count() -> None:
     order: list[str] = []
-    table = [Contestant(name, lambda _, name=name: order.append(name), 1.0, peer="a") for name in "ab"]
+    table = [
+        Contestant(name, lambda _, name=name: order.append(name), 1.0, peer="a") for name in "ab"
+    ]
     figures = compare(table, "calls/s", 2, _clock(9.0))
     assert order == list("ababab")
     assert figures[0].ratio == 1.0
@@ -53,7 +55,10 @@ def test_short_rounds_are_more() -> None:
 
 
 def test_waiting_is_no_work_of_the_processor() -> None:
-    table = [Contestant("busy", lambda _: sum(range(100_000)), 1.0), Contestant("idle", lambda _: sleep(0.01), 1.0)]
+    table = [
+        Contestant("busy", lambda _: sum(range(100_000)), 1.0),
+        Contestant("idle", lambda _: sleep(0.01), 1.0),
+    ]
     busy, idle = compare(table, "calls/s", 1)
     assert (idle.value or 0.0) > 2.0 * (busy.value or 0.0) > 0.0
 
@@ -65,7 +70,11 @@ def _clock(step: float) -> Callable[[], float]:
 
 
 def test_a_target_is_met_or_missed() -> None:
-    assert [Figure("f", 1.0, ratio=r, target=">= 0.9").met for r in (0.9, 0.8, None)] == [True, False, None]
+    assert [Figure("f", 1.0, ratio=r, target=">= 0.9").met for r in (0.9, 0.8, None)] == [
+        True,
+        False,
+        None,
+    ]
 
 
 def test_the_bare_loop_does_what_pa1_does() -> None:
@@ -112,8 +121,13 @@ def test_soft_lol_is_measured_beside_lol_for_every_shape(monkeypatch: pytest.Mon
     monkeypatch.setattr(soft_local, "_MANY_CLASSES", {"30 classes": (5, 30, 1.0, 8)})
     every = figures(rounds=1, values=0)
     found, many = every[: 3 * len(_SHAPES)], every[3 * len(_SHAPES) :]
-    assert [figure.name for figure in many[1::2]] == ["soft-lol, float64, 30 classes", "soft-lol, float32, 30 classes"]
-    assert [figure.name for figure in found[1::3]] == [f"soft-lol, rows like {name}" for name in _SHAPES]
+    assert [figure.name for figure in many[1::2]] == [
+        "soft-lol, float64, 30 classes",
+        "soft-lol, float32, 30 classes",
+    ]
+    assert [figure.name for figure in found[1::3]] == [
+        f"soft-lol, rows like {name}" for name in _SHAPES
+    ]
     for peer, ours in ((found[::3], found[1::3]), (found[1::3], found[2::3])):
         assert [figure.peer for figure in ours] == [figure.name for figure in peer]
     assert all(figure.value is not None and figure.value > 0.0 for figure in found)
@@ -149,7 +163,9 @@ def test_the_numpy_versions_are_the_learners() -> None:
     assert np.mean((X @ arow_numpy(X, X[:, 0] > 0.0) > 0.0) == (X[:, 0] > 0.0)) > 0.95
 
 
-def test_the_bare_gather_is_the_product_and_all_kinds_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bare_gather_is_the_product_and_all_kinds_are_measured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A matrix of millions of rows is drawn, so it has few columns here."""
     from olscale.bench.project import figures
 
@@ -177,7 +193,9 @@ def test_permuting_is_measured_with_its_peak() -> None:
     measured = [figure for figure in found if not figure.note]
     assert len(measured) == (8 if sys.platform == "linux" else 4)
     assert all(figure.value is not None and figure.value > 0.0 for figure in measured)
-    assert all(figure.ratio is not None and figure.ratio > 0.0 for figure in measured if figure.peer)
+    assert all(
+        figure.ratio is not None and figure.ratio > 0.0 for figure in measured if figure.peer
+    )
 
 
 def test_a_missing_peer_says_how_to_get_it() -> None:
@@ -196,7 +214,9 @@ def test_an_unknown_benchmark_ends_before_the_first(monkeypatch: pytest.MonkeyPa
 
 def test_the_help_lists_every_benchmark() -> None:
     shown = CliRunner().invoke(olscale, ["bench", "--help"]).output
-    assert f"Benchmarks:{','.join(BENCHMARKS)}." in "".join(shown.split())  # a line may end within a name
+    assert f"Benchmarks:{','.join(BENCHMARKS)}." in "".join(
+        shown.split()
+    )  # a line may end within a name
 
 
 def test_json_names_the_machine() -> None:
@@ -205,9 +225,15 @@ def test_json_names_the_machine() -> None:
     assert written["benchmarks"]["parse"][0]["met"] is None
 
 
-def test_the_command_prints_a_table_and_writes_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("olscale.bench.parse.figures", lambda: [Figure("reader", 650.0, "MB/s", 29.0, "peer")])
-    result = CliRunner().invoke(olscale, ["bench", "parse", "--json", str(tmp_path / "f.json")], standalone_mode=False)
+def test_the_command_prints_a_table_and_writes_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "olscale.bench.parse.figures", lambda: [Figure("reader", 650.0, "MB/s", 29.0, "peer")]
+    )
+    result = CliRunner().invoke(
+        olscale, ["bench", "parse", "--json", str(tmp_path / "f.json")], standalone_mode=False
+    )
     assert result.exception is None
     assert "reader" in result.output
     assert json.loads((tmp_path / "f.json").read_text())["benchmarks"]["parse"][0]["ratio"] == 29.0
@@ -225,12 +251,22 @@ def test_scale_measures_every_step_from_the_archive_to_the_results(
         return evaluate(experiment, store, **where)
 
     monkeypatch.setattr("olscale.bench.scale.evaluate", on_cluster)
-    monkeypatch.setattr("olscale.bench.peers.missing", lambda name, module: [Figure(name, note="left out")])
-    monkeypatch.setattr("olscale.bench.scale.stream_learners", lambda: [{"name": "perceptron"}, {"name": "pa1"}])
+    monkeypatch.setattr(
+        "olscale.bench.peers.missing", lambda name, module: [Figure(name, note="left out")]
+    )
+    monkeypatch.setattr(
+        "olscale.bench.scale.stream_learners", lambda: [{"name": "perceptron"}, {"name": "pa1"}]
+    )
     figures = {figure.name: figure for figure in run(["scale"], rows=1500)["scale"]}
     assert asked == [{"in_process": True}, {"workers": 2}] * 2
     measured = [name for name, figure in figures.items() if figure.value is not None]
-    for words in ("ingest to parquet", "ingest to zarr", "PA-I from zarr", "url-like through", "webspam-like through"):
+    for words in (
+        "ingest to parquet",
+        "ingest to zarr",
+        "PA-I from zarr",
+        "url-like through",
+        "webspam-like through",
+    ):
         assert any(words in name for name in measured), words
     assert not [figure.note for figure in figures.values() if "failed" in figure.note]
     assert "GB resident" in figures["url-like through 2 learners, 2 workers"].note

@@ -15,7 +15,9 @@ MACHINE = {"processor": "Abacus", "cores": 2, "load": 0.1}
 
 
 def test_a_table_is_replaced_by_new_figures() -> None:
-    written = json.loads(as_json({"parse": [Figure("a | b", 650.0, "MB/s", 29.0, "peer"), Figure("peer")]}, MACHINE))
+    written = json.loads(
+        as_json({"parse": [Figure("a | b", 650.0, "MB/s", 29.0, "peer"), Figure("peer")]}, MACHINE)
+    )
     text = table(written["benchmarks"]["parse"], written["machine"])
     assert text.splitlines()[2:] == [
         "| what | value | unit | ratio | to |",
@@ -31,6 +33,10 @@ def test_a_table_is_replaced_by_new_figures() -> None:
 
 def test_tables_of_the_page_are_those_of_benchmarks() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    names = [line[5:-4] for line in page.splitlines() if line.startswith("<!-- ") and line != "<!-- end -->"]
+    names = [
+        line[5:-4]
+        for line in page.splitlines()
+        if line.startswith("<!-- ") and line != "<!-- end -->"
+    ]
     assert set(names) <= set(BENCHMARKS)
     assert page.count("<!-- end -->") == len(names) > 0

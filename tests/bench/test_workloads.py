@@ -108,7 +108,9 @@ def test_url_like_columns_can_be_told(tmp_path: Path):
 def test_webspam_like_is_local(tmp_path: Path):
     """Unit rows, a third of the entries not zero; local hyperplanes do far better than one."""
     batches = list(webspam_like.batches(24_576, seed=0))
-    X, target = (np.concatenate(parts) for parts in zip(*((b.X, b.target) for b in batches), strict=True))
+    X, target = (
+        np.concatenate(parts) for parts in zip(*((b.X, b.target) for b in batches), strict=True)
+    )
     np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1.0)
     assert 0.28 < np.mean(X != 0.0) < 0.38
     errors = []
@@ -122,7 +124,9 @@ def test_webspam_like_is_local(tmp_path: Path):
 def test_multipie_like_has_249_faces_that_local_hyperplanes_tell_apart() -> None:
     """Every class is there from the beginning; LOL errs less than half as often as one hyperplane a class."""
     batches = list(multipie_like.batches(24_576, seed=0))
-    X, target = (np.concatenate(parts) for parts in zip(*((b.X, b.target) for b in batches), strict=True))
+    X, target = (
+        np.concatenate(parts) for parts in zip(*((b.X, b.target) for b in batches), strict=True)
+    )
     assert X.shape == (24_576, 100)
     np.testing.assert_array_equal(np.sort(target[:249]), np.arange(249))
     errors = []
@@ -150,7 +154,11 @@ def test_url_like_archive_is_as_the_published_one_and_holds_the_same_rows(
     assert len(notes) == 1
     assert notes[0].endswith("passed over as no data: url_svmlight/FeatureTypes")
     assert [name for name, _ in dataset.segments()] == [f"Day{day}" for day in range(12)]
-    pairs = zip(dataset.chunks(), url_like.chunks(rows, columns=columns, day_rows=url_like.DAY_ROWS), strict=True)
+    pairs = zip(
+        dataset.chunks(),
+        url_like.chunks(rows, columns=columns, day_rows=url_like.DAY_ROWS),
+        strict=True,
+    )
     for got, expected in pairs:
         np.testing.assert_array_equal(got.y, expected.y)
         for mine, theirs in zip(got.X, expected.X, strict=True):
@@ -177,7 +185,10 @@ def test_an_archive_that_fails_leaves_nothing(tmp_path: Path):
     full = OSError(errno.ENOSPC, "No space left on device")
     with (
         mock.patch("tarfile.TarFile.addfile", side_effect=full),
-        pytest.raises(DatasetError, match=r"b.tar.gz cannot be written \(No space left on device\); choose another"),
+        pytest.raises(
+            DatasetError,
+            match=r"b.tar.gz cannot be written \(No space left on device\); choose another",
+        ),
     ):
         write_archive(str(tmp_path / "b.tar.gz"), url_like.members(100, seed=0))
     assert list(tmp_path.iterdir()) == []

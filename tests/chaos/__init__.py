@@ -24,7 +24,9 @@ from tests.chaos.rounds import Chaos
 __all__ = ["Report", "run_chaos"]
 
 
-def run_chaos(seconds: float, folder: Path, seed: int = 0, workers: int = 2, every: float = 0.7) -> Report:
+def run_chaos(
+    seconds: float, folder: Path, seed: int = 0, workers: int = 2, every: float = 0.7
+) -> Report:
     """Evaluate while processes die, for `seconds` at least; then let everything end, and compare.
 
     Parameters

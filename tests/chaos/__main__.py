@@ -12,9 +12,12 @@ from tests.chaos import run_chaos
 
 def main() -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m tests.chaos", description="Kill processes of evaluations at random; exit 1 where it shows."
+        prog="python -m tests.chaos",
+        description="Kill processes of evaluations at random; exit 1 where it shows.",
     )
-    parser.add_argument("--minutes", type=float, default=10.0, help="how long processes are hit (default: 10)")
+    parser.add_argument(
+        "--minutes", type=float, default=10.0, help="how long processes are hit (default: 10)"
+    )
     parser.add_argument("--seed", type=int, default=0, help="which processes are hit when")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="olscale-chaos-") as folder:

@@ -68,8 +68,12 @@ class Compactor:
     def _compact_once(self) -> None:
         """Start a compaction and see it through, or kill it between the first thing it does and the line it ends with."""
         before = self._mark()
-        process = self._start("compactor", [sys.executable, "-m", "olscale", "compact", str(self._store)], PIPE)
-        while self._mark() == before and process.poll() is None:  # the first thing is to write store.json anew
+        process = self._start(
+            "compactor", [sys.executable, "-m", "olscale", "compact", str(self._store)], PIPE
+        )
+        while (
+            self._mark() == before and process.poll() is None
+        ):  # the first thing is to write store.json anew
             sleep(0.001)
         begun = monotonic()
         if self._wanted.is_set():

@@ -28,12 +28,20 @@ def differences(store: Path, undisturbed: Path) -> list[str]:
         Store with loose files only; it is left as it is.
     """
     ours, theirs = open_store(store), open_store(undisturbed)
-    wanted = {Path(name).stem: data for name, data in theirs.files.read_many(theirs.single_files("runs"))}
+    wanted = {
+        Path(name).stem: data for name, data in theirs.files.read_many(theirs.single_files("runs"))
+    }
     found = {id: run_bytes(ours.get(id)) for id in ours.done()}
     wrong = _unlike(found, wanted)
-    loose = {Path(name).stem: data for name, data in ours.files.read_many(ours.single_files("runs"))}
+    loose = {
+        Path(name).stem: data for name, data in ours.files.read_many(ours.single_files("runs"))
+    }
     wrong += _unlike(loose, {id: wanted.get(id) for id in loose})
-    wrong += [f"{name}: bytes are not those of its name" for name in _parts(ours) if not _whole(ours, name)]
+    wrong += [
+        f"{name}: bytes are not those of its name"
+        for name in _parts(ours)
+        if not _whole(ours, name)
+    ]
     wrong += _left_over(store)
 
     compact(ours)
@@ -51,7 +59,9 @@ def differences(store: Path, undisturbed: Path) -> list[str]:
 
 
 def _unlike(found: Mapping[str, object], wanted: Mapping[str, object]) -> list[str]:
-    return sorted(name for name in found.keys() | wanted.keys() if found.get(name) != wanted.get(name))
+    return sorted(
+        name for name in found.keys() | wanted.keys() if found.get(name) != wanted.get(name)
+    )
 
 
 def _parts(store: Store) -> list[str]:
@@ -65,9 +75,17 @@ def _whole(store: Store, name: str) -> bool:
 
 def _left_over(store: Path) -> list[str]:
     """Return what should be gone: checkpoints, scratch arrays of shards, rows of lost runs, files set aside."""
-    gone = [file for folder in ("checkpoints", "lost", "damaged") for file in (store / folder).rglob("*")]
+    gone = [
+        file
+        for folder in ("checkpoints", "lost", "damaged")
+        for file in (store / folder).rglob("*")
+    ]
     gone += [folder for folder in (store / "tmp").glob("*") if folder.is_dir()]
-    return sorted(str(path.relative_to(store)) for path in gone if path.is_file() or path.parent.name != "lost")
+    return sorted(
+        str(path.relative_to(store))
+        for path in gone
+        if path.is_file() or path.parent.name != "lost"
+    )
 
 
 def _files(folder: Path) -> dict[str, bytes]:

@@ -106,7 +106,10 @@ class Nights:
         """Write the source of the data."""
         rng = random.Random(seed)
         rows = [[rng.gauss(0.0, 1.0) for _ in range(8)] for _ in range(4000)]
-        lines = [",".join(map(repr, row)) + f",{'ab'[row[0] + rng.gauss(0.0, 0.5) > row[1]]}" for row in rows]
+        lines = [
+            ",".join(map(repr, row)) + f",{'ab'[row[0] + rng.gauss(0.0, 0.5) > row[1]]}"
+            for row in rows
+        ]
         (self.folder / "rows.csv").write_text("\n".join(lines))
 
     def begin(self, night: str) -> subprocess.Popen[bytes]:
@@ -114,14 +117,18 @@ class Nights:
         command = [sys.executable, "-m", "olscale", "jobs", "run", "nights.toml", "--night", night]
         environment = os.environ | {"PYTHONPATH": str(self.folder / "code")}
         with (self.folder / "log").open("ab") as log:
-            return subprocess.Popen(command, cwd=self.folder, env=environment, stdout=log, stderr=log)
+            return subprocess.Popen(
+                command, cwd=self.folder, env=environment, stdout=log, stderr=log
+            )
 
     def kill_in(self, night: str, reached: str) -> None:
         """Begin a night and kill it when a file is there."""
         process = self.begin(night)
         while not list(self.home.night(night).glob(reached)):
             if process.poll() is not None:
-                raise RuntimeError(f"night {night} ended before {reached}: see {self.folder / 'log'}")
+                raise RuntimeError(
+                    f"night {night} ended before {reached}: see {self.folder / 'log'}"
+                )
             sleep(0.01)
         process.send_signal(signal.SIGKILL)
         process.wait()
@@ -153,12 +160,17 @@ class Nights:
                     self.begin(night).wait()
             else:
                 self.begin(night).wait()
-            print(f"night {night}: {night_rows(self.home)[-1]['state']}, {monotonic() - start:.0f} s", flush=True)
+            print(
+                f"night {night}: {night_rows(self.home)[-1]['state']}, {monotonic() - start:.0f} s",
+                flush=True,
+            )
 
     def noise(self) -> float:
         """Return how far the ratio of the loop that is to be slower is off its median before, as a share of it."""
         ratios = read_series(self.home, self.job.alarm.speed, "ratio")
-        [values] = [series.values[: NIGHTS.index(SLOW[0])] for series in ratios if series.name == _SLOWED]
+        [values] = [
+            series.values[: NIGHTS.index(SLOW[0])] for series in ratios if series.name == _SLOWED
+        ]
         return median(abs(value / median(values) - 1.0) for value in values)
 
     def faults(self) -> list[str]:
@@ -169,19 +181,27 @@ class Nights:
         seen = self.noise() < _MOST_NOISE
         rows = {row["night"]: row for row in night_rows(self.home)}
         text = (self.folder / "said").read_text() if (self.folder / "said").exists() else ""
-        messages = {message["night"]: message for message in map(json.loads, filter(None, text.splitlines()))}
+        messages = {
+            message["night"]: message
+            for message in map(json.loads, filter(None, text.splitlines()))
+        }
         alarms = (WRONG, SLOW[-1]) if seen else (WRONG,)
         unlike = [night for night in NIGHTS if not self._is_right(rows, night, alarms)]
         found = [f"{night} is {rows.get(night, {}).get('state')}" for night in unlike]
         wrong = [line for line in rows[WRONG]["alarms"] if "other bytes" in line]
-        if len(wrong) != 2 or not all("results of pa1 " in line and "made: code " in line for line in wrong):
+        if len(wrong) != 2 or not all(
+            "results of pa1 " in line and "made: code " in line for line in wrong
+        ):
             found.append(f"night {WRONG} does not name pa1 and the code alone: {wrong}")
         events = {night: message["event"] for night, message in messages.items()}
         if events != dict.fromkeys(alarms, "alarm") | {"05": "recovered"}:
             found.append(f"messages were {events}")
         if seen and "since 08" not in messages.get(SLOW[-1], {}).get("text", ""):
             found.append("no message says since when pa1 is slower")
-        ratios = [judge(series, self.job.alarm) for series in read_series(self.home, self.job.alarm.speed, "ratio")]
+        ratios = [
+            judge(series, self.job.alarm)
+            for series in read_series(self.home, self.job.alarm.speed, "ratio")
+        ]
         slower = {verdict.series.name for verdict in ratios if verdict.verdict == "slower"}
         if (_SLOWED in slower) != seen or any(": pa1" not in name for name in slower):
             found.append(f"slower were {slower}")
@@ -189,7 +209,9 @@ class Nights:
             if (CHANGED, "data") not in series.marks():
                 found.append(f"{series.name} has no mark of other data")
         table = read_history(self.home, ["night", "digest"], ["results"]).to_pylist()
-        digests = {night: {row["digest"] for row in table if row["night"] == night} for night in NIGHTS}
+        digests = {
+            night: {row["digest"] for row in table if row["night"] == night} for night in NIGHTS
+        }
         if digests[KILLED] != digests["01"] or digests["10"] != digests["07"]:
             found.append("a night that was killed, or slow, has other results")
         return found
@@ -199,7 +221,11 @@ class Nights:
         state = "alarm" if night in alarms else "good"
         calls = 3 if night == KILLED else 1
         row = rows.get(night, {})
-        return (row.get("state"), row.get("calls"), list(row.get("failures") or ())) == (state, calls, [])  # type: ignore[call-overload]
+        return (row.get("state"), row.get("calls"), list(row.get("failures") or ())) == (
+            state,
+            calls,
+            [],
+        )  # type: ignore[call-overload]
 
 
 def main() -> int:
@@ -209,7 +235,9 @@ def main() -> int:
         nights.run()
         faults = nights.faults()
         if (noise := nights.noise()) >= _MOST_NOISE:
-            print(f"ratios are off by {100 * noise:.0f} % where nothing changed: no slow-down of 15 % can be told here")
+            print(
+                f"ratios are off by {100 * noise:.0f} % where nothing changed: no slow-down of 15 % can be told here"
+            )
         for row in night_rows(nights.home):
             for line in (*(row["alarms"] or ()), *(row["changed"] or ())):
                 print(f"night {row['night']}: {line}")

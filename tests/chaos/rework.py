@@ -44,7 +44,9 @@ def read_notes(path: Path) -> list[Note]:
     lines = (line.split() for line in path.read_text().splitlines())
     return [
         Note(float(when), int(process), learner, chunk, int(rows), float(seconds))
-        for when, process, learner, chunk, rows, seconds in (line for line in lines if len(line) == 6)
+        for when, process, learner, chunk, rows, seconds in (
+            line for line in lines if len(line) == 6
+        )
     ]
 
 
@@ -78,8 +80,12 @@ def setbacks(notes: Sequence[Note], where: Mapping[str, Place]) -> list[float]:
         Seconds of learning, of all stretches in which anything was learned again.
     """
     known: set[str] = set()
-    last: dict[tuple[int, str, int], tuple[int, int]] = {}  # process and run: number of its stretch, rows
-    again: dict[tuple[int, int, int], float] = defaultdict(float)  # process, stream, number of the stretch: seconds
+    last: dict[
+        tuple[int, str, int], tuple[int, int]
+    ] = {}  # process and run: number of its stretch, rows
+    again: dict[tuple[int, int, int], float] = defaultdict(
+        float
+    )  # process, stream, number of the stretch: seconds
     for note in sorted(notes, key=lambda note: note.when):
         learner, stream, rows = where[note.chunk]
         stretch, before = last.get((note.process, learner, stream), (0, 0))

@@ -65,7 +65,9 @@ class Chaos:
         for order in ORDERS:
             command = self._driver(order, self._folder / "undisturbed", "--in-process")
             quick = {**self._environment(), "OLSCALE_CHAOS_SLEEP": "0"}
-            subprocess.run(command, env=quick, check=True, capture_output=True, timeout=GIVE_UP_SECONDS)
+            subprocess.run(
+                command, env=quick, check=True, capture_output=True, timeout=GIVE_UP_SECONDS
+            )
         notes = read_notes(self._rows)
         self._places, self._rows_needed = places(notes), sum(note.rows for note in notes)
 
@@ -88,7 +90,9 @@ class Chaos:
             if size and not self.end:
                 self.end = monotonic() + seconds
             if size == learned or monotonic() > self.end:
-                hit = 0.0  # nothing is being learned since the last hit: there is nothing to lose yet
+                hit = (
+                    0.0  # nothing is being learned since the last hit: there is nothing to lose yet
+                )
             elif not hit:
                 hit = monotonic() + self._dice.uniform(0.25, 1.75) * self._every
             elif monotonic() > hit:
@@ -108,13 +112,25 @@ class Chaos:
         if not self._port:
             self._port = _free_port()
         if not self._lives("scheduler"):
-            self._start("scheduler", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", f"--port={self._port}")
+            self._start(
+                "scheduler",
+                "distributed.cli.dask_scheduler",
+                "--host",
+                "127.0.0.1",
+                f"--port={self._port}",
+            )
         for number in range(self._count):
             if not self._lives(f"nanny{number}"):
-                options = ["--nthreads=1", "--nworkers=1", f"--local-directory={self._folder / 'dask'}"]
+                options = [
+                    "--nthreads=1",
+                    "--nworkers=1",
+                    f"--local-directory={self._folder / 'dask'}",
+                ]
                 # Else a busy machine imports it with the first task, for so long that the worker seems to be frozen.
                 options += ["--preload", "olscale.execution.on_worker"]
-                self._start(f"nanny{number}", "distributed.cli.dask_worker", self._address, *options)
+                self._start(
+                    f"nanny{number}", "distributed.cli.dask_worker", self._address, *options
+                )
 
     def _ended(self, order: str, store: Path, report: Report) -> bool:
         """Tell whether the driver of an experiment has come to its end with nothing lost; start it again if not."""
@@ -127,9 +143,13 @@ class Chaos:
         if process is not None and process.returncode not in (0, -signal.SIGKILL):
             lines = (self._folder / f"{name}.log").read_text().strip().splitlines() or [""]
             # The scheduler's being away, and its answers' being late, are ends that a driver may come to.
-            if process.returncode != 1 or not any(word in lines[-1] for word in ("scheduler", "no worker")):
+            if process.returncode != 1 or not any(
+                word in lines[-1] for word in ("scheduler", "no worker")
+            ):
                 report.failures.append(f"exit {process.returncode}: {lines[-1]}")
-        self._processes[name] = self._popen(name, self._driver(order, store, f"--scheduler={self._address}"))
+        self._processes[name] = self._popen(
+            name, self._driver(order, store, f"--scheduler={self._address}")
+        )
         return False
 
     def _hit(self, report: Report, compactor: Compactor) -> None:
@@ -153,13 +173,19 @@ class Chaos:
         import psutil
 
         for name, process in self._processes.items():
-            if process.poll() is None and kind in ("scheduler", "nanny", "driver") and name.startswith(kind):
+            if (
+                process.poll() is None
+                and kind in ("scheduler", "nanny", "driver")
+                and name.startswith(kind)
+            ):
                 yield process.pid
             if process.poll() is None and name.startswith("nanny") and kind.endswith("worker"):
                 try:
                     # Of a nanny's children one is multiprocessing's resource tracker.
                     children = psutil.Process(process.pid).children()
-                    yield from (c.pid for c in children if "resource_tracker" not in " ".join(c.cmdline()))
+                    yield from (
+                        c.pid for c in children if "resource_tracker" not in " ".join(c.cmdline())
+                    )
                 except psutil.Error:
                     continue
 
@@ -171,7 +197,9 @@ class Chaos:
         report.rows += self._rows_needed
         report.rows_learned += sum(note.rows for note in notes)
         report.setbacks += setbacks(notes, self._places)
-        pauses = (later - earlier for earlier, later in pairwise(sorted(note.when for note in notes)))
+        pauses = (
+            later - earlier for earlier, later in pairwise(sorted(note.when for note in notes))
+        )
         report.longest_pause = max(report.longest_pause, *pauses)
 
     @property
@@ -180,7 +208,16 @@ class Chaos:
 
     def _driver(self, order: str, store: Path, where: str) -> list[str]:
         experiment = self._folder / f"{order}.toml"
-        return [sys.executable, "-m", "olscale", "evaluate", str(experiment), "--store", str(store), where]
+        return [
+            sys.executable,
+            "-m",
+            "olscale",
+            "evaluate",
+            str(experiment),
+            "--store",
+            str(store),
+            where,
+        ]
 
     def _environment(self) -> dict[str, str]:
         import olscale
@@ -189,7 +226,9 @@ class Chaos:
         package = str(Path(olscale.__file__).parents[1])
         return {
             **os.environ,
-            "PYTHONPATH": os.pathsep.join([str(self._folder), package, os.environ.get("PYTHONPATH", "")]),
+            "PYTHONPATH": os.pathsep.join(
+                [str(self._folder), package, os.environ.get("PYTHONPATH", "")]
+            ),
             "DASK_CONFIG": str(Path(olscale.execution.__file__).parent),
             "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": f"{FROZEN_SECONDS}s",
             "OLSCALE_CHECKPOINT_SECONDS": str(CHECKPOINT_SECONDS),
@@ -199,13 +238,22 @@ class Chaos:
         }
 
     def _start(self, name: str, module: str, *arguments: str) -> None:
-        self._processes[name] = self._popen(name, [sys.executable, "-m", module, "--no-dashboard", *arguments])
+        self._processes[name] = self._popen(
+            name, [sys.executable, "-m", module, "--no-dashboard", *arguments]
+        )
 
-    def _popen(self, name: str, command: list[str], output: int | None = None) -> subprocess.Popen[bytes]:
+    def _popen(
+        self, name: str, command: list[str], output: int | None = None
+    ) -> subprocess.Popen[bytes]:
         with (self._folder / f"{name}.log").open("ab") as log:
             out: Any = log if output is None else output
             return subprocess.Popen(
-                command, env=self._environment(), cwd=self._folder, stdout=out, stderr=log, stdin=subprocess.DEVNULL
+                command,
+                env=self._environment(),
+                cwd=self._folder,
+                stdout=out,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
             )
 
     def _lives(self, name: str) -> bool:
@@ -213,7 +261,9 @@ class Chaos:
 
     def stop(self) -> None:
         """End all that was started here, gently."""
-        for pid in self._frozen:  # one whose nanny was killed as well: nobody else would ever wake it
+        for (
+            pid
+        ) in self._frozen:  # one whose nanny was killed as well: nobody else would ever wake it
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
         self._frozen.clear()

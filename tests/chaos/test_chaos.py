@@ -40,7 +40,9 @@ def undisturbed(make_record: Any, folder: Path, count: int = 5) -> Path:
     return folder
 
 
-def test_a_store_is_compared_wherever_compaction_has_put_its_runs(make_record: Any, tmp_path: Path) -> None:
+def test_a_store_is_compared_wherever_compaction_has_put_its_runs(
+    make_record: Any, tmp_path: Path
+) -> None:
     wanted = undisturbed(make_record, tmp_path / "wanted")
     compact(open_store(undisturbed(make_record, tmp_path / "half", 3)))
     for place in ("loose", "half"):
@@ -67,7 +69,9 @@ def half_a_part(store: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", [lost_run, lost_timing, left_checkpoint, half_a_part])
-def test_a_store_that_is_another_one_is_noticed(make_record: Any, tmp_path: Path, harm: Callable[[Path], None]) -> None:
+def test_a_store_that_is_another_one_is_noticed(
+    make_record: Any, tmp_path: Path, harm: Callable[[Path], None]
+) -> None:
     wanted, found = (undisturbed(make_record, tmp_path / name) for name in ("wanted", "found"))
     harm(found)
     assert differences(found, wanted) != []
@@ -96,5 +100,7 @@ def test_what_is_learned_again_is_counted_for_each_time_a_group_goes_back() -> N
 
 def test_an_actor_made_anew_in_the_same_process_is_a_setback() -> None:
     where = places(note(chunk, 1, chunk) for chunk in range(CHUNKS))
-    notes = [note(chunk, 1, chunk) for chunk in range(5)] + [note(10 + chunk, 1, chunk) for chunk in range(3, CHUNKS)]
+    notes = [note(chunk, 1, chunk) for chunk in range(5)] + [
+        note(10 + chunk, 1, chunk) for chunk in range(3, CHUNKS)
+    ]
     assert setbacks(notes, where) == [2 * 0.5]

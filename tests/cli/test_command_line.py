@@ -39,7 +39,11 @@ def run(*args: str):
 
 def process(*args: str, **options) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "olscale", *args], capture_output=True, text=True, timeout=60, **options
+        [sys.executable, "-m", "olscale", *args],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        **options,
     )
 
 
@@ -138,7 +142,9 @@ def test_a_group_alone_prints_its_help_line_by_line(args):
     assert len(result.stderr.splitlines()) > 5
 
 
-@pytest.mark.parametrize(("args", "near"), [(["datasets", "lst"], "'list'"), (["learners", "chek"], "'check'")])
+@pytest.mark.parametrize(
+    ("args", "near"), [(["datasets", "lst"], "'list'"), (["learners", "chek"], "'check'")]
+)
 def test_a_mistyped_subcommand_gets_the_nearest(args, near):
     result = run(*args)
 
@@ -153,10 +159,19 @@ def test_commands_print_through_one_place():
     """
     folder = Path(olscale.cli.__file__).parent
     files = [
-        path.name for path in folder.glob("*.py") if re.search(r"click\.(echo|secho)\(|\bprint\(", path.read_text())
+        path.name
+        for path in folder.glob("*.py")
+        if re.search(r"click\.(echo|secho)\(|\bprint\(", path.read_text())
     ]
 
-    assert sorted(files) == ["bar.py", "bench.py", "datasets.py", "group.py", "progress.py", "say.py"]
+    assert sorted(files) == [
+        "bar.py",
+        "bench.py",
+        "datasets.py",
+        "group.py",
+        "progress.py",
+        "say.py",
+    ]
 
 
 def test_real_process_missing_store_on_a_terminal_that_cannot_encode_its_name():
@@ -172,7 +187,11 @@ def test_reader_that_leaves_early_is_not_an_error_message():
     os.close(read)
     with os.fdopen(write, "w") as gone:
         done = subprocess.run(
-            [sys.executable, "-m", "olscale", "--help"], stdout=gone, stderr=subprocess.PIPE, text=True, timeout=60
+            [sys.executable, "-m", "olscale", "--help"],
+            stdout=gone,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
         )
 
     assert done.stderr == ""
@@ -180,7 +199,8 @@ def test_reader_that_leaves_early_is_not_an_error_message():
 
 def test_every_module_in_the_table_is_in_the_package():
     assert all(
-        module.startswith(f"{olscale.cli.__name__}.") and line.endswith(".") for module, line in COMMANDS.values()
+        module.startswith(f"{olscale.cli.__name__}.") and line.endswith(".")
+        for module, line in COMMANDS.values()
     )
 
 
@@ -199,7 +219,10 @@ def test_soft_lol_says_for_which_rows_its_cost_holds() -> None:
     ("words", "said"),
     [
         (("report", "results", "--out", ""), "the word after '--out' is empty"),
-        (("evaluate", "--store", "", "--dataset", "iris", "--learner", "pa1"), "the word after '--store' is empty"),
+        (
+            ("evaluate", "--store", "", "--dataset", "iris", "--learner", "pa1"),
+            "the word after '--store' is empty",
+        ),
         (("ingest", "iris.csv", ""), "the word after 'iris.csv' is empty"),
         (("jobs", "history", ""), "the word after 'history' is empty"),
         (("report", "results", "--out="), "--out= has no value"),

@@ -35,7 +35,9 @@ def fill(tmp_path, make_run):
     """
 
     def make(datasets: int, missing: tuple[tuple[str | int, ...], ...] = (), permutations: int = 2):
-        store = open_store(tmp_path / f"store-{datasets}-{permutations}-{len(missing)}", create=True)
+        store = open_store(
+            tmp_path / f"store-{datasets}-{permutations}-{len(missing)}", create=True
+        )
         for number in range(datasets):
             for learner, shift in SHIFTS.items():
                 if (learner, number) in missing:
@@ -44,7 +46,12 @@ def fill(tmp_path, make_run):
                     if (learner, number, i) in missing:
                         continue
                     error = 0.1 + shift + 0.01 * number + 0.001 * ((i * 7 + number) % 5)
-                    metrics = {"test_error": error, "cumulative_error": error, "model_bytes": 1000.0, "updates": 3.0}
+                    metrics = {
+                        "test_error": error,
+                        "cumulative_error": error,
+                        "model_bytes": 1000.0,
+                        "updates": 3.0,
+                    }
                     store.write(make_run(f"set-{number}", learner, permutation=i, metrics=metrics))
         return store
 
@@ -59,7 +66,13 @@ def test_learners_are_ranked_and_tested(fill) -> None:
     assert found["mean_ranks"] == {"arow": 1.0, "pa1": 2.0, "perceptron": 3.0}
     assert found["friedman_p"] == pytest.approx(0.000912, rel=1e-3)
     first = found["pairs"][0]
-    assert (first["a"], first["b"], first["wins"], first["ties"], first["losses"]) == ("arow", "pa1", 7, 0, 0)
+    assert (first["a"], first["b"], first["wins"], first["ties"], first["losses"]) == (
+        "arow",
+        "pa1",
+        7,
+        0,
+        0,
+    )
     assert (first["p"], first["p_corrected"]) == (0.015625, 3 * 0.015625)
     assert first["difference"] == pytest.approx(-0.02)
     assert first["posterior"]["below"] > 0.95
@@ -69,7 +82,10 @@ def test_learners_are_ranked_and_tested(fill) -> None:
 def test_a_baseline_is_compared_with_each_other_learner_only(fill) -> None:
     store = fill(7)
     found = json.loads(run("compare", store.path, "--format", "json", "--baseline", "pa1").stdout)
-    assert [(pair["a"], pair["b"]) for pair in found["pairs"]] == [("pa1", "arow"), ("pa1", "perceptron")]
+    assert [(pair["a"], pair["b"]) for pair in found["pairs"]] == [
+        ("pa1", "arow"),
+        ("pa1", "perceptron"),
+    ]
     assert found["pairs"][0]["p_corrected"] == 2 * 0.015625
 
     refused = run("compare", store.path, "--baseline", "pa2")
@@ -93,7 +109,9 @@ def test_on_few_data_sets_permutations_are_compared_on_each(fill) -> None:
 
 
 def test_what_lacks_figures_is_left_out_by_name(fill) -> None:
-    found = json.loads(run("compare", fill(7, missing=(("pa1", 3),)).path, "--format", "json").stdout)
+    found = json.loads(
+        run("compare", fill(7, missing=(("pa1", 3),)).path, "--format", "json").stdout
+    )
     assert "set-3" not in found["datasets"]
     assert len(found["learners"]) == 3
     assert "Left out for want of figures: set-3 (none of pa1)." in found["notes"]
@@ -103,11 +121,16 @@ def test_a_data_set_without_the_figure_is_left_out_by_name(fill, make_run) -> No
     store = fill(7)
     for learner in SHIFTS:
         store.write(make_run("untested", learner, metrics={"cumulative_error": 0.1}))
-    assert "Left out, having no test error: untested." in run("compare", store.path, "--metric", "test_error").stdout
+    assert (
+        "Left out, having no test error: untested."
+        in run("compare", store.path, "--metric", "test_error").stdout
+    )
     assert "untested" in run("compare", store.path, "--metric", "cumulative_error").stdout
 
 
-def test_the_metric_that_most_data_sets_have_is_taken_and_the_other_stands_beside(fill, make_run) -> None:
+def test_the_metric_that_most_data_sets_have_is_taken_and_the_other_stands_beside(
+    fill, make_run
+) -> None:
     store = fill(2)
     for number in range(5):
         for learner, shift in SHIFTS.items():
@@ -122,12 +145,17 @@ def test_the_metric_that_most_data_sets_have_is_taken_and_the_other_stands_besid
     assert compared["beside"]["mean_ranks"] == {"arow": 1.0, "pa1": 2.0, "perceptron": 3.0}
 
     text = run("compare", store.path).stdout
-    assert "Compared by cumulative error (of 7 data sets); mean ranks by test error (of 2) stand beside." in text
+    assert (
+        "Compared by cumulative error (of 7 data sets); mean ranks by test error (of 2) stand beside."
+        in text
+    )
     assert "--metric test_error compares by test error." in text
     line = next(line for line in text.splitlines() if line.startswith("perceptron "))
     assert line.split()[1:3] == [f"{compared['mean_ranks']['perceptron']:.2f}*", "3.00"]
 
-    asked = json.loads(run("compare", store.path, "--format", "json", "--metric", "test_error").stdout)
+    asked = json.loads(
+        run("compare", store.path, "--format", "json", "--metric", "test_error").stdout
+    )
     assert (asked["datasets"], asked["beside"]) == (["set-0", "set-1"], None)
     assert run("compare", store.path, "--metric", "test_eror").returncode == 1
 
@@ -141,7 +169,9 @@ def test_unfinished_experiments_are_told(fill, tmp_path) -> None:
         assert said in run("compare", store.path, "--format", form).stdout
         assert said in run("results", store.path, "--format", form).stdout
     progress = {"experiment": "quick", "done": len(done), "lost": 0, "total": len(done) + 2}
-    assert json.loads(run("compare", store.path, "--format", "json").stdout)["unfinished"] == [progress]
+    assert json.loads(run("compare", store.path, "--format", "json").stdout)["unfinished"] == [
+        progress
+    ]
     listed = run("results", store.path, "--format", "json")
     assert (json.loads(listed.stdout) != [], listed.stderr) == (True, f"olscale: {said}\n")
     assert run("report", store.path, "--out", tmp_path / "out").returncode == 0
@@ -196,7 +226,12 @@ def crowd(tmp_path, make_run):
     for number in range(7):
         for place, learner in enumerate(MANY):
             error = 0.1 + 0.01 * ((place * 5 + number * 3) % 16 + place)
-            metrics = {"test_error": error, "cumulative_error": error, "model_bytes": 9.0, "updates": 3.0}
+            metrics = {
+                "test_error": error,
+                "cumulative_error": error,
+                "model_bytes": 9.0,
+                "updates": 3.0,
+            }
             records.append(make_run(f"set-{number}", learner, metrics=metrics))
     store.write_together(records)
     return store
@@ -211,8 +246,13 @@ def test_terminal_page_json_and_latex_rank_and_test_all_learners(crowd, tmp_path
     page = (tmp_path / "out" / "index.html").read_text()
     ranks = compared["mean_ranks"]
     assert len(ranks) == len(MANY)
-    friedman = f"chi-square {compared['friedman_statistic']:.2f}, p {p_text(compared['friedman_p'], '= ')}"
-    assert all(friedman in form for form in (text, tex.replace(r"\textless{}", "<"), page.replace("&lt;", "<")))
+    friedman = (
+        f"chi-square {compared['friedman_statistic']:.2f}, p {p_text(compared['friedman_p'], '= ')}"
+    )
+    assert all(
+        friedman in form
+        for form in (text, tex.replace(r"\textless{}", "<"), page.replace("&lt;", "<"))
+    )
     best = list(ranks)[:12]
     for learner, mean in ranks.items():
         shown = f"{mean:.2f}"
@@ -234,15 +274,23 @@ def test_a_report_of_learners_named_before_tests_these(crowd, tmp_path) -> None:
     named = [word for learner in MANY[:3] for word in ("--learner", learner)]
     compared = json.loads(run("compare", crowd.path, "--format", "json", *named).stdout)
     out = tmp_path / "out"
-    assert run("report", crowd.path, "--out", out, "--metric", "cumulative_error", *named).returncode == 0
+    assert (
+        run("report", crowd.path, "--out", out, "--metric", "cumulative_error", *named).returncode
+        == 0
+    )
     page = (out / "index.html").read_text()
     assert "Ranks by cumulative error" in page
     assert "Ranks by test error" not in page
     assert f"chi-square {compared['friedman_statistic']:.2f}" in page
     assert MANY[3] not in page
-    assert run("report", crowd.path, "--out", out, "--metric", "model_bytes", "--static").returncode == 0
+    assert (
+        run("report", crowd.path, "--out", out, "--metric", "model_bytes", "--static").returncode
+        == 0
+    )
     assert "<h2>Ranks</h2>" in (out / "index.html").read_text()
-    assert run("report", crowd.path, "--out", out, "--metric", "updates", "--static").returncode == 0
+    assert (
+        run("report", crowd.path, "--out", out, "--metric", "updates", "--static").returncode == 0
+    )
     assert "<h2>Ranks</h2>" not in (out / "index.html").read_text()
     for wrong in (("--learner", "learner-z"), ("--metric", "test_eror")):
         refused = run("report", crowd.path, "--out", tmp_path / "none", *wrong)

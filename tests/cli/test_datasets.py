@@ -41,7 +41,11 @@ def run(command, *args: str, code: int = 0) -> Result:
         (("--test", "c.csv", "a.csv", "b.csv", "D"), "ab", "c"),
         (("a.csv", "--test", "c.csv", "D"), "a", "c"),
         (("a.csv", "b.csv", "D", "--test=c.csv"), "ab", "c"),
-        (("--chunk-rows", "2", "a.csv", "D", "--layout", "parquet", "--test", "b.csv", "c.csv"), "a", "bc"),
+        (
+            ("--chunk-rows", "2", "a.csv", "D", "--layout", "parquet", "--test", "b.csv", "c.csv"),
+            "a",
+            "bc",
+        ),
     ],
 )
 def test_sources_and_tests(shelf: Path, args: tuple[str, ...], train: str, test: str):
@@ -54,9 +58,13 @@ def test_sources_and_tests(shelf: Path, args: tuple[str, ...], train: str, test:
 def test_ingest_says_what_it_made(shelf: Path):
     lines = run(ingest, "a.csv", "D", "--test", "b.csv").output.splitlines()
     assert lines[0] == "D: 3 train + 3 test rows x 2 columns, 2 classes, dense, zarr"
-    assert lines[1].startswith("read as: delimiter ',', header, label 'label' (2 classes), 2 numbers; override with")
+    assert lines[1].startswith(
+        "read as: delimiter ',', header, label 'label' (2 classes), 2 numbers; override with"
+    )
     assert lines[2] == "classes: 0 1 (33.3 %), 1 2 (66.7 %)"
-    assert not any(line.startswith("columns") for line in lines), "the second line has said that all are numbers"
+    assert not any(line.startswith("columns") for line in lines), (
+        "the second line has said that all are numbers"
+    )
     assert lines[-1].endswith(f"fingerprint {open_dataset('D').fingerprint[:12]}")
     assert "MB/s" not in lines[-1]  # no speed from a few bytes
 
@@ -81,14 +89,20 @@ def test_list_show_verify_export_generate(shelf: Path):
     run(datasets, "generate", "rotating-xor", "D2", "--rows", "150", "--seed", "4")
     Path("D3").mkdir()
     Path("D3/ingest.json").write_text("{}")
-    rows = [line.split() for line in run(datasets, "list").output.splitlines() if line.startswith("D")]
+    rows = [
+        line.split() for line in run(datasets, "list").output.splitlines() if line.startswith("D")
+    ]
     assert [row[:6] for row in rows] == [
         ["D2", "dense", "150", "-", "2", "2"],
         ["D3", "unfinished"],
         ["D10", "dense", "3", "3", "2", "2"],
     ]
     facts = json.loads(run(datasets, "show", "D10", "--json").output)
-    assert (facts["name"], facts["rows"], facts["classes"]) == ("D10", {"train": 3, "test": 3}, [0, 1])
+    assert (facts["name"], facts["rows"], facts["classes"]) == (
+        "D10",
+        {"train": 3, "test": 3},
+        [0, 1],
+    )
     assert facts["fingerprint"] == open_dataset("D10").fingerprint
     shown = run(datasets, "show", "D2").output
     assert "150 train" in shown
@@ -101,7 +115,10 @@ def test_list_show_verify_export_generate(shelf: Path):
 def test_fetch_makes_a_dataset_and_tells_the_notes(small_catalogue: dict[str, Any], tmp_path: Path):
     lines = run(datasets, "fetch", "ring", str(tmp_path / "d")).output.splitlines()
     fingerprint = open_dataset(tmp_path / "d").fingerprint[:12]
-    assert lines == [f"d: 30 train + 12 test rows x 3 columns, fingerprint {fingerprint}", "note: round"]
+    assert lines == [
+        f"d: 30 train + 12 test rows x 3 columns, fingerprint {fingerprint}",
+        "note: round",
+    ]
     with pytest.raises(OlscaleError, match="did you mean 'ring'"):
         CliRunner().invoke(datasets, ["fetch", "rimg", "x"], catch_exceptions=False)
 
@@ -125,7 +142,9 @@ def test_ingest_cuts_and_drops(shelf: Path):
 def test_show_lists_columns_and_classes(shelf: Path):
     wide = ",".join(f"c{i}" for i in range(30))
     Path("wide.csv").write_text(
-        f"id,word,{wide},y\n" + f"7,red,{','.join(['1'] * 30)},0\n" + f"8,,{','.join([''] * 30)},1\n"
+        f"id,word,{wide},y\n"
+        + f"7,red,{','.join(['1'] * 30)},0\n"
+        + f"8,,{','.join([''] * 30)},1\n"
     )
     run(ingest, "wide.csv", "W", "--drop", "id")
     short, whole = run(datasets, "show", "W").output, run(datasets, "show", "W", "--columns").output
@@ -148,4 +167,7 @@ def test_datasets_of_before_show_what_they_keep():
     shown = run(datasets, "show", str(old)).output
     assert ["day", "feature", "-"] in [line.split() for line in shown.splitlines()]
     assert "encoding" not in shown
-    assert "note: its manifest is of format version 2, without a checksum" in run(datasets, "verify", str(old)).output
+    assert (
+        "note: its manifest is of format version 2, without a checksum"
+        in run(datasets, "verify", str(old)).output
+    )

@@ -32,11 +32,19 @@ def test_what_is_wrong_is_told_with_what_to_do_and_the_rest_is_looked_at(
     assert list(found) == list(doctor.CHECKS)
     assert "name another folder in OLSCALE_SCRATCH" in found["temporary files"]
     assert "cannot be written to; name another folder in OLSCALE_DATASETS" in found["data home"]
-    assert [name for name, line in found.items() if line.startswith("FAULT")] == ["temporary files", "data home"]
-    assert done.stderr == "olscale: error: olscale cannot work here as it should: temporary files, data home\n"
+    assert [name for name, line in found.items() if line.startswith("FAULT")] == [
+        "temporary files",
+        "data home",
+    ]
+    assert (
+        done.stderr
+        == "olscale: error: olscale cannot work here as it should: temporary files, data home\n"
+    )
 
 
-def test_a_mirror_that_is_no_folder_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mirror_that_is_no_folder_is_a_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OLSCALE_DATA", str(tmp_path / "nothing"))
     with pytest.raises(ExecutionError, match=r"OLSCALE_DATA is .* expected a folder"):
         doctor.CHECKS["data home"]()
@@ -46,7 +54,8 @@ def test_machine_code_that_does_something_else_is_a_fault(monkeypatch: pytest.Mo
     make = doctor.make_learner
     monkeypatch.setattr(doctor, "make_learner", lambda name, params: make(name, {"C": 1e-3}))
     with pytest.raises(
-        ExecutionError, match=r"compiled pa1 made \d+ and \d+ mistakes .* expected \d+; make the machine code"
+        ExecutionError,
+        match=r"compiled pa1 made \d+ and \d+ mistakes .* expected \d+; make the machine code",
     ):
         doctor.CHECKS["machine code"]()
 

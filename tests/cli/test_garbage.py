@@ -28,7 +28,9 @@ with begin({argument}):
 
 def _run(module: str, name: str, argument: str) -> None:
     code = _CODE.format(module=module, name=name, argument=argument)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False
+    )
     assert not done.returncode, done.stderr
 
 

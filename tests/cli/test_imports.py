@@ -40,7 +40,12 @@ def imported(folder: Path, *arguments: str) -> set[str]:
     """Run a command in a process of its own and return the heavy packages that it imported."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
-        [sys.executable, "-c", RUN, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-c", RUN, *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     code, *modules = done.stderr.splitlines()[-1].split()
     assert code == "0", done.stderr
@@ -99,5 +104,8 @@ def test_the_parts_of_numba_that_compile_are_not_loaded_with_machine_code(folder
     script += "learner = PA1(); learner.begin(2, 2); compile_loops(learner, read_only(np.zeros((1, 2))))\n"
     script += "assert 'sklearn' not in sys.modules; print('scipy.linalg' in sys.modules)"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    said = [subprocess.check_output([sys.executable, "-c", script], env=environment, text=True) for _ in range(2)]
+    said = [
+        subprocess.check_output([sys.executable, "-c", script], env=environment, text=True)
+        for _ in range(2)
+    ]
     assert said[1] == "False\n"

@@ -81,7 +81,10 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def everything(folder: Path) -> dict[str, bytes | None]:
-    return {str(p.relative_to(folder)): p.read_bytes() if p.is_file() else None for p in sorted(folder.rglob("*"))}
+    return {
+        str(p.relative_to(folder)): p.read_bytes() if p.is_file() else None
+        for p in sorted(folder.rglob("*"))
+    }
 
 
 FAULTS = {
@@ -138,7 +141,9 @@ MISUSES = {
 
 
 @pytest.mark.parametrize("command", [*FAULTS, *MISUSES])
-def test_fault_is_one_line_and_leaves_nothing(here: Path, capsys: pytest.CaptureFixture[str], command: str):
+def test_fault_is_one_line_and_leaves_nothing(
+    here: Path, capsys: pytest.CaptureFixture[str], command: str
+):
     before = everything(here)
     with pytest.raises(SystemExit) as exit:
         main(["ingest", *command.split()])
@@ -153,13 +158,17 @@ def test_fault_is_one_line_and_leaves_nothing(here: Path, capsys: pytest.Capture
 
 
 def run(*args: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "olscale", "ingest", *args], capture_output=True, text=True)
+    return subprocess.run(
+        [sys.executable, "-m", "olscale", "ingest", *args], capture_output=True, text=True
+    )
 
 
 def test_the_process_says_the_same(here: Path):
     failed = run("value.svm", "p/q/D")
     assert (failed.returncode, failed.stdout) == (1, "")
-    assert failed.stderr == "olscale: error: value.svm, line 2: the value in '3:abc' is not a number\n"
+    assert (
+        failed.stderr == "olscale: error: value.svm, line 2: the value in '3:abc' is not a number\n"
+    )
     assert not Path("p").exists()
     made = run("good.svm", "p/q/D")
     assert (made.returncode, made.stderr) == (0, ""), "no progress where there is no terminal"
@@ -182,22 +191,37 @@ def test_taken_label_is_told(here: Path, capsys: pytest.CaptureFixture[str]):
     np.savetxt("last", rng.random((200, 4)))
     space = "read as: delimiter white space, no header"
     other = "3 numbers; override with --delimiter, --header, --label, --target, --encode, --drop"
-    assert ingested(capsys, "first", "D1")[1] == f"{space}, label column 0, the first (10 classes), {other}"
+    assert (
+        ingested(capsys, "first", "D1")[1]
+        == f"{space}, label column 0, the first (10 classes), {other}"
+    )
     real = "(regression, 200 distinct values; --target classes for classes)"
     assert ingested(capsys, "last", "D2")[1] == f"{space}, label column 3, the last {real}, {other}"
     assert (
-        ingested(capsys, "first", "D3", "--label", "1")[1] == f"{space}, label column 1, counted from 0 {real}, {other}"
+        ingested(capsys, "first", "D3", "--label", "1")[1]
+        == f"{space}, label column 1, counted from 0 {real}, {other}"
     )
-    read = (
-        "read as: delimiter ',', header, label 'label' (2 classes), 2 numbers; override with --delimiter, --no-header,"
-    )
+    read = "read as: delimiter ',', header, label 'label' (2 classes), 2 numbers; override with --delimiter, --no-header,"
     assert ingested(capsys, "train.csv", "D4")[1].startswith(read)
-    assert not any(line.startswith(("label", "read as")) for line in ingested(capsys, "good.svm", "D5"))
+    assert not any(
+        line.startswith(("label", "read as")) for line in ingested(capsys, "good.svm", "D5")
+    )
 
 
 def test_how_cells_are_written_is_told_and_kept(here: Path, capsys: pytest.CaptureFixture[str]):
     Path("sms.tsv").write_text('ham\t"so\t1,5\tx\nspam\tno"\t-\ty\nham\ta\\\tb\t2\tx\n')
-    form = ["--quoting", "none", "--escape", "backslash", "--missing", r"-,\N", "--missing", "#N/A", "--decimal", ","]
+    form = [
+        "--quoting",
+        "none",
+        "--escape",
+        "backslash",
+        "--missing",
+        r"-,\N",
+        "--missing",
+        "#N/A",
+        "--decimal",
+        ",",
+    ]
     lines = ingested(capsys, "sms.tsv", "D", *form, "--encode", "x3=hash:8", "--label", "0")
     assert lines[1] == (
         r"read as: delimiter tab, no header, decimal ',', quoting none, escape backslash, missing -, \N, #N/A, "
@@ -205,7 +229,11 @@ def test_how_cells_are_written_is_told_and_kept(here: Path, capsys: pytest.Captu
         "--header, --label, --target, --encode, --drop"
     )
     table = open_dataset("D").manifest.table
-    assert (table.quoting, table.escape, table.missing) == ("none", "backslash", ("-", r"\N", "#N/A"))
+    assert (table.quoting, table.escape, table.missing) == (
+        "none",
+        "backslash",
+        ("-", r"\N", "#N/A"),
+    )
     assert open_dataset("D").manifest.feature_names[-3:] == ('x1="so', 'x1=no"', "x1=a\tb")
 
 
@@ -223,11 +251,17 @@ def test_usps_needs_no_option(shared_data, tmp_path: Path, capsys: pytest.Captur
 
 def test_workers_of_older_scripts_are_taken_and_said_to_have_no_effect(tmp_path: Path):
     (tmp_path / "a.svm").write_text("1 1:1\n-1 1:2\n")
-    result = CliRunner().invoke(ingest, [str(tmp_path / "a.svm"), str(tmp_path / "d"), "--workers", "2"])
+    result = CliRunner().invoke(
+        ingest, [str(tmp_path / "a.svm"), str(tmp_path / "d"), "--workers", "2"]
+    )
     assert result.exit_code == 0
-    assert result.stderr.startswith("--workers is not needed: one process reads faster than several did")
+    assert result.stderr.startswith(
+        "--workers is not needed: one process reads faster than several did"
+    )
     assert result.stdout.startswith("d: 2 train rows x 1 columns")
-    result = CliRunner().invoke(ingest, [str(tmp_path / "a.svm"), str(tmp_path / "e"), "--workers", "0"])
+    result = CliRunner().invoke(
+        ingest, [str(tmp_path / "a.svm"), str(tmp_path / "e"), "--workers", "0"]
+    )
     assert result.exit_code == 2
 
 
@@ -260,15 +294,35 @@ def test_ingest_says_how_each_column_was_read(here: Path, capsys: pytest.Capture
 
 
 @pytest.mark.parametrize("shop", ["1", "north"])
-def test_ingest_says_where_values_are_infinite(here: Path, capsys: pytest.CaptureFixture[str], shop: str):
+def test_ingest_says_where_values_are_infinite(
+    here: Path, capsys: pytest.CaptureFixture[str], shop: str
+):
     """A number too large for a float64 is no longer itself; what is missing beside it is counted as ever."""
-    Path("rates.csv").write_text(f"rate,age,shop,y\n1e400,5,{shop},p\n-inf,,2,q\n3,inf,3,p\n,4,{shop},q\n")
+    Path("rates.csv").write_text(
+        f"rate,age,shop,y\n1e400,5,{shop},p\n-inf,,2,q\n3,inf,3,p\n,4,{shop},q\n"
+    )
     lines = ingested(capsys, "rates.csv", "D")
-    assert sum(line.startswith("missing: 2 values of numeric columns (rate 1, age 1)") for line in lines) == 1
-    assert sum(line.startswith("infinite: 3 values (rate 2, age 1), or too large for a float64") for line in lines) == 1
+    assert (
+        sum(
+            line.startswith("missing: 2 values of numeric columns (rate 1, age 1)")
+            for line in lines
+        )
+        == 1
+    )
+    assert (
+        sum(
+            line.startswith("infinite: 3 values (rate 2, age 1), or too large for a float64")
+            for line in lines
+        )
+        == 1
+    )
     assert open_dataset("D").manifest.splits["train"].infinite == {"rate": 2, "age": 1}
     np.savez(
-        "X.npz", X_train=np.array([[1.0, np.inf], [2.0, np.nan]]), y_train=[0, 1], X_test=np.ones((2, 2)), y_test=[0, 1]
+        "X.npz",
+        X_train=np.array([[1.0, np.inf], [2.0, np.nan]]),
+        y_train=[0, 1],
+        X_test=np.ones((2, 2)),
+        y_test=[0, 1],
     )
     lines = ingested(capsys, "X.npz", "E")
     assert sum(line.startswith("infinite: 1 value (x1 1)") for line in lines) == 1
@@ -277,7 +331,9 @@ def test_ingest_says_where_values_are_infinite(here: Path, capsys: pytest.Captur
 
 def test_what_is_said_of_many_columns_is_short(here: Path, capsys: pytest.CaptureFixture[str]):
     wide = ",".join(f"c{i}" for i in range(300))
-    Path("wide.csv").write_text(f"{wide},y\n" + ",".join(["p"] * 300) + ",0\n" + ",".join(["q"] * 299) + ",,1\n")
+    Path("wide.csv").write_text(
+        f"{wide},y\n" + ",".join(["p"] * 300) + ",0\n" + ",".join(["q"] * 299) + ",,1\n"
+    )
     line = next(line for line in ingested(capsys, "wide.csv", "D") if line.startswith("columns"))
     assert line.startswith("columns: 300 text -> 599 columns, one a value (c0 2, c1 2,")
     assert line.endswith("c7 2 and 292 more)")
@@ -285,23 +341,50 @@ def test_what_is_said_of_many_columns_is_short(here: Path, capsys: pytest.Captur
 
 def test_a_column_that_looks_like_the_label_is_told(here: Path, capsys: pytest.CaptureFixture[str]):
     Path("first.csv").write_text("class,a,b\nham,1,2.5\nspam,2,0.5\n")
-    assert "warning: there is a column 'class'; if that is the label, use --label" in ingested(capsys, "first.csv", "D")
-    assert not any("if that is the label" in line for line in ingested(capsys, "first.csv", "E", "--label", "class"))
+    assert "warning: there is a column 'class'; if that is the label, use --label" in ingested(
+        capsys, "first.csv", "D"
+    )
+    assert not any(
+        "if that is the label" in line
+        for line in ingested(capsys, "first.csv", "E", "--label", "class")
+    )
 
 
-def test_the_form_of_a_table_is_given_on_the_command_line(here: Path, capsys: pytest.CaptureFixture[str]):
+def test_the_form_of_a_table_is_given_on_the_command_line(
+    here: Path, capsys: pytest.CaptureFixture[str]
+):
     Path("a.txt").write_text("1~2\n3~4\n")
     Path("b.txt").write_text("1~2\n")
-    words = ["--no-header", "a.txt", "D", "--test", "b.txt", "b.txt", "--format", "csv", "--delimiter", "~"]
+    words = [
+        "--no-header",
+        "a.txt",
+        "D",
+        "--test",
+        "b.txt",
+        "b.txt",
+        "--format",
+        "csv",
+        "--delimiter",
+        "~",
+    ]
     assert ingested(capsys, *words)[0].startswith("D: 2 train + 2 test rows x 1 columns")
-    assert ingested(capsys, "a.txt", "E", "--header", "--format", "csv", "--delimiter", "~")[0].startswith("E: 1 train")
+    assert ingested(capsys, "a.txt", "E", "--header", "--format", "csv", "--delimiter", "~")[
+        0
+    ].startswith("E: 1 train")
 
 
 def test_an_unclear_first_row_is_noted(here: Path, capsys: pytest.CaptureFixture[str]):
     for i in range(8):
         Path(f"{i}.csv").write_text(f"{2000 + i},{2001 + i},label\n1.5,2.5,a\n2.5,3.5,b\n")
-    lines = [line for line in ingested(capsys, *(f"{i}.csv" for i in range(8)), "D") if line.startswith("note")]
-    assert lines[0] == "note: the first row (2000, 2001, label) is read as data, not as names; --header if it is names"
+    lines = [
+        line
+        for line in ingested(capsys, *(f"{i}.csv" for i in range(8)), "D")
+        if line.startswith("note")
+    ]
+    assert (
+        lines[0]
+        == "note: the first row (2000, 2001, label) is read as data, not as names; --header if it is names"
+    )
     assert lines[5:] == [
         "note: 3 more notes on how sources are read; --header, --no-header, --delimiter and --quoting decide for all of them"
     ]

@@ -29,12 +29,18 @@ def start(code: str, scratch: Path) -> subprocess.Popen[str]:
     """Start Python with a folder of its own for temporary files."""
     scratch.mkdir(exist_ok=True)
     environment = os.environ | {"TMPDIR": str(scratch)}
-    return subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True
+    )
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_command_that_is_ended_removes_what_is_half_made(number: signal.Signals, tmp_path: Path) -> None:
-    before = signal.signal(number, signal.SIG_DFL)  # SIGHUP is ignored where all of this runs under nohup
+def test_a_command_that_is_ended_removes_what_is_half_made(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    before = signal.signal(
+        number, signal.SIG_DFL
+    )  # SIGHUP is ignored where all of this runs under nohup
 
     def end_in_the_middle() -> None:
         with _ended_by_signals(), open_output(str(tmp_path / "rows.csv")) as file:
@@ -78,7 +84,11 @@ def test_a_driver_that_is_killed_leaves_no_folder_of_its_template() -> None:
 
 def test_parts_of_writers_that_were_killed_go_with_the_next_and_no_others(tmp_path: Path) -> None:
     target = tmp_path / "rows.csv"
-    stay = [part_of(target), tmp_path / f"more-rows.csv.{NOBODY}.part", tmp_path / "rows.csv.old.part"]
+    stay = [
+        part_of(target),
+        tmp_path / f"more-rows.csv.{NOBODY}.part",
+        tmp_path / "rows.csv.old.part",
+    ]
     gone = tmp_path / f"rows.csv.{NOBODY}.part"
     for file in (*stay, gone):
         file.touch()
@@ -116,5 +126,10 @@ def test_a_report_appears_as_a_whole_or_not_at_all(
     full = False
     report = write_report(store, out)
     assert (report.page, report.figures) == (out / "index.html", (out / "figures" / "ranks.svg",))
-    assert sorted(path.name for path in out.rglob("*")) == ["figures", "index.html", "mine.svg", "ranks.svg"]
+    assert sorted(path.name for path in out.rglob("*")) == [
+        "figures",
+        "index.html",
+        "mine.svg",
+        "ranks.svg",
+    ]
     assert (out / "index.html").read_text() == "new"

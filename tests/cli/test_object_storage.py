@@ -47,14 +47,26 @@ def test_dataset_is_shown_verified_and_exported(digits, tmp_path):
 
 def test_evaluation_on_workers_gives_the_bytes_of_a_local_one_in_process(digits, bucket, tmp_path):
     store = f"{bucket}/store"
-    common = ("evaluate", "--dataset", digits, "--learner", "pa1", "--learner", "perceptron", "--order", "time")
+    common = (
+        "evaluate",
+        "--dataset",
+        digits,
+        "--learner",
+        "pa1",
+        "--learner",
+        "perceptron",
+        "--order",
+        "time",
+    )
 
     workers = run(*common, "--store", store, "--workers", "1")
     here = run(*common, "--store", tmp_path / "store", "--in-process")
 
     assert (workers.exit_code, here.exit_code) == (0, 0), workers.output + here.output
     far, near = open_store(store), open_store(tmp_path / "store")
-    assert dict(far.files.read_many(far.single_files("runs"))) == dict(near.files.read_many(near.single_files("runs")))
+    assert dict(far.files.read_many(far.single_files("runs"))) == dict(
+        near.files.read_many(near.single_files("runs"))
+    )
     assert run("compact", store).stdout == "2 runs in 1 files, 2 of them merged now\n"
     assert far.single_files("runs") == []
     printed = json.loads(run("results", store, "--format", "json").stdout)
@@ -72,9 +84,21 @@ def test_evaluation_on_workers_gives_the_bytes_of_a_local_one_in_process(digits,
             {},
             "cannot look into s3://no-bucket/store: The specified bucket does not exist; make the bucket, or check its name",
         ),
-        (["results", "s3://bucket/nothing"], {}, "there is no metrics store at s3://bucket/nothing"),
         (
-            ["evaluate", "--dataset", "DIGITS", "--learner", "pa", "--store", "s3://no-bucket/store"],
+            ["results", "s3://bucket/nothing"],
+            {},
+            "there is no metrics store at s3://bucket/nothing",
+        ),
+        (
+            [
+                "evaluate",
+                "--dataset",
+                "DIGITS",
+                "--learner",
+                "pa",
+                "--store",
+                "s3://no-bucket/store",
+            ],
             {},
             "The specified bucket does not exist; make the bucket, or check its name",
         ),
@@ -84,7 +108,11 @@ def test_evaluation_on_workers_gives_the_bytes_of_a_local_one_in_process(digits,
             "s3://no-bucket/iris cannot be made (The specified buc",
         ),
         (["datasets", "show", "s3://no-bucket/iris"], {}, "s3://no-bucket/iris does not exist"),
-        (["results", "s3://bucket/s"], {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}, "Unable to locate cred"),
+        (
+            ["results", "s3://bucket/s"],
+            {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""},
+            "Unable to locate cred",
+        ),
         (
             ["datasets", "show", "DIGITS"],
             {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""},
@@ -96,7 +124,9 @@ def test_what_cannot_be_reached_is_one_line(digits, args, env, message):
     line = [digits if arg == "DIGITS" else arg for arg in args]
     if env:  # credentials are read once in a process
         line = [sys.executable, "-m", "olscale", *line]
-        done = subprocess.run(line, capture_output=True, text=True, timeout=120, env=os.environ | env)
+        done = subprocess.run(
+            line, capture_output=True, text=True, timeout=120, env=os.environ | env
+        )
     else:
         done = in_this_process(*line)
 
@@ -111,7 +141,17 @@ def test_store_goes_to_other_processes_as_its_url(bucket):
 
 
 def test_runs_of_a_store_there_are_forgotten_forced_and_healed(digits, bucket):
-    args = ("evaluate", "--dataset", digits, "--learner", "pa1", "--learner", "perceptron", "--order", "time")
+    args = (
+        "evaluate",
+        "--dataset",
+        digits,
+        "--learner",
+        "pa1",
+        "--learner",
+        "perceptron",
+        "--order",
+        "time",
+    )
     store = open_store(f"{bucket}/again", create=True)
 
     assert run(*args, "--store", store.path, "--in-process").exit_code == 0
@@ -120,8 +160,13 @@ def test_runs_of_a_store_there_are_forgotten_forced_and_healed(digits, bucket):
     assert "0 of them differ" in run(*args, "--store", store.path, "--in-process", "--force").stdout
     assert dict(store.files.read_many(store.single_files("runs"))) == before
     store.put("store.json", b"{")
-    assert "set aside damaged file store.json" in run(*args, "--store", store.path, "--in-process").stderr
-    assert "1 run forgotten, 1 left" in run("store", "forget", store.path, "--learner", "pa1").stdout
+    assert (
+        "set aside damaged file store.json"
+        in run(*args, "--store", store.path, "--in-process").stderr
+    )
+    assert (
+        "1 run forgotten, 1 left" in run("store", "forget", store.path, "--learner", "pa1").stdout
+    )
     assert "1 of 2 runs computed" in run(*args, "--store", store.path, "--in-process").stdout
     assert dict(store.files.read_many(store.single_files("runs"))) == before
 
@@ -142,7 +187,9 @@ def test_missing_client_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "s3fs", None)
     monkeypatch.delitem(sys.modules["fsspec.registry"]._registry, "s3", raising=False)
 
-    with pytest.raises(DatasetError, match=r"s3:// needs another package: pip install 'olscale\[s3\]'"):
+    with pytest.raises(
+        DatasetError, match=r"s3:// needs another package: pip install 'olscale\[s3\]'"
+    ):
         split_url("s3://another/bucket")
     with pytest.raises(StoreError, match=r"pip install 'olscale\[s3\]'"):
         open_store("s3://another/bucket")
@@ -174,7 +221,11 @@ def test_a_source_that_breaks_off_is_one_line(bucket, tmp_path, monkeypatch, cap
 
     content = io.BytesIO()
     np.savez(content, X=np.eye(4), y=[0, 1, 0, 1])
-    rows = {"t.csv": b"a,y\n1,0\n2,1\n", "t.svm.gz": gzip.compress(b"1 1:1\n0 2:1\n"), "t.npz": content.getvalue()}
+    rows = {
+        "t.csv": b"a,y\n1,0\n2,1\n",
+        "t.svm.gz": gzip.compress(b"1 1:1\n0 2:1\n"),
+        "t.npz": content.getvalue(),
+    }
     with fsspec.open(f"{bucket}/broken/{name}", "wb") as file:
         file.write(rows[name])
 

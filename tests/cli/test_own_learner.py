@@ -65,7 +65,15 @@ def olscale(here: Path, *args: str) -> subprocess.CompletedProcess[str]:
 def test_a_learner_of_the_working_directory_is_evaluated_on_workers_and_again_after_an_edit(
     here: Path, shelf: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    command = ["evaluate", "--dataset", str(shelf / "dense"), "--learner", "mine:Mine", "--learner", "perceptron"]
+    command = [
+        "evaluate",
+        "--dataset",
+        str(shelf / "dense"),
+        "--learner",
+        "mine:Mine",
+        "--learner",
+        "perceptron",
+    ]
     command += ["--permutations", "1", "--store", "store"]
     first = olscale(here, *command, "--workers", "1")
     assert first.stdout == "2 of 2 runs computed, results in store\n", first.stderr
@@ -90,7 +98,9 @@ def forget() -> None:
         sys.modules.pop(name, None)
 
 
-def test_check_and_show_take_what_a_user_writes(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_and_show_take_what_a_user_writes(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "path", [path for path in sys.path if path])
     monkeypatch.delitem(sys.modules, "mine", raising=False)
     monkeypatch.delitem(sys.modules, "rate", raising=False)
@@ -104,9 +114,14 @@ def test_check_and_show_take_what_a_user_writes(here: Path, monkeypatch: pytest.
     (here / "mine.py").write_text(MINE.replace("return np.argmax(X @", "return -np.argmax(X @"))
     sys.modules.pop("mine")
     every = testing.foreign_checks
-    monkeypatch.setattr(testing, "foreign_checks", lambda *named: every(*named)[:-1])  # the last starts a process
+    monkeypatch.setattr(
+        testing, "foreign_checks", lambda *named: every(*named)[:-1]
+    )  # the last starts a process
     failed = run("learners", "check", "mine:Mine", cwd=here)
     forget()
     assert failed.returncode == 1
-    assert "FAILED  predictions are classes (2 classes): ValueError: predicted -1, expected a class" in failed.stdout
+    assert (
+        "FAILED  predictions are classes (2 classes): ValueError: predicted -1, expected a class"
+        in failed.stdout
+    )
     assert failed.stderr.startswith("olscale: error: mine:Mine fails ")

@@ -84,14 +84,21 @@ def test_the_same_store_gives_the_same_bytes(store, tmp_path):
 
     files = sorted(path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*.*"))
     assert len(files) == 5
-    assert all((tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes() for file in files)
+    assert all(
+        (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+        for file in files
+    )
 
 
 def test_figures_come_in_other_formats_too(store, tmp_path):
-    result = run("report", store.path, "--out", str(tmp_path / "out"), "--also", "pdf", "--also", "png")
+    result = run(
+        "report", store.path, "--out", str(tmp_path / "out"), "--also", "pdf", "--also", "png"
+    )
 
     assert result.stdout.endswith("and 4 figures\n")
-    suffixes = [path.suffix for path in sorted((tmp_path / "out" / "figures").glob("digits-curves.*"))]
+    suffixes = [
+        path.suffix for path in sorted((tmp_path / "out" / "figures").glob("digits-curves.*"))
+    ]
     assert suffixes == [".pdf", ".png", ".svg"]
     assert 'href="figures/digits-curves.pdf"' in (tmp_path / "out" / "index.html").read_text()
 
@@ -102,7 +109,11 @@ def test_figures_of_a_paper_and_what_is_missing(store, tmp_path, small_catalogue
     assert result.exit_code == 0
     assert (tmp_path / "out" / "figures" / "pamo-2018-fig8.svg").exists()
     lines = result.stderr.splitlines()
-    assert [line.split()[1] for line in lines] == ["pamo-2018-fig6", "pamo-2018-fig7", "pamo-2018-fig9"]
+    assert [line.split()[1] for line in lines] == [
+        "pamo-2018-fig6",
+        "pamo-2018-fig7",
+        "pamo-2018-fig9",
+    ]
     assert all("olscale evaluate pipelines/pamo-2018-figures.toml" in line for line in lines)
 
 
@@ -182,7 +193,13 @@ def test_what_the_protocol_asked_for_is_drawn(tmp_path, make_record):
             Series("drift_alarms", np.array([70]), np.array([1.0])),
         ],
     )
-    options = {"window": 50, "fading": 0.9, "holdout_every": 25, "drift": "adwin", "drift_version": "river 0"}
+    options = {
+        "window": 50,
+        "fading": 0.9,
+        "holdout_every": 25,
+        "drift": "adwin",
+        "drift_version": "river 0",
+    }
     run_of = {**record.run, "protocol": {**record.run["protocol"], **options}}
     store.write(replace(record, run=run_of, id=run_id(run_of)))
     out = tmp_path / "out"

@@ -56,7 +56,11 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_catalogue: dict[
     monkeypatch.setattr(pipelines, "FOLDERS", (folder,))
     cells = [
         PublishedCell("tiny", "Table 1", dataset, learner, "test_error", mean, 0.001)
-        for dataset, learner, mean in (("ring", "PA", 0.9), ("gone", "PA", 0.1), ("ring", "NEW", 0.1))
+        for dataset, learner, mean in (
+            ("ring", "PA", 0.9),
+            ("gone", "PA", 0.1),
+            ("ring", "NEW", 0.1),
+        )
     ]
     monkeypatch.setattr("olscale.analysis.published.read_published", lambda: cells)
     return tmp_path / "store"
@@ -77,7 +81,10 @@ def test_it_runs_prints_and_resumes(tiny: Path) -> None:
         in done.stdout
     )
     assert "tiny: 3 published cells: 1 better; 1 data absent; 1 method absent" in done.stdout
-    assert "nothing tried explains it (4 settings: transforms standardize, C 0.1 | 1, passes 1 | 2)" in done.stdout
+    assert (
+        "nothing tried explains it (4 settings: transforms standardize, C 0.1 | 1, passes 1 | 2)"
+        in done.stdout
+    )
     again = run("tiny", "--store", tiny, "--in-process")
     assert "tiny: 0 of 6 runs computed" in again.stderr
     assert again.stdout == done.stdout == run("tiny", "--store", tiny, "--no-run").stdout
@@ -94,7 +101,12 @@ def test_the_page_is_the_same_each_time(tiny: Path, tmp_path: Path) -> None:
     run("tiny", "--store", tiny, "--in-process")
     pages = []
     for name in ("a.md", "b.md"):
-        assert run("tiny", "--store", tiny, "--no-run", "--markdown", tmp_path / "docs" / name).exit_code == 0
+        assert (
+            run(
+                "tiny", "--store", tiny, "--no-run", "--markdown", tmp_path / "docs" / name
+            ).exit_code
+            == 0
+        )
         pages.append((tmp_path / "docs" / name).read_text())
     assert pages[0] == pages[1]
     assert "Made by `olscale reproduce tiny --store STORE --no-run --markdown FILE`" in pages[0]
@@ -111,7 +123,9 @@ def test_the_page_is_the_same_each_time(tiny: Path, tmp_path: Path) -> None:
         ([], 2, "Missing argument 'NAME...'"),
     ],
 )
-def test_a_fault_is_one_line_and_makes_no_store(tiny: Path, options: list[str], code: int, said: str) -> None:
+def test_a_fault_is_one_line_and_makes_no_store(
+    tiny: Path, options: list[str], code: int, said: str
+) -> None:
     done = run(*options, "--store", tiny)
     assert done.exit_code == code
     assert said in done.stderr

@@ -50,7 +50,12 @@ def test_table_shows_both_errors_the_best_and_the_failure(store):
 def test_json_is_a_list_with_every_metric(store):
     rows = json.loads(run("results", store.path, "--format", "json").stdout)
 
-    assert {row["metric"] for row in rows} == {"test_error", "cumulative_error", "fit_seconds", "outcome"}
+    assert {row["metric"] for row in rows} == {
+        "test_error",
+        "cumulative_error",
+        "fit_seconds",
+        "outcome",
+    }
     [arow] = [row for row in rows if row["learner"] == "arow" and row["metric"] == "test_error"]
     assert arow["mean"] == pytest.approx(0.11)
     assert arow["std"] == pytest.approx(0.01)
@@ -58,7 +63,9 @@ def test_json_is_a_list_with_every_metric(store):
 
 
 def test_filters(store):
-    result = run("results", store.path, "--format", "csv", "--metric", "test_error", "--learner", "pa")
+    result = run(
+        "results", store.path, "--format", "csv", "--metric", "test_error", "--learner", "pa"
+    )
 
     assert [row["learner"] for row in csv.DictReader(io.StringIO(result.stdout))] == ["pa"]
 
@@ -78,7 +85,11 @@ def test_latex_is_printed(store):
 def test_empty_store_is_no_error(tmp_path):
     path = open_store(tmp_path / "empty", create=True).path
 
-    table, listing, status = run("results", path), run("results", path, "--format", "json"), run("status", path)
+    table, listing, status = (
+        run("results", path),
+        run("results", path, "--format", "json"),
+        run("status", path),
+    )
 
     assert (table.exit_code, table.stdout) == (0, "")
     assert "no finished runs yet" in table.stderr
@@ -128,13 +139,19 @@ def watched(tmp_path, make_record):
 def test_what_the_protocol_asked_for_has_tables_of_its_own(watched):
     text = run("results", watched.path).stdout
 
-    assert [text.count(f"{name} (%), permuted") for name in ("Cumulative error", "Window error")] == [1, 1]
+    assert [
+        text.count(f"{name} (%), permuted") for name in ("Cumulative error", "Window error")
+    ] == [1, 1]
     assert "Drift alarms, permuted order" in text
 
 
 def test_a_curve_as_csv_json_and_table(watched):
     found = list(
-        csv.DictReader(io.StringIO(run("results", watched.path, "--curve", "window_error", "--format", "csv").stdout))
+        csv.DictReader(
+            io.StringIO(
+                run("results", watched.path, "--curve", "window_error", "--format", "csv").stdout
+            )
+        )
     )
     last = [row for row in found if row["learner"] == "pa" and row["rows"] == "100"]
     assert len(found) == 4
@@ -142,9 +159,13 @@ def test_a_curve_as_csv_json_and_table(watched):
     assert float(last[0]["mean"]) == pytest.approx(0.25)
     assert float(last[0]["std"]) == pytest.approx(0.1 / 2**0.5)
 
-    objects = json.loads(run("results", watched.path, "--curve", "window_error", "--format", "json").stdout)
+    objects = json.loads(
+        run("results", watched.path, "--curve", "window_error", "--format", "json").stdout
+    )
     assert [(o["learner"], o["rows"], o["protocol"]) for o in objects] == [
-        (learner, rows, {"order": "permuted", "seed": 0}) for learner in ("arow", "pa") for rows in (50, 100)
+        (learner, rows, {"order": "permuted", "seed": 0})
+        for learner in ("arow", "pa")
+        for rows in (50, 100)
     ]
     text = run("results", watched.path, "--curve", "window_error").stdout
     assert "Window error (%), digits" in text
@@ -152,10 +173,17 @@ def test_a_curve_as_csv_json_and_table(watched):
 
 
 def test_segments_and_alarms_along_the_stream(watched):
-    segments = json.loads(run("results", watched.path, "--curve", "segment_error", "--format", "json").stdout)
-    assert [(o["segment"], o["mean"]) for o in segments if o["learner"] == "pa"] == [("day 0", 0.25), ("day 1", 0.05)]
+    segments = json.loads(
+        run("results", watched.path, "--curve", "segment_error", "--format", "json").stdout
+    )
+    assert [(o["segment"], o["mean"]) for o in segments if o["learner"] == "pa"] == [
+        ("day 0", 0.25),
+        ("day 1", 0.05),
+    ]
     assert "day 0" in run("results", watched.path, "--curve", "segment_error").stdout
-    alarms = json.loads(run("results", watched.path, "--curve", "drift_alarms", "--format", "json").stdout)
+    alarms = json.loads(
+        run("results", watched.path, "--curve", "drift_alarms", "--format", "json").stdout
+    )
     assert [(o["rows"], o["mean"]) for o in alarms] == [(70, 0.5), (70, 0.5)]
 
 
@@ -165,7 +193,9 @@ def test_columns_are_those_of_all_learners(tmp_path, make_record, name):
     store = open_store(tmp_path / "store", create=True)
     for learner, cells in (("pa", {1: 7, 65537: 3}), ("arow", {0: 4, 1: 2, 65537: 4})):
         segments = [(f"day {cell}", 10, count) for cell, count in cells.items()]
-        made = Series("test_confusion", np.array(list(cells)), np.array(list(cells.values()), dtype=float))
+        made = Series(
+            "test_confusion", np.array(list(cells)), np.array(list(cells.values()), dtype=float)
+        )
         error = (
             "cumulative_error" if name == "segment_error" else "test_error"
         )  # of runs that measure the test split alone
@@ -178,7 +208,10 @@ def test_columns_are_those_of_all_learners(tmp_path, make_record, name):
     if name == "segment_error":
         assert of == {"pa": ["-", "70.00", "30.00"], "arow": ["40.00", "20.00", "40.00"]}
     else:
-        assert [[float(count) for count in of[learner]] for learner in ("pa", "arow")] == [[0, 7, 3], [4, 2, 4]]
+        assert [[float(count) for count in of[learner]] for learner in ("pa", "arow")] == [
+            [0, 7, 3],
+            [4, 2, 4],
+        ]
 
 
 def test_a_table_of_many_segments_has_some_of_each_part_of_the_stream(tmp_path, make_record):
@@ -190,7 +223,14 @@ def test_a_table_of_many_segments_has_some_of_each_part_of_the_stream(tmp_path, 
     head = next(line for line in shown.splitlines() if line.startswith("learner")).split()[1:]
     assert (len(head), head[0], head[1], head[-1]) == (30, "s0", "s69", "s1999")
     assert "30 segments, of 2,000; JSON and CSV have all of them." in shown
-    assert len(json.loads(run("results", store.path, "--curve", "segment_error", "--format", "json").stdout)) == 2000
+    assert (
+        len(
+            json.loads(
+                run("results", store.path, "--curve", "segment_error", "--format", "json").stdout
+            )
+        )
+        == 2000
+    )
 
 
 def test_segments_of_one_name_stand_beside_each_other(tmp_path, make_record):
@@ -203,7 +243,9 @@ def test_segments_of_one_name_stand_beside_each_other(tmp_path, make_record):
     assert any(line.split() == ["pa", "10.00", "20.00", "30.00"] for line in shown)
 
 
-def test_a_table_of_a_large_confusion_matrix_has_the_cells_with_the_most_rows(tmp_path, make_record):
+def test_a_table_of_a_large_confusion_matrix_has_the_cells_with_the_most_rows(
+    tmp_path, make_record
+):
     """Of all learners, in their order; JSON has every cell."""
     store = open_store(tmp_path / "store", create=True)
     rows = {"pa": np.arange(100.0), "arow": np.where(np.arange(100) == 3, 1000.0, 1.0)}
@@ -220,15 +262,25 @@ def test_a_table_of_a_large_confusion_matrix_has_the_cells_with_the_most_rows(tm
     }
     assert of == {"pa": [3.0, *rows["pa"][41:]], "arow": [1000.0] + 59 * [1.0]}
     assert "The 60 cells with the most rows, of 100; JSON and CSV have all of them." in shown
-    every = json.loads(run("results", store.path, "--curve", "test_confusion", "--format", "json").stdout)
+    every = json.loads(
+        run("results", store.path, "--curve", "test_confusion", "--format", "json").stdout
+    )
     assert len(every) == 200
 
 
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [
-        (["--curve", "windw_error"], 1, "unknown curve 'windw_error'; did you mean 'window_error'?"),
-        (["--curve", "window_error", "--metric", "updates"], 2, "--metric and --curve exclude each other"),
+        (
+            ["--curve", "windw_error"],
+            1,
+            "unknown curve 'windw_error'; did you mean 'window_error'?",
+        ),
+        (
+            ["--curve", "window_error", "--metric", "updates"],
+            2,
+            "--metric and --curve exclude each other",
+        ),
     ],
 )
 def test_a_curve_that_cannot_be_shown_is_one_line(watched, options, code, said):
@@ -250,7 +302,9 @@ def test_many_loose_runs_are_said_to_be_slow_to_read(tmp_path, monkeypatch, make
     store = open_store(tmp_path / "store", create=True)
     for learner in ("pa1", "lol"):
         for i in range(3):
-            store.write(make_record(learner=learner, permutation=i, metrics={"cumulative_error": 0.1}))
+            store.write(
+                make_record(learner=learner, permutation=i, metrics={"cumulative_error": 0.1})
+            )
     monkeypatch.setattr("olscale.cli.results._MANY_LOOSE", 6)
     slow = f"olscale: 6 runs of {store.path} are in a file each, which are slow to read"
     advice = f"{slow}; olscale compact {store.path} merges them"

@@ -98,7 +98,9 @@ def refuse_secrets_in(folder: Path, *given: Path) -> None:
         refuse_secrets(str(file), "names of files")
 
 
-def test_addresses_of_sources_stores_and_models(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_addresses_of_sources_stores_and_models(
+    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     olscale, source = Shell(tmp_path), f"{server}/rows.csv?sig={SECRETS[2]}&v=1"
     olscale("ingest", source, "rows", "--segments", "files")
     olscale("ingest", source, "rows", code=1)
@@ -115,11 +117,18 @@ def test_addresses_of_sources_stores_and_models(server: str, tmp_path: Path, mon
     store = f"memory://{SECRETS[0]}:{SECRETS[1]}@host/store?sig={SECRETS[2]}"
     open_store(store, create=True)
     for name in ("local", store):
-        olscale("evaluate", "--dataset", "rows", "--learner", "pa1", "--store", name, "--in-process")
+        olscale(
+            "evaluate", "--dataset", "rows", "--learner", "pa1", "--store", name, "--in-process"
+        )
         for command in (("status",), ("results",), ("compare",), ("models", "list"), ("compact",)):
             olscale(*command, name, code=None)
         olscale("report", name, "--out", "report", code=None)
-        refuse_secrets(Dashboard([open_store(name)] if name == store else [open_store(tmp_path / name)]).page(), "page")
+        refuse_secrets(
+            Dashboard(
+                [open_store(name)] if name == store else [open_store(tmp_path / name)]
+            ).page(),
+            "page",
+        )
     olscale("evaluate", "--dataset", source, "--learner", "pa1", "--store", "local", code=1)
     olscale("evaluate", "--dataset", "rows", "--learner", "pa1", "--store", f"no{source}", code=1)
     run_id = min(open_store(tmp_path / "local").done())
@@ -158,7 +167,10 @@ webhook = "http://{hook}/taken/{SECRETS[3]}?token={SECRETS[2]}"
     assert "absent.csv?sig=***" in Server.posted[0]
     refuse_secrets("".join(Server.posted), "what was sent")
     told = json.loads((tmp_path / "home" / "told.json").read_text())
-    assert any(fault.startswith(f"webhook http://{hook}/***") for fault in told["faults"]) or told["night"] == "2"
+    assert (
+        any(fault.startswith(f"webhook http://{hook}/***") for fault in told["faults"])
+        or told["night"] == "2"
+    )
     olscale("jobs", "check", file, "--home", "home", code=1)
     olscale("jobs", "status", file, "--home", "home", code=None)
     olscale("jobs", "history", file, "--home", "home", "--sql", "select * from history")
@@ -167,6 +179,9 @@ webhook = "http://{hook}/taken/{SECRETS[3]}?token={SECRETS[2]}"
     refuse_secrets_in(tmp_path, file)
 
     text = file.read_text()
-    for odd in (text.replace('webhook = "http://', 'webhook = "'), text.replace("webhook =", "webhok =")):
+    for odd in (
+        text.replace('webhook = "http://', 'webhook = "'),
+        text.replace("webhook =", "webhok ="),
+    ):
         file.write_text(odd)
         olscale("jobs", "run", file, "--home", "home", code=1)

@@ -28,7 +28,10 @@ def store(tmp_path: Path, make_record) -> Store:
 def test_runs_are_forgotten_and_counted(store: Store) -> None:
     done = run("store", "forget", store.path, "--learner", "pa1", "--dataset", "digits")
     assert (done.exit_code, done.stdout) == (0, f"2 runs forgotten, 2 left in {store.path}\n")
-    assert run("store", "forget", store.path, "--all").stdout == f"2 runs forgotten, 0 left in {store.path}\n"
+    assert (
+        run("store", "forget", store.path, "--all").stdout
+        == f"2 runs forgotten, 0 left in {store.path}\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -40,7 +43,9 @@ def test_runs_are_forgotten_and_counted(store: Store) -> None:
         (["--dataset", "digit"], 1, "did you mean 'digits'?"),
     ],
 )
-def test_what_cannot_be_forgotten_is_one_line(store: Store, options: list[str], code: int, said: str) -> None:
+def test_what_cannot_be_forgotten_is_one_line(
+    store: Store, options: list[str], code: int, said: str
+) -> None:
     done = run("store", "forget", store.path, *options)
     assert done.exit_code == code
     assert said in done.stderr
@@ -49,7 +54,17 @@ def test_what_cannot_be_forgotten_is_one_line(store: Store, options: list[str], 
 
 
 def evaluate(shelf: Path, store: Path, *options: object) -> Result:
-    args = ("evaluate", "--dataset", shelf / "dense", "--learner", "pa1", "--learner", "pa2", "--order", "time")
+    args = (
+        "evaluate",
+        "--dataset",
+        shelf / "dense",
+        "--learner",
+        "pa1",
+        "--learner",
+        "pa2",
+        "--order",
+        "time",
+    )
     return run(*args, "--in-process", "--store", store, *options)
 
 

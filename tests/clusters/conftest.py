@@ -111,7 +111,14 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Work:
         script.write_text(f'#!/bin/sh\nunset NUMBA_CACHE_DIR\nexec {sys.executable} {words}"$@"\n')
         script.chmod(0o755)
     made.pause(0)
-    words = [made.venv / "bin" / "olscale", "evaluate", path, "--store", folder / "wanted", "--in-process"]
+    words = [
+        made.venv / "bin" / "olscale",
+        "evaluate",
+        path,
+        "--store",
+        folder / "wanted",
+        "--in-process",
+    ]
     subprocess.run(words, env=os.environ | made.environment, check=True, capture_output=True)
     made.wanted.update(records(folder / "wanted"))
     assert len(made.wanted) == 1

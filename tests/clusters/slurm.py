@@ -50,12 +50,18 @@ class Slurm:
 
     def call(self, *words: object) -> str:
         return subprocess.run(
-            [str(word) for word in words], env=self.environment, check=True, capture_output=True, text=True
+            [str(word) for word in words],
+            env=self.environment,
+            check=True,
+            capture_output=True,
+            text=True,
         ).stdout
 
     def state(self, job: str) -> str:
         """Return the state of a job; an empty one if it has left the queue."""
-        return self.call("squeue", "--noheader", "--states=all", "--job", job, "--format", "%T").strip()
+        return self.call(
+            "squeue", "--noheader", "--states=all", "--job", job, "--format", "%T"
+        ).strip()
 
     def until(self, job: str, *states: str, seconds: float = 200) -> str:
         """Wait until a job is in one of `states`."""
@@ -83,12 +89,25 @@ def running(folder: Path) -> Iterator[Slurm]:
     (folder / "key").write_bytes(random.randbytes(1024))
     (folder / "key").chmod(0o400)
     file = folder / "slurm.conf"
-    file.write_text(_CONFIGURATION.format(host=host, folder=folder, port=port, first=port + 1, last=port + 2))
+    file.write_text(
+        _CONFIGURATION.format(host=host, folder=folder, port=port, first=port + 1, last=port + 2)
+    )
     slurm = Slurm({"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "SLURM_CONF": str(file)})
     said = folder / "munged"
-    munged = ["munged", "--force", "--foreground", f"--socket={folder}/munge", f"--key-file={folder}/key"]
+    munged = [
+        "munged",
+        "--force",
+        "--foreground",
+        f"--socket={folder}/munge",
+        f"--key-file={folder}/key",
+    ]
     munged += [f"--{name}-file={said}.{name}" for name in ("log", "pid", "seed")]
-    daemons = [munged, ["slurmctld", "-D"], ["slurmd", "-D", "-N", "n1"], ["slurmd", "-D", "-N", "n2"]]
+    daemons = [
+        munged,
+        ["slurmctld", "-D"],
+        ["slurmd", "-D", "-N", "n1"],
+        ["slurmd", "-D", "-N", "n2"],
+    ]
     going = []
     with (folder / "daemons.log").open("w") as log:
         try:
@@ -112,6 +131,9 @@ def running(folder: Path) -> Iterator[Slurm]:
 
 def _idle(slurm: Slurm) -> int:
     done = subprocess.run(
-        ["sinfo", "--noheader", "--Node", "--states=idle"], env=slurm.environment, capture_output=True, text=True
+        ["sinfo", "--noheader", "--Node", "--states=idle"],
+        env=slurm.environment,
+        capture_output=True,
+        text=True,
     )
     return len(done.stdout.splitlines())

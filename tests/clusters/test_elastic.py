@@ -48,18 +48,26 @@ def test_what_drivers_ask_for_is_added_up_and_forgotten() -> None:
     assert scheduler.idle_since is None
     [plugin] = scheduler.plugins.values()
     there = [type("Worker", (), {"address": address}) for address in "abc"]
-    assert [worker.address for worker in plugin.valid_workers_downscaling(scheduler, there)] == ["c"]
+    assert [worker.address for worker in plugin.valid_workers_downscaling(scheduler, there)] == [
+        "c"
+    ]
     ask_for_workers("one", 9, ["a"], -1.0, dask_scheduler=scheduler)
     assert scheduler.adaptive_target() == 5
     ask_for_workers("three", 1, [], 60.0, dask_scheduler=scheduler)
     assert plugin.asked.keys() == {"two", "three"}
 
 
-@pytest.mark.parametrize(("fault", "again"), [(TimeoutError(), True), (ModuleNotFoundError("olscale"), False)])
-def test_a_scheduler_that_is_slow_is_told_again_and_one_without_olscale_is_not(fault: Exception, again: bool) -> None:
+@pytest.mark.parametrize(
+    ("fault", "again"), [(TimeoutError(), True), (ModuleNotFoundError("olscale"), False)]
+)
+def test_a_scheduler_that_is_slow_is_told_again_and_one_without_olscale_is_not(
+    fault: Exception, again: bool
+) -> None:
     client = SimpleNamespace(run_on_scheduler=AsyncMock(side_effect=fault))
     calls = SimpleNamespace(demand=lambda: (1, set()), name="one")
-    drive: Any = SimpleNamespace(_asks=True, _calls=calls, _client=client, _settings=ExecutionSettings())
+    drive: Any = SimpleNamespace(
+        _asks=True, _calls=calls, _client=client, _settings=ExecutionSettings()
+    )
     for _ in range(3):
         asyncio.run(_Drive._ask(drive))
     assert client.run_on_scheduler.await_count == (3 if again else 1)
@@ -67,12 +75,15 @@ def test_a_scheduler_that_is_slow_is_told_again_and_one_without_olscale_is_not(f
 
 @pytest.mark.long
 @pytest.mark.parametrize("order", ["permuted", "time"])
-def test_a_cluster_without_workers_grows_as_far_as_it_may(shelf: Path, tmp_path: Path, order: str) -> None:
+def test_a_cluster_without_workers_grows_as_far_as_it_may(
+    shelf: Path, tmp_path: Path, order: str
+) -> None:
     """From none to two and back; the bytes are those of an evaluation in process."""
     protocol = {"order": order} | ({"permutations": 3} if order == "permuted" else {})
     learners = [{"name": "perceptron"}, {"name": "sklearn.linear_model:Perceptron"}]
     experiment = parse_experiment(
-        {"protocol": protocol, "datasets": [{"path": str(shelf / "dense")}], "learners": learners}, "test"
+        {"protocol": protocol, "datasets": [{"path": str(shelf / "dense")}], "learners": learners},
+        "test",
     )
     evaluate(experiment, tmp_path / "here", in_process=True)
     most = 0
@@ -82,14 +93,22 @@ def test_a_cluster_without_workers_grows_as_far_as_it_may(shelf: Path, tmp_path:
         nonlocal most
         async with (
             LocalCluster(
-                n_workers=0, threads_per_worker=1, processes=False, asynchronous=True, dashboard_address="127.0.0.1:0"
+                n_workers=0,
+                threads_per_worker=1,
+                processes=False,
+                asynchronous=True,
+                dashboard_address="127.0.0.1:0",
             ) as cluster,
             Client(cluster, asynchronous=True),
         ):
             cluster.adapt(minimum=0, maximum=2, interval="200ms", wait_count=2)
             job = asyncio.create_task(
                 asyncio.to_thread(
-                    evaluate, experiment, tmp_path / "there", scheduler=cluster.scheduler_address, settings=often
+                    evaluate,
+                    experiment,
+                    tmp_path / "there",
+                    scheduler=cluster.scheduler_address,
+                    settings=often,
                 )
             )
             while not job.done():
@@ -111,10 +130,23 @@ def test_two_drivers_share_a_cluster(cluster: Cluster, shelf: Path, tmp_path: Pa
     learners = ["--learner", "perceptron", "--learner", "sklearn.linear_model:Perceptron"]
     drivers = {}
     for order in ("permuted", "time"):
-        words = [sys.executable, "-m", "olscale", "evaluate", "--dataset", shelf / "dense", *learners, "--order", order]
+        words = [
+            sys.executable,
+            "-m",
+            "olscale",
+            "evaluate",
+            "--dataset",
+            shelf / "dense",
+            *learners,
+            "--order",
+            order,
+        ]
         store = ["--store", tmp_path / order, "--scheduler", cluster.scheduler]
         environment = os.environ | {"PYTHONPATH": str(ROOT)}
-        drivers[order] = words, subprocess.Popen([*words, *store], env=environment, stderr=subprocess.PIPE)
+        drivers[order] = (
+            words,
+            subprocess.Popen([*words, *store], env=environment, stderr=subprocess.PIPE),
+        )
     for order, (words, driver) in drivers.items():
         _, said = driver.communicate(timeout=250)
         assert driver.returncode == 0, said

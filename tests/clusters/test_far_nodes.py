@@ -41,12 +41,18 @@ def test_nodes_on_two_hosts_leave_each_record_once_in_a_bucket(
     """Under the manifest's command, variables and certificate; the bytes are those of one process and a local folder."""
     server: Any = pytest.importorskip("moto.server", reason="pip install 'olscale[dev]'")
     s3fs = pytest.importorskip("s3fs", reason="pip install 'olscale[s3]'")
-    generate("rotating-xor", tmp_path / "xor", rows=640, chunk_rows=64)  # each request is slow to answer
+    generate(
+        "rotating-xor", tmp_path / "xor", rows=640, chunk_rows=64
+    )  # each request is slow to answer
     with laid_out():
         there = server.ThreadedMotoServer(ip_address=HERE, port=0, verbose=False)
         there.start()
         try:
-            keys = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_DEFAULT_REGION": "us-east-1"}
+            keys = {
+                "AWS_ACCESS_KEY_ID": "a",
+                "AWS_SECRET_ACCESS_KEY": "b",
+                "AWS_DEFAULT_REGION": "us-east-1",
+            }
             keys |= {"AWS_ENDPOINT_URL": f"http://{HERE}:{there.get_host_and_port()[1]}"}
             for name, value in keys.items():
                 monkeypatch.setenv(name, value)
@@ -62,7 +68,9 @@ def test_nodes_on_two_hosts_leave_each_record_once_in_a_bucket(
     (tmp_path / "near.toml").write_text(_EXPERIMENT.format(path=tmp_path / "xor"))
     near = run("evaluate", tmp_path / "near.toml", "--store", tmp_path / "near", "--in-process")
     assert near.returncode == 0, near.stderr
-    assert {name.rpartition("/")[2]: bytes(content) for name, content in got.items()} == records(tmp_path / "near")
+    assert {name.rpartition("/")[2]: bytes(content) for name, content in got.items()} == records(
+        tmp_path / "near"
+    )
     assert len(got) == 8
 
 
@@ -70,9 +78,18 @@ def evaluate(work: Work, folder: Path, keys: dict[str, str]) -> None:
     """Run the manifest's command on both hosts."""
     words, given = of_kubernetes()
     (folder / "far.toml").write_text(_EXPERIMENT.format(path="s3://far/xor"))
-    command = [placed(word).replace("/experiment/experiment.toml", str(folder / "far.toml")) for word in words]
-    own = {"OLSCALE_TLS": str(folder / "tls"), "OLSCALE_SCRATCH": str(folder), "OLSCALE_WORKERS": "1"}
-    environment = work.environment | {name: placed(value) for name, value in given.items()} | own | keys
+    command = [
+        placed(word).replace("/experiment/experiment.toml", str(folder / "far.toml"))
+        for word in words
+    ]
+    own = {
+        "OLSCALE_TLS": str(folder / "tls"),
+        "OLSCALE_SCRATCH": str(folder),
+        "OLSCALE_WORKERS": "1",
+    }
+    environment = (
+        work.environment | {name: placed(value) for name, value in given.items()} | own | keys
+    )
     environment |= {"TMPDIR": str(folder)}
     python = [work.venv / "bin/python", "-m", "olscale.execution.tls", folder / "tls"]
     subprocess.run(python, env=environment, check=True)
@@ -84,7 +101,9 @@ def evaluate(work: Work, folder: Path, keys: dict[str, str]) -> None:
     )
     on_host.chmod(0o755)
     started = [str(on_host), str(ROOT / "cluster/node.sh"), *command[1:]]
-    with nodes(started, environment | {"PATH": f"{environment['PATH']}{os.pathsep}/usr/sbin"}, folder, 2) as going:
+    with nodes(
+        started, environment | {"PATH": f"{environment['PATH']}{os.pathsep}/usr/sbin"}, folder, 2
+    ) as going:
         assert going[0].wait(400) == 0, (folder / "node-0.log").read_text()
     said = (folder / "node-0.log").read_text()
     assert "8 of 8 runs computed" in said

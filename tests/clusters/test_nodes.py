@@ -32,7 +32,9 @@ def of_kubernetes() -> tuple[list[str], dict[str, str]]:
         source = entry.get("valueFrom", {})
         key = source.get("resourceFieldRef", {}).get("resource", entry["name"])
         environment[entry["name"]] = entry["value"] if "value" in entry else known[key]
-    return container["args"], {name: value.replace("$(JOB)", environment["JOB"]) for name, value in environment.items()}
+    return container["args"], {
+        name: value.replace("$(JOB)", environment["JOB"]) for name, value in environment.items()
+    }
 
 
 def of_compose() -> tuple[list[str], dict[str, str]]:
@@ -43,7 +45,11 @@ def of_compose() -> tuple[list[str], dict[str, str]]:
 
 def placed(text: str, folder: Path, port: int) -> str:
     """Put what a container finds at fixed places into a folder, and its names at this machine."""
-    for there, here in {"/data": folder / "data", "/experiment/": f"{folder}/", "/tls": folder / "tls"}.items():
+    for there, here in {
+        "/data": folder / "data",
+        "/experiment/": f"{folder}/",
+        "/tls": folder / "tls",
+    }.items():
         text = text.replace(there, str(here))
     for name in ("olscale-1-0.olscale", "first"):
         text = text.replace(f"{name}:8786", f"127.0.0.1:{port}")
@@ -51,14 +57,18 @@ def placed(text: str, folder: Path, port: int) -> str:
 
 
 @contextmanager
-def nodes(words: list[str], environment: dict[str, str], folder: Path, count: int) -> Iterator[list[Any]]:
+def nodes(
+    words: list[str], environment: dict[str, str], folder: Path, count: int
+) -> Iterator[list[Any]]:
     """Start nodes, and tell those that still go on to end, as a launcher does."""
     going = []
     try:
         for number in range(count):
             own = environment | {"OLSCALE_NODE": str(number), "OLSCALE_HOST": "127.0.0.1"}
             out = (folder / f"node-{number}.log").open("w")
-            going.append(subprocess.Popen(words, env=own, stdout=out, stderr=out, start_new_session=True))
+            going.append(
+                subprocess.Popen(words, env=own, stdout=out, stderr=out, start_new_session=True)
+            )
             out.close()
         yield going
         for node in going[1:]:
@@ -75,11 +85,15 @@ def nodes(words: list[str], environment: dict[str, str], folder: Path, count: in
 
 
 def quiet(folder: Path, count: int) -> bool:
-    return all("Traceback" not in (folder / f"node-{number}.log").read_text() for number in range(count))
+    return all(
+        "Traceback" not in (folder / f"node-{number}.log").read_text() for number in range(count)
+    )
 
 
 @pytest.mark.parametrize("kind", ["kubernetes", pytest.param("compose", marks=pytest.mark.slow)])
-def test_the_nodes_of_a_manifest_print_the_quick_start_s_table(work: Work, tmp_path: Path, kind: str) -> None:
+def test_the_nodes_of_a_manifest_print_the_quick_start_s_table(
+    work: Work, tmp_path: Path, kind: str
+) -> None:
     words, given = of_kubernetes() if kind == "kubernetes" else of_compose()
     port = free_port()
     tools = work.environment | {"TMPDIR": str(tmp_path)}
@@ -88,7 +102,9 @@ def test_the_nodes_of_a_manifest_print_the_quick_start_s_table(work: Work, tmp_p
     experiment = (ROOT / "cluster/kubernetes/experiment.toml").read_text()
     (tmp_path / "experiment.toml").write_text(placed(experiment, tmp_path, port))
     subprocess.run(
-        [work.venv / "bin" / "python", "-m", "olscale.execution.tls", tmp_path / "tls"], env=tools, check=True
+        [work.venv / "bin" / "python", "-m", "olscale.execution.tls", tmp_path / "tls"],
+        env=tools,
+        check=True,
     )
     environment = tools | {name: placed(value, tmp_path, port) for name, value in given.items()}
     environment["OLSCALE_WORKERS"] = "1"  # of the four cores that the manifest asks for
@@ -99,9 +115,16 @@ def test_the_nodes_of_a_manifest_print_the_quick_start_s_table(work: Work, tmp_p
     assert quiet(tmp_path, 2)
     store = tmp_path / "data" / "store"
     table = run("results", store).stdout
-    promised = (ROOT / "README.md").read_text().partition("```text\n")[2].partition("\n\nCumulative error (%), time")[0]
+    promised = (
+        (ROOT / "README.md")
+        .read_text()
+        .partition("```text\n")[2]
+        .partition("\n\nCumulative error (%), time")[0]
+    )
     assert table.strip() == promised.strip()
-    here = run("evaluate", tmp_path / "experiment.toml", "--store", tmp_path / "here", "--in-process")
+    here = run(
+        "evaluate", tmp_path / "experiment.toml", "--store", tmp_path / "here", "--in-process"
+    )
     assert here.returncode == 0, here.stderr
     assert records(store) == records(tmp_path / "here")
 
@@ -114,10 +137,19 @@ def test_sixteen_workers_on_few_cores_leave_each_record_once(work: Work, tmp_pat
         f'[protocol]\npermutations = 32\n[[datasets]]\npath = "{work.folder / "xor"}"\n'
         '[[learners]]\nname = "pa1"\n[[learners]]\nname = "lol"\n'
     )
-    environment = work.environment | {"OLSCALE_WORKERS": "16", "OLSCALE_TLS": "none", "TMPDIR": str(tmp_path)}
+    environment = work.environment | {
+        "OLSCALE_WORKERS": "16",
+        "OLSCALE_TLS": "none",
+        "TMPDIR": str(tmp_path),
+    }
     environment["OLSCALE_MEET"] = f"127.0.0.1:{free_port()}"
     words = [str(work.venv / "bin/olscale"), "evaluate", str(experiment), "--store"]
-    subprocess.run([*words, tmp_path / "here", "--in-process"], env=environment, check=True, capture_output=True)
+    subprocess.run(
+        [*words, tmp_path / "here", "--in-process"],
+        env=environment,
+        check=True,
+        capture_output=True,
+    )
     command = [str(ROOT / "cluster/node.sh"), *words, str(tmp_path / "there"), "--scheduler", "{}"]
     with nodes(command, environment, tmp_path, 1) as going:
         assert going[0].wait(800) == 0, (tmp_path / "node-0.log").read_text()
@@ -127,13 +159,26 @@ def test_sixteen_workers_on_few_cores_leave_each_record_once(work: Work, tmp_pat
 
 
 @pytest.mark.parametrize("leaves", ["worker", "first"])
-def test_a_node_that_is_taken_away_loses_a_checkpoint_interval_at_most(work: Work, tmp_path: Path, leaves: str) -> None:
+def test_a_node_that_is_taken_away_loses_a_checkpoint_interval_at_most(
+    work: Work, tmp_path: Path, leaves: str
+) -> None:
     """As spot machines are: SIGTERM to a node. Workers' work goes on elsewhere; the first saves and is started again."""
     work.pause(0.15)
     store = tmp_path / "store"
-    environment = work.environment | {"OLSCALE_WORKERS": "1", "OLSCALE_TLS": "none", "TMPDIR": str(tmp_path)}
+    environment = work.environment | {
+        "OLSCALE_WORKERS": "1",
+        "OLSCALE_TLS": "none",
+        "TMPDIR": str(tmp_path),
+    }
     environment["OLSCALE_MEET"] = f"127.0.0.1:{free_port()}"
-    words = [str(ROOT / "cluster/node.sh"), "olscale", "evaluate", str(work.experiment), "--store", str(store)]
+    words = [
+        str(ROOT / "cluster/node.sh"),
+        "olscale",
+        "evaluate",
+        str(work.experiment),
+        "--store",
+        str(store),
+    ]
     words += ["--scheduler", "{}"]
     with nodes(words, environment, tmp_path, 2) as going:
         deadline = time.monotonic() + 120
@@ -148,7 +193,9 @@ def test_a_node_that_is_taken_away_loses_a_checkpoint_interval_at_most(work: Wor
             assert "saved" in (tmp_path / "node-0.log").read_text()
             own = environment | {"OLSCALE_NODE": "0", "OLSCALE_HOST": "127.0.0.1"}
             with (tmp_path / "node-0.log").open("w") as out:
-                going[0] = subprocess.Popen(words, env=own, stdout=out, stderr=out, start_new_session=True)
+                going[0] = subprocess.Popen(
+                    words, env=own, stdout=out, stderr=out, start_new_session=True
+                )
         elif session == going[1].pid:
             going[1].terminate()
             assert going[1].wait(60) == 143

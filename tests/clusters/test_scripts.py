@@ -22,13 +22,19 @@ def test_hosts_of_a_file_have_the_workers_that_it_says(tmp_path: Path) -> None:
     remote = tmp_path / "remote"
     remote.write_text(f'#!/bin/sh\necho "$1 $$ $2" >>"{tmp_path}/notes"\nexec sleep "$STAY"\n')
     remote.chmod(0o755)
-    environment = os.environ | {"OLSCALE_REMOTE": str(remote), "OLSCALE_TLS": "none", "OLSCALE_HOST": "127.0.0.1"}
+    environment = os.environ | {
+        "OLSCALE_REMOTE": str(remote),
+        "OLSCALE_TLS": "none",
+        "OLSCALE_HOST": "127.0.0.1",
+    }
     for given, stay in ((str(tmp_path / "hosts"), "600"), ("node1,node2", "1")):
         words = [str(ROOT / "cluster/ssh.sh"), given, "3", "sleep", "1"]
         told = environment | {"PYTHON": sys.executable, "STAY": stay}
         subprocess.run(words, env=told, check=True, timeout=120)
     lines = (tmp_path / "notes").read_text().splitlines()
-    found = sorted((line.split()[0], int(line.split("--nworkers ")[1].split()[0])) for line in lines)
+    found = sorted(
+        (line.split()[0], int(line.split("--nworkers ")[1].split()[0])) for line in lines
+    )
     assert found == [("node1", 3), ("node1", 3), ("node2", 3), ("node2", 8)]
     assert not [line for line in lines if Path("/proc", line.split()[1]).exists()]
 
@@ -46,7 +52,10 @@ esac
 def test_workers_on_other_hosts_need_a_word_on_encryption() -> None:
     environment = {name: value for name, value in os.environ.items() if name != "OLSCALE_TLS"}
     done = subprocess.run(
-        [str(ROOT / "cluster/ssh.sh"), "node1,node2", "1", "true"], env=environment, capture_output=True, text=True
+        [str(ROOT / "cluster/ssh.sh"), "node1,node2", "1", "true"],
+        env=environment,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
@@ -84,9 +93,16 @@ def node(folder: Path, **settings: str) -> list[str]:
     ],
 )
 def test_a_node_says_in_one_line_what_it_must_be_told(missing: str, said: str) -> None:
-    environment = {"PATH": os.environ["PATH"], "OLSCALE_NODE": "0", "OLSCALE_MEET": "a:1", "OLSCALE_TLS": "none"}
+    environment = {
+        "PATH": os.environ["PATH"],
+        "OLSCALE_NODE": "0",
+        "OLSCALE_MEET": "a:1",
+        "OLSCALE_TLS": "none",
+    }
     environment.pop(missing)
-    done = subprocess.run([str(ROOT / "cluster/node.sh"), "true"], env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        [str(ROOT / "cluster/node.sh"), "true"], env=environment, capture_output=True, text=True
+    )
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
     assert said in done.stderr
@@ -94,12 +110,23 @@ def test_a_node_says_in_one_line_what_it_must_be_told(missing: str, said: str) -
 
 def test_the_first_node_encrypts_and_listens_at_one_address(tmp_path: Path) -> None:
     notes = node(tmp_path / "on")
-    assert any(note.startswith(f"python -m olscale.execution.tls {tmp_path / 'on' / 'tls'}") for note in notes)
-    started = [note for note in notes if "dask_scheduler" in note or "dask_worker" in note or "evaluate" in note]
+    assert any(
+        note.startswith(f"python -m olscale.execution.tls {tmp_path / 'on' / 'tls'}")
+        for note in notes
+    )
+    started = [
+        note
+        for note in notes
+        if "dask_scheduler" in note or "dask_worker" in note or "evaluate" in note
+    ]
     assert len(started) == 3
     assert all(f"ca {tmp_path / 'on' / 'tls'}/cert.pem" in note for note in started)
-    assert all("--dashboard-address 127.0.0.1:0" in note for note in started if "distributed.cli" in note)
-    assert any(re.search(r"dask_scheduler --protocol tls --host \S+ --port 0 ", note) for note in started)
+    assert all(
+        "--dashboard-address 127.0.0.1:0" in note for note in started if "distributed.cli" in note
+    )
+    assert any(
+        re.search(r"dask_scheduler --protocol tls --host \S+ --port 0 ", note) for note in started
+    )
     assert any("evaluate --scheduler tls://127.0.0.1:99 " in note for note in started)
     off = node(tmp_path / "off", OLSCALE_TLS="none")
     assert any("--protocol tcp " in note for note in off)
@@ -121,7 +148,11 @@ def test_caches_and_scratch_of_a_node_are_its_owners_alone(tmp_path: Path, taken
     )
     (tmp_path / "trap.sh").write_text(trap)
     notes = node(job, BASH_ENV=str(tmp_path / "trap.sh"))
-    [cache] = {note.split(" | numba ")[1].split(" | ")[0] for note in notes if note.startswith("olscale evaluate")}
+    [cache] = {
+        note.split(" | numba ")[1].split(" | ")[0]
+        for note in notes
+        if note.startswith("olscale evaluate")
+    }
     assert (cache == str(guessed)) == (taken == "nothing")
     assert cache.startswith(str(job / "tmp"))
     assert [note for note in notes if note.startswith("modes")] == ["modes 700"]

@@ -27,9 +27,18 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[slurms.Slurm]:
 def submit(slurm: slurms.Slurm, work: Work, name: str, *options: str) -> tuple[str, Path]:
     """Submit the job script in the environment of cron; return the job and what it prints."""
     log = work.folder / f"{name}.log"
-    words = ["env", f"OLSCALE_VENV={work.venv}", "sbatch", "--parsable", "--cpus-per-task=1", "--mem=1G"]
+    words = [
+        "env",
+        f"OLSCALE_VENV={work.venv}",
+        "sbatch",
+        "--parsable",
+        "--cpus-per-task=1",
+        "--mem=1G",
+    ]
     words += [*(options or ["--time=10"]), f"--output={log}", f"--chdir={work.folder}"]
-    return slurm.call(*words, ROOT / "cluster" / "slurm.sh", work.experiment, work.store(name)).strip(), log
+    return slurm.call(
+        *words, ROOT / "cluster" / "slurm.sh", work.experiment, work.store(name)
+    ).strip(), log
 
 
 def leftovers(work: Work) -> list[str]:
@@ -54,19 +63,25 @@ def begin(slurm: slurms.Slurm, work: Work, job: str, log: Path, store: Path) -> 
         time.sleep(0.1)
 
 
-def test_a_job_submitted_by_cron_ends_without_a_word_too_many(slurm: slurms.Slurm, work: Work) -> None:
+def test_a_job_submitted_by_cron_ends_without_a_word_too_many(
+    slurm: slurms.Slurm, work: Work
+) -> None:
     work.pause(0)
     job, log = submit(slurm, work, "good")
     assert slurm.until(job, "COMPLETED", "FAILED") == "COMPLETED", log.read_text()
     assert records(work.store("good")) == work.wanted
     said = log.read_text()
     assert "1 of 1 runs computed" in said
-    assert not [word for word in ("Traceback", "error:", "WARNING", "ERROR", "srun") if word in said], said
+    assert not [
+        word for word in ("Traceback", "error:", "WARNING", "ERROR", "srun") if word in said
+    ], said
     assert leftovers(work) == []
     assert not list(work.folder.glob(".cache/olscale/slurm-*"))
 
 
-def test_a_cancelled_job_leaves_nothing_and_the_next_goes_on(slurm: slurms.Slurm, work: Work) -> None:
+def test_a_cancelled_job_leaves_nothing_and_the_next_goes_on(
+    slurm: slurms.Slurm, work: Work
+) -> None:
     """It saves what goes on, and does not requeue itself."""
     work.pause(0.5)
     job, log = submit(slurm, work, "cancelled")

@@ -16,11 +16,15 @@ import pytest
 from tests.clusters.conftest import ROOT, Work, free_port, records
 
 SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
-missing = [name for name, there in {"sshd": SSHD, "ssh": shutil.which("ssh")}.items() if there is None]
+missing = [
+    name for name, there in {"sshd": SSHD, "ssh": shutil.which("ssh")}.items() if there is None
+]
 
 pytestmark = [
     pytest.mark.long,
-    pytest.mark.skipif(bool(missing), reason=f"this machine has no {', '.join(missing)} (Debian: openssh-server)"),
+    pytest.mark.skipif(
+        bool(missing), reason=f"this machine has no {', '.join(missing)} (Debian: openssh-server)"
+    ),
 ]
 
 _DAEMON = """
@@ -63,7 +67,11 @@ class Hosts:
         python = self.folder / "python"
         python.write_text(f'#!/bin/sh\n. {work.venv}/bin/activate\nexec python "$@"\n')
         python.chmod(0o755)
-        told = {"OLSCALE_REMOTE": self.command, "OLSCALE_HOST": "127.0.0.1", "OLSCALE_TLS": str(self.folder / "tls")}
+        told = {
+            "OLSCALE_REMOTE": self.command,
+            "OLSCALE_HOST": "127.0.0.1",
+            "OLSCALE_TLS": str(self.folder / "tls"),
+        }
         return work.environment | told | {"PYTHON": str(python), "TMPDIR": str(self.folder)}
 
 
@@ -72,7 +80,9 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
     """Start two daemons that let the holder of one key in."""
     folder, port = tmp_path_factory.mktemp("ssh"), free_port()
     for name in ("host", "user"):
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
+        subprocess.run(
+            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True
+        )
     (folder / "client").write_text(_CLIENT.format(folder=folder, port=port))
     (folder / "hosts").write_text("# a remark\nnode1\nnode2 1\n")
     if os.geteuid() == 0:  # a folder that sshd of root wants, as the service makes it
@@ -81,8 +91,14 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
     ssh = f"ssh -F {folder}/client -o BatchMode=yes"
     try:
         for number, host in enumerate(("node1", "node2")):
-            (folder / host).write_text(_DAEMON.format(folder=folder, address=f"127.0.0.{2 + number}", port=port))
-            daemons.append(subprocess.Popen([str(SSHD), "-D", "-E", f"{folder}/{host}.log", "-f", folder / host]))
+            (folder / host).write_text(
+                _DAEMON.format(folder=folder, address=f"127.0.0.{2 + number}", port=port)
+            )
+            daemons.append(
+                subprocess.Popen(
+                    [str(SSHD), "-D", "-E", f"{folder}/{host}.log", "-f", folder / host]
+                )
+            )
             deadline = time.monotonic() + 30
             while subprocess.run([*ssh.split(), host, "true"], capture_output=True).returncode:
                 assert daemons[-1].poll() is None, (folder / f"{host}.log").read_text()
@@ -112,7 +128,9 @@ def of_folder(folder: Path) -> list[str]:
             environment, words = (entry / "environ").read_bytes(), (entry / "cmdline").read_bytes()
         except OSError:
             continue
-        if b"python" in words and (str(folder).encode() in words or str(folder).encode() in environment):
+        if b"python" in words and (
+            str(folder).encode() in words or str(folder).encode() in environment
+        ):
             found.append(words.replace(b"\0", b" ").decode())
     return found
 
@@ -126,7 +144,13 @@ def wait_until_gone(folder: Path) -> None:
 
 
 def start(hosts: Hosts, work: Work, store: str) -> subprocess.Popen[str]:
-    words = [ROOT / "cluster/ssh.sh", hosts.folder / "hosts", "2", work.venv / "bin/olscale", "evaluate"]
+    words = [
+        ROOT / "cluster/ssh.sh",
+        hosts.folder / "hosts",
+        "2",
+        work.venv / "bin/olscale",
+        "evaluate",
+    ]
     words += [work.experiment, "--store", work.store(store), "--scheduler", "{}"]
     return subprocess.Popen(
         words,
@@ -165,7 +189,9 @@ def test_workers_on_hosts_of_a_file_give_the_bytes_of_one_process(hosts: Hosts, 
     wait_until_gone(hosts.folder)
 
 
-def test_a_command_that_is_stopped_leaves_no_process_on_any_host_and_goes_on(hosts: Hosts, work: Work) -> None:
+def test_a_command_that_is_stopped_leaves_no_process_on_any_host_and_goes_on(
+    hosts: Hosts, work: Work
+) -> None:
     """By Ctrl-C, which a terminal sends to all processes, and by SIGTERM to the script alone."""
     store = work.store("ssh-again")
     for code in (130, 143):

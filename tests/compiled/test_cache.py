@@ -42,9 +42,16 @@ def folder(tmp_path: Path) -> Path:
 
 def run(folder: Path, code: str, **more: str) -> tuple[list[str], str]:
     """Run code in a process of its own; return the words that it prints, and what it says on standard error."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")} | more
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")
+    } | more
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return done.stdout.split(), done.stderr
 
@@ -70,7 +77,9 @@ def test_without_a_place_a_command_makes_its_own_and_says_so_once(folder):
 
 
 def test_what_changes_machine_code_takes_none_that_was_shipped():
-    all_instructions = dict.fromkeys(("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"), True)
+    all_instructions = dict.fromkeys(
+        ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"), True
+    )
     assert is_usable({"NUMBA_CACHE_DIR": "/x", "HOME": "/y"}, all_instructions)
     assert not is_usable({}, all_instructions | {"avx2": False})
     assert not is_usable({"NUMBA_CPU_NAME": "haswell"}, all_instructions)

@@ -16,11 +16,17 @@ from olscale.compiled.tallies import count_classes
     frozen=st.booleans(),
     seed=st.integers(0, 9),
 )
-def test_any_cut_of_any_rows(classes: int, rows: int, cuts: list[int], common: float, frozen: bool, seed: int) -> None:
+def test_any_cut_of_any_rows(
+    classes: int, rows: int, cuts: list[int], common: float, frozen: bool, seed: int
+) -> None:
     rng = np.random.default_rng(seed)
     y = np.where(rng.random(rows) < common, rng.integers(2), rng.integers(0, classes, rows))
     predicted = np.where(rng.random(rows) < 0.7, y, rng.integers(0, classes, rows))
-    no_room, no_marks, nothing = np.empty((0, 2), np.int64), np.empty(0, np.int64), np.empty((0, 3 + 3 * classes))
+    no_room, no_marks, nothing = (
+        np.empty((0, 2), np.int64),
+        np.empty(0, np.int64),
+        np.empty((0, 3 + 3 * classes)),
+    )
     no_weights = np.empty(0)
     sums, totals = np.zeros(3 + 3 * classes), np.zeros(3 + 3 * classes)
     base = np.zeros(2 + classes, np.int64)

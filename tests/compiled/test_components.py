@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from sklearn.decomposition import IncrementalPCA
 
-from olscale.compiled.components import Components, FloatArray, add_block, components_of, no_components
+from olscale.compiled.components import (
+    Components,
+    FloatArray,
+    add_block,
+    components_of,
+    no_components,
+)
 
 
 def rows(n: int, d: int, seed: int = 0) -> FloatArray:
@@ -28,7 +34,9 @@ def in_blocks(
 @pytest.mark.parametrize("centred", [True, False])
 @pytest.mark.parametrize(("n", "d"), [(30, 8), (20, 50)])
 @pytest.mark.parametrize("block", [1, 7, 16])
-def test_blocks_give_the_decomposition_of_all_rows(n: int, d: int, block: int, centred: bool) -> None:
+def test_blocks_give_the_decomposition_of_all_rows(
+    n: int, d: int, block: int, centred: bool
+) -> None:
     X = rows(n, d)
     found, z = in_blocks(X, block, centred=centred)
     A = X - X.mean(axis=0) if centred else X

@@ -33,5 +33,7 @@ def test_a_loop_that_copies_by_a_slice_is_noted(module, monkeypatch):
     own = StringWatch()
     with event.install_listener("numba:compile", own):
         numba.njit(by_slices)(np.zeros(3), np.zeros((2, 3)))
-    assert own.loops == ({"olscale.compiled.copies.by_slices"} if module.startswith("olscale") else set())
+    assert own.loops == (
+        {"olscale.compiled.copies.by_slices"} if module.startswith("olscale") else set()
+    )
     watch.loops.clear()

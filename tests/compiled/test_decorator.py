@@ -17,7 +17,12 @@ def compiled_code(text: str) -> Iterator[ast.FunctionDef]:
     """Yield functions under a decorator of compiled code."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef):
-            words = {word.id for each in node.decorator_list for word in ast.walk(each) if isinstance(word, ast.Name)}
+            words = {
+                word.id
+                for each in node.decorator_list
+                for word in ast.walk(each)
+                if isinstance(word, ast.Name)
+            }
             if words & {"compiled", "inlined", "overload", "by_layout"}:
                 yield node
 
@@ -38,12 +43,18 @@ def calls_blas(text: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("line", ["return x @ w", "return np.dot(x, w)", "return np.linalg.norm(x)", "x @= w"])
+@pytest.mark.parametrize(
+    "line", ["return x @ w", "return np.dot(x, w)", "return np.linalg.norm(x)", "x @= w"]
+)
 def test_it_would_be_found(line: str) -> None:
     assert calls_blas(f"@compiled\ndef f(x, w):\n    {line}\n") == ["f"]
 
 
 def test_compiled_loops_call_no_blas() -> None:
-    texts = [path.read_text() for path in Path(olscale.__file__).parent.rglob("*.py") if "bench" not in path.parts]
+    texts = [
+        path.read_text()
+        for path in Path(olscale.__file__).parent.rglob("*.py")
+        if "bench" not in path.parts
+    ]
     assert sum(len(list(compiled_code(text))) for text in texts) > 60
     assert [name for text in texts for name in calls_blas(text)] == []

@@ -24,7 +24,11 @@ def test_scores_and_steps(dtype: str) -> None:
     for features in (1, 3, 8, 21, 37):
         start = np.zeros((5, 3, -(-features // 4) * 4, 2), dtype)
         start[:, :, :features] = rng.normal(size=(5, 3, features, 2))
-        mixture, both, results = Mixture(np.array([4, 0, 2]), rng.random(3)), layouts(rng, 1, features), []
+        mixture, both, results = (
+            Mixture(np.array([4, 0, 2]), rng.random(3)),
+            layouts(rng, 1, features),
+            [],
+        )
         for X in both:
             V, f = start.copy(), np.zeros((3, 2))
             _mix(X, V, mixture, f)
@@ -32,6 +36,8 @@ def test_scores_and_steps(dtype: str) -> None:
         for dense, sparse in zip(*results, strict=True):
             np.testing.assert_array_equal(dense, sparse)
         x = np.asarray(both[0])[0]
-        np.testing.assert_allclose(results[0][0], slow["mixed_scores"](x, start, *mixture), rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(
+            results[0][0], slow["mixed_scores"](x, start, *mixture), rtol=1e-6, atol=1e-6
+        )
         slow["add_mixed"](x, start, *mixture, 1, 0.3, -0.7)
         np.testing.assert_allclose(results[0][1], start, rtol=1e-6, atol=1e-6)

@@ -22,7 +22,9 @@ numbers = st.builds(
     digits,
     st.sampled_from([".", ""]),
     digits,
-    st.one_of(st.just(""), st.builds("{}{}{}".format, st.sampled_from("eE"), signs, st.integers(0, 400))),
+    st.one_of(
+        st.just(""), st.builds("{}{}{}".format, st.sampled_from("eE"), signs, st.integers(0, 400))
+    ),
 )
 
 
@@ -31,13 +33,19 @@ def _at(buffer: np.ndarray, pos: int, mark: int) -> tuple[float, int, int]:
     return number_at(buffer, pos, mark)
 
 
-def parsed(text: str, behind: str = "\n", fill: str = "7", mark: int = POINT) -> tuple[float, int, int]:
+def parsed(
+    text: str, behind: str = "\n", fill: str = "7", mark: int = POINT
+) -> tuple[float, int, int]:
     """Return what `number_at` says of `text`, with `behind` behind it and then nothing but `fill`."""
     whole = (text + behind).encode() + fill.encode() * ROOM_BYTES
     return _at(np.frombuffer(bytearray(whole), dtype=np.uint8), 0, mark)
 
 
-@given(text=numbers, behind=st.sampled_from(["\n", ",", " ", ":", "x"]), fill=st.sampled_from(["7", "\0", ".", "e"]))
+@given(
+    text=numbers,
+    behind=st.sampled_from(["\n", ",", " ", ":", "x"]),
+    fill=st.sampled_from(["7", "\0", ".", "e"]),
+)
 @example(text="9007199254740993", behind="\n", fill="7")  # 16 digits, and no double
 @example(text="90071992.54740993", behind="\n", fill="7")
 @example(text="0.9007199254740993", behind=",", fill="0")
@@ -59,7 +67,11 @@ def test_any_decimal_has_the_bits_of_float(text: str, behind: str, fill: str) ->
         assert value.hex() == expected.hex()
     else:
         assert state == HARD
-        assert sum(map(str.isdigit, text)) > 19 or not 2.3e-308 < abs(expected) < math.inf or "e" in text.lower()
+        assert (
+            sum(map(str.isdigit, text)) > 19
+            or not 2.3e-308 < abs(expected) < math.inf
+            or "e" in text.lower()
+        )
 
 
 @pytest.mark.parametrize("whole", range(1, 10))
@@ -67,7 +79,12 @@ def test_any_decimal_has_the_bits_of_float(text: str, behind: str, fill: str) ->
 def test_every_number_of_digits_before_and_behind_the_point(whole: int, fraction: int) -> None:
     """The largest number of each shape, one of random digits, and nothing but zeros."""
     draw = np.random.default_rng([whole, fraction])
-    for each in ("9" * 30, "0" * 30, "".join(map(str, draw.integers(0, 10, 30))), "9007199254740993" * 2):
+    for each in (
+        "9" * 30,
+        "0" * 30,
+        "".join(map(str, draw.integers(0, 10, 30))),
+        "9007199254740993" * 2,
+    ):
         text = f"-{each[:whole]}.{each[whole : whole + fraction]}"
         value, end, state = parsed(text)
         assert end == len(text)
@@ -82,6 +99,8 @@ def test_a_comma_may_be_the_decimal_point() -> None:
     assert parsed("-1.25", mark=ord(",")) == (-1.0, 2, EXACT)
 
 
-@pytest.mark.parametrize("text", ["", "-", ".", "+.", "e5", "-e5", "1e", "1e+", "1.5e-", "--1", "x1"])
+@pytest.mark.parametrize(
+    "text", ["", "-", ".", "+.", "e5", "-e5", "1e", "1e+", "1.5e-", "--1", "x1"]
+)
 def test_what_is_no_number_is_told(text: str) -> None:
     assert parsed(text, fill="\0")[2] == NOT_A_NUMBER

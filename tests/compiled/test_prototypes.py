@@ -46,7 +46,14 @@ def _assign(X: Rows, prototypes: Prototypes, assigned: np.ndarray) -> None:
         square = copy_square(X, i, row_space(prototypes, i))
         measure(prototypes, X, i)
         p = i if i < prototypes.counts.shape[0] else nearest(prototypes, X, i, square)
-        move(prototypes, i, p, 1.0, prototypes.squares[p] + 2.0 * prototypes.products[p] + square, 1.0)
+        move(
+            prototypes,
+            i,
+            p,
+            1.0,
+            prototypes.squares[p] + 2.0 * prototypes.products[p] + square,
+            1.0,
+        )
         assigned[i] = p
     flush(prototypes, X)
 

@@ -14,7 +14,15 @@ from olscale.compiled.rows_together import may_go_together, multiply_together, r
 from olscale.compiled.simd import row_tiles
 from olscale.compiled.simd.row_tiles import ROWS, multiply_rows
 from olscale.compiled.support_arrays import empty_support, grow_places, support_vectors
-from olscale.compiled.support_vectors import SupportVectors, drop, find_places, merge, products, put, take_out
+from olscale.compiled.support_vectors import (
+    SupportVectors,
+    drop,
+    find_places,
+    merge,
+    products,
+    put,
+    take_out,
+)
 from tests.compiled.slow import slow_versions
 
 COLUMNS, SLOTS = 70, 128
@@ -48,7 +56,9 @@ def _renew(support: Any, X: Any, i: int, at: Any, space: Any) -> None:
 
 
 @compiled
-def _multiply_rows(at: Any, p: Any, x: Any, first: int, length: int, W: Any, column: int, vectors: int, K: Any) -> None:
+def _multiply_rows(
+    at: Any, p: Any, x: Any, first: int, length: int, W: Any, column: int, vectors: int, K: Any
+) -> None:
     multiply_rows(at, p, len(at), x, first, length, W, column, vectors, K[:, 8:])
 
 
@@ -67,7 +77,12 @@ def vectors(count: int, share: float = 0.9) -> SupportVectors:
 
 def check(support: SupportVectors, X: CSR, first: int, space: Any) -> None:
     """See that what is known of four rows is what each has alone."""
-    at, value, k, count = np.empty(COLUMNS, np.int32), np.empty(COLUMNS), np.zeros(SLOTS), support.counts[0]
+    at, value, k, count = (
+        np.empty(COLUMNS, np.int32),
+        np.empty(COLUMNS),
+        np.zeros(SLOTS),
+        support.counts[0],
+    )
     for r in range(ROWS):
         assert _products(support, X, first + r, at, value, k) == space.squares[r]
         np.testing.assert_array_equal(space.products[r, :count], k[:count])
@@ -77,7 +92,10 @@ def check(support: SupportVectors, X: CSR, first: int, space: Any) -> None:
 def test_four_rows_are_multiplied_as_one_after_the_other(vectors: int) -> None:
     rng, slow = np.random.default_rng(vectors), slow_versions(row_tiles)["multiply_rows"]
     W, x = rng.normal(size=(9, 64)), rng.normal(size=50)
-    places, positions = rng.permutation(9).astype(np.int32), np.array([0, 1, 3, 4, 5, 7, 8, 9, 10], np.int32)
+    places, positions = (
+        rng.permutation(9).astype(np.int32),
+        np.array([0, 1, 3, 4, 5, 7, 8, 9, 10], np.int32),
+    )
     for column in range(0, 64 - 8 * vectors + 1, 8):
         K, expected = (np.full((6, 72), np.nan) for _ in range(2))
         _multiply_rows(places, positions, x, 2, 12, W, column, vectors, K)
@@ -96,7 +114,9 @@ def test_products_are_those_of_each_row(count: int, share: float) -> None:
 
 
 @pytest.mark.parametrize("odd", [0, 1, 3])
-@pytest.mark.parametrize(("all_lack", "one_lacks"), [([], 3), ([10], 20), ([0], 1), ([1], 0), ([69], 68)])
+@pytest.mark.parametrize(
+    ("all_lack", "one_lacks"), [([], 3), ([10], 20), ([0], 1), ([1], 0), ([69], 68)]
+)
 def test_rows_of_other_features_go_alone(odd: int, all_lack: list[int], one_lacks: int) -> None:
     """Also where they are as many; rows that all lack the same do not."""
     support, space, at = vectors(60), together_space(COLUMNS, SLOTS), np.empty(COLUMNS, np.int32)

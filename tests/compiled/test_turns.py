@@ -21,18 +21,24 @@ def _gaussian(count: int, gamma: float, size: float, sizes: np.ndarray, k: np.nd
 
 
 @compiled
-def _plain_gaussian(count: int, gamma: float, size: float, sizes: np.ndarray, k: np.ndarray) -> None:
+def _plain_gaussian(
+    count: int, gamma: float, size: float, sizes: np.ndarray, k: np.ndarray
+) -> None:
     for s in range(count):
         k[s] = exponential(-gamma * max(0.0, size + sizes[s] - 2.0 * k[s]))
 
 
 @compiled
-def _fourier(angles: np.ndarray, factor: float, scale: float, cosines: np.ndarray, sines: np.ndarray) -> int:
+def _fourier(
+    angles: np.ndarray, factor: float, scale: float, cosines: np.ndarray, sines: np.ndarray
+) -> int:
     return fourier_values(angles, factor, scale, cosines, sines)
 
 
 @compiled
-def _plain_fourier(angles: np.ndarray, factor: float, scale: float, cosines: np.ndarray, sines: np.ndarray) -> None:
+def _plain_fourier(
+    angles: np.ndarray, factor: float, scale: float, cosines: np.ndarray, sines: np.ndarray
+) -> None:
     for j in range(len(angles)):
         sine, cosine = sine_cosine(factor * angles[j])
         cosines[j], sines[j] = scale * cosine, scale * sine
@@ -62,7 +68,9 @@ def _lowest_of(values: np.ndarray, count: int) -> int:
 def test_kernel_values_have_the_bits_of_the_exponential(count: int) -> None:
     rng = np.random.default_rng(count)
     size, sizes = 3.0, rng.gamma(1.0, 2.0, 128)
-    products = rng.normal(size=128) * rng.choice([1.0, 30.0, 1e5], 128)  # distances below 0, and exponents below -708
+    products = rng.normal(size=128) * rng.choice(
+        [1.0, 30.0, 1e5], 128
+    )  # distances below 0, and exponents below -708
     products[::9] = np.inf, -np.inf, np.nan, 1e300, *np.zeros(11)
     expected = products.copy()
     _plain_gaussian(count, 0.3, size, sizes, expected)

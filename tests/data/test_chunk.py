@@ -16,7 +16,9 @@ def matrices(draw: st.DrawFn, least_rows: int = 0) -> np.ndarray:
     """Draw dense rows with many zeros."""
     rows, columns = draw(st.integers(least_rows, 12)), draw(st.integers(1, 7))
     rng = np.random.default_rng(draw(st.integers(0, 1000)))
-    return rng.standard_normal((rows, columns)) * (rng.random((rows, columns)) < draw(st.sampled_from([0.0, 0.3, 1.0])))
+    return rng.standard_normal((rows, columns)) * (
+        rng.random((rows, columns)) < draw(st.sampled_from([0.0, 0.3, 1.0]))
+    )
 
 
 @st.composite
@@ -52,7 +54,9 @@ def test_slices_agree_and_share_memory(span: tuple[np.ndarray, int, int]) -> Non
 
 
 @given(span=spans(), seed=st.integers(0, 100))
-def test_taking_rows_is_indexing_even_in_a_slice(span: tuple[np.ndarray, int, int], seed: int) -> None:
+def test_taking_rows_is_indexing_even_in_a_slice(
+    span: tuple[np.ndarray, int, int], seed: int
+) -> None:
     X, start, stop = span
     rng = np.random.default_rng(seed)
     index = rng.integers(0, max(1, stop - start), size=rng.integers(0, 20) if stop > start else 0)
@@ -79,7 +83,9 @@ def test_chunk_is_read_only_and_leaves_its_source_writable() -> None:
         assert not array.flags.writeable
     X[0, 0] = 2.0
     assert chunk.X[0, 0] == 2.0
-    assert Chunk(np.asfortranarray(np.arange(6.0).reshape(2, 3)), np.zeros(2), 3).X.flags.c_contiguous
+    assert Chunk(
+        np.asfortranarray(np.arange(6.0).reshape(2, 3)), np.zeros(2), 3
+    ).X.flags.c_contiguous
 
 
 def test_chunk_is_cut_into_consecutive_rows_only() -> None:

@@ -27,7 +27,9 @@ LAYOUTS = ("parquet", "zarr")
 VERSION_1 = Path(__file__).parent / "fixtures" / "version1"
 
 
-def write(dest, train, test=None, *, layout=None, chunk_rows=None, batch_rows=7, densify=False, dtype=None) -> Dataset:
+def write(
+    dest, train, test=None, *, layout=None, chunk_rows=None, batch_rows=7, densify=False, dtype=None
+) -> Dataset:
     """Write (X, y) pairs as a dataset, fed in batches of `batch_rows`."""
 
     def batches(X, y):
@@ -109,7 +111,9 @@ def test_special_values_and_empty_rows_survive(tmp_path: Path, layout: str):
     dense = write(tmp_path / "dense", (X, np.arange(3.0)), layout=layout)
     assert dense.chunk("train", 0).X.tobytes() == X.tobytes()
     empty_rows = CSR(np.array([0, 0, 2, 2]), np.array([1, 4], np.int32), np.array([0.0, -0.0]))
-    sparse = write(tmp_path / "sparse", (empty_rows, np.arange(3.0)), layout=layout, chunk_rows=1, batch_rows=2)
+    sparse = write(
+        tmp_path / "sparse", (empty_rows, np.arange(3.0)), layout=layout, chunk_rows=1, batch_rows=2
+    )
     stored = [sparse.chunk("train", i).X for i in range(3)]
     assert [rows_of(X) for X in stored] == [1, 1, 1]
     assert stored[1].data.tobytes() == empty_rows.data.tobytes()
@@ -131,7 +135,11 @@ def test_zarr_sparse_follows_anndata(tmp_path: Path):
     X, y = sample("sparse")
     write(tmp_path / "d", (X, y), layout="zarr", chunk_rows=8)
     group = zarr.open_group(tmp_path / "d" / "train", mode="r")
-    assert dict(group.attrs) == {"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": [50, 6]}
+    assert dict(group.attrs) == {
+        "encoding-type": "csr_matrix",
+        "encoding-version": "0.1.0",
+        "shape": [50, 6],
+    }
     for name, expected in zip(("indptr", "indices", "data"), X, strict=True):
         np.testing.assert_array_equal(group[name][:], expected)
 
@@ -144,14 +152,18 @@ def test_zarr_sparse_follows_anndata(tmp_path: Path):
     chunk_rows=st.integers(1, 45),
     batch_rows=st.integers(1, 45),
 )
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_fingerprint_does_not_depend_on_cuts_or_layout(
     tmp_path_factory, rows: int, seed: int, kind: str, layout: str, chunk_rows: int, batch_rows: int
 ):
     folder = tmp_path_factory.mktemp("f")
     data = sample(kind, rows=rows, seed=seed)
     plain = write(folder / "plain", data)
-    other = write(folder / "other", data, layout=layout, chunk_rows=chunk_rows, batch_rows=batch_rows)
+    other = write(
+        folder / "other", data, layout=layout, chunk_rows=chunk_rows, batch_rows=batch_rows
+    )
     assert plain.fingerprint == other.fingerprint
     other.verify()
 
@@ -188,13 +200,17 @@ def test_flipped_byte_is_named(tmp_path: Path, kind: str, layout: str):
     content[len(content) // 2] ^= 0x10
     path.write_bytes(content)
     dataset = open_dataset(tmp_path / "d")
-    with pytest.raises(DatasetError, match=rf"{tmp_path}/d: chunk \d of train \(train/.*ingest the dataset again"):
+    with pytest.raises(
+        DatasetError, match=rf"{tmp_path}/d: chunk \d of train \(train/.*ingest the dataset again"
+    ):
         dataset.verify()
     if layout == "parquet" or kind == "dense":
         assert len(dataset.chunk("train", 0)) == 100, "the other chunks stay readable"
 
 
-@pytest.mark.parametrize(("layout", "file"), [("parquet", "train/00000.parquet"), ("zarr", "train/X/c/0/0")])
+@pytest.mark.parametrize(
+    ("layout", "file"), [("parquet", "train/00000.parquet"), ("zarr", "train/X/c/0/0")]
+)
 def test_missing_chunk_is_named(tmp_path: Path, layout: str, file: str):
     dataset = write(tmp_path / "d", sample("dense"), layout=layout)
     (tmp_path / "d" / file).unlink()
@@ -212,7 +228,10 @@ def test_memory_is_bounded_by_a_few_chunks(tmp_path: Path, layout: str):
 
     write(tmp_path / "warm", sample("dense"), layout=layout).verify()
     tracemalloc.start()
-    with claim(str(tmp_path / "d"), {}) as directory, DatasetWriter(directory, layout, 1300) as writer:
+    with (
+        claim(str(tmp_path / "d"), {}) as directory,
+        DatasetWriter(directory, layout, 1300) as writer,
+    ):
         for batch in batches():
             writer.write("train", Member("rows", "rows"), batch)
         writer.finish([])
@@ -258,11 +277,24 @@ def test_dense_text_is_rewritten(tmp_path: Path):
     X = np.arange(1.0, 41.0).reshape(10, 4)
     y = np.arange(10.0)
     for layout in (None, *LAYOUTS):
-        dataset = write(tmp_path / f"{layout}", (to_csr(X), y), (to_csr(X[:3]), y[:3]), layout=layout, densify=True)
+        dataset = write(
+            tmp_path / f"{layout}",
+            (to_csr(X), y),
+            (to_csr(X[:3]), y[:3]),
+            layout=layout,
+            densify=True,
+        )
         assert (dataset.kind, dataset.manifest.layout) == ("dense", layout or "zarr")
         assert whole(dataset)[0].tobytes() == X.tobytes()
-        assert dataset.fingerprint == write(tmp_path / f"{layout}-d", (X, y), (X[:3], y[:3])).fingerprint
-        assert sorted(path.name for path in (tmp_path / f"{layout}").iterdir()) == ["manifest.json", "test", "train"]
+        assert (
+            dataset.fingerprint
+            == write(tmp_path / f"{layout}-d", (X, y), (X[:3], y[:3])).fingerprint
+        )
+        assert sorted(path.name for path in (tmp_path / f"{layout}").iterdir()) == [
+            "manifest.json",
+            "test",
+            "train",
+        ]
 
 
 def test_test_split_may_widen_sparse_rows(tmp_path: Path):
@@ -348,14 +380,19 @@ def test_chunks_that_the_manifest_does_not_describe(
 @pytest.mark.parametrize("kept", [0, 10, 16, 22, -1])
 def test_truncated_zarr_chunk_is_named(tmp_path: Path, kept: int):
     """Blosc reads as many bytes as the header promises, there or not: the process ended."""
-    for copy, problem in ((tmp_path / "d", "the checksum of train/X/c/0/0 is"), (tmp_path / "1", "not a whole piece")):
+    for copy, problem in (
+        (tmp_path / "d", "the checksum of train/X/c/0/0 is"),
+        (tmp_path / "1", "not a whole piece"),
+    ):
         if copy.name == "d":
             write(copy, sample("dense"), layout="zarr")
         else:
             shutil.copytree(VERSION_1 / "dense-zarr", copy)
         path = copy / "train" / "X" / "c" / "0" / "0"
         path.write_bytes(path.read_bytes()[:kept])
-        with pytest.raises(DatasetError, match=rf"chunk 0 of train .train/X/c/0/0. cannot be read: .*{problem}"):
+        with pytest.raises(
+            DatasetError, match=rf"chunk 0 of train .train/X/c/0/0. cannot be read: .*{problem}"
+        ):
             open_dataset(copy).chunk("train", 0)
 
 
@@ -378,7 +415,9 @@ def test_datasets_of_format_version_1_are_read_and_verified(tmp_path: Path, name
     content = json.loads(path.read_text())
     content["splits"]["train"]["chunks"][1]["crc32"] ^= 1
     path.write_text(json.dumps(content))
-    with pytest.raises(DatasetError, match=r"chunk 1 of train .* is damaged: checksum \w+, expected"):
+    with pytest.raises(
+        DatasetError, match=r"chunk 1 of train .* is damaged: checksum \w+, expected"
+    ):
         open_dataset(copy).verify()
 
 
@@ -401,7 +440,9 @@ def test_bytes_read_as_another_type_are_refused(tmp_path: Path):
     write(tmp_path / "d", sample("sparse"), layout="zarr")
     path = tmp_path / "d" / "train" / "data" / "zarr.json"
     path.write_text(path.read_text().replace("float64", "int64"))
-    with pytest.raises(DatasetError, match=r"chunk 0 of train .* is whole but is not what manifest.json says"):
+    with pytest.raises(
+        DatasetError, match=r"chunk 0 of train .* is whole but is not what manifest.json says"
+    ):
         open_dataset(tmp_path / "d").chunk("train", 0)
 
 
@@ -410,7 +451,9 @@ def test_segments_cover_the_rows(tmp_path: Path, starts: list[int]):
     write(tmp_path / "d", sample("dense"))
     path = tmp_path / "d" / "manifest.json"
     content = json.loads(path.read_text())
-    content["splits"]["train"]["segments"] = [{"name": "s", "start": start, "rows": 25} for start in starts]
+    content["splits"]["train"]["segments"] = [
+        {"name": "s", "start": start, "rows": 25} for start in starts
+    ]
     path.write_text(json.dumps(content))
     with pytest.raises(DatasetError, match=r"segments that do not cover its rows"):
         open_dataset(tmp_path / "d")
@@ -427,6 +470,11 @@ def test_cut_off_manifest_says_so(tmp_path: Path):
 @pytest.mark.parametrize("dtype", ["uint8", "float32", "float64"])
 def test_parquet_has_room_for_values_that_do_not_compress(tmp_path: Path, dtype: str):
     X = (np.random.default_rng(0).random((20_000, 25)) * 256).astype(dtype)
-    dataset = write(tmp_path / "d", (X, np.random.default_rng(0).random(len(X))), layout="parquet", batch_rows=4000)
+    dataset = write(
+        tmp_path / "d",
+        (X, np.random.default_rng(0).random(len(X))),
+        layout="parquet",
+        batch_rows=4000,
+    )
     dataset.verify()
     assert dataset.block("train", 0).X.tobytes() == X[: len(dataset.block("train", 0))].tobytes()

@@ -28,7 +28,11 @@ def source(folder: Path, kind: str, rows: int = 4_000) -> Path:
             cells = row.tolist()
             label = int(cells[0] > 0.5)
             pairs = " ".join(f"{i * 9 + 1}:{value}" for i, value in enumerate(cells))
-            file.write(f"{label} {pairs}\n" if kind == "sparse" else f"{','.join(map(str, cells))},{label}\n")
+            file.write(
+                f"{label} {pairs}\n"
+                if kind == "sparse"
+                else f"{','.join(map(str, cells))},{label}\n"
+            )
     return path
 
 
@@ -43,7 +47,9 @@ def command(*words: object, largest_file: int | None = None) -> tuple[int, list[
         limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (largest_file, largest_file))
         there = [sys.executable, "-m", "olscale", *map(str, words)]
         done = subprocess.run(there, capture_output=True, text=True, check=False, preexec_fn=limit)
-    return done.returncode, [line for line in done.stderr.splitlines() if line.startswith("olscale:")]
+    return done.returncode, [
+        line for line in done.stderr.splitlines() if line.startswith("olscale:")
+    ]
 
 
 @pytest.mark.long
@@ -52,9 +58,7 @@ def test_ingest_that_cannot_write_on(tmp_path: Path, kind: str, layout: str):
     """A limit of the system stands for the full disk: the same error comes from the same call."""
     path = source(tmp_path, kind)
     code, said = command("ingest", path, tmp_path / "d", "--layout", layout, largest_file=50_000)
-    expected = (
-        f"olscale: error: {tmp_path}/d cannot be written (File too large); make room, or choose another directory"
-    )
+    expected = f"olscale: error: {tmp_path}/d cannot be written (File too large); make room, or choose another directory"
     assert (code, said) == (1, [expected])
     assert not (tmp_path / "d").exists()
 
@@ -78,7 +82,9 @@ def test_ingest_to_a_full_disk(tmp_path: Path):
     """A real one, where it may be mounted."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=100k", "none", disk], capture_output=True, check=False)
+    mount = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=100k", "none", disk], capture_output=True, check=False
+    )
     if mount.returncode:
         pytest.skip(f"cannot mount a small disk: {mount.stderr.decode().strip()}")
     try:
@@ -106,7 +112,9 @@ def test_destination_that_may_not_be_written(tmp_path: Path, monkeypatch: pytest
         raise PermissionError(errno.EACCES, "Permission denied", str(self))
 
     monkeypatch.setattr("pathlib.Path.mkdir", refuse)
-    with pytest.raises(DatasetError, match=r"d cannot be made \(Permission denied\); choose another directory"):
+    with pytest.raises(
+        DatasetError, match=r"d cannot be made \(Permission denied\); choose another directory"
+    ):
         ingest(path, tmp_path / "mine" / "d")
 
 
@@ -114,7 +122,9 @@ def test_destination_that_may_not_be_written(tmp_path: Path, monkeypatch: pytest
 def test_export_that_cannot_be_written(tmp_path: Path):
     ingest(source(tmp_path, "dense"), tmp_path / "d")
     before = sorted(tmp_path.iterdir())
-    code, said = command("datasets", "export", tmp_path / "d", tmp_path / "out.csv", largest_file=50_000)
+    code, said = command(
+        "datasets", "export", tmp_path / "d", tmp_path / "out.csv", largest_file=50_000
+    )
     expected = f"olscale: error: {tmp_path}/out.csv cannot be written (File too large); choose another place"
     assert (code, said) == (1, [expected])
     with pytest.raises(DatasetError, match="cannot be written"):
@@ -143,8 +153,20 @@ def test_flipped_bit_ends_commands_in_one_line(tmp_path: Path, kind: str, layout
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
     named = "train/{data,indices}/c/1" if file == "train/indices/c/1" else file
-    evaluate = ("evaluate", "--dataset", tmp_path / "d", "--learner", "pa1", "--order", "time", "--in-process")
-    for words in (("datasets", "verify", tmp_path / "d"), (*evaluate, "--store", tmp_path / "store")):
+    evaluate = (
+        "evaluate",
+        "--dataset",
+        tmp_path / "d",
+        "--learner",
+        "pa1",
+        "--order",
+        "time",
+        "--in-process",
+    )
+    for words in (
+        ("datasets", "verify", tmp_path / "d"),
+        (*evaluate, "--store", tmp_path / "store"),
+    ):
         code, said = command(*words)
         assert (code, len(said)) == (1, 1)
         assert said[0].startswith(f"olscale: error: {tmp_path}/d: chunk 1 of train ({named}")
@@ -159,6 +181,9 @@ def test_clock_that_jumps_back_changes_nothing(tmp_path: Path, monkeypatch: pyte
     for name in ("time", "time_ns"):
         monkeypatch.setattr(time, name, lambda: now - 3600 * next(jumps))
     ingest(path, tmp_path / "b" / "d", chunk_rows=100).verify()
-    files = [sorted(file for file in (tmp_path / name).rglob("*") if file.is_file()) for name in ("a", "b")]
+    files = [
+        sorted(file for file in (tmp_path / name).rglob("*") if file.is_file())
+        for name in ("a", "b")
+    ]
     assert [file.name for file in files[0]] == [file.name for file in files[1]]
     assert [file.read_bytes() for file in files[0]] == [file.read_bytes() for file in files[1]]

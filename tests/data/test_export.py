@@ -23,7 +23,9 @@ def sparse(tmp_path: Path) -> Dataset:
     lines = []
     for _ in range(40):
         indices = np.sort(rng.choice(np.arange(1, 60), size=4, replace=False))
-        lines.append(f"{rng.integers(0, 3)} " + " ".join(f"{i}:{rng.standard_normal()!r}" for i in indices))
+        lines.append(
+            f"{rng.integers(0, 3)} " + " ".join(f"{i}:{rng.standard_normal()!r}" for i in indices)
+        )
     (tmp_path / "a.svm").write_text("\n".join([*lines, "2 60:5e-324 61:-1e+300", "1"]) + "\n")
     return ingest(tmp_path / "a.svm", tmp_path / "sparse", chunk_rows=16)
 
@@ -33,7 +35,9 @@ def dense(tmp_path: Path) -> Dataset:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((30, 5))
     X[0] = [0.1, -0.0, 5e-324, 1e22, 3.0]
-    np.savez(tmp_path / "a.npz", X_train=X, y_train=np.arange(30) % 2, X_test=X[:4], y_test=[0, 1, 1, 0])
+    np.savez(
+        tmp_path / "a.npz", X_train=X, y_train=np.arange(30) % 2, X_test=X[:4], y_test=[0, 1, 1, 0]
+    )
     return ingest(tmp_path / "a.npz", tmp_path / "dense", chunk_rows=16)
 
 
@@ -47,14 +51,19 @@ def test_compressed_text_is_compressed_and_the_same_each_time(sparse: Dataset, t
     for name in ("b.svm", "1.svm.gz", "2.svm.gz"):
         export(sparse, tmp_path / name)
     assert (tmp_path / "1.svm.gz").read_bytes() == (tmp_path / "2.svm.gz").read_bytes()
-    assert gzip.decompress((tmp_path / "1.svm.gz").read_bytes()) == (tmp_path / "b.svm").read_bytes()
+    assert (
+        gzip.decompress((tmp_path / "1.svm.gz").read_bytes()) == (tmp_path / "b.svm").read_bytes()
+    )
 
 
 def test_dense_rows_through_svmlight_and_csv(dense: Dataset, tmp_path: Path):
     for name in ("b.svm", "b.csv", "b.csv.gz"):
         export(dense, tmp_path / name)
         again = ingest(tmp_path / name, tmp_path / f"again-{name}").chunk("train", 0)
-        assert again.X.tobytes() == dense.chunk("train", 0).X.tobytes() + dense.chunk("train", 1).X.tobytes()
+        assert (
+            again.X.tobytes()
+            == dense.chunk("train", 0).X.tobytes() + dense.chunk("train", 1).X.tobytes()
+        )
 
 
 def test_dense_rows_through_npz(dense: Dataset, tmp_path: Path):
@@ -64,13 +73,17 @@ def test_dense_rows_through_npz(dense: Dataset, tmp_path: Path):
     assert sorted(np.load(tmp_path / "test.npz").files) == ["X_test", "y_test"]
 
 
-numbers = st.floats(allow_nan=False) | st.sampled_from([0.0, 0.0, -0.0, 1.0, 5e-324, 1e308, float("inf"), 0.1])
+numbers = st.floats(allow_nan=False) | st.sampled_from(
+    [0.0, 0.0, -0.0, 1.0, 5e-324, 1e308, float("inf"), 0.1]
+)
 
 
 @pytest.mark.long
 @given(rows=st.lists(st.tuples(*[numbers] * 3, st.integers(-2, 2)), min_size=2, max_size=12))
 @settings(max_examples=20)
-def test_any_rows_come_back(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[float, float, float, int]]):
+def test_any_rows_come_back(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[float, float, float, int]]
+):
     """Rows exported as any format are, ingested again, the same dataset."""
     folder = tmp_path_factory.mktemp("rows")
     X, y = np.array([row[:3] for row in rows]), np.array([row[3] for row in rows])
@@ -78,7 +91,9 @@ def test_any_rows_come_back(tmp_path_factory: pytest.TempPathFactory, rows: list
     dense = ingest(folder / "a.npz", folder / "dense", chunk_rows=5)
     for name in ("b.csv", "b.npz"):
         export(dense, folder / name)
-        again = ingest(folder / name, folder / f"again-{name}", label=-1 if name.endswith("csv") else None)
+        again = ingest(
+            folder / name, folder / f"again-{name}", label=-1 if name.endswith("csv") else None
+        )
         assert again.fingerprint == dense.fingerprint
     export(dense, folder / "b.svm")
     # One far index keeps the text sparse.

@@ -46,7 +46,9 @@ def test_gaussian_xor_has_a_gaussian_in_each_quadrant_labelled_by_the_product_of
 
 
 def test_fewer_rows_are_the_beginning_of_more():
-    few, many = (np.concatenate([batch.X for batch in batches(rows, seed=3)]) for rows in (150, 400))
+    few, many = (
+        np.concatenate([batch.X for batch in batches(rows, seed=3)]) for rows in (150, 400)
+    )
     np.testing.assert_array_equal(few, many[:150])
 
 

@@ -28,7 +28,10 @@ def labels_of(*targets) -> Labels:
         ([0.5, 0.0], (0, 0.5)),
         (np.arange(65_536.0), tuple(range(65_536))),
         (np.arange(65_537.0), None),
-        (np.arange(32) / 8, tuple(int(v) if v % 1 == 0 else v for v in (np.arange(32) / 8).tolist())),
+        (
+            np.arange(32) / 8,
+            tuple(int(v) if v % 1 == 0 else v for v in (np.arange(32) / 8).tolist()),
+        ),
         (np.arange(33) / 8, None),
     ],
 )
@@ -54,7 +57,9 @@ def test_text_is_coded_by_first_appearance_and_classes_are_sorted():
 
 
 def test_text_beside_numbers_is_refused():
-    with pytest.raises(DatasetError, match="source has text labels but the sources before it had numbers"):
+    with pytest.raises(
+        DatasetError, match="source has text labels but the sources before it had numbers"
+    ):
         labels_of([1.0][:0] or np.ones(2), ["a"])
 
 

@@ -24,7 +24,9 @@ TEST = "day,y,class\n4,2,no\n4,4.5,may\n"
 def made(tmp_path: Path) -> Dataset:
     (tmp_path / "a.csv").write_text(TRAIN)
     (tmp_path / "b.csv").write_text(TEST)
-    return ingest(tmp_path / "a.csv", tmp_path / "d", test=tmp_path / "b.csv", segments="day", chunk_rows=4)
+    return ingest(
+        tmp_path / "a.csv", tmp_path / "d", test=tmp_path / "b.csv", segments="day", chunk_rows=4
+    )
 
 
 def flips(value: Any, where: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
@@ -44,9 +46,12 @@ def test_every_flip_of_a_field_is_refused_by_name(made: Dataset) -> None:
     path = Path(made.path, "manifest.json")
     written = path.read_text()
     found = list(flips(json.loads(written)))
-    assert {("splits", "train", "segments", 0, "rows"), ("classes", 0), ("feature_names", 1), ("fingerprint",)} <= {
-        where for where, _ in found
-    }
+    assert {
+        ("splits", "train", "segments", 0, "rows"),
+        ("classes", 0),
+        ("feature_names", 1),
+        ("fingerprint",),
+    } <= {where for where, _ in found}
     for where, other in found:
         content = json.loads(written)
         part = content
@@ -54,7 +59,9 @@ def test_every_flip_of_a_field_is_refused_by_name(made: Dataset) -> None:
             part = part[key]
         part[where[-1]] = other
         path.write_text(json.dumps(content))
-        with pytest.raises(DatasetError, match=r"d: manifest\.json (was changed after it was written|is broken)"):
+        with pytest.raises(
+            DatasetError, match=r"d: manifest\.json (was changed after it was written|is broken)"
+        ):
             open_dataset(made.path)
 
 
@@ -110,9 +117,15 @@ def test_fingerprints_without_segments_are_those_of_before(tmp_path: Path) -> No
 def test_the_same_rows_in_other_segments_give_other_runs(tmp_path: Path) -> None:
     """Results keep the mistakes in each segment: under one id they must be the same."""
     (tmp_path / "a.csv").write_text("day,week,class\n1,1,0\n2,1,1\n2,2,0\n3,2,1\n")
-    made = [ingest(tmp_path / "a.csv", tmp_path / str(by), segments=by) for by in (None, "day", "week")]
-    again = ingest(tmp_path / "a.csv", tmp_path / "again", segments="week", layout="parquet", chunk_rows=2)
-    ids = [Run(StreamKey("a", each.fingerprint, (), None), "pa", 1, {}).id for each in [*made, again]]
+    made = [
+        ingest(tmp_path / "a.csv", tmp_path / str(by), segments=by) for by in (None, "day", "week")
+    ]
+    again = ingest(
+        tmp_path / "a.csv", tmp_path / "again", segments="week", layout="parquet", chunk_rows=2
+    )
+    ids = [
+        Run(StreamKey("a", each.fingerprint, (), None), "pa", 1, {}).id for each in [*made, again]
+    ]
     assert len(set(ids[:3])) == 3
     assert ids[3] == ids[2]
     for each in [*made, again]:

@@ -14,19 +14,29 @@ from olscale.data.rebatch import Rebatch, default_chunk_rows, join
 
 
 @given(st.lists(st.integers(0, 9), max_size=12), st.integers(1, 12), st.booleans())
-def test_rows_are_kept_in_order_in_chunks_of_equal_size(lengths: list[int], rows: int, sparse: bool):
+def test_rows_are_kept_in_order_in_chunks_of_equal_size(
+    lengths: list[int], rows: int, sparse: bool
+):
     X = np.arange(sum(lengths) * 3, dtype=float).reshape(-1, 3) % 5
     ends = np.cumsum([0, *lengths])
     parts = [slice(a, b) for a, b in itertools.pairwise(ends)]
-    blocks = [Block(to_csr(X[p]) if sparse else X[p], np.arange(p.start, p.stop, dtype=float)) for p in parts]
+    blocks = [
+        Block(to_csr(X[p]) if sparse else X[p], np.arange(p.start, p.stop, dtype=float))
+        for p in parts
+    ]
     chunks = Rebatch(rows)
     cut = [join(parts) for block in blocks for parts in chunks.add(block)]
     if chunks.rest:
         cut.append(join(chunks.rest))
     assert all(len(block) == rows for block in cut[:-1])
     assert all(0 < len(block) <= rows for block in cut)
-    assert np.concatenate([np.empty(0), *(block.label for block in cut)]).tolist() == list(range(len(X)))
-    assert np.concatenate([np.empty((0, 3)), *(to_dense(block.X, 3) for block in cut)]).tolist() == X.tolist()
+    assert np.concatenate([np.empty(0), *(block.label for block in cut)]).tolist() == list(
+        range(len(X))
+    )
+    assert (
+        np.concatenate([np.empty((0, 3)), *(to_dense(block.X, 3) for block in cut)]).tolist()
+        == X.tolist()
+    )
 
 
 def test_default_keeps_dense_chunks_under_32_mb():

@@ -14,10 +14,17 @@ from tests.data.test_stream import together
 
 
 @pytest.mark.parametrize("name", ["dense", "sparse", "digits", "targets"])
-def test_rows_are_those_that_are_drawn_in_their_order(shelf: Path, tmp_path: Path, name: str) -> None:
+def test_rows_are_those_that_are_drawn_in_their_order(
+    shelf: Path, tmp_path: Path, name: str
+) -> None:
     whole = open_dataset(shelf / name)
     some = sample(whole, tmp_path / "some", 150)
-    assert (some.task, some.kind, some.classes, some.columns) == (whole.task, whole.kind, whole.classes, whole.columns)
+    assert (some.task, some.kind, some.classes, some.columns) == (
+        whole.task,
+        whole.kind,
+        whole.classes,
+        whole.columns,
+    )
     for split in whole.splits:
         index = drawn(whole.rows(split), 150)
         before, after = (together(_as_it_is(dataset, split)) for dataset in (whole, some))
@@ -26,7 +33,9 @@ def test_rows_are_those_that_are_drawn_in_their_order(shelf: Path, tmp_path: Pat
 
 
 def test_a_draw_is_uniform_without_replacement_and_always_the_same() -> None:
-    counts = np.bincount(np.concatenate([drawn(200, most) % 20 for most in range(20, 150)]), minlength=20)
+    counts = np.bincount(
+        np.concatenate([drawn(200, most) % 20 for most in range(20, 150)]), minlength=20
+    )
     assert np.all(np.diff(drawn(200, 70)) > 0)
     assert np.array_equal(drawn(200, 70), drawn(200, 70))
     assert counts.min() > 0.8 * counts.mean()

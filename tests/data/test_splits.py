@@ -15,7 +15,12 @@ from olscale.data.stream import Shuffle, open_streams
 from olscale.errors import ExperimentError
 
 
-@given(rows=st.integers(5, 200), folds=st.integers(2, 5), seed=st.integers(0, 3), kind=st.sampled_from(sorted(PARTS)))
+@given(
+    rows=st.integers(5, 200),
+    folds=st.integers(2, 5),
+    seed=st.integers(0, 3),
+    kind=st.sampled_from(sorted(PARTS)),
+)
 def test_both_sides_make_up_the_split(rows: int, folds: int, seed: int, kind: str) -> None:
     y = np.random.default_rng(seed).integers(0, 3, rows)
     for fold in range(folds):
@@ -25,8 +30,12 @@ def test_both_sides_make_up_the_split(rows: int, folds: int, seed: int, kind: st
         assert np.all(np.diff(held_out) > 0)
 
 
-@given(rows=st.integers(5, 200), folds=st.integers(2, 5), kind=st.sampled_from(["kfold", "stratified"]))
-def test_every_row_is_held_out_in_one_fold_and_folds_are_of_one_size(rows: int, folds: int, kind: str) -> None:
+@given(
+    rows=st.integers(5, 200), folds=st.integers(2, 5), kind=st.sampled_from(["kfold", "stratified"])
+)
+def test_every_row_is_held_out_in_one_fold_and_folds_are_of_one_size(
+    rows: int, folds: int, kind: str
+) -> None:
     y = np.arange(rows) % 3
     held_out = [Part(kind, 0, fold, folds).rows(y)[1] for fold in range(folds)]
     assert np.array_equal(np.sort(np.concatenate(held_out)), np.arange(rows))
@@ -36,7 +45,10 @@ def test_every_row_is_held_out_in_one_fold_and_folds_are_of_one_size(rows: int, 
 @given(rows=st.integers(20, 200), folds=st.integers(2, 5))
 def test_stratified_folds_share_each_class_out(rows: int, folds: int) -> None:
     y = np.random.default_rng(rows).integers(0, 4, rows)
-    counts = [np.bincount(y[Part("stratified", 1, fold, folds).rows(y)[1]], minlength=4) for fold in range(folds)]
+    counts = [
+        np.bincount(y[Part("stratified", 1, fold, folds).rows(y)[1]], minlength=4)
+        for fold in range(folds)
+    ]
     assert np.all(np.ptp(counts, axis=0) <= 1)
 
 

@@ -20,7 +20,10 @@ SAMPLED = [2, 7, 10, 11, 18, 19, 21, 22, 26, 30, 32, 34, 36, 37, 42, 46, 47, 48,
 """Positions of a sample of 20 of them: the numbers of a run depend on these staying as they are."""
 
 
-@pytest.fixture(scope="module", params=itertools.product(["dense", "sparse"], ["parquet", "zarr"], [10, 53, 1000]))
+@pytest.fixture(
+    scope="module",
+    params=itertools.product(["dense", "sparse"], ["parquet", "zarr"], [10, 53, 1000]),
+)
 def dataset(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Dataset:
     """A dataset whose row i has the value i + 1 in every feature that is not zero."""
     kind, layout, chunk_rows = request.param
@@ -38,7 +41,9 @@ def dataset(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 def together(stream: Stream, start: int = 0) -> tuple[np.ndarray, np.ndarray]:
     chunks = list(stream.chunks(start))
-    return np.concatenate([to_dense(c.X, stream.columns) for c in chunks]), np.concatenate([c.y for c in chunks])
+    return np.concatenate([to_dense(c.X, stream.columns) for c in chunks]), np.concatenate(
+        [c.y for c in chunks]
+    )
 
 
 def test_file_order_is_the_dataset(dataset: Dataset) -> None:
@@ -50,7 +55,9 @@ def test_file_order_is_the_dataset(dataset: Dataset) -> None:
 @pytest.mark.parametrize("transforms", [(), ("unit-norm", "bias"), ("standardize",)])
 def test_shuffled_stream_is_direct_indexing(dataset: Dataset, transforms: tuple[str, ...]) -> None:
     shuffle = Shuffle(seed=3, index=2)
-    plain, shuffled = (open_streams(dataset.path, transforms, order).train for order in (None, shuffle))
+    plain, shuffled = (
+        open_streams(dataset.path, transforms, order).train for order in (None, shuffle)
+    )
     assert [len(chunk) for chunk in shuffled.chunks()] == [len(chunk) for chunk in plain.chunks()]
     (X, y), (got_X, got_y) = together(plain), together(shuffled)
     order = shuffle.order(ROWS)
@@ -65,7 +72,9 @@ def test_any_chunk_at_any_time(dataset: Dataset) -> None:
         starts = [*dataset.chunk_starts("train"), ROWS]
         for i in reversed(range(len(stream))):
             chunk = stream.chunk(i)
-            np.testing.assert_array_equal(to_dense(chunk.X, stream.columns), X[starts[i] : starts[i + 1]])
+            np.testing.assert_array_equal(
+                to_dense(chunk.X, stream.columns), X[starts[i] : starts[i + 1]]
+            )
             np.testing.assert_array_equal(chunk.y, y[starts[i] : starts[i + 1]])
         np.testing.assert_array_equal(together(stream, len(stream) - 1)[1], y[starts[-2] :])
 
@@ -103,5 +112,7 @@ def test_permutations_are_uniform() -> None:
 
 
 def test_seeds_and_indices_differ() -> None:
-    orders = {tuple(Shuffle(seed, index).order(50).tolist()) for seed in range(10) for index in range(10)}
+    orders = {
+        tuple(Shuffle(seed, index).order(50).tolist()) for seed in range(10) for index in range(10)
+    }
     assert len(orders) == 100

@@ -33,7 +33,11 @@ def _table(path: Path, text: bool = False) -> Path:
 
 
 def _arff(path: Path) -> Path:
-    head = ["@relation r", *(f"@attribute {name} numeric" for name in ("f", "g", "h", "a", "b")), "@data"]
+    head = [
+        "@relation r",
+        *(f"@attribute {name} numeric" for name in ("f", "g", "h", "a", "b")),
+        "@data",
+    ]
     rows = [",".join(map(repr, row)) for row in np.hstack([X, Y]).tolist()]
     path.write_text("\n".join([*head, *rows]) + "\n")
     return path
@@ -84,7 +88,11 @@ def test_every_order_of_rows_brings_the_targets_along(tmp_path: Path, text: bool
     some = Subset(made, "train", np.arange(0, ROWS, 2))
     np.testing.assert_array_equal(np.concatenate([some.chunk(0).y, some.chunk(1).y]), Y[::2])
     drawn = sample(made, tmp_path / "some", 20)
-    assert (drawn.targets, drawn.columns, _all(drawn)[1].shape) == (("a", "b"), made.columns, (20, 2))
+    assert (drawn.targets, drawn.columns, _all(drawn)[1].shape) == (
+        ("a", "b"),
+        made.columns,
+        (20, 2),
+    )
 
 
 def test_what_is_no_number_or_was_not_asked_for_is_refused(tmp_path: Path) -> None:
@@ -97,7 +105,9 @@ def test_what_is_no_number_or_was_not_asked_for_is_refused(tmp_path: Path) -> No
     with pytest.raises(FormatError, match="must have names"):
         ingest(table, tmp_path / "d", label="0,4", target="real")
     first, second, *rest = _table(tmp_path / "hole.csv").read_text().splitlines()
-    (tmp_path / "hole.csv").write_text("\n".join([first, second, second[second.index(",") :], *rest]) + "\n")
+    (tmp_path / "hole.csv").write_text(
+        "\n".join([first, second, second[second.index(",") :], *rest]) + "\n"
+    )
     with pytest.raises(FormatError, match=r"the label is missing \(column 'b'\)"):
         ingest(tmp_path / "hole.csv", tmp_path / "d", label="a,b", target="real")
     one = _table(tmp_path / "one.csv")
@@ -111,10 +121,22 @@ def _other(folder: Path) -> Path:
 
 
 def test_the_command_says_so_and_exports_what_it_read(tmp_path: Path) -> None:
-    call = ["ingest", str(_table(tmp_path / "t.csv")), str(tmp_path / "d"), "--label", "a,b", "--target", "real"]
+    call = [
+        "ingest",
+        str(_table(tmp_path / "t.csv")),
+        str(tmp_path / "d"),
+        "--label",
+        "a,b",
+        "--target",
+        "real",
+    ]
     said = CliRunner().invoke(olscale, call, catch_exceptions=False).output
     assert "labels 'a', 'b' (regression of 2 targets)" in said
-    shown = CliRunner().invoke(olscale, ["datasets", "show", str(tmp_path / "d")], catch_exceptions=False).output
+    shown = (
+        CliRunner()
+        .invoke(olscale, ["datasets", "show", str(tmp_path / "d")], catch_exceptions=False)
+        .output
+    )
     assert f"{np.count_nonzero(X):,} nonzeros" in shown
     assert "a regression of 2 targets: a, b" in shown
     call = ["datasets", "export", str(tmp_path / "d"), str(tmp_path / "back.csv")]

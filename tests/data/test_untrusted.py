@@ -42,7 +42,9 @@ def test_no_module_loads_pickles():
     # Machine code runs as it is: whoever can write it needs no pickle. numba keeps its index in one.
     sources = [source for source in SOURCES if not source.match("compiled/checked_code.py")]
     assert len(sources) == len(SOURCES) - 1
-    assert [f"{source}: {fault}" for source in sources for fault in loads_pickles(source.read_text())] == []
+    assert [
+        f"{source}: {fault}" for source in sources for fault in loads_pickles(source.read_text())
+    ] == []
 
 
 def loads_pickles(source: str) -> Iterator[str]:
@@ -50,7 +52,9 @@ def loads_pickles(source: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             names = {alias.name.split(".")[0] for alias in node.names}
-            names |= {(node.module or "").split(".")[0]} if isinstance(node, ast.ImportFrom) else set()
+            names |= (
+                {(node.module or "").split(".")[0]} if isinstance(node, ast.ImportFrom) else set()
+            )
             if names & LOADERS or (isinstance(node, ast.ImportFrom) and node.module == "pickle"):
                 yield ast.unparse(node)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
@@ -105,7 +109,9 @@ def test_pickles_in_the_metadata_of_a_parquet_file_stay_asleep(tmp_path):
         b"ARROW:extension:metadata": pickle.dumps(Bomb(tmp_path / "gone-off")),
         b"pandas": pickle.dumps(Bomb(tmp_path / "gone-off")),
     }
-    schema = pa.schema([pa.field("a", pa.float64(), metadata=metadata), ("label", pa.int64())], metadata=metadata)
+    schema = pa.schema(
+        [pa.field("a", pa.float64(), metadata=metadata), ("label", pa.int64())], metadata=metadata
+    )
     table = pa.table({"a": [1.0, 2.0, 3.5], "label": [0, 1, 0]}, schema=schema)
     pq.write_table(table, tmp_path / "bad.parquet")
 
@@ -142,7 +148,10 @@ def test_a_header_that_promises_a_long_name_is_refused(tmp_path):
     info = tarfile.TarInfo("long.svm")
     info.type, info.size = tarfile.XHDTYPE, 1 << 32
     (tmp_path / "bad.tar").write_bytes(info.tobuf() + bytes(2048))
-    with pytest.raises(FormatError, match=r"is no tar archive or is damaged \(a name of 4,294,967,296 bytes\); get it"):
+    with pytest.raises(
+        FormatError,
+        match=r"is no tar archive or is damaged \(a name of 4,294,967,296 bytes\); get it",
+    ):
         ingest([str(tmp_path / "bad.tar")], str(tmp_path / "ds"))
 
 
@@ -159,9 +168,13 @@ def test_lists_of_other_lengths_are_no_chunk(tmp_path, more):
     fields = {field.name: field for field in table.schema}
     rows = table.column(more).to_pylist()
     table = table.set_column(
-        table.column_names.index(more), fields[more], pa.array([*rows[:2], rows[2] + rows[2][-1:]], fields[more].type)
+        table.column_names.index(more),
+        fields[more],
+        pa.array([*rows[:2], rows[2] + rows[2][-1:]], fields[more].type),
     )
     pq.write_table(table, file, compression="lz4", use_dictionary=False, data_page_version="2.0")
     (tmp_path / "d/manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(DatasetError, match=r"chunk 0 of train .* is whole but is not what manifest\.json says"):
+    with pytest.raises(
+        DatasetError, match=r"chunk 0 of train .* is whole but is not what manifest\.json says"
+    ):
         open_dataset(dataset.path).chunk("train", 0)

@@ -30,7 +30,12 @@ RNG = np.random.default_rng(0)
 X = np.where(RNG.random((ROWS, 2)) < 0.2, 0.0, RNG.normal(size=(ROWS, 2)))
 W = RNG.integers(0, 5, ROWS) * 0.25
 Y = (X[:, 0] > 0).astype(int)
-_ARFF = ["@relation r", *(f"@attribute {name} numeric" for name in ("a", "w", "b")), "@attribute y {0,1}", "@data"]
+_ARFF = [
+    "@relation r",
+    *(f"@attribute {name} numeric" for name in ("a", "w", "b")),
+    "@attribute y {0,1}",
+    "@data",
+]
 
 
 def _records() -> list[dict[str, Any]]:
@@ -43,11 +48,17 @@ def _source(folder: Path, kind: str) -> Path:
     path, rows = folder / f"rows-of.{kind.removeprefix('sparse-')}", _records()
     lines = {
         "csv": lambda: ["a,w,b,y", *(",".join(map(repr, row.values())) for row in rows)],
-        "text.csv": lambda: ["a,w,b,word,y", *(f"{r['a']},{r['w']},{r['b']},{'xz'[r['y']]},{r['y']}" for r in rows)],
+        "text.csv": lambda: [
+            "a,w,b,word,y",
+            *(f"{r['a']},{r['w']},{r['b']},{'xz'[r['y']]},{r['y']}" for r in rows),
+        ],
         "arff": lambda: [*_ARFF, *(",".join(map(repr, row.values())) for row in rows)],
         "sparse-arff": lambda: [
             *_ARFF,
-            *(f"{{{', '.join(f'{i} {v!r}' for i, v in enumerate(row.values()) if v)}}}" for row in rows),
+            *(
+                f"{{{', '.join(f'{i} {v!r}' for i, v in enumerate(row.values()) if v)}}}"
+                for row in rows
+            ),
         ],
         "jsonl": lambda: map(json.dumps, rows),
         "vw": lambda: [f"{row['y']} {row['w']!r} | a:{row['a']!r} b:{row['b']!r}" for row in rows],
@@ -75,9 +86,13 @@ def _rows(dataset: Dataset, split: str = "train") -> tuple[np.ndarray, np.ndarra
     return dense, np.concatenate([chunk.y for chunk in chunks]), np.concatenate(weights)
 
 
-@pytest.mark.parametrize("kind", ["csv", "text.csv", "arff", "sparse-arff", "jsonl", "vw", "parquet", "npz", "mat"])
+@pytest.mark.parametrize(
+    "kind", ["csv", "text.csv", "arff", "sparse-arff", "jsonl", "vw", "parquet", "npz", "mat"]
+)
 @pytest.mark.parametrize("layout", ["parquet", "zarr"])
-def test_every_format_and_layout_keeps_weights_apart(tmp_path: Path, kind: str, layout: str) -> None:
+def test_every_format_and_layout_keeps_weights_apart(
+    tmp_path: Path, kind: str, layout: str
+) -> None:
     made = _made(tmp_path, kind, layout=layout)
     dense, y, weights = _rows(made)
     np.testing.assert_array_equal(weights, W)
@@ -109,17 +124,27 @@ def test_every_order_of_rows_brings_the_weights_along(tmp_path: Path, kind: str)
     made = _made(tmp_path, kind)
     order = Shuffle(0, 0).order(ROWS)
     streams = open_streams(made.path, ["bias"], Shuffle(0, 0))
-    np.testing.assert_array_equal(np.concatenate([chunk.weights for chunk in streams.train.chunks()]), W[order])
+    np.testing.assert_array_equal(
+        np.concatenate([chunk.weights for chunk in streams.train.chunks()]), W[order]
+    )
     few = ordered_rows(made, "train", order, 40_000)
-    np.testing.assert_array_equal(np.concatenate([few.chunk(i).weights for i in range(5)]), W[order])
+    np.testing.assert_array_equal(
+        np.concatenate([few.chunk(i).weights for i in range(5)]), W[order]
+    )
     ascending = Subset(made, "train", np.arange(0, ROWS, 3))
-    np.testing.assert_array_equal(np.concatenate([ascending.chunk(i).weights for i in range(2)]), W[::3])
+    np.testing.assert_array_equal(
+        np.concatenate([ascending.chunk(i).weights for i in range(2)]), W[::3]
+    )
     part = Part("kfold", seed=0, fold=1, folds=3)
     train, held_out = part.rows(Y)
     parts = open_streams(made.path, part=part)
-    np.testing.assert_array_equal(np.concatenate([chunk.weights for chunk in parts.train.chunks()]), W[train])
+    np.testing.assert_array_equal(
+        np.concatenate([chunk.weights for chunk in parts.train.chunks()]), W[train]
+    )
     assert parts.test is not None
-    np.testing.assert_array_equal(np.concatenate([chunk.weights for chunk in parts.test.chunks()]), W[held_out])
+    np.testing.assert_array_equal(
+        np.concatenate([chunk.weights for chunk in parts.test.chunks()]), W[held_out]
+    )
 
 
 @settings(max_examples=6, deadline=None)
@@ -155,7 +180,9 @@ def test_what_is_no_weight_is_refused_with_its_line(tmp_path: Path, cell: str, p
 
 @pytest.mark.parametrize("value", ["-1", "null", "NaN", "Infinity", '"abc"'])
 def test_records_without_a_weight_are_refused(tmp_path: Path, value: str) -> None:
-    (tmp_path / "t.jsonl").write_text('{"a":1,"w":1,"y":0}\n' * 4 + f'{{"a":1,"w":{value},"y":1}}\n')
+    (tmp_path / "t.jsonl").write_text(
+        '{"a":1,"w":1,"y":0}\n' * 4 + f'{{"a":1,"w":{value},"y":1}}\n'
+    )
     with pytest.raises(FormatError, match=r"line 5: .*'w'"):
         ingest(tmp_path / "t.jsonl", tmp_path / "d", weights="w")
 
@@ -182,7 +209,9 @@ def test_a_column_that_cannot_be_weights_is_refused(
         ingest(tmp_path / name, tmp_path / "d", weights=weights, **options)
 
 
-@pytest.mark.parametrize("weights", [np.ones(3), np.array(["a"] * ROWS), np.full(ROWS, np.nan), -np.ones(ROWS)])
+@pytest.mark.parametrize(
+    "weights", [np.ones(3), np.array(["a"] * ROWS), np.full(ROWS, np.nan), -np.ones(ROWS)]
+)
 def test_an_array_that_cannot_be_weights_is_refused(tmp_path: Path, weights: np.ndarray) -> None:
     np.savez(tmp_path / "t.npz", X=X, y=Y, w=weights)
     with pytest.raises(FormatError, match="weight"):
@@ -209,7 +238,10 @@ def test_exported_rows_come_back_with_their_weights(tmp_path: Path, kind: str) -
     table = ingest(tmp_path / "out.csv", tmp_path / "table", weights=made.weights)
     np.testing.assert_array_equal(_rows(table)[2], W)
     assert table.manifest.columns == made.columns
-    assert ingest(tmp_path / "out.npz", tmp_path / "arrays", weights="weights").fingerprint == made.fingerprint
+    assert (
+        ingest(tmp_path / "out.npz", tmp_path / "arrays", weights="weights").fingerprint
+        == made.fingerprint
+    )
     with pytest.raises(DatasetError, match="has weights, which SVMlight text cannot hold"):
         export(made, tmp_path / "out.svm")
 
@@ -233,18 +265,26 @@ def test_targets_and_weights_stand_together(tmp_path: Path) -> None:
 def test_the_label_is_the_last_column_but_for_the_weights(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a,y,w\n1,0,2\n2,1,3\n")
     made = ingest(tmp_path / "t.csv", tmp_path / "d", weights="-1")
-    assert (made.manifest.label_column, made.weights, made.manifest.feature_names) == ("y", "w", ("a",))
+    assert (made.manifest.label_column, made.weights, made.manifest.feature_names) == (
+        "y",
+        "w",
+        ("a",),
+    )
 
 
 def test_the_command_says_what_rows_weigh(tmp_path: Path) -> None:
     path = _source(tmp_path, "csv")
-    result = CliRunner().invoke(olscale, ["ingest", str(path), str(tmp_path / "d"), "--weights", "w"])
+    result = CliRunner().invoke(
+        olscale, ["ingest", str(path), str(tmp_path / "d"), "--weights", "w"]
+    )
     line = f"column 'w', 0 to 1, {(W == 0).sum()} rows of weight 0"
     assert result.exit_code == 0
     assert f"weights: {line}" in result.output
     shown = CliRunner().invoke(olscale, ["datasets", "show", str(tmp_path / "d")]).output
     assert f"weights      {line}" in shown
-    facts = json.loads(CliRunner().invoke(olscale, ["datasets", "show", str(tmp_path / "d"), "--json"]).output)
+    facts = json.loads(
+        CliRunner().invoke(olscale, ["datasets", "show", str(tmp_path / "d"), "--json"]).output
+    )
     assert facts["weights"]["column"] == "w"
     assert facts["nonzeros"] == np.count_nonzero(X)
     assert open_dataset(tmp_path / "d").manifest.table.dropped == ()  # type: ignore[union-attr]

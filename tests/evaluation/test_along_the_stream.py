@@ -11,7 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from olscale.errors import ExperimentError, UnknownNameError
-from olscale.evaluation.metrics import DriftAlarms, FadingError, HoldoutError, Metric, StreamShape, WindowError
+from olscale.evaluation.metrics import (
+    DriftAlarms,
+    FadingError,
+    HoldoutError,
+    Metric,
+    StreamShape,
+    WindowError,
+)
 from olscale.evaluation.protocol import Scoring
 from tests.evaluation.test_protocol import plan
 
@@ -31,7 +38,9 @@ def mistakes(rows: int, seed: int) -> np.ndarray:
 
 @given(st.integers(1, 2500), st.integers(0, 99), st.integers(1, 600), CUTS)
 @settings(max_examples=60)
-def test_the_window_is_the_last_rows_whatever_the_chunks(rows: int, seed: int, window: int, cuts: list[int]) -> None:
+def test_the_window_is_the_last_rows_whatever_the_chunks(
+    rows: int, seed: int, window: int, cuts: list[int]
+) -> None:
     wrong = mistakes(rows, seed)
     metric = counted(WindowError(StreamShape(rows, 2, scoring=Scoring(window=window))), wrong, cuts)
 
@@ -71,7 +80,9 @@ def test_rows_held_out_are_the_next_ones_each_time(
 ) -> None:
     wrong = mistakes(rows, seed)
     scoring = Scoring(holdout_every=every, holdout_rows=held)
-    [(_, at, values)] = counted(HoldoutError(StreamShape(rows, 2, scoring=scoring)), wrong, cuts).series()
+    [(_, at, values)] = counted(
+        HoldoutError(StreamShape(rows, 2, scoring=scoring)), wrong, cuts
+    ).series()
     expected = [
         (first, wrong[first : first + held].mean())
         for first in range(every, rows, every + held)
@@ -85,7 +96,9 @@ def test_alarms_are_the_detectors_also_after_a_restart(name: str) -> None:
     drift = pytest.importorskip("river.drift")
     rng = np.random.default_rng(0)
     wrong = rng.random(4000) < np.where(np.arange(4000) < 2500, 0.1, 0.6)
-    detector = {"adwin": drift.ADWIN, "ddm": drift.binary.DDM, "page-hinkley": drift.PageHinkley}[name]()
+    detector = {"adwin": drift.ADWIN, "ddm": drift.binary.DDM, "page-hinkley": drift.PageHinkley}[
+        name
+    ]()
     expected = []
     for i, one in enumerate(wrong, start=1):
         detector.update(int(one))
@@ -110,12 +123,17 @@ def test_a_detector_needs_river(monkeypatch: pytest.MonkeyPatch, shelf: Path) ->
         raise PackageNotFoundError(name)
 
     monkeypatch.setattr("olscale.evaluation.metrics.drift.version", absent)
-    with pytest.raises(ExperimentError, match=r"needs River, which is not installed: pip install 'olscale\[drift\]'"):
+    with pytest.raises(
+        ExperimentError,
+        match=r"needs River, which is not installed: pip install 'olscale\[drift\]'",
+    ):
         plan(shelf, drift="adwin")
 
 
 def test_an_unknown_detector_is_named() -> None:
     from olscale.evaluation.metrics.drift import detector_version
 
-    with pytest.raises(UnknownNameError, match="unknown drift detector 'adwim'; did you mean 'adwin'"):
+    with pytest.raises(
+        UnknownNameError, match="unknown drift detector 'adwim'; did you mean 'adwin'"
+    ):
         detector_version("adwim")

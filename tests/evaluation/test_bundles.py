@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from olscale.data.stream import Shuffle
-from olscale.evaluation.bundles import BUNDLE_SECONDS, LEAST_SECONDS, bundles_of, cut_bundles, halves_of
+from olscale.evaluation.bundles import (
+    BUNDLE_SECONDS,
+    LEAST_SECONDS,
+    bundles_of,
+    cut_bundles,
+    halves_of,
+)
 from olscale.evaluation.run import Run, StreamKey
 from olscale.evaluation.run_group import RunGroup
 
@@ -20,7 +26,9 @@ def group(index: int | None, together: bool = True) -> RunGroup:
 
 
 @given(seconds=st.lists(st.floats(0.0, 2.0), max_size=60), parts=st.integers(1, 9))
-def test_bundles_are_short_and_hold_every_group_once_in_order(seconds: list[float], parts: int) -> None:
+def test_bundles_are_short_and_hold_every_group_once_in_order(
+    seconds: list[float], parts: int
+) -> None:
     ordered = sorted(seconds, reverse=True)
     groups = [group(i) for i in range(len(ordered))]
     of = {one.key: own for one, own in zip(groups, ordered, strict=True)}

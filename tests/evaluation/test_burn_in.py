@@ -29,9 +29,16 @@ from olscale.results.store import open_store
 BURN_IN = 150  # in the third chunk of 64 rows
 
 
-def planned(path: Path, params: dict[str, Any] | None = None, learner: str = "pa1", **protocol: Any) -> RunPlan:
-    content = {"datasets": [{"path": str(path)}], "learners": [{"name": learner, "params": params or {}}]}
-    return make_plan(parse_experiment(content | {"protocol": {"order": "time", "burn_in": BURN_IN} | protocol}))
+def planned(
+    path: Path, params: dict[str, Any] | None = None, learner: str = "pa1", **protocol: Any
+) -> RunPlan:
+    content = {
+        "datasets": [{"path": str(path)}],
+        "learners": [{"name": learner, "params": params or {}}],
+    }
+    return make_plan(
+        parse_experiment(content | {"protocol": {"order": "time", "burn_in": BURN_IN} | protocol})
+    )
 
 
 def records(plan: RunPlan, stop: int | None = None) -> list[Record]:
@@ -51,10 +58,16 @@ def records(plan: RunPlan, stop: int | None = None) -> list[Record]:
 
 def mistakes_of(run: Run, path: Path) -> np.ndarray:
     """Return for each row of a stream whether it is predicted wrongly before it is learned from, one row at a time."""
-    stream = open_streams(str(path), run.stream.transforms, run.stream.shuffle, run.stream.part).train
+    stream = open_streams(
+        str(path), run.stream.transforms, run.stream.shuffle, run.stream.part
+    ).train
     learner, wrong = make_learner(run.learner, run.params), []
     shuffle = run.stream.shuffle
-    learner.begin(stream.columns, len(stream.dataset.classes), () if shuffle is None else (shuffle.seed, shuffle.index))
+    learner.begin(
+        stream.columns,
+        len(stream.dataset.classes),
+        () if shuffle is None else (shuffle.seed, shuffle.index),
+    )
     for chunk in stream.chunks():
         for i in range(len(chunk)):
             scores = learner.learn(slice_rows(chunk.X, i, i + 1), chunk.y[i : i + 1])
@@ -62,12 +75,18 @@ def mistakes_of(run: Run, path: Path) -> np.ndarray:
     return np.array(wrong)
 
 
-@pytest.mark.parametrize("options", [{}, {"split": "kfold", "folds": 3}, {"order": "permuted", "permutations": 2}])
-def test_rows_after_the_burn_in_are_counted_as_if_the_stream_began_there(shelf: Path, options: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "options", [{}, {"split": "kfold", "folds": 3}, {"order": "permuted", "permutations": 2}]
+)
+def test_rows_after_the_burn_in_are_counted_as_if_the_stream_began_there(
+    shelf: Path, options: dict[str, Any]
+) -> None:
     """Mistakes, curve, window and fading error and alarms; the model is that of the run without burn-in."""
     protocol = {"window": 20, "fading": 0.9, **options}
     plan = planned(shelf / "dense", **protocol)
-    without = {record.id: record for record in records(planned(shelf / "dense", **protocol, burn_in=0))}
+    without = {
+        record.id: record for record in records(planned(shelf / "dense", **protocol, burn_in=0))
+    }
     ids = [run.id for run in planned(shelf / "dense", **protocol, burn_in=0).runs]
     for run, id, record in zip(plan.runs, ids, records(plan), strict=True):
         wrong = mistakes_of(run, shelf / "dense")[BURN_IN:]
@@ -90,7 +109,9 @@ def test_a_run_in_mid_stream_goes_on(shelf: Path) -> None:
     whole = [run_bytes(record) for record in records(plan)]
     for stop in (1, 2, 5):
         assert [run_bytes(record) for record in records(plan, stop)] == whole
-    apart = [records(planned(shelf / "dense", {"C": C}, window=20, fading=0.9)) for C in (0.1, 1.0, 10.0)]
+    apart = [
+        records(planned(shelf / "dense", {"C": C}, window=20, fading=0.9)) for C in (0.1, 1.0, 10.0)
+    ]
     assert [run_bytes(record) for [record] in apart] == whole
 
 
@@ -128,10 +149,14 @@ def test_rows_are_held_out_after_the_burn_in(shelf: Path) -> None:
     stream = open_streams(str(shelf / "dense")).train
     learner, wrong = make_learner("pa1", {}), []
     learner.begin(stream.columns, 2)
-    X, y = (np.concatenate(parts) for parts in zip(*((c.X, c.y) for c in stream.chunks()), strict=True))
+    X, y = (
+        np.concatenate(parts) for parts in zip(*((c.X, c.y) for c in stream.chunks()), strict=True)
+    )
     for i in range(400):
         held = i >= BURN_IN and (i - BURN_IN) % 50 >= 40
-        scores = (learner.scores if held else lambda x, i=i: learner.learn(x, y[i : i + 1]))(X[i : i + 1])
+        scores = (learner.scores if held else lambda x, i=i: learner.learn(x, y[i : i + 1]))(
+            X[i : i + 1]
+        )
         wrong += [codes_of(scores)[0] != y[i]] if held else []
     np.testing.assert_allclose(series.values, np.reshape(wrong, (5, 10)).mean(axis=1))
     [record] = records(planned(shelf / "dense", holdout_every=100))
@@ -141,7 +166,10 @@ def test_rows_are_held_out_after_the_burn_in(shelf: Path) -> None:
     assert tested is not None
     learner = make_learner("pa1", {})
     learner.begin(stream.columns, 2)
-    for start, stop, error in ((0, BURN_IN + 100, series.values[0]), (BURN_IN + 100, 350, series.values[1])):
+    for start, stop, error in (
+        (0, BURN_IN + 100, series.values[0]),
+        (BURN_IN + 100, 350, series.values[1]),
+    ):
         learner.learn(X[start:stop], y[start:stop])
         wrong = np.concatenate([codes_of(learner.scores(c.X)) != c.y for c in tested.chunks()])
         assert error == wrong.mean()
@@ -151,7 +179,10 @@ def test_labels_that_come_late_are_learned_from_in_the_burn_in(shelf: Path) -> N
     """The predictions are those of the run without burn-in."""
     [record] = records(planned(shelf / "dense", delay=7))
     [without] = records(planned(shelf / "dense", delay=7, burn_in=0))
-    assert record.metrics["mistakes"] == without.metrics["mistakes"] - without.curve_mistakes[BURN_IN - 1]
+    assert (
+        record.metrics["mistakes"]
+        == without.metrics["mistakes"] - without.curve_mistakes[BURN_IN - 1]
+    )
     assert record.metrics["test_error"] == without.metrics["test_error"]
 
 
@@ -174,11 +205,16 @@ def test_a_burn_in_is_part_of_a_definition_where_it_is_given(shelf: Path) -> Non
             {"burn_in": 400},
             "protocol.burn_in was 400, but the stream of dataset .* has 400 rows: none would be counted",
         ),
-        ({"burn_in": 300, "holdout_every": 101}, "together were 101 after a burn_in of 300, but the stream"),
+        (
+            {"burn_in": 300, "holdout_every": 101},
+            "together were 101 after a burn_in of 300, but the stream",
+        ),
         ({"burn_in": -1}, "protocol.burn_in was -1: Input should be greater than or equal to 0"),
         ({"burn-in": 3}, "unknown key in protocol 'burn-in'; did you mean 'burn_in'"),
     ],
 )
-def test_a_burn_in_that_fits_no_stream_is_refused(shelf: Path, options: dict[str, Any], said: str) -> None:
+def test_a_burn_in_that_fits_no_stream_is_refused(
+    shelf: Path, options: dict[str, Any], said: str
+) -> None:
     with pytest.raises(ExperimentError, match=said):
         planned(shelf / "dense", **options)

@@ -28,12 +28,17 @@ OVA = {"multiclass": "ova"}
 
 
 def packs(
-    path: Path, *learners: tuple[str, dict[str, Any]], order: str = "time", parts: int = 1, passes: int = 1
+    path: Path,
+    *learners: tuple[str, dict[str, Any]],
+    order: str = "time",
+    parts: int = 1,
+    passes: int = 1,
 ) -> list[RunGroup]:
     content = {
         "datasets": [{"path": str(path)}],
         "learners": [{"name": name, "params": params} for name, params in learners],
-        "protocol": {"order": order, "passes": passes} | ({"permutations": 1} if order == "permuted" else {}),
+        "protocol": {"order": order, "passes": passes}
+        | ({"permutations": 1} if order == "permuted" else {}),
     }
     plan = make_plan(parse_experiment(content))
     return cut_groups(plan.runs, plan.sources, parts)
@@ -64,7 +69,12 @@ def in_shards(pack: RunGroup, tmp_path: Path) -> Record:
     ],
 )
 def test_shards_of_249_classes_are_the_run_in_one_piece(
-    faces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, params: dict[str, Any], shards: int
+    faces: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    params: dict[str, Any],
+    shards: int,
 ) -> None:
     """Mistakes, curve, segments, test error, updates and norms; with ballots in several blocks, and in permuted order."""
     monkeypatch.setattr(shard, "BLOCK_ROWS", 300)
@@ -79,24 +89,32 @@ def test_shards_of_249_classes_are_the_run_in_one_piece(
         assert run_bytes(in_shards(cut, tmp_path)) == run_bytes(whole)
 
 
-def test_each_shard_reads_the_stream_once(faces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_shard_reads_the_stream_once(
+    faces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (cut,) = cut_shards(packs(faces, ("lol", {"k": 5})), 1, 3)
     read: list[tuple[str, int]] = []
     chunk = Stream.untransformed
-    monkeypatch.setattr(Stream, "untransformed", lambda self, i: read.append((self.split, i)) or chunk(self, i))
+    monkeypatch.setattr(
+        Stream, "untransformed", lambda self, i: read.append((self.split, i)) or chunk(self, i)
+    )
     in_shards(cut, tmp_path)
     once = [("train", i) for i in range(5)] + [("test", i) for i in range(2)]
     assert read == 3 * once
 
 
-def test_a_run_diverges_where_the_first_of_its_shards_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_diverges_where_the_first_of_its_shards_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Full CW on labels of chance: each class breaks down at a row of its own, the fourth class first."""
     rng = np.random.default_rng(1)
     np.savez(tmp_path / "noise.npz", X=rng.normal(size=(500, 4)), y=rng.integers(0, 5, 500))
     params = {"eta": 0.9, "covariance": "full", "dtype": "float32", **OVA}
     reasons = set()
     for rows in (100, 500):
-        ingest(str(tmp_path / "noise.npz"), str(tmp_path / f"noise{rows}" / "noise"), chunk_rows=rows)
+        ingest(
+            str(tmp_path / "noise.npz"), str(tmp_path / f"noise{rows}" / "noise"), chunk_rows=rows
+        )
         (pack,) = packs(tmp_path / f"noise{rows}" / "noise", ("cw", params))
         (whole,) = through(GroupPass(pack))
         (cut,) = cut_shards([pack], 1, 5)
@@ -130,7 +148,9 @@ def test_runs_are_cut_when_workers_would_be_idle(faces: Path, shelf: Path) -> No
     """As many shards as workers a pack, where that repeats little, and only of learners whose classes are apart."""
 
     def shards(path: Path, workers: int, *learners: tuple[str, dict[str, Any]]) -> list[int]:
-        return [len(pack.parts()) for pack in cut_shards(packs(path, *learners, parts=workers), workers)]
+        return [
+            len(pack.parts()) for pack in cut_shards(packs(path, *learners, parts=workers), workers)
+        ]
 
     assert shards(faces, 1, ("arow", FULL)) == [1]
     assert shards(faces, 4, ("arow", FULL)) == [4]
@@ -153,7 +173,9 @@ def test_shards_that_repeat_much_are_not_made_unasked(faces: Path) -> None:
     assert asked == unasked.removesuffix("; so it stays in one (--class-shards 4 cuts it)")
 
 
-def test_shards_that_were_asked_for(faces: Path, shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shards_that_were_asked_for(
+    faces: Path, shelf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Runs that cannot be cut stay together, 1 is none, and there are no more shards than classes."""
     together = packs(shelf / "digits", ("lol", {}), ("pa", {}), ("pa1", OVA), ("pa2", {}))
     cut = list(cut_shards(together, 1, 20))
@@ -163,7 +185,9 @@ def test_shards_that_were_asked_for(faces: Path, shelf: Path, monkeypatch: pytes
         ("pa", 2, 0),
     ]
     assert list(cut_shards(together, 8, 1)) == together
-    assert [len(pack.shards) for pack in cut_shards(packs(shelf / "dense", ("lol", {})), 8, 2)] == [0]
+    assert [len(pack.shards) for pack in cut_shards(packs(shelf / "dense", ("lol", {})), 8, 2)] == [
+        0
+    ]
     monkeypatch.setattr(Prequential, "reads_scores", True)
     assert list(cut_shards(together, 1, 20)) == together
 

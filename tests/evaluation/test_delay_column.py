@@ -22,10 +22,18 @@ from tests.evaluation.test_protocol import oracle, plan, records
 
 
 @pytest.mark.parametrize("order", ["time", "permuted"])
-def test_a_delay_column_is_no_feature_and_says_when_each_label_arrives(late: Path, order: str) -> None:
+def test_a_delay_column_is_no_feature_and_says_when_each_label_arrives(
+    late: Path, order: str
+) -> None:
     """Whatever the order of the stream, transforms and split: as the definition has it, row by row."""
-    content = {"datasets": [{"path": str(late)}], "learners": [{"name": "pa1"}], "transforms": ["standardize"]}
-    protocol = {"delay": "late", "order": order} | ({"permutations": 1} if order == "permuted" else {})
+    content = {
+        "datasets": [{"path": str(late)}],
+        "learners": [{"name": "pa1"}],
+        "transforms": ["standardize"],
+    }
+    protocol = {"delay": "late", "order": order} | (
+        {"permutations": 1} if order == "permuted" else {}
+    )
     made = make_plan(parse_experiment(content | {"protocol": protocol}))
     [record], [run] = records(made), made.runs
     assert run.definition()["protocol"].items() >= {("delay", "late"), ("delay_position", 2)}
@@ -37,8 +45,12 @@ def test_a_delay_column_is_no_feature_and_says_when_each_label_arrives(late: Pat
     kept = np.concatenate([np.delete(np.asarray(chunk.X), 2, axis=1) for chunk in raw.chunks()])
     assert streams.test is not None
     assert {chunk.X.shape[1] for chunk in [*streams.train.chunks(), *streams.test.chunks()]} == {6}
-    np.testing.assert_allclose(np.concatenate(rows), (kept - kept.mean(axis=0)) / kept.std(axis=0), atol=1e-12)
-    scores, model = oracle("pa1", Chunk(np.concatenate(rows), y, 6, delays), 2, run.stream.scoring, None)
+    np.testing.assert_allclose(
+        np.concatenate(rows), (kept - kept.mean(axis=0)) / kept.std(axis=0), atol=1e-12
+    )
+    scores, model = oracle(
+        "pa1", Chunk(np.concatenate(rows), y, 6, delays), 2, run.stream.scoring, None
+    )
     assert record.metrics["mistakes"] == (codes_of(np.array(list(scores.values()))) != y).sum()
     assert record.metrics["updates"] == model.state_["updates"][0]
     wrong = [codes_of(model.scores(chunk.X)) != chunk.y for chunk in streams.test.chunks()]
@@ -48,9 +60,18 @@ def test_a_delay_column_is_no_feature_and_says_when_each_label_arrives(late: Pat
 def test_a_column_of_one_number_is_that_delay(tmp_path: Path) -> None:
     """The same mistakes as with the number, on rows without the column."""
     rng = np.random.default_rng(0)
-    table = np.column_stack([rng.normal(size=(300, 3)).round(3), np.full(300, 17), rng.integers(0, 2, 300)])
+    table = np.column_stack(
+        [rng.normal(size=(300, 3)).round(3), np.full(300, 17), rng.integers(0, 2, 300)]
+    )
     np.savetxt(tmp_path / "with.csv", table, "%g", ",", header="a,b,c,late,label", comments="")
-    np.savetxt(tmp_path / "without.csv", np.delete(table, 3, axis=1), "%g", ",", header="a,b,c,label", comments="")
+    np.savetxt(
+        tmp_path / "without.csv",
+        np.delete(table, 3, axis=1),
+        "%g",
+        ",",
+        header="a,b,c,label",
+        comments="",
+    )
     found = []
     for name, delay in (("with", "late"), ("without", 17)):
         ingest([str(tmp_path / f"{name}.csv")], str(tmp_path / name), chunk_rows=50)
@@ -93,13 +114,18 @@ def test_labels_that_never_arrive_are_not_kept(late: Path) -> None:
     assert state["schedule.arrival"].max() < 400
     delays = stream.chunk(0).delays
     assert delays is not None
-    assert len(state["schedule.y"]) == ((np.arange(64) + delays >= 64) & (np.arange(64) + delays < 400)).sum()
+    assert (
+        len(state["schedule.y"])
+        == ((np.arange(64) + delays >= 64) & (np.arange(64) + delays < 400)).sum()
+    )
 
 
 @pytest.mark.parametrize(
     "protocol", [{}, {"holdout_every": 45, "holdout_rows": 10}, {"split": "prequential-bootstrap"}]
 )
-def test_a_run_with_a_delay_column_is_restored_in_mid_stream(late: Path, protocol: dict[str, Any]) -> None:
+def test_a_run_with_a_delay_column_is_restored_in_mid_stream(
+    late: Path, protocol: dict[str, Any]
+) -> None:
     run = plan(late.parent, "late", ("lol",), delay="late", **protocol).runs[-1]
     stream = open_streams(str(late), delay_column=2).train
     shape = StreamShape(stream.rows, 2, scoring=run.stream.scoring)
@@ -114,12 +140,20 @@ def test_a_run_with_a_delay_column_is_restored_in_mid_stream(late: Path, protoco
 
 
 def test_a_delay_column_that_cannot_be_is_one_line(shelf: Path, late: Path, tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match=r"the columns of dataset .*dense have no names; ingest it from a table"):
+    with pytest.raises(
+        DatasetError, match=r"the columns of dataset .*dense have no names; ingest it from a table"
+    ):
         plan(shelf, delay="arrival")
     with pytest.raises(UnknownNameError, match="unknown column of late 'lat'; did you mean 'late'"):
         plan(late.parent, "late", delay="lat")
-    content = {"datasets": [{"path": str(late)}], "learners": [{"name": "pa1", "tune": {"C": [0.1, 1.0]}}]}
-    with pytest.raises(ExperimentError, match=r"which tuning would take for a feature; give params in place of tune"):
+    content = {
+        "datasets": [{"path": str(late)}],
+        "learners": [{"name": "pa1", "tune": {"C": [0.1, 1.0]}}],
+    }
+    with pytest.raises(
+        ExperimentError,
+        match=r"which tuning would take for a feature; give params in place of tune",
+    ):
         PlannedExperiment(parse_experiment(content | {"protocol": {"delay": "late"}}))
     for number, said in (("-1", "-1"), ("0.5", "0.5"), ("nan", "nan")):
         path = tmp_path / said

@@ -40,18 +40,44 @@ def planned(path: Path, learner: dict[str, Any], protocol: dict[str, Any], *tran
 @pytest.mark.parametrize(
     ("learner", "protocol", "said"),
     [
-        (BOOST, {"split": "prequential-split", "folds": 4, **TIME}, "learned from before the last is predicted"),
-        (BOOST, {"split": "prequential-bootstrap", "folds": 2, "delay": 250, **TIME}, "nothing is before 200; take"),
+        (
+            BOOST,
+            {"split": "prequential-split", "folds": 4, **TIME},
+            "learned from before the last is predicted",
+        ),
+        (
+            BOOST,
+            {"split": "prequential-bootstrap", "folds": 2, "delay": 250, **TIME},
+            "nothing is before 200; take",
+        ),
         (BOOST, {"delay": 200, **TIME}, "oselm: 199 rows are learned from"),
         (BOOST, {"holdout_every": 40, "holdout_rows": 60, **TIME}, "nothing is before 200"),
-        (BOOST | {"params": {**BOOST["params"], "N0": 400}}, TIME, "oselm: 399 rows are learned from"),
+        (
+            BOOST | {"params": {**BOOST["params"], "N0": 400}},
+            TIME,
+            "oselm: 399 rows are learned from",
+        ),
         (BOOST, {"split": "half", "folds": 1, "delay": 1, **TIME}, "199 rows are learned from"),
-        ({"name": "svd-oselm", "params": {"start": "boost", "N0": 350}}, {"delay": 100, **TIME}, "svd-oselm: 299 rows"),
-        ({"name": "rff-rls", "params": {"block": 500}}, TIME, "rff-rls: 399 rows .* 500; take a smaller block"),
-        ({"name": "ipca-lda", "params": {"block": 400}}, TIME, "ipca-lda: 399 rows .* 400; take a smaller block"),
+        (
+            {"name": "svd-oselm", "params": {"start": "boost", "N0": 350}},
+            {"delay": 100, **TIME},
+            "svd-oselm: 299 rows",
+        ),
+        (
+            {"name": "rff-rls", "params": {"block": 500}},
+            TIME,
+            "rff-rls: 399 rows .* 500; take a smaller block",
+        ),
+        (
+            {"name": "ipca-lda", "params": {"block": 400}},
+            TIME,
+            "ipca-lda: 399 rows .* 400; take a smaller block",
+        ),
         ({"name": "ospvm", "params": {"block": 400}}, TIME, "ospvm: 399 rows"),
     ],
-    ids=lambda value: value["name"] if "name" in value else None if isinstance(value, str) else "-".join(value),
+    ids=lambda value: (
+        value["name"] if "name" in value else None if isinstance(value, str) else "-".join(value)
+    ),
 )
 def test_a_protocol_in_which_nothing_is_predicted_is_refused(
     streams: Path, learner: dict[str, Any], protocol: dict[str, Any], said: str
@@ -80,7 +106,8 @@ def test_one_in_which_a_row_is_predicted_is_not(
 
 def test_a_transform_that_never_fills_its_block_is_refused(streams: Path) -> None:
     with pytest.raises(
-        ParameterError, match="ipca: 400 rows come to learn from, and features are 0 before 401; take a"
+        ParameterError,
+        match="ipca: 400 rows come to learn from, and features are 0 before 401; take a",
     ):
         planned(streams / "untested", {"name": "pa"}, TIME, "ipca:components=2,block=401")
     assert planned(streams / "untested", {"name": "pa"}, TIME, "ipca:components=2,block=400")

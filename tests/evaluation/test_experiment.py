@@ -22,7 +22,10 @@ GOOD: dict[str, Any] = {"datasets": [{"path": "d"}], "learners": [{"name": "pa"}
     [
         ({"lerners": []}, "unknown key 'lerners'; did you mean 'learners'?"),
         ({"protocol": {"oder": "time"}}, "unknown key in protocol 'oder'; did you mean 'order'?"),
-        ({"learners": [{"name": "pa", "param": {}}]}, "unknown key in learners.0 'param'; did you mean 'params'?"),
+        (
+            {"learners": [{"name": "pa", "param": {}}]},
+            "unknown key in learners.0 'param'; did you mean 'params'?",
+        ),
         ({"datasets": [{"pth": "d"}]}, "unknown key in datasets.0 'pth'; did you mean 'path'?"),
         ({"datasets": [{"path": "d", "optinal": True}]}, "'optinal'; did you mean 'optional'?"),
         ({"seed": -1}, "seed was -1"),
@@ -34,15 +37,39 @@ GOOD: dict[str, Any] = {"datasets": [{"path": "d"}], "learners": [{"name": "pa"}
         ({"datasets": "d"}, "datasets was 'd'"),
         ({"learners": [{}]}, "learners.0.name is missing"),
         ({"transforms": "bias"}, "transforms was 'bias'"),
-        ({"transforms": ["project"]}, "transform project: features is missing; expected e.g. project:features=100"),
-        ({"transforms": ["project:0"]}, "transform project: features was 0, expected a whole number of at least 1"),
-        ({"datasets": [{"path": "d", "protocol": {"oder": "time"}}]}, "protocol 'oder'; did you mean 'order'?"),
-        ({"datasets": [{"path": "d", "protocol": {"projections": 0}}]}, "datasets.0.protocol.projections was 0"),
+        (
+            {"transforms": ["project"]},
+            "transform project: features is missing; expected e.g. project:features=100",
+        ),
+        (
+            {"transforms": ["project:0"]},
+            "transform project: features was 0, expected a whole number of at least 1",
+        ),
+        (
+            {"datasets": [{"path": "d", "protocol": {"oder": "time"}}]},
+            "protocol 'oder'; did you mean 'order'?",
+        ),
+        (
+            {"datasets": [{"path": "d", "protocol": {"projections": 0}}]},
+            "datasets.0.protocol.projections was 0",
+        ),
         ({"seed": True}, "seed was True: expected no true or false here"),
-        ({"datasets": [{"name": "d", "rows": True}]}, "datasets.0.rows was True: expected no true or false here"),
-        ({"protocol": {"burn_in": True}}, "protocol.burn_in was True: expected no true or false here"),
-        ({"budget": {"max_seconds": True}}, "budget.max_seconds was True: expected a number, not true or false"),
-        ({"datasets": [{"path": "d", "protocol": {"window": True}}]}, "datasets.0.protocol.window was True"),
+        (
+            {"datasets": [{"name": "d", "rows": True}]},
+            "datasets.0.rows was True: expected no true or false here",
+        ),
+        (
+            {"protocol": {"burn_in": True}},
+            "protocol.burn_in was True: expected no true or false here",
+        ),
+        (
+            {"budget": {"max_seconds": True}},
+            "budget.max_seconds was True: expected a number, not true or false",
+        ),
+        (
+            {"datasets": [{"path": "d", "protocol": {"window": True}}]},
+            "datasets.0.protocol.window was True",
+        ),
     ],
 )
 def test_what_does_not_fit_is_named_on_one_line(change: dict[str, Any], said: str) -> None:
@@ -54,21 +81,42 @@ def test_what_does_not_fit_is_named_on_one_line(change: dict[str, Any], said: st
 
 
 SHAPES = [
-    ({"datasets": {"path": "d"}}, "datasets was {'path': 'd'}: expected a list of tables, got one: write [[datasets]]"),
+    (
+        {"datasets": {"path": "d"}},
+        "datasets was {'path': 'd'}: expected a list of tables, got one: write [[datasets]]",
+    ),
     ({"learners": {"name": "pa"}}, "write [[learners]] (in Python learners=[{...}])"),
-    ({"learners": ["pa"]}, """learners.0 was 'pa': expected a table: write [[learners]] with name = "pa" """),
+    (
+        {"learners": ["pa"]},
+        """learners.0 was 'pa': expected a table: write [[learners]] with name = "pa" """,
+    ),
     ({"datasets": ["data/d"]}, """(in Python {"path": "data/d"})"""),
-    ({"transforms": "bias"}, """transforms was 'bias': expected a list: write transforms = ["bias"]"""),
+    (
+        {"transforms": "bias"},
+        """transforms was 'bias': expected a list: write transforms = ["bias"]""",
+    ),
     ({"transforms": "unit-norm,bias"}, """write transforms = ["unit-norm", "bias"]"""),
     (
         {"datasets": [{"path": "d", "transforms": "bias"}]},
         """datasets.0.transforms was 'bias': expected a list: write""",
     ),
     ({"learners": [{"name": "pa", "datasets": "d"}]}, """write datasets = ["d"]"""),
-    ({"learners": [{"name": "pa1", "tune": {"C": 1.0}}]}, "tune.C was 1.0: expected a list: write C = [1.0]"),
-    ({"learners": [{"name": "pa1", "params": "C=1"}]}, "expected a table: write params = { name = value }"),
-    ({"protocol": [{"order": "time"}]}, "expected a table: write [protocol] with a key on each line below"),
-    ({"protocol": {"order": "tme"}}, "protocol.order was 'tme'; did you mean 'time'? there are: permuted, time"),
+    (
+        {"learners": [{"name": "pa1", "tune": {"C": 1.0}}]},
+        "tune.C was 1.0: expected a list: write C = [1.0]",
+    ),
+    (
+        {"learners": [{"name": "pa1", "params": "C=1"}]},
+        "expected a table: write params = { name = value }",
+    ),
+    (
+        {"protocol": [{"order": "time"}]},
+        "expected a table: write [protocol] with a key on each line below",
+    ),
+    (
+        {"protocol": {"order": "tme"}},
+        "protocol.order was 'tme'; did you mean 'time'? there are: permuted, time",
+    ),
     ({"protocol": {"passes": 0}}, "protocol.passes was 0: "),
     ({"datasets": [{}]}, "datasets.0 was {}: expected path (of a dataset) or name"),
     ({"lerners": []}, "unknown key 'lerners'; did you mean 'learners'?"),
@@ -76,7 +124,9 @@ SHAPES = [
 
 
 @pytest.mark.parametrize(("change", "said"), SHAPES)
-def test_python_says_what_the_command_line_says_and_what_to_write(change: dict[str, Any], said: str) -> None:
+def test_python_says_what_the_command_line_says_and_what_to_write(
+    change: dict[str, Any], said: str
+) -> None:
     with pytest.raises(ExperimentError) as of_file:
         parse_experiment({**GOOD, **change}, "my.toml")
     with pytest.raises(ExperimentError) as of_python:
@@ -114,13 +164,17 @@ def test_transforms_have_one_form() -> None:
     experiment = parse_experiment({**GOOD, **short})
     assert experiment.transforms == ("project:features=100,kind=gaussian,seed=3",)
     assert experiment.datasets[0].transforms == ("project:features=9,kind=sparse,seed=0",)
-    with pytest.raises(UnknownNameError, match="unknown transform 'projekt'; did you mean 'project'"):
+    with pytest.raises(
+        UnknownNameError, match="unknown transform 'projekt'; did you mean 'project'"
+    ):
         parse_experiment({**GOOD, "transforms": ["projekt:100"]})
 
 
 def test_a_file_is_read_with_its_name_and_relative_paths(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
-    file.write_text('datasets = [{path="d"}, {path="/e"}, {path="s3://b/f"}]\nlearners = [{name="pa"}]\n')
+    file.write_text(
+        'datasets = [{path="d"}, {path="/e"}, {path="s3://b/f"}]\nlearners = [{name="pa"}]\n'
+    )
     experiment = load_experiment(file)
     assert experiment.name == "mine"
     assert [spec.path for spec in experiment.datasets] == [str(tmp_path / "d"), "/e", "s3://b/f"]
@@ -128,7 +182,11 @@ def test_a_file_is_read_with_its_name_and_relative_paths(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(None, "cannot be read: No such file"), (b"a = [", "not a TOML file"), (b"\xff\xfe", "not a TOML file")],
+    [
+        (None, "cannot be read: No such file"),
+        (b"a = [", "not a TOML file"),
+        (b"\xff\xfe", "not a TOML file"),
+    ],
 )
 def test_what_is_no_toml_file_is_said_so(tmp_path: Path, content: bytes | None, said: str) -> None:
     file = tmp_path / "mine.toml"
@@ -153,11 +211,15 @@ def test_a_label_is_seen_in_a_table(label: str) -> None:
     for where in ("datasets", "learners"):
         content = {"datasets": [{"path": "d"}], "learners": [{"name": "pa1"}]}
         content[where][0]["label"] = label
-        with pytest.raises(ExperimentError, match="expected up to 200 characters that are seen in a table"):
+        with pytest.raises(
+            ExperimentError, match="expected up to 200 characters that are seen in a table"
+        ):
             parse_experiment(content)
 
 
 def test_path_with_a_null_character_is_one_line(tmp_path):
-    (tmp_path / "e.toml").write_text('datasets = [{path = "a\\u0000"}]\nlearners = [{name = "pa"}]\n')
+    (tmp_path / "e.toml").write_text(
+        'datasets = [{path = "a\\u0000"}]\nlearners = [{name = "pa"}]\n'
+    )
     with pytest.raises(ExperimentError, match="no path holds a null character"):
         load_experiment(tmp_path / "e.toml")

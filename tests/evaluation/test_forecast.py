@@ -10,7 +10,13 @@ import pytest
 from olscale.data.dataset import open_dataset
 from olscale.errors import ParameterError
 from olscale.evaluation.experiment import parse_experiment
-from olscale.evaluation.forecast import NUMBERS_A_SECOND, ROW_NUMBERS, RUN_SECONDS, long_runs, seconds_of
+from olscale.evaluation.forecast import (
+    NUMBERS_A_SECOND,
+    ROW_NUMBERS,
+    RUN_SECONDS,
+    long_runs,
+    seconds_of,
+)
 from olscale.evaluation.plan import make_plan
 from olscale.learners.contract.cost import cost_of
 from olscale.learners.contract.learner import Learner
@@ -40,7 +46,9 @@ def test_twice_the_rows_take_a_model_that_grows_four_times_as_long(name: str) ->
     assert doubled(name, 40_000) == pytest.approx(4.0, rel=0.1)
 
 
-@pytest.mark.parametrize("name", ["bpas", "bsgd", "forgetron", "nogd", "rbp", "fogd", "pa1", "arow"])
+@pytest.mark.parametrize(
+    "name", ["bpas", "bsgd", "forgetron", "nogd", "rbp", "fogd", "pa1", "arow"]
+)
 def test_a_budget_ends_that(name: str) -> None:
     assert doubled(name, 100_000) == pytest.approx(2.0, rel=0.05)
 
@@ -63,7 +71,9 @@ def test_a_row_held_out_takes_what_the_last_ones_did(shelf: Path) -> None:
     costs = []
     for protocol in ({"permutations": 1, "split": "half"}, {"permutations": 1}):
         made = make_plan(parse_experiment({**content, "protocol": protocol}))
-        seconds = (made.costs[made.runs[0].id] - ROW_NUMBERS * (400 if "split" in protocol else 500)) / NUMBERS_A_SECOND
+        seconds = (
+            made.costs[made.runs[0].id] - ROW_NUMBERS * (400 if "split" in protocol else 500)
+        ) / NUMBERS_A_SECOND
         costs.append(seconds * NORMA.numbers_per_second)
     numbers = cost_of(make_learner("norma", {})).stream_numbers
     columns = open_dataset(str(shelf / "dense")).columns
@@ -108,15 +118,22 @@ def test_held_out_rows_count_as_do_records(shelf: Path, split: str, rows: int) -
     made = make_plan(parse_experiment({**content, "protocol": protocol}))
     linear, dear = sorted({made.costs[run.id] for run in made.runs})
     scale = NUMBERS_A_SECOND / PA1.numbers_per_second
-    assert linear == pytest.approx(rows * (scale * open_dataset(str(shelf / "dense")).columns + ROW_NUMBERS))
+    assert linear == pytest.approx(
+        rows * (scale * open_dataset(str(shelf / "dense")).columns + ROW_NUMBERS)
+    )
     assert dear == pytest.approx(rows * (scale * 1e6 + ROW_NUMBERS))
     numbers = len(made.runs) / 2 * (linear + dear)
-    assert seconds_of(made, made.runs) == pytest.approx(numbers / NUMBERS_A_SECOND + len(made.runs) * RUN_SECONDS)
+    assert seconds_of(made, made.runs) == pytest.approx(
+        numbers / NUMBERS_A_SECOND + len(made.runs) * RUN_SECONDS
+    )
 
 
 def test_a_model_that_grows_is_announced_and_one_with_a_budget_is_not(shelf: Path) -> None:
     """4,000,000 rows at the pace of the first ones would take a minute."""
-    content = {"datasets": [{"path": str(shelf / "dense")}], "learners": [{"name": "norma"}, {"name": "bpas"}]}
+    content = {
+        "datasets": [{"path": str(shelf / "dense")}],
+        "learners": [{"name": "norma"}, {"name": "bpas"}],
+    }
     made = make_plan(parse_experiment({**content, "protocol": {"order": "time", "passes": 10_000}}))
     (line,) = long_runs(made, made.runs)
     assert line.startswith("norma on dense may take ")
@@ -128,8 +145,13 @@ def test_a_speed_that_is_none_is_refused_by_its_name(
     shelf: Path, monkeypatch: pytest.MonkeyPatch, speed: float
 ) -> None:
     monkeypatch.setattr(Dear, "numbers_per_second", speed)
-    content = {"datasets": [{"path": str(shelf / "dense")}], "learners": [{"name": f"{__name__}:Dear"}]}
-    with pytest.raises(ParameterError, match=f"learner dear: numbers_per_second was {speed!r}, expected a finite"):
+    content = {
+        "datasets": [{"path": str(shelf / "dense")}],
+        "learners": [{"name": f"{__name__}:Dear"}],
+    }
+    with pytest.raises(
+        ParameterError, match=f"learner dear: numbers_per_second was {speed!r}, expected a finite"
+    ):
         make_plan(parse_experiment(content))
 
 

@@ -30,7 +30,9 @@ class Recorded:
         self._loop = loop
 
     def __call__(self, *args: Any) -> Any:
-        stack = [frame.name for frame in traceback.extract_stack() if frame.filename.startswith(OURS)]
+        stack = [
+            frame.name for frame in traceback.extract_stack() if frame.filename.startswith(OURS)
+        ]
         if {"run_as_task", "advance"} & set(stack) and "compile" not in stack:
             STACKS.append(stack)
         return self._loop(*args)
@@ -75,18 +77,26 @@ def test_at_most_six_frames_stand_between_a_task_and_the_loop(
     shelf: Path, tmp_path: Path, params: dict[str, Any], protocol: dict[str, Any]
 ) -> None:
     open_store(tmp_path / "s", create=True)
-    done = run_as_task(group_of(shelf / "dense", params, **protocol), str(tmp_path / "s"), lambda stand: None)
+    done = run_as_task(
+        group_of(shelf / "dense", params, **protocol), str(tmp_path / "s"), lambda stand: None
+    )
     assert set(done.outcomes.values()) == {"ok"}, done.fault
     assert between("run_as_task") <= 6, STACKS[-1]
 
 
-def test_at_most_six_frames_stand_between_an_actor_and_the_loop(shelf: Path, tmp_path: Path) -> None:
+def test_at_most_six_frames_stand_between_an_actor_and_the_loop(
+    shelf: Path, tmp_path: Path
+) -> None:
     open_store(tmp_path / "s", create=True)
-    assert StreamActor(group_of(shelf / "dense", {}), str(tmp_path / "s")).advance(0, 2).position == 2
+    assert (
+        StreamActor(group_of(shelf / "dense", {}), str(tmp_path / "s")).advance(0, 2).position == 2
+    )
     assert between("advance") <= 6, STACKS[-1]
 
 
-def test_at_most_six_frames_stand_between_a_class_shard_and_the_loop(shelf: Path, tmp_path: Path) -> None:
+def test_at_most_six_frames_stand_between_a_class_shard_and_the_loop(
+    shelf: Path, tmp_path: Path
+) -> None:
     open_store(tmp_path / "s", create=True)
     [cut] = cut_shards([group_of(shelf / "digits", {})], 1, 2)
     assert run_as_task(cut.parts()[0], str(tmp_path / "s"), lambda stand: None).fault == ""

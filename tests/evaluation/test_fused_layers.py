@@ -20,8 +20,10 @@ from olscale.results.store import open_store
 from tests.cluster import Cluster
 
 GRID: dict[str, list[dict[str, Any]]] = {
-    "oselm": [{"nodes": 20, "lam": lam} for lam in (0.1, 1.0)] + [{"nodes": 20, "forget": 0.1}, {"nodes": 21}],
-    "rff-rls": [{"features": 20, "lam": lam} for lam in (0.1, 1.0)] + [{"features": 20, "block": 3}],
+    "oselm": [{"nodes": 20, "lam": lam} for lam in (0.1, 1.0)]
+    + [{"nodes": 20, "forget": 0.1}, {"nodes": 21}],
+    "rff-rls": [{"features": 20, "lam": lam} for lam in (0.1, 1.0)]
+    + [{"features": 20, "block": 3}],
 }
 """The third of the first two share their layer with the others; it diverges within the first hundred rows."""
 
@@ -35,12 +37,21 @@ def dataset(folder: Path, broken: int | None = None) -> Path:
         if part == "train" and broken is not None:
             X[broken, 1] = np.nan
         np.savez(folder / f"{part}.npz", X=X, y=y)
-    ingest([str(folder / "train.npz")], str(folder / "data"), test=[str(folder / "test.npz")], chunk_rows=300)
+    ingest(
+        [str(folder / "train.npz")],
+        str(folder / "data"),
+        test=[str(folder / "test.npz")],
+        chunk_rows=300,
+    )
     return folder / "data"
 
 
 def content(data: Path, protocol: dict[str, Any], **grid: list[dict[str, Any]]) -> dict[str, Any]:
-    learners = [{"name": name.replace("_", "-"), "params": params} for name, some in grid.items() for params in some]
+    learners = [
+        {"name": name.replace("_", "-"), "params": params}
+        for name, some in grid.items()
+        for params in some
+    ]
     return {"datasets": [{"path": str(data)}], "learners": learners, "protocol": protocol}
 
 
@@ -70,17 +81,23 @@ def test_settings_of_one_layer_are_fused_and_others_are_not(tmp_path: Path) -> N
     plan = make_plan(parse_experiment(content(dataset(tmp_path), {"order": "time"}, **GRID)))
     [group] = cut_groups(plan.runs, plan.sources, 1)
     going = GroupPass(group)
-    assert [len(each._runs) if isinstance(each, FusedRuns) else 1 for each in fuse_runs(going.states)] == [3, 1, 3]
+    assert [
+        len(each._runs) if isinstance(each, FusedRuns) else 1 for each in fuse_runs(going.states)
+    ] == [3, 1, 3]
     before = [state.learner.state_["A"] for state in going.states[:2]]
     assert before[0] is before[1]  # no more than one layer is kept
 
 
 def test_settings_of_the_same_sums_are_one_group(tmp_path: Path) -> None:
     """Those that weigh rows by their age have no sums, and are not among them."""
-    plan = make_plan(parse_experiment(content(dataset(tmp_path), {"order": "time", "test_only": True}, **GRID)))
+    plan = make_plan(
+        parse_experiment(content(dataset(tmp_path), {"order": "time", "test_only": True}, **GRID))
+    )
     groups = list(cut_sums(cut_groups(plan.runs, plan.sources, 2), 2))
     assert sorted(len(group.runs) for group in groups if group.summed) == [1, 2, 3]
-    assert [run.params["forget"] for group in groups if not group.summed for run in group.runs] == [0.1]
+    assert [run.params["forget"] for group in groups if not group.summed for run in group.runs] == [
+        0.1
+    ]
 
 
 @pytest.mark.long
@@ -88,8 +105,13 @@ def test_workers_share_the_sums_to_the_same_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: Cluster
 ) -> None:
     data = dataset(tmp_path)
-    experiment = parse_experiment(content(data, {"test_only": True, "permutations": 2}, oselm=GRID["oselm"][:2]))
-    for name, where in (("here", {"in_process": True}), ("there", {"scheduler": cluster.scheduler})):
+    experiment = parse_experiment(
+        content(data, {"test_only": True, "permutations": 2}, oselm=GRID["oselm"][:2])
+    )
+    for name, where in (
+        ("here", {"in_process": True}),
+        ("there", {"scheduler": cluster.scheduler}),
+    ):
         olscale.evaluate(experiment, tmp_path / name, progress=False, **where)
         assert not list((tmp_path / name / "tmp").glob("shards-*"))
     assert outcomes(tmp_path / "here") == outcomes(tmp_path / "there")

@@ -68,19 +68,27 @@ def row_by_row(model: Any, X: np.ndarray, y: np.ndarray, classes: int) -> np.nda
     ],
 )
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_log_loss_is_that_of_scikit_learn(name: str, model: Any, classes: int, tmp_path: Path) -> None:
+def test_log_loss_is_that_of_scikit_learn(
+    name: str, model: Any, classes: int, tmp_path: Path
+) -> None:
     X, y = dataset(tmp_path, classes)
     params = {"loss": "log_loss", "random_state": 0} if "SGD" in name else {}
     found = record(tmp_path, name, **params)
     p = row_by_row(clone(model), X, y, classes)
     labels, stream = range(classes), slice(0, ROWS)
     weights = 0.9 ** np.arange(ROWS)[::-1]
-    assert found.metrics["log_loss"] == pytest.approx(log_loss(y[stream], p[stream], labels=labels), **CLOSE)
+    assert found.metrics["log_loss"] == pytest.approx(
+        log_loss(y[stream], p[stream], labels=labels), **CLOSE
+    )
     last = slice(ROWS - 30, ROWS)
-    assert found.metrics["window_log_loss"] == pytest.approx(log_loss(y[last], p[last], labels=labels), **CLOSE)
+    assert found.metrics["window_log_loss"] == pytest.approx(
+        log_loss(y[last], p[last], labels=labels), **CLOSE
+    )
     faded = log_loss(y[stream], p[stream], labels=labels, sample_weight=weights)
     assert found.metrics["fading_log_loss"] == pytest.approx(faded, **CLOSE)
-    assert found.metrics["test_log_loss"] == pytest.approx(log_loss(y[ROWS:], p[ROWS:], labels=labels), **CLOSE)
+    assert found.metrics["test_log_loss"] == pytest.approx(
+        log_loss(y[ROWS:], p[ROWS:], labels=labels), **CLOSE
+    )
     curve = next(each for each in found.series if each.name == "log_loss")
     assert curve.values[9] == pytest.approx(log_loss(y[:10], p[:10], labels=labels), **CLOSE)
 
@@ -88,7 +96,11 @@ def test_log_loss_is_that_of_scikit_learn(name: str, model: Any, classes: int, t
 def test_probabilities_of_river(tmp_path: Path) -> None:
     linear_model = pytest.importorskip("river.linear_model")
     X, y = dataset(tmp_path, 2)
-    found, model, p = record(tmp_path, "river.linear_model:LogisticRegression"), linear_model.LogisticRegression(), []
+    found, model, p = (
+        record(tmp_path, "river.linear_model:LogisticRegression"),
+        linear_model.LogisticRegression(),
+        [],
+    )
     for x, code in zip(X[:ROWS].tolist(), y, strict=False):
         row = dict(enumerate(x))
         p.append(model.predict_proba_one(row)[True])
@@ -100,7 +112,11 @@ def test_probabilities_of_river(tmp_path: Path) -> None:
 def test_there_is_none_without_probabilities(learner: str, tmp_path: Path) -> None:
     dataset(tmp_path, 2)
     found = record(tmp_path, learner)
-    assert not [name for name in [*found.metrics, *(each.name for each in found.series)] if "log_loss" in name]
+    assert not [
+        name
+        for name in [*found.metrics, *(each.name for each in found.series)]
+        if "log_loss" in name
+    ]
     assert found.metrics["cumulative_error"] < 0.5
 
 

@@ -33,7 +33,11 @@ def run_of(key: StreamKey, **params: object) -> Run:
 def records(path: Path, shuffle: Shuffle | None, *settings: dict[str, object]) -> list[Record]:
     dataset = open_dataset(str(path))
     key = StreamKey("d", dataset.fingerprint, (), shuffle)
-    passage = GroupPass(RunGroup(str(path), dataset.rows("train"), tuple(run_of(key, **params) for params in settings)))
+    passage = GroupPass(
+        RunGroup(
+            str(path), dataset.rows("train"), tuple(run_of(key, **params) for params in settings)
+        )
+    )
     for i in range(passage.chunks):
         passage.step(i)
     return passage.finish()
@@ -49,12 +53,21 @@ def records(path: Path, shuffle: Shuffle | None, *settings: dict[str, object]) -
     ],
 )
 def test_the_record_does_not_depend_on_the_chunks(
-    shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, shuffle: Shuffle | None, sampled: int
+    shelf: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    suffix: str,
+    shuffle: Shuffle | None,
+    sampled: int,
 ) -> None:
     monkeypatch.setattr(module, "LOOK_AHEAD_ROWS", sampled)
     found = set()
     for chunk_rows in (7, 64, 1000):
-        ingest([str(shelf / f"train.{suffix}")], str(tmp_path / f"d{chunk_rows}"), chunk_rows=chunk_rows)
+        ingest(
+            [str(shelf / f"train.{suffix}")],
+            str(tmp_path / f"d{chunk_rows}"),
+            chunk_rows=chunk_rows,
+        )
         (record,) = records(tmp_path / f"d{chunk_rows}", shuffle, {})
         assert record.outcome == "ok"
         assert record.timings["prepare_seconds"] > 0.0
@@ -75,7 +88,9 @@ def test_a_fold_restored_in_mid_stream_needs_no_second_look(shelf: Path) -> None
     dataset = open_dataset(str(shelf / "dense"))
     stream = module.open_streams(str(shelf / "dense")).train
     run = run_of(StreamKey("d", dataset.fingerprint, (), None))
-    whole, first, second = (RunState(run, StreamShape(stream.rows, 2), stream.columns) for _ in range(3))
+    whole, first, second = (
+        RunState(run, StreamShape(stream.rows, 2), stream.columns) for _ in range(3)
+    )
     for fold in (whole, first):
         fold.prepare(stream.sample(1000))
     for i in range(len(stream)):
@@ -96,7 +111,9 @@ def test_rows_that_cannot_be_clustered_end_this_run_only(tmp_path: Path) -> None
     assert (fold.outcome, "NaN" in fold.reason) == ("diverged", True)
 
 
-def test_damaged_data_are_no_fault_of_the_learner(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_data_are_no_fault_of_the_learner(
+    shelf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(self: Stream, i: int) -> Chunk:
         raise FormatError("d", f"chunk {i} is damaged")
 

@@ -10,7 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from sklearn.metrics import mean_absolute_error, median_absolute_error, r2_score, root_mean_squared_error
+from sklearn.metrics import (
+    mean_absolute_error,
+    median_absolute_error,
+    r2_score,
+    root_mean_squared_error,
+)
 
 import olscale
 from olscale.cli import olscale as command
@@ -41,14 +46,21 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("targets")
     lines = [
         "a,f,b,g,h",
-        *(",".join(map(repr, [y[0], x[0], y[1], x[1], x[2]])) for x, y in zip(X.tolist(), Y.tolist(), strict=True)),
+        *(
+            ",".join(map(repr, [y[0], x[0], y[1], x[1], x[2]]))
+            for x, y in zip(X.tolist(), Y.tolist(), strict=True)
+        ),
     ]
     (folder / "t.csv").write_text("\n".join(lines) + "\n")
-    ingest(folder / "t.csv", folder / "d", label="a,b", target="real", train_rows=TRAIN, chunk_rows=40)
+    ingest(
+        folder / "t.csv", folder / "d", label="a,b", target="real", train_rows=TRAIN, chunk_rows=40
+    )
     return folder
 
 
-def _group(shelf: Path, learner: str, params: dict[str, Any] | None = None, **protocol: Any) -> RunGroup:
+def _group(
+    shelf: Path, learner: str, params: dict[str, Any] | None = None, **protocol: Any
+) -> RunGroup:
     content = {
         "name": "targets",
         "datasets": [{"path": str(shelf / "d")}],
@@ -83,11 +95,18 @@ def test_measures_are_scikit_learns_of_each_target_and_their_uniform_average(she
         for name, measure in zip(MEASURES, OF, strict=True):
             mean = measure(y, predicted, multioutput="uniform_average")
             assert record.metrics[form + name] == pytest.approx(mean, rel=1e-12)
-            for target, value in zip("ab", measure(y, predicted, multioutput="raw_values"), strict=True):
+            for target, value in zip(
+                "ab", measure(y, predicted, multioutput="raw_values"), strict=True
+            ):
                 assert record.metrics[f"{form}{name}:{target}"] == pytest.approx(value, rel=1e-12)
     curve = next(series for series in record.series if series.name == "rmse")
     assert curve.values[-1] == record.metrics["rmse"]
-    assert {series.name for series in record.series} >= {"mae", "window_rmse", "holdout_rmse", "window_medae"}
+    assert {series.name for series in record.series} >= {
+        "mae",
+        "window_rmse",
+        "holdout_rmse",
+        "window_medae",
+    }
 
 
 def test_squared_errors_of_one_target_that_overflow_are_told() -> None:
@@ -97,8 +116,12 @@ def test_squared_errors_of_one_target_that_overflow_are_told() -> None:
     assert metric.overflows()
 
 
-@pytest.mark.parametrize("protocol", [{}, {"delay": 7}, {"window": 20, "fading": 0.99, "burn_in": 3}], ids=str)
-def test_a_run_that_is_resumed_ends_with_the_same_record(shelf: Path, protocol: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "protocol", [{}, {"delay": 7}, {"window": 20, "fading": 0.99, "burn_in": 3}], ids=str
+)
+def test_a_run_that_is_resumed_ends_with_the_same_record(
+    shelf: Path, protocol: dict[str, Any]
+) -> None:
     group = _group(shelf, "pa1-r", **protocol)
     expected = _finished(GroupPass(group))
     first, second = GroupPass(group), GroupPass(group)
@@ -114,12 +137,15 @@ def test_a_run_that_is_resumed_ends_with_the_same_record(shelf: Path, protocol: 
 
 def test_learners_of_one_target_are_refused_in_one_line(shelf: Path) -> None:
     with pytest.raises(
-        ExperimentError, match=r"olk-r learns one target, but dataset .* has 2: a, b; ingest a dataset for"
+        ExperimentError,
+        match=r"olk-r learns one target, but dataset .* has 2: a, b; ingest a dataset for",
     ):
         _group(shelf, "olk-r")
     with pytest.raises(ParameterError, match="form=diagonal learns one target, got 2"):
         _group(shelf, "rls", {"form": "diagonal"})
-    with pytest.raises(ParameterError, match="learns one target, got 2; scikit-learn's MultiOutputRegressor"):
+    with pytest.raises(
+        ParameterError, match="learns one target, got 2; scikit-learn's MultiOutputRegressor"
+    ):
         _group(shelf, "sklearn.linear_model:SGDRegressor")
 
 
@@ -134,15 +160,35 @@ def test_every_learner_is_every_one_that_learns_them(shelf: Path) -> None:
 
 def test_a_model_of_scikit_learns_that_takes_several_targets_runs_beside_ours(shelf: Path) -> None:
     record = _finished(GroupPass(_group(shelf, "tests.learners.own_estimators:one_sgd_a_target")))
-    assert record.metrics["rmse"] == pytest.approx((record.metrics["rmse:a"] + record.metrics["rmse:b"]) / 2)
+    assert record.metrics["rmse"] == pytest.approx(
+        (record.metrics["rmse:a"] + record.metrics["rmse:b"]) / 2
+    )
 
 
 def test_a_model_is_saved_and_predicts_all_targets(shelf: Path, tmp_path: Path) -> None:
-    call = ["evaluate", "--dataset", str(shelf / "d"), "--learner", "rls", "--order", "time", "--transform", "bias"]
+    call = [
+        "evaluate",
+        "--dataset",
+        str(shelf / "d"),
+        "--learner",
+        "rls",
+        "--order",
+        "time",
+        "--transform",
+        "bias",
+    ]
     _invoke(*call, "--store", str(tmp_path / "s"), "--in-process")
     store = olscale.open_store(tmp_path / "s")
     [row] = [store.get(id) for id in store.done()]
-    _invoke("models", "save", str(tmp_path / "s"), row.id, str(tmp_path / "m"), "--dataset", str(shelf / "d"))
+    _invoke(
+        "models",
+        "save",
+        str(tmp_path / "s"),
+        row.id,
+        str(tmp_path / "m"),
+        "--dataset",
+        str(shelf / "d"),
+    )
     assert "none, 2 targets: a, b" in _invoke("models", "show", str(tmp_path / "m"))
     model: FinalModel = load_model(tmp_path / "m")
     predicted = model.predict(X[TRAIN:])
@@ -151,11 +197,16 @@ def test_a_model_is_saved_and_predicts_all_targets(shelf: Path, tmp_path: Path) 
     with_labels = _predictions(tmp_path / "m", shelf / "t.csv", "--labels")
     assert list(with_labels[0]) == ["prediction_a", "prediction_b", "label_a", "label_b"]
     np.testing.assert_array_equal([float(line["label_b"]) for line in with_labels], Y[:, 1])
-    np.testing.assert_array_equal([float(line["prediction_b"]) for line in with_labels][TRAIN:], predicted[:, 1])
-    bare = tmp_path / "bare.csv"
-    bare.write_text("\n".join(["h,g,f", *(",".join(map(repr, x[::-1])) for x in X[TRAIN:].tolist())]) + "\n")
     np.testing.assert_array_equal(
-        [float(line["prediction_a"]) for line in _predictions(tmp_path / "m", bare)], predicted[:, 0]
+        [float(line["prediction_b"]) for line in with_labels][TRAIN:], predicted[:, 1]
+    )
+    bare = tmp_path / "bare.csv"
+    bare.write_text(
+        "\n".join(["h,g,f", *(",".join(map(repr, x[::-1])) for x in X[TRAIN:].tolist())]) + "\n"
+    )
+    np.testing.assert_array_equal(
+        [float(line["prediction_a"]) for line in _predictions(tmp_path / "m", bare)],
+        predicted[:, 0],
     )
     model.partial_fit(X[:2], Y[:2])
     with pytest.raises(ParameterError, match=r"y has shape \(2,\), expected \(2, 2\)"):

@@ -10,7 +10,15 @@ import pytest
 from river import metrics as river
 from sklearn import metrics as sk
 
-from olscale.evaluation.metrics import ClassMeasures, Confusion, MedianError, Ranking, Residuals, Roc, StreamShape
+from olscale.evaluation.metrics import (
+    ClassMeasures,
+    Confusion,
+    MedianError,
+    Ranking,
+    Residuals,
+    Roc,
+    StreamShape,
+)
 from olscale.evaluation.metrics.base import Metric
 from olscale.evaluation.protocol import Scoring
 from olscale.measures import askable
@@ -18,10 +26,17 @@ from olscale.task import Task
 
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}
 
-SETS = [(classes, seed, kind) for classes in (2, 3, 10, 1000) for seed in (0, 1) for kind in ("all", "few")]
+SETS = [
+    (classes, seed, kind)
+    for classes in (2, 3, 10, 1000)
+    for seed in (0, 1)
+    for kind in ("all", "few")
+]
 
 
-def made_labels(classes: int, seed: int, kind: str, rows: int = 700) -> tuple[np.ndarray, np.ndarray]:
+def made_labels(
+    classes: int, seed: int, kind: str, rows: int = 700
+) -> tuple[np.ndarray, np.ndarray]:
     """Return classes, of which `few` are met and others predicted, and predictions."""
     rng = np.random.default_rng([classes, seed])
     y = rng.integers(0, classes if kind == "all" else max(1, classes // 3), rows)
@@ -29,7 +44,9 @@ def made_labels(classes: int, seed: int, kind: str, rows: int = 700) -> tuple[np
     return y, np.where(rng.random(rows) < 0.6, y, rng.integers(0, classes, rows))
 
 
-def classes_of(classes: int, scoring: Scoring, rows: int, task: Task = "classification") -> ClassMeasures:
+def classes_of(
+    classes: int, scoring: Scoring, rows: int, task: Task = "classification"
+) -> ClassMeasures:
     return ClassMeasures(StreamShape(rows, classes, (), scoring, task))
 
 
@@ -49,7 +66,9 @@ def of_labels(y: np.ndarray, p: np.ndarray) -> dict[str, float]:
     met = np.unique(y)
     return {
         "accuracy": sk.accuracy_score(y, p),
-        "balanced_accuracy": sk.recall_score(y, p, labels=met, **present),  # its own warns of classes not met
+        "balanced_accuracy": sk.recall_score(
+            y, p, labels=met, **present
+        ),  # its own warns of classes not met
         "macro_f1": sk.f1_score(y, p, **present),
         "weighted_f1": sk.f1_score(y, p, average="weighted", zero_division=0),
         "macro_precision": sk.precision_score(y, p, **present),
@@ -62,14 +81,18 @@ def of_labels(y: np.ndarray, p: np.ndarray) -> dict[str, float]:
 def test_class_measures_are_those_of_scikit_learn(classes: int, seed: int, kind: str) -> None:
     """Over the stream, its last rows, rows held out and the test split, with classes that are never met or predicted."""
     y, p = made_labels(classes, seed, kind)
-    scoring = Scoring(measures=tuple(askable("classification")), window=90, holdout_every=60, holdout_rows=40)
+    scoring = Scoring(
+        measures=tuple(askable("classification")), window=90, holdout_every=60, holdout_rows=40
+    )
     found = shown(classes_of(classes, scoring, len(y)), y, p).values()
     for form, rows in (("", slice(None)), ("test_", slice(None)), ("window_", slice(-90, None))):
         for name, expected in of_labels(y[rows], p[rows]).items():
             np.testing.assert_allclose(found[form + name], expected, **CLOSE, err_msg=form + name)
     parts = [of_labels(y[at : at + 40], p[at : at + 40]) for at in range(60, 700, 100)]
     for name in parts[0]:
-        np.testing.assert_allclose(found[f"holdout_{name}"], np.mean([part[name] for part in parts]), **CLOSE)
+        np.testing.assert_allclose(
+            found[f"holdout_{name}"], np.mean([part[name] for part in parts]), **CLOSE
+        )
 
 
 def test_kappas_against_dull_learners_follow_their_definition() -> None:
@@ -105,8 +128,12 @@ def test_fading_counts_weigh_rows_by_their_age() -> None:
     scoring = Scoring(measures=("accuracy", "kappa", "weighted_f1"), fading=0.95)
     found = shown(classes_of(3, scoring, 300), y, p).values()
     weight = 0.95 ** np.arange(299, -1, -1)
-    np.testing.assert_allclose(found["fading_accuracy"], sk.accuracy_score(y, p, sample_weight=weight), **CLOSE)
-    np.testing.assert_allclose(found["fading_kappa"], sk.cohen_kappa_score(y, p, sample_weight=weight), **CLOSE)
+    np.testing.assert_allclose(
+        found["fading_accuracy"], sk.accuracy_score(y, p, sample_weight=weight), **CLOSE
+    )
+    np.testing.assert_allclose(
+        found["fading_kappa"], sk.cohen_kappa_score(y, p, sample_weight=weight), **CLOSE
+    )
     expected = sk.f1_score(y, p, average="weighted", sample_weight=weight)
     np.testing.assert_allclose(found["fading_weighted_f1"], expected, **CLOSE)
 
@@ -126,7 +153,9 @@ def test_residuals_that_have_faded_away_are_no_longer_measured() -> None:
     shape = StreamShape(len(t), 0, (), Scoring(measures=("r2", "rmae"), fading=0.99), "regression")
     metric = shown(Residuals(shape), t, t / 2)
     assert "fading_r2" not in metric.values()
-    assert metric.values()["fading_rmae"] < 1e-300  # of errors that have faded away, by a mean that is still wrong
+    assert (
+        metric.values()["fading_rmae"] < 1e-300
+    )  # of errors that have faded away, by a mean that is still wrong
     curve = next(each for each in metric.series() if each.name == "fading_r2")
     assert 66_000 < curve.rows[-1] < 68_000
     np.testing.assert_allclose(curve.values[40:], curve.values[40], rtol=1e-9)
@@ -166,7 +195,9 @@ def test_auc_is_that_of_scikit_learn_and_along_the_stream_that_of_river(digits: 
     for row, (target, score) in enumerate(zip(y.tolist(), scores[:, 0].tolist(), strict=True), 1):
         rolling.update(target == 1, score)
         theirs[row] = rolling.get()
-    np.testing.assert_allclose(curve.values[late], [theirs[row] for row in curve.rows[late]], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        curve.values[late], [theirs[row] for row in curve.rows[late]], rtol=0, atol=1e-12
+    )
 
 
 def test_kappa_along_the_stream_is_that_of_river() -> None:
@@ -202,10 +233,14 @@ def test_residuals_are_those_of_scikit_learn(offset: float) -> None:
         }
         for name, value in expected.items():
             far = 1e-12 if not offset else 1e-8
-            np.testing.assert_allclose(found[form + name], value, rtol=far, atol=far, err_msg=form + name)
+            np.testing.assert_allclose(
+                found[form + name], value, rtol=far, atol=far, err_msg=form + name
+            )
     weight = 0.9 ** np.arange(499, -1, -1)
     far = 1e-12 if not offset else 1e-8
-    np.testing.assert_allclose(found["fading_r2"], sk.r2_score(y, p, sample_weight=weight), rtol=far, atol=far)
+    np.testing.assert_allclose(
+        found["fading_r2"], sk.r2_score(y, p, sample_weight=weight), rtol=far, atol=far
+    )
 
 
 def test_confusion_is_that_of_scikit_learn() -> None:
@@ -217,7 +252,9 @@ def test_confusion_is_that_of_scikit_learn() -> None:
         np.testing.assert_array_equal(matrix, sk.confusion_matrix(y, p, labels=np.arange(1000)))
 
 
-@pytest.mark.parametrize(("task", "digits"), [("classification", 1), ("novelty", 1), ("classification", 9)])
+@pytest.mark.parametrize(
+    ("task", "digits"), [("classification", 1), ("novelty", 1), ("classification", 9)]
+)
 def test_a_roc_has_points_of_that_of_scikit_learn(task: Task, digits: int) -> None:
     """With ties and without; from no false positive to all, and an area that 200 points keep."""
     rng = np.random.default_rng(7)

@@ -84,7 +84,11 @@ def test_measures_are_in_the_definition_where_they_are_given(shelf: Path) -> Non
     """Once each and in one order, so that the order in a file makes no other run."""
     plain, one, other = (
         groups(shelf / "digits", **given)[0].runs[0]
-        for given in ({}, {"measures": ["kappa", "accuracy"]}, {"measures": ["accuracy", "kappa", "kappa"]})
+        for given in (
+            {},
+            {"measures": ["kappa", "accuracy"]},
+            {"measures": ["accuracy", "kappa", "kappa"]},
+        )
     )
     assert "measures" not in plain.definition()["protocol"]
     assert one.id == other.id != plain.id
@@ -102,7 +106,9 @@ def test_a_state_without_the_newer_metrics_goes_on_without_them(shelf: Path) -> 
         going.step(i)
     [found] = going.finish()
     old = {"mistakes", "cumulative_error", "updates"}
-    assert {name: found.metrics[name] for name in old} == {name: whole.metrics[name] for name in old}
+    assert {name: found.metrics[name] for name in old} == {
+        name: whole.metrics[name] for name in old
+    }
     assert "kappa" in whole.metrics
     assert "kappa" not in found.metrics
 
@@ -117,7 +123,9 @@ def test_a_state_without_the_newer_metrics_goes_on_without_them(shelf: Path) -> 
         (["cost"], "measures has 'cost', which needs protocol.costs"),
     ],
 )
-def test_measures_that_cannot_be_had_are_refused(shelf: Path, measures: list[str], message: str) -> None:
+def test_measures_that_cannot_be_had_are_refused(
+    shelf: Path, measures: list[str], message: str
+) -> None:
     with pytest.raises(ExperimentError) as error:
         groups(shelf / "digits", measures=measures)
     assert message in str(error.value)
@@ -187,7 +195,9 @@ def test_looks_at_the_model_change_nothing_else(delay: int, shelf: Path) -> None
     assert len(size.rows) == len(found.curve_rows)
     assert set(size.values) == {found.metrics["model_bytes"]}
     names = {f"{call}_{share}_seconds" for call in ("predict", "learn") for share in ("p50", "p99")}
-    assert found.timings.keys() - before.timings.keys() - {WAITED} == names, "a busy machine may mark either run"
+    assert found.timings.keys() - before.timings.keys() - {WAITED} == names, (
+        "a busy machine may mark either run"
+    )
     assert all(0.0 < found.timings[name] < 1.0 for name in names)
     assert found.timings["learn_p50_seconds"] <= found.timings["learn_p99_seconds"]
     assert run_bytes(record(watched, restore=1)) == run_bytes(found)

@@ -33,7 +33,9 @@ def test_any_cut_gives_the_same_sums(rows: int, seed: int, cuts: list[int]) -> N
     np.testing.assert_array_equal(mistakes, np.cumsum(wrong)[at - 1])
     assert metric.values() == {"mistakes": wrong.sum(), "cumulative_error": wrong.mean()}
     bounds = [*(start for _, start in segments), rows]
-    expected = [(f"day {i}", b - a, wrong[a:b].sum()) for i, (a, b) in enumerate(pairwise(bounds)) if b > a]
+    expected = [
+        (f"day {i}", b - a, wrong[a:b].sum()) for i, (a, b) in enumerate(pairwise(bounds)) if b > a
+    ]
     assert metric.segments() == expected
 
 

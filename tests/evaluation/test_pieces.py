@@ -50,7 +50,11 @@ SLOW = f"{__name__}:Slow"
 
 
 def plan_of(path: Path, *learners: dict[str, Any], **protocol: Any) -> RunPlan:
-    content = {"datasets": [{"path": str(path)}], "learners": list(learners), "protocol": {"order": "time", **protocol}}
+    content = {
+        "datasets": [{"path": str(path)}],
+        "learners": list(learners),
+        "protocol": {"order": "time", **protocol},
+    }
     return make_plan(parse_experiment(content))
 
 
@@ -87,10 +91,20 @@ def test_ordinary_learners_get_whole_chunks(shelf: Path) -> None:
     assert (passage.position, passage.within) == (1, 0)
 
 
-@pytest.mark.parametrize("protocol", [{}, {"holdout_every": 90}, {"delay": 7}, {"passes": 2}], ids=str)
-def test_pieces_leave_no_trace(shelf: Path, monkeypatch: pytest.MonkeyPatch, protocol: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "protocol", [{}, {"holdout_every": 90}, {"delay": 7}, {"passes": 2}], ids=str
+)
+def test_pieces_leave_no_trace(
+    shelf: Path, monkeypatch: pytest.MonkeyPatch, protocol: dict[str, Any]
+) -> None:
     """Also where a checkpoint is taken within a chunk and another passage goes on from it."""
-    pack = pack_of(shelf / "dense", {"name": "pa1"}, {"name": "arow"}, {"name": "lol", "params": {"k": 5}}, **protocol)
+    pack = pack_of(
+        shelf / "dense",
+        {"name": "pa1"},
+        {"name": "arow"},
+        {"name": "lol", "params": {"k": 5}},
+        **protocol,
+    )
     expected = records(GroupPass(pack))
     monkeypatch.setattr(packing, "PIECE_NUMBERS", 1e3)
     passage = GroupPass(pack)
@@ -100,12 +114,18 @@ def test_pieces_leave_no_trace(shelf: Path, monkeypatch: pytest.MonkeyPatch, pro
     state = {name: array.copy() for name, array in passage.state()}
     again = GroupPass(pack)
     again.restore(state)
-    assert (again.position, again.within, again.rows) == (passage.position, passage.within, passage.rows)
+    assert (again.position, again.within, again.rows) == (
+        passage.position,
+        passage.within,
+        passage.rows,
+    )
     assert records(passage) == expected
     assert records(again) == expected
 
 
-def test_class_shards_are_cut_alike(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_class_shards_are_cut_alike(
+    shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Their blocks must end at the same rows, though some have fewer classes."""
     (cut,) = cut_shards([pack_of(shelf / "digits", {"name": "lol", "params": {"k": 5}})], 1, 3)
     whole = records(GroupPass(pack_of(shelf / "digits", {"name": "lol", "params": {"k": 5}})))
@@ -125,7 +145,12 @@ def test_stopping_is_heard_within_a_chunk_and_the_run_goes_on_from_there(
     open_store(store, create=True)
     CALLS.clear()
     stopped = run_as_task(pack, store, lambda stand: None, lambda: len(CALLS) == 9)
-    assert (stopped.stopped, stopped.fault, stopped.position, stopped.stand.rows) == (True, "", 1, 64 + 20)
+    assert (stopped.stopped, stopped.fault, stopped.position, stopped.stand.rows) == (
+        True,
+        "",
+        1,
+        64 + 20,
+    )
     ended = run_as_task(pack, store, lambda stand: None)
     assert (ended.fault, list(ended.outcomes.values())) == ("", ["ok"])
     assert CALLS[:10] == [10, 10, 10, 10, 10, 10, 4, 10, 10, 10]
@@ -134,12 +159,16 @@ def test_stopping_is_heard_within_a_chunk_and_the_run_goes_on_from_there(
     assert [run_bytes(open_store(store).get(pack.runs[0].id))] == alone
 
 
-def test_an_actor_answers_within_a_chunk(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_actor_answers_within_a_chunk(
+    shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """So that its driver tells of progress, and can have it saved and stopped."""
     store = str(tmp_path / "store")
     open_store(store, create=True)
     CALLS.clear()
-    actor = StreamActor(pack_of(shelf / "dense", {"name": SLOW}), store, ExecutionSettings(call_seconds=0.0))
+    actor = StreamActor(
+        pack_of(shelf / "dense", {"name": SLOW}), store, ExecutionSettings(call_seconds=0.0)
+    )
     answer = actor.advance(0, 7)
     assert (answer.position, answer.stand.rows) == (0, 10)
     while answer.position < answer.chunks:
@@ -154,7 +183,9 @@ def test_long_runs_are_announced_with_what_to_do_instead(tmp_path: Path) -> None
     """Full AROW on 3,000 sparse features in 200,000 passes over a few rows; the diagonal is quick."""
     from olscale.data.ingest.ingest import ingest
 
-    (tmp_path / "rows.svm").write_text("".join(f"{sign} {i}:1 3000:2\n" for i, sign in enumerate([1, -1] * 4, 1)))
+    (tmp_path / "rows.svm").write_text(
+        "".join(f"{sign} {i}:1 3000:2\n" for i, sign in enumerate([1, -1] * 4, 1))
+    )
     ingest([str(tmp_path / "rows.svm")], str(tmp_path / "wide"))
     plan = plan_of(
         tmp_path / "wide",
@@ -181,13 +212,20 @@ def test_a_model_that_does_not_fit_into_a_worker_is_refused(shelf: Path) -> None
     assert needed >= 8 * (columns * columns + columns)
     check_workers(plan.runs, plan.state_bytes, needed)
     with pytest.raises(
-        ParameterError, match=r"learner arow on dense: its model takes .* GB, a worker has .* fewer workers"
+        ParameterError,
+        match=r"learner arow on dense: its model takes .* GB, a worker has .* fewer workers",
     ):
         check_workers(plan.runs, plan.state_bytes, needed - 1)
 
 
 TRANSFORMS = [
-    *(["standardize"], ["minmax"], ["unit-norm", "bias"], ["project:features=4"], ["rff:features=8"]),
+    *(
+        ["standardize"],
+        ["minmax"],
+        ["unit-norm", "bias"],
+        ["project:features=4"],
+        ["rff:features=8"],
+    ),
     *(
         ["nystroem:features=10"],
         ["svd:components=2"],
@@ -199,14 +237,20 @@ TRANSFORMS = [
 
 @pytest.mark.parametrize("transforms", TRANSFORMS, ids=" ".join)
 @pytest.mark.parametrize(
-    "protocol", [{"holdout_every": 100}, {"order": "permuted", "permutations": 1}], ids=["time", "permuted"]
+    "protocol",
+    [{"holdout_every": 100}, {"order": "permuted", "permutations": 1}],
+    ids=["time", "permuted"],
 )
 def test_rows_that_become_dense_are_transformed_a_few_at_once(
     shelf: Path, monkeypatch: pytest.MonkeyPatch, transforms: list[str], protocol: dict[str, Any]
 ) -> None:
     """Fitted, shown ahead, learned and predicted in parts: the same bits, and no part takes more than it may."""
     learners = [{"name": "pa1"}, {"name": "lol", "params": {"k": 3}}]
-    content = {"datasets": [{"path": str(shelf / "sparse")}], "learners": learners, "transforms": transforms}
+    content = {
+        "datasets": [{"path": str(shelf / "sparse")}],
+        "learners": learners,
+        "transforms": transforms,
+    }
     plan = make_plan(parse_experiment({**content, "protocol": {"order": "time", **protocol}}))
     [pack] = cut_groups(plan.runs, plan.sources, 1)
     at_once = records(GroupPass(pack))

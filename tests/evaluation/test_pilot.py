@@ -38,7 +38,11 @@ def easy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def planned(easy: Path, protocol: dict[str, object], *learners: str, **params: object) -> RunPlan:
     """Return the plan of learners on the easy rows."""
     named = [{"name": name, "params": params} for name in learners]
-    return make_plan(parse_experiment({"datasets": [{"path": str(easy)}], "learners": named, "protocol": protocol}))
+    return make_plan(
+        parse_experiment(
+            {"datasets": [{"path": str(easy)}], "learners": named, "protocol": protocol}
+        )
+    )
 
 
 @pytest.fixture
@@ -49,7 +53,9 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("protocol", [PERMUTED, {**PERMUTED, "split": "half"}])
-def test_a_pilot_forecasts_the_vectors_that_there_will_be(easy: Path, protocol: dict[str, object]) -> None:
+def test_a_pilot_forecasts_the_vectors_that_there_will_be(
+    easy: Path, protocol: dict[str, object]
+) -> None:
     plan = planned(easy, protocol, "kernel-perceptron", gamma=1.0)
     piloted = pilots.with_pilots(plan, plan.runs).costs
     source = plan.sources[plan.runs[0].stream.fingerprint]
@@ -73,7 +79,9 @@ def test_rows_in_time_order_are_taken_from_several_places(easy: Path) -> None:
 
 
 @pytest.mark.usefixtures("always")
-def test_pilots_go_before_learners_that_keep_what_comes_and_change_no_other_cost(easy: Path) -> None:
+def test_pilots_go_before_learners_that_keep_what_comes_and_change_no_other_cost(
+    easy: Path,
+) -> None:
     plan = planned(easy, PERMUTED, "norma", "bpas", "pa1")
     piloted = pilots.with_pilots(plan, plan.runs)
     changed = {run.learner for run in plan.runs if piloted.costs[run.id] != plan.costs[run.id]}
@@ -108,7 +116,10 @@ def test_who_asks_for_a_pilot_forecasts_by_it(name: str) -> None:
         pytest.skip("keeps no growing model")
     fresh = cost.stream_numbers(2, 2, 2.0, ROWS)
     learner.begin(2, 2)
-    learner.state_["seen"][0], learner.state_["counts"][0] = 2_000, round(2_000 * learner.kept_share)
+    learner.state_["seen"][0], learner.state_["counts"][0] = (
+        2_000,
+        round(2_000 * learner.kept_share),
+    )
     assert cost.stream_numbers(2, 2, 2.0, ROWS) == pytest.approx(fresh, rel=1e-3)
     learner.state_["counts"][0] //= 2
     assert cost.stream_numbers(2, 2, 2.0, ROWS) < 0.7 * fresh

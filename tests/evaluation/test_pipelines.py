@@ -15,7 +15,8 @@ from olscale.evaluation.streams import stream_keys
 
 def test_an_unknown_name_lists_the_names_with_the_nearest() -> None:
     with pytest.raises(
-        UnknownNameError, match=r"unknown pipeline 'lol2016'; did you mean 'lol-2016'\? there are: .*pamo"
+        UnknownNameError,
+        match=r"unknown pipeline 'lol2016'; did you mean 'lol-2016'\? there are: .*pamo",
     ):
         load_pipeline("lol2016")
 
@@ -26,7 +27,9 @@ def test_forms_beside_a_pipeline_are_no_names() -> None:
     assert load_pipeline("lol-2016", QUICK).name == "lol-2016-quick"
 
 
-def test_a_form_that_is_not_there_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_form_that_is_not_there_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "mine.toml").write_text('[[datasets]]\nname = "ring"\n[[learners]]\nname = "pa"\n')
     (tmp_path / "local.toml").write_text('[[datasets]]\npath = "ring"\n[[learners]]\nname = "pa"\n')
     monkeypatch.setattr(pipelines, "FOLDERS", (tmp_path / "absent", tmp_path))
@@ -36,7 +39,9 @@ def test_a_form_that_is_not_there_is_one_line(tmp_path: Path, monkeypatch: pytes
         load_pipeline("mine", QUICK)
 
 
-def test_the_package_comes_before_the_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_package_comes_before_the_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for folder in ("package", "repository"):
         (tmp_path / folder).mkdir()
         text = f'name = "{folder}"\n[[datasets]]\nname = "ring"\n[[learners]]\nname = "pa"\n'
@@ -55,7 +60,11 @@ def test_every_published_method_and_dataset_is_declared(source: str) -> None:
     assert {cell.learner for cell in cells} <= labels
     assert {cell.dataset for cell in cells} <= datasets
     for cell in cells:
-        meeting = [s for s in experiment.learners if (s.label or s.name) == cell.learner and s.meets(cell.dataset)]
+        meeting = [
+            s
+            for s in experiment.learners
+            if (s.label or s.name) == cell.learner and s.meets(cell.dataset)
+        ]
         assert len(meeting) == 1, (cell.dataset, cell.learner)
 
 
@@ -66,4 +75,6 @@ def test_url_is_projected_in_time_order(form: str, projections: int) -> None:
     assert (url.optional, url.transforms) == (True, ("project:features=100,kind=gaussian,seed=0",))
     assert url.protocol is not None
     keys = list(stream_keys("url", "", url.transforms or (), url.protocol, experiment.seed))
-    assert [(key.shuffle, key.projection) for key in keys] == [(None, i) for i in range(projections)]
+    assert [(key.shuffle, key.projection) for key in keys] == [
+        (None, i) for i in range(projections)
+    ]

@@ -43,7 +43,9 @@ def test_the_id_of_a_definition_never_changes() -> None:
 
 
 def test_equal_values_are_one_run(shelf: Path) -> None:
-    learners = [{"name": "pa1", "params": params} for params in ({}, {"C": 1}, {"C": 1.0}, {"C": [1, 1.0]})]
+    learners = [
+        {"name": "pa1", "params": params} for params in ({}, {"C": 1}, {"C": 1.0}, {"C": [1, 1.0]})
+    ]
     assert ids(plan(shelf, learners=learners)) == ids(plan(shelf))
 
 
@@ -87,7 +89,10 @@ def test_a_dataset_may_have_transforms_of_its_own(shelf: Path) -> None:
     paths = {name: str(shelf / name) for name in ("dense", "sparse")}
     datasets = [{"path": paths["dense"]}, {"path": paths["sparse"], "transforms": []}]
     made = plan(shelf, transforms=["bias"], datasets=datasets)
-    assert {(run.stream.dataset, run.stream.transforms) for run in made.runs} == {("dense", ("bias",)), ("sparse", ())}
+    assert {(run.stream.dataset, run.stream.transforms) for run in made.runs} == {
+        ("dense", ("bias",)),
+        ("sparse", ()),
+    }
 
 
 def test_a_learner_may_have_transforms_of_its_own(shelf: Path) -> None:
@@ -106,15 +111,31 @@ def test_a_learner_with_transforms_of_its_own_meets_a_dataset_that_is_listed_twi
     datasets = [{"name": "a1a", "transforms": []}, {"name": "a1a", "transforms": ["bias"]}]
     learners = [{"name": "pa"}, {"name": "pa1", "transforms": ["unit-norm"]}]
     found = settings(Experiment(datasets=datasets, learners=learners), []).settings
-    assert [(one.learner, one.transforms) for one in found] == [("pa", ()), ("pa1", ("unit-norm",)), ("pa", ("bias",))]
+    assert [(one.learner, one.transforms) for one in found] == [
+        ("pa", ()),
+        ("pa1", ("unit-norm",)),
+        ("pa", ("bias",)),
+    ]
 
 
 @pytest.mark.parametrize(
     ("content", "error", "said"),
     [
-        ({"learners": [{"name": "pa3"}]}, UnknownNameError, "unknown learner 'pa3'; did you mean 'pa"),
-        ({"learners": [{"name": "pa1", "params": {"c": 1}}]}, UnknownNameError, "parameter of learner pa1 'c'"),
-        ({"learners": [{"name": "pa1", "params": {"C": -1}}]}, ParameterError, "learner pa1: parameter C was -1"),
+        (
+            {"learners": [{"name": "pa3"}]},
+            UnknownNameError,
+            "unknown learner 'pa3'; did you mean 'pa",
+        ),
+        (
+            {"learners": [{"name": "pa1", "params": {"c": 1}}]},
+            UnknownNameError,
+            "parameter of learner pa1 'c'",
+        ),
+        (
+            {"learners": [{"name": "pa1", "params": {"C": -1}}]},
+            ParameterError,
+            "learner pa1: parameter C was -1",
+        ),
         (
             {"learners": [{"name": "oselm", "params": {"start": "boost", "N0": 401}}]},
             ParameterError,
@@ -126,8 +147,16 @@ def test_a_learner_with_transforms_of_its_own_meets_a_dataset_that_is_listed_twi
             "unknown transform 'standardise'; did you mean 'standardize'",
         ),
         ({"datasets": [{"path": "nowhere"}]}, DatasetError, "nowhere does not exist"),
-        ({"protocol": {"order": "time", "permutations": 2}}, ExperimentError, "needs protocol.order = 'permuted'"),
-        ({"protocol": {"projections": 2}}, ExperimentError, "protocol.projections needs protocol.order = 'time'"),
+        (
+            {"protocol": {"order": "time", "permutations": 2}},
+            ExperimentError,
+            "needs protocol.order = 'permuted'",
+        ),
+        (
+            {"protocol": {"projections": 2}},
+            ExperimentError,
+            "protocol.projections needs protocol.order = 'time'",
+        ),
         (
             {"protocol": {"order": "time", "projections": 2}, "transforms": ["bias"]},
             ExperimentError,
@@ -148,22 +177,31 @@ def test_what_cannot_be_planned_is_named(
     parts=st.integers(1, 9),
     heavy=st.sampled_from([1e-3, 0.3, 1.0, 4.0]),
 )
-def test_packs_hold_every_run_once_and_one_stream_each(streams: int, learners: int, parts: int, heavy: float) -> None:
+def test_packs_hold_every_run_once_and_one_stream_each(
+    streams: int, learners: int, parts: int, heavy: float
+) -> None:
     keys = [StreamKey("d", f"{i % 2}" * 64, (), Shuffle(0, i)) for i in range(streams)]
     runs = [Run(key, "pa", j, {}) for j in range(learners) for key in keys]
-    sources = {"0" * 64: StreamSource("d", 10, 10), "1" * 64: StreamSource("d", 100, int(heavy * GROUP_NUMBERS))}
+    sources = {
+        "0" * 64: StreamSource("d", 10, 10),
+        "1" * 64: StreamSource("d", 100, int(heavy * GROUP_NUMBERS)),
+    }
     packs = cut_groups(runs, sources, parts)
     assert sorted(run.id for pack in packs for run in pack.runs) == sorted(run.id for run in runs)
     assert all(len({run.stream for run in pack.runs}) == 1 for pack in packs)
     assert len({pack.name for pack in packs}) == len(packs)
     assert len(packs) >= min(parts, streams)
-    assert all(len(pack.runs) == 1 or pack.rows == 10 or len(pack.runs) * heavy <= 1 for pack in packs)
+    assert all(
+        len(pack.runs) == 1 or pack.rows == 10 or len(pack.runs) * heavy <= 1 for pack in packs
+    )
     through = [len(pack.runs) * sources[pack.runs[0].stream.fingerprint].numbers for pack in packs]
     assert through == sorted(through, reverse=True)
 
 
 @given(costs=st.lists(st.floats(0.0, 60.0), min_size=1, max_size=60), parts=st.integers(1, 4))
-def test_no_worker_is_long_at_a_pack_when_the_others_have_none(costs: list[float], parts: int) -> None:
+def test_no_worker_is_long_at_a_pack_when_the_others_have_none(
+    costs: list[float], parts: int
+) -> None:
     """Each takes the longest that is left: none ends later than another by more than one run, or a second."""
     keys = [StreamKey("d", "0" * 64, (), Shuffle(0, i)) for i in range(3)]
     runs = [Run(keys[i % 3], "pa", i, {}) for i in range(len(costs))]
@@ -188,7 +226,9 @@ def test_each_worker_of_a_cluster_has_work_until_the_end(
     """58 settings on 8 workers were two groups, and six workers never got anything."""
     runs = [Run(StreamKey("d", "0" * 64, (), shuffle), "pa", i, {}) for i in range(settings)]
     numbers = {run.id: 4e9 * seconds for run in runs}
-    packs = cut_groups(runs, {"0" * 64: StreamSource("d", 10, 10)}, 8, costs=numbers, groups_a_part=GROUPS_A_THREAD)
+    packs = cut_groups(
+        runs, {"0" * 64: StreamSource("d", 10, 10)}, 8, costs=numbers, groups_a_part=GROUPS_A_THREAD
+    )
     assert sorted(run.id for pack in packs for run in pack.runs) == sorted(run.id for run in runs)
     ends = [0] * 8
     for pack in packs:
@@ -198,10 +238,19 @@ def test_each_worker_of_a_cluster_has_work_until_the_end(
 
 def test_a_cluster_of_more_workers_than_runs_gets_a_group_each() -> None:
     runs = [Run(StreamKey("d", "0" * 64, (), None), "lol", i, {}) for i in range(25)]
-    assert len(cut_groups(runs, {"0" * 64: StreamSource("d", 10, 10)}, 64, groups_a_part=GROUPS_A_THREAD)) == 25
+    assert (
+        len(
+            cut_groups(
+                runs, {"0" * 64: StreamSource("d", 10, 10)}, 64, groups_a_part=GROUPS_A_THREAD
+            )
+        )
+        == 25
+    )
 
 
-def test_a_stream_is_not_read_more_often_than_there_are_workers_where_reading_is_much_of_the_work() -> None:
+def test_a_stream_is_not_read_more_often_than_there_are_workers_where_reading_is_much_of_the_work() -> (
+    None
+):
     """A linear learner goes through a value about once: each further slice would double what its runs cost."""
     runs = [Run(StreamKey("d", "0" * 64, (), None), "pa", i, {}) for i in range(58)]
     source = StreamSource("d", 1000, 30_000)
@@ -210,8 +259,13 @@ def test_a_stream_is_not_read_more_often_than_there_are_workers_where_reading_is
         assert len(cut_groups(runs, {"0" * 64: source}, 8, costs=costs, groups_a_part=3)) == groups
 
 
-@given(costs=st.lists(st.sampled_from([0.0, 1.0, 2.0, 60.0]), min_size=1, max_size=20), parts=st.integers(1, 6))
-def test_a_stream_that_is_read_from_disk_is_cut_into_slices_of_equal_time(costs: list[float], parts: int) -> None:
+@given(
+    costs=st.lists(st.sampled_from([0.0, 1.0, 2.0, 60.0]), min_size=1, max_size=20),
+    parts=st.integers(1, 6),
+)
+def test_a_stream_that_is_read_from_disk_is_cut_into_slices_of_equal_time(
+    costs: list[float], parts: int
+) -> None:
     key = StreamKey("d", "0" * 64, (), None)
     runs = [Run(key, "pa", i, {}) for i in range(len(costs))]
     seconds = {run.id: cost for run, cost in zip(runs, costs, strict=True)}
@@ -249,18 +303,34 @@ def test_a_run_costs_the_numbers_it_goes_through(
     np.savez(tmp_path / "rows.npz", X=rng.normal(size=(30, 11)), y=np.arange(30) % 3)
     ingest([str(tmp_path / "rows.npz")], str(tmp_path / "d"))
     datasets, learners = [{"path": str(tmp_path / "d")}], [{"name": learner, "params": params}]
-    made = plan(tmp_path, datasets=datasets, learners=learners, transforms=["bias"], protocol={"permutations": 2})
+    made = plan(
+        tmp_path,
+        datasets=datasets,
+        learners=learners,
+        transforms=["bias"],
+        protocol={"permutations": 2},
+    )
     expected = 30 * (in_plans(learner, numbers) + ROW_NUMBERS)
     assert [made.costs[run.id] for run in made.runs] == pytest.approx([expected] * 2)
 
 
 @pytest.mark.parametrize(
-    ("transforms", "numbers"), [([], 2), (["bias"], 3), (["standardize"], 9), (["standardize", "bias"], 10)]
+    ("transforms", "numbers"),
+    [([], 2), (["bias"], 3), (["standardize"], 9), (["standardize", "bias"], 10)],
 )
-def test_sparse_rows_cost_the_values_that_are_stored(tmp_path: Path, transforms: list[str], numbers: int) -> None:
-    (tmp_path / "rows.svm").write_text("".join(f"{sign} {i}:1 9:2\n" for i, sign in enumerate([1, -1] * 4, 1)))
+def test_sparse_rows_cost_the_values_that_are_stored(
+    tmp_path: Path, transforms: list[str], numbers: int
+) -> None:
+    (tmp_path / "rows.svm").write_text(
+        "".join(f"{sign} {i}:1 9:2\n" for i, sign in enumerate([1, -1] * 4, 1))
+    )
     ingest([str(tmp_path / "rows.svm")], str(tmp_path / "d"))
-    made = plan(tmp_path, datasets=[{"path": str(tmp_path / "d")}], transforms=transforms, protocol={"order": "time"})
+    made = plan(
+        tmp_path,
+        datasets=[{"path": str(tmp_path / "d")}],
+        transforms=transforms,
+        protocol={"order": "time"},
+    )
     expected = 8 * (in_plans("pa1", numbers) + ROW_NUMBERS)
     assert [made.costs[run.id] for run in made.runs] == pytest.approx([expected])
 
@@ -269,7 +339,11 @@ def test_folds_are_runs_of_their_own_with_one_permutation_each(shelf: Path) -> N
     protocol = {"split": "stratified", "folds": 4}
     plan = make_plan(
         parse_experiment(
-            {"datasets": [{"path": str(shelf / "dense")}], "learners": [{"name": "pa"}], "protocol": protocol}
+            {
+                "datasets": [{"path": str(shelf / "dense")}],
+                "learners": [{"name": "pa"}],
+                "protocol": protocol,
+            }
         )
     )
     found = [run.definition()["protocol"] for run in plan.runs]
@@ -280,10 +354,19 @@ def test_folds_are_runs_of_their_own_with_one_permutation_each(shelf: Path) -> N
 
 @pytest.mark.parametrize(
     ("protocol", "message"),
-    [({"folds": 3}, "protocol.split other than 'given'"), ({"split": "kfold", "folds": 1}, "expected at least 2")],
+    [
+        ({"folds": 3}, "protocol.split other than 'given'"),
+        ({"split": "kfold", "folds": 1}, "expected at least 2"),
+    ],
 )
-def test_folds_that_make_no_sense_are_refused(shelf: Path, protocol: dict[str, object], message: str) -> None:
-    content = {"datasets": [{"path": str(shelf / "dense")}], "learners": [{"name": "pa"}], "protocol": protocol}
+def test_folds_that_make_no_sense_are_refused(
+    shelf: Path, protocol: dict[str, object], message: str
+) -> None:
+    content = {
+        "datasets": [{"path": str(shelf / "dense")}],
+        "learners": [{"name": "pa"}],
+        "protocol": protocol,
+    }
     with pytest.raises(ExperimentError, match=message):
         make_plan(parse_experiment(content))
 
@@ -293,10 +376,15 @@ def test_folds_that_make_no_sense_are_refused(shelf: Path, protocol: dict[str, o
 def test_packs_on_what_is_held_in_memory_are_bounded_and_others_share_the_pass(
     part: Part | None, shuffle: Shuffle | None
 ) -> None:
-    runs = [Run(StreamKey("d", "0" * 64, (), shuffle, part), "pa1", 1, {"C": float(j)}) for j in range(6)]
+    runs = [
+        Run(StreamKey("d", "0" * 64, (), shuffle, part), "pa1", 1, {"C": float(j)})
+        for j in range(6)
+    ]
     sources = {"0" * 64: StreamSource("d", 100, int(GROUP_NUMBERS), bytes=1_000)}
     held, not_held = (cut_groups(runs, sources, 1, memory_limit=limit) for limit in (1_000, 999))
     whole_file = shuffle is None and part is None
-    assert [len(pack.runs) for pack in held] == ([6] if whole_file else [1] * 6 if part is None else [2] * 3)
+    assert [len(pack.runs) for pack in held] == (
+        [6] if whole_file else [1] * 6 if part is None else [2] * 3
+    )
     assert [len(pack.runs) for pack in not_held] == [6]
     assert {pack.memory_limit for pack in held} == {1_000}

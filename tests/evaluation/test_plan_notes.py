@@ -22,8 +22,12 @@ class Notes(Silent):
         self.lines.append(line)
 
 
-@pytest.mark.parametrize(("measures", "told"), [(["auc"], True), (["roc", "auc"], True), (["kappa_t"], False)])
-def test_a_ranking_by_predicted_classes_is_told(shelf: Path, tmp_path: Path, measures: list[str], told: bool) -> None:
+@pytest.mark.parametrize(
+    ("measures", "told"), [(["auc"], True), (["roc", "auc"], True), (["kappa_t"], False)]
+)
+def test_a_ranking_by_predicted_classes_is_told(
+    shelf: Path, tmp_path: Path, measures: list[str], told: bool
+) -> None:
     """Scores of -1 and 1 rank rows by two values; the figure stood beside that of learners with scores without a word."""
     content = {
         "datasets": [{"path": str(shelf / "dense")}],

@@ -26,7 +26,10 @@ TIME = {"order": "time", "projections": 3}
 
 
 def content(shelf: Path, protocol: dict[str, Any], **more: Any) -> dict[str, Any]:
-    given = {"datasets": [{"path": str(shelf / "sparse")}], "learners": [{"name": "pa1"}, {"name": "lol"}]}
+    given = {
+        "datasets": [{"path": str(shelf / "sparse")}],
+        "learners": [{"name": "pa1"}, {"name": "lol"}],
+    }
     return {**given, "transforms": ["project:5"], "protocol": protocol, **more}
 
 
@@ -56,7 +59,14 @@ def test_permutation_and_fold_have_the_projection_of_their_number(shelf: Path) -
         (1, 3, 3),
     ]
     made = protocols(plan(shelf, {"split": "kfold", "folds": 2, **TIME}))
-    assert [(one["fold"], one["projection"]) for one in made] == [(0, 0), (0, 1), (0, 2), (1, 3), (1, 4), (1, 5)]
+    assert [(one["fold"], one["projection"]) for one in made] == [
+        (0, 0),
+        (0, 1),
+        (0, 2),
+        (1, 3),
+        (1, 4),
+        (1, 5),
+    ]
 
 
 def test_without_a_projection_no_definition_speaks_of_one(shelf: Path) -> None:
@@ -66,7 +76,9 @@ def test_without_a_projection_no_definition_speaks_of_one(shelf: Path) -> None:
 
 
 def test_the_id_of_a_projected_run_never_changes() -> None:
-    key = StreamKey("url", "f" * 64, ("project:features=100,kind=gaussian,seed=0",), Shuffle(0, 3), projection=3)
+    key = StreamKey(
+        "url", "f" * 64, ("project:features=100,kind=gaussian,seed=0",), Shuffle(0, 3), projection=3
+    )
     run = Run(key, "pa1", 1, {"C": 1.0, "dtype": "float64", "multiclass": "max-score"})
     assert run.id == "d381a508fba08a33b7877a6ab19d8a16"
 
@@ -78,20 +90,36 @@ def test_a_dataset_may_have_a_protocol_of_its_own(shelf: Path) -> None:
     ]
     experiment = parse_experiment(content(shelf, {"permutations": 2}, datasets=datasets))
     made = make_plan(experiment)
-    found = [(run.stream.dataset, run.definition()["protocol"]) for run in made.runs if run.learner == "pa1"]
+    found = [
+        (run.stream.dataset, run.definition()["protocol"])
+        for run in made.runs
+        if run.learner == "pa1"
+    ]
     permuted = [("dense", {"order": "permuted", "seed": 0, "permutation": i}) for i in range(2)]
     assert found == permuted + [("sparse", {"order": "time", "projection": i}) for i in range(3)]
-    asked = [(one.dataset, dict(one.protocol)) for one in settings(experiment, []).settings if one.learner == "pa1"]
+    asked = [
+        (one.dataset, dict(one.protocol))
+        for one in settings(experiment, []).settings
+        if one.learner == "pa1"
+    ]
     assert asked == [("dense", {"order": "permuted", "seed": 0}), ("sparse", {"order": "time"})]
 
 
 def test_tuning_projects_each_half_anew(shelf: Path) -> None:
     learners = [{"name": "pa1", "tune": {"C": [0.1, 1.0]}}]
-    made = PlannedExperiment(parse_experiment(content(shelf, TIME, learners=learners, tuning={"folds": 3}))).tuning
-    assert {(run.stream.part.fold, run.stream.projection) for run in made.runs} == {(0, 0), (1, 1), (2, 2)}
+    made = PlannedExperiment(
+        parse_experiment(content(shelf, TIME, learners=learners, tuning={"folds": 3}))
+    ).tuning
+    assert {(run.stream.part.fold, run.stream.projection) for run in made.runs} == {
+        (0, 0),
+        (1, 1),
+        (2, 2),
+    }
 
 
-def test_learners_of_a_pack_share_each_chunk_projected(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_learners_of_a_pack_share_each_chunk_projected(
+    shelf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     projected: list[tuple[int, int]] = []
     apply = RandomProjection.apply
 
@@ -103,7 +131,9 @@ def test_learners_of_a_pack_share_each_chunk_projected(shelf: Path, monkeypatch:
     made = plan(shelf, TIME, learners=[{"name": name} for name in ("pa1", "arow", "lol", "ogd")])
     packs = cut_groups(made.runs, made.sources, 1)
     assert [len(pack.runs) for pack in packs] == [4, 4, 4]
-    assert [pack.name.split(", ")[1:3] for pack in packs] == [["time order", f"projection {i}"] for i in range(3)]
+    assert [pack.name.split(", ")[1:3] for pack in packs] == [
+        ["time order", f"projection {i}"] for i in range(3)
+    ]
     monkeypatch.setattr(RandomProjection, "apply", counting)
     for number, pack in enumerate(packs):
         passage = GroupPass(pack)
@@ -125,7 +155,9 @@ def test_a_projection_is_worth_a_pack_of_several_runs() -> None:
 def test_projections_are_averaged(shelf: Path, tmp_path: Path) -> None:
     experiment = parse_experiment(content(shelf, TIME))
     evaluate(experiment, tmp_path / "store", in_process=True)
-    found = [s for s in summarise(open_store(str(tmp_path / "store"))) if s.metric == "cumulative_error"]
+    found = [
+        s for s in summarise(open_store(str(tmp_path / "store"))) if s.metric == "cumulative_error"
+    ]
     assert [(s.learner, s.n, dict(s.protocol)) for s in found] == [
         ("pa1", 3, {"order": "time"}),
         ("lol", 3, {"order": "time"}),

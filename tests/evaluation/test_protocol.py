@@ -36,8 +36,13 @@ from olscale.results.record import Record
 from olscale.results.rows import run_bytes
 
 
-def plan(shelf: Path, dataset: str = "dense", learners: tuple[str, ...] = ("pa1",), **protocol: Any) -> RunPlan:
-    content = {"datasets": [{"path": str(shelf / dataset)}], "learners": [{"name": name} for name in learners]}
+def plan(
+    shelf: Path, dataset: str = "dense", learners: tuple[str, ...] = ("pa1",), **protocol: Any
+) -> RunPlan:
+    content = {
+        "datasets": [{"path": str(shelf / dataset)}],
+        "learners": [{"name": name} for name in learners],
+    }
     return make_plan(parse_experiment(content | {"protocol": {"order": "time"} | protocol}))
 
 
@@ -63,7 +68,9 @@ def made_stream(kind: str, classes: int, rows: int = 150) -> Chunk:
     return Chunk(X if kind == "dense" else to_csr(X), y, 5)
 
 
-def oracle(name: str, chunk: Chunk, classes: int, scoring: Scoring, fold: int | None) -> tuple[dict[int, Any], Any]:
+def oracle(
+    name: str, chunk: Chunk, classes: int, scoring: Scoring, fold: int | None
+) -> tuple[dict[int, Any], Any]:
     """Return scores of the tested rows and the learner afterwards, from one-row calls in the order of the definition."""
     learner = make_learner(name, {})
     learner.begin(chunk.columns, classes)
@@ -106,7 +113,10 @@ SCORINGS = {
     "holdout": (Scoring(holdout_every=20, holdout_rows=7), None),
     "delay column": (Scoring(delay="late"), None),
     "holdout and delay column": (Scoring(holdout_every=20, holdout_rows=7, delay="late"), None),
-    "bootstrap and delay column": (Scoring(folds=OnlineFolds("prequential-bootstrap", 5, 3), delay="late"), 2),
+    "bootstrap and delay column": (
+        Scoring(folds=OnlineFolds("prequential-bootstrap", 5, 3), delay="late"),
+        2,
+    ),
     "holdout and delay": (Scoring(holdout_every=20, holdout_rows=7, delay=9), None),
     **{kind: (Scoring(folds=OnlineFolds(kind, 5, 3)), 1) for kind in ONLINE_FOLDS},
     "bootstrap and delay": (Scoring(folds=OnlineFolds("prequential-bootstrap", 5, 3), delay=11), 2),
@@ -114,7 +124,9 @@ SCORINGS = {
 
 
 @pytest.mark.parametrize(("scoring", "fold"), SCORINGS.values(), ids=SCORINGS)
-@pytest.mark.parametrize(("name", "kind"), [("pa1", "dense"), ("lol", "csr"), ("arow", "csr"), ("pamo1", "dense")])
+@pytest.mark.parametrize(
+    ("name", "kind"), [("pa1", "dense"), ("lol", "csr"), ("arow", "csr"), ("pamo1", "dense")]
+)
 def test_rows_are_scored_and_learned_in_the_order_of_the_definition(
     name: str, scoring: Scoring, fold: int | None, kind: str
 ) -> None:
@@ -164,19 +176,29 @@ def test_any_learner_can_wait_for_labels(name: str) -> None:
     assert schedule.learn(learner, chunk, 0).scores.shape == (len(chunk), 1)
 
 
-@given(st.sampled_from(sorted(ONLINE_FOLDS)), st.integers(0, 5), st.integers(0, 300), st.integers(0, 300))
+@given(
+    st.sampled_from(sorted(ONLINE_FOLDS)),
+    st.integers(0, 5),
+    st.integers(0, 300),
+    st.integers(0, 300),
+)
 @settings(max_examples=60)
-def test_folds_are_the_same_whatever_rows_are_asked_for(kind: str, seed: int, first: int, count: int) -> None:
+def test_folds_are_the_same_whatever_rows_are_asked_for(
+    kind: str, seed: int, first: int, count: int
+) -> None:
     folds = OnlineFolds(kind, seed, 4)
     for fold in range(4):
         whole = folds.weights(fold, 0, 600)
-        np.testing.assert_array_equal(folds.weights(fold, first, first + count), whole[first : first + count])
+        np.testing.assert_array_equal(
+            folds.weights(fold, first, first + count), whole[first : first + count]
+        )
 
 
 def test_each_way_of_dealing_rows_out_is_the_papers() -> None:
     rows, k = 20_000, 5
     dealt = {
-        kind: np.array([OnlineFolds(kind, 1, k).weights(fold, 0, rows) for fold in range(k)]) for kind in ONLINE_FOLDS
+        kind: np.array([OnlineFolds(kind, 1, k).weights(fold, 0, rows) for fold in range(k)])
+        for kind in ONLINE_FOLDS
     }
     assert (dealt["prequential-kfold"].sum(axis=0) == k - 1).all()
     assert (dealt["prequential-split"].sum(axis=0) == 1).all()
@@ -244,7 +266,10 @@ def test_the_holdout_curve_is_the_test_error_of_models_stopped_early(shelf: Path
         wrong = [codes_of(learner.scores(chunk.X)) != chunk.y for chunk in streams.test.chunks()]
         expected.append((stop, float(np.concatenate(wrong).mean())))
     [(name, at, values)] = record.series
-    assert (name, list(zip(at.tolist(), values.tolist(), strict=True))) == ("holdout_error", expected)
+    assert (name, list(zip(at.tolist(), values.tolist(), strict=True))) == (
+        "holdout_error",
+        expected,
+    )
     assert record.metrics["holdout_error"] == pytest.approx(np.mean(values))
     [plain] = records(plan(shelf))
     assert {k: v for k, v in record.metrics.items() if k != "holdout_error"} == dict(plain.metrics)
@@ -279,7 +304,10 @@ def test_what_was_asked_for_is_in_the_id_and_the_rest_is_not(shelf: Path) -> Non
     key = StreamKey("digits", "f" * 64, (), None)
     assert Run(key, "perceptron", 1, {}).id == "552b175c388e3eb27b95aa4d80b2354e"
     with_window = StreamKey("digits", "f" * 64, (), None, scoring=Scoring(window=100))
-    assert Run(with_window, "perceptron", 1, {}).definition()["protocol"] == {"order": "time", "window": 100}
+    assert Run(with_window, "perceptron", 1, {}).definition()["protocol"] == {
+        "order": "time",
+        "window": 100,
+    }
     plain = [run.id for run in plan(shelf).runs]
     assert [run.id for run in plan(shelf, delay=0).runs] == plain
     found = [run.id for protocol in OPTIONS.values() for run in plan(shelf, **protocol).runs]
@@ -310,7 +338,9 @@ CHANGES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("option", sorted({option.name for option in fields(ProtocolSpec)} - {"keep_model"}))
+@pytest.mark.parametrize(
+    "option", sorted({option.name for option in fields(ProtocolSpec)} - {"keep_model"})
+)
 def test_every_option_asks_for_other_runs(option: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise a store would have the runs without the option for those with it."""
     monkeypatch.setattr("olscale.evaluation.streams.detector_version", lambda _: "1")
@@ -325,22 +355,43 @@ def test_every_option_asks_for_other_runs(option: str, monkeypatch: pytest.Monke
 
 def test_the_definition_of_a_fold_is_in_the_words_of_other_splits(shelf: Path) -> None:
     protocol = plan(shelf, split="prequential-split", folds=2).runs[1].definition()["protocol"]
-    assert protocol == {"order": "time", "split": "prequential-split", "split_seed": 0, "folds": 2, "fold": 1}
+    assert protocol == {
+        "order": "time",
+        "split": "prequential-split",
+        "split_seed": 0,
+        "folds": 2,
+        "fold": 1,
+    }
 
 
 @pytest.mark.parametrize(
     ("protocol", "said"),
     [
         ({"holdout_rows": 5}, "holdout_rows needs protocol.holdout_every"),
-        ({"holdout_every": 5, "split": "prequential-kfold"}, "does not go with split = 'prequential-kfold'"),
-        ({"split": "prequential-kfold", "passes": 2}, "passes does not go with split = 'prequential-kfold'"),
-        ({"holdout_every": 5, "holdout_rows": 5, "passes": [1, 2]}, "passes does not go with holdout_rows"),
+        (
+            {"holdout_every": 5, "split": "prequential-kfold"},
+            "does not go with split = 'prequential-kfold'",
+        ),
+        (
+            {"split": "prequential-kfold", "passes": 2},
+            "passes does not go with split = 'prequential-kfold'",
+        ),
+        (
+            {"holdout_every": 5, "holdout_rows": 5, "passes": [1, 2]},
+            "passes does not go with holdout_rows",
+        ),
         ({"split": "prequential-split", "folds": 1}, "folds was 1, expected at least 2"),
         ({"delay": 400}, "has 400 rows: no label would arrive; expected fewer"),
-        ({"holdout_every": 390, "holdout_rows": 11}, "together were 401, but .* nothing would be measured"),
+        (
+            {"holdout_every": 390, "holdout_rows": 11},
+            "together were 401, but .* nothing would be measured",
+        ),
         ({"window": 0}, "protocol.window was 0"),
         ({"fading": 1.0}, "protocol.fading was 1.0"),
-        ({"delay": -1}, "protocol.delay was -1: expected a number of rows, 0 or more, or the name of a column"),
+        (
+            {"delay": -1},
+            "protocol.delay was -1: expected a number of rows, 0 or more, or the name of a column",
+        ),
         ({"delay": 1.5}, "protocol.delay was 1.5"),
         ({"delay": ""}, "protocol.delay was ''"),
         ({"drift": "kswin"}, "protocol.drift was 'kswin'; .* there are: adwin, ddm, page-hinkley"),

@@ -20,14 +20,24 @@ PA = [{"name": "pa"}]
 
 
 def experiment(datasets: list[dict[str, Any]], learners: list[dict[str, Any]] = PA) -> Experiment:
-    return parse_experiment({"datasets": datasets, "learners": learners, "protocol": {"permutations": 1}})
+    return parse_experiment(
+        {"datasets": datasets, "learners": learners, "protocol": {"permutations": 1}}
+    )
 
 
-def test_a_name_becomes_the_path_of_a_dataset_in_the_data_home(small_catalogue: dict[str, Any], tmp_path: Path) -> None:
+def test_a_name_becomes_the_path_of_a_dataset_in_the_data_home(
+    small_catalogue: dict[str, Any], tmp_path: Path
+) -> None:
     said: list[str] = []
-    resolved, left_out = resolve(experiment([{"name": "ring", "transforms": ["bias"]}]), said.append)
+    resolved, left_out = resolve(
+        experiment([{"name": "ring", "transforms": ["bias"]}]), said.append
+    )
     path = str(tmp_path / "home" / "ring")
-    assert (resolved.datasets[0].path, resolved.datasets[0].transforms, left_out) == (path, ("bias",), ())
+    assert (resolved.datasets[0].path, resolved.datasets[0].transforms, left_out) == (
+        path,
+        ("bias",),
+        (),
+    )
     assert said == [f"fetching data set ring into {path}"]
     assert [run.stream.dataset for run in make_plan(resolved).runs] == ["ring"]
 
@@ -43,7 +53,9 @@ def test_optional_parts_that_cannot_be_had_are_left_out_and_said(
 ) -> None:
     datasets = [{"name": name, "optional": True} for name in ("gone", "lost", "ring")]
     datasets.append({"path": str(tmp_path / "nowhere"), "optional": True})
-    learners = [{"name": name, "optional": True} for name in ("pa", "tomorrow", "no_such_module:Learner")]
+    learners = [
+        {"name": name, "optional": True} for name in ("pa", "tomorrow", "no_such_module:Learner")
+    ]
     said: list[str] = []
     resolved, left_out = resolve(experiment(datasets, learners), said.append)
     assert [(part.kind, part.name) for part in left_out] == [
@@ -53,8 +65,12 @@ def test_optional_parts_that_cannot_be_had_are_left_out_and_said(
         ("learner", "tomorrow"),
         ("learner", "no_such_module:Learner"),
     ]
-    assert [line for line in said if not line.startswith("fetching")] == [str(part) for part in left_out]
-    assert said[0].startswith("dataset gone is left out: data set gone cannot be fetched: its owner keeps it")
+    assert [line for line in said if not line.startswith("fetching")] == [
+        str(part) for part in left_out
+    ]
+    assert said[0].startswith(
+        "dataset gone is left out: data set gone cannot be fetched: its owner keeps it"
+    )
     assert ([spec.name for spec in resolved.learners], len(resolved.datasets)) == (["pa"], 1)
 
 
@@ -63,8 +79,18 @@ def test_optional_parts_that_cannot_be_had_are_left_out_and_said(
     [
         ([{"name": "gone"}], PA, DatasetError, "gone cannot be fetched"),
         ([{"name": "rings"}], PA, UnknownNameError, "did you mean 'ring'"),
-        ([{"name": "gone", "optional": True}], PA, ExperimentError, "has no dataset left: dataset gone is left out"),
-        ([{"name": "ring"}], [{"name": "new", "optional": True}], ExperimentError, "has no learner left"),
+        (
+            [{"name": "gone", "optional": True}],
+            PA,
+            ExperimentError,
+            "has no dataset left: dataset gone is left out",
+        ),
+        (
+            [{"name": "ring"}],
+            [{"name": "new", "optional": True}],
+            ExperimentError,
+            "has no learner left",
+        ),
     ],
 )
 def test_what_is_needed_but_cannot_be_had_is_an_error(
@@ -74,13 +100,17 @@ def test_what_is_needed_but_cannot_be_had_is_an_error(
         resolve(experiment(datasets, learners), [].append)
 
 
-def test_optional_excuses_no_wrong_parameter(small_catalogue: dict[str, Any], tmp_path: Path) -> None:
+def test_optional_excuses_no_wrong_parameter(
+    small_catalogue: dict[str, Any], tmp_path: Path
+) -> None:
     wrong = experiment([{"name": "ring"}], [{"name": "pa1", "params": {"C": -1}, "optional": True}])
     with pytest.raises(ParameterError, match="parameter C was -1"):
         evaluate(wrong, tmp_path / "store", in_process=True)
 
 
-def test_the_store_keeps_what_a_plan_left_out(small_catalogue: dict[str, Any], tmp_path: Path) -> None:
+def test_the_store_keeps_what_a_plan_left_out(
+    small_catalogue: dict[str, Any], tmp_path: Path
+) -> None:
     whole = experiment([{"name": "ring"}])
     part = experiment([{"name": "ring"}, {"name": "gone", "optional": True}])
     done = evaluate(part, tmp_path / "store", in_process=True)
@@ -106,17 +136,27 @@ def test_a_dataset_has_either_a_path_or_a_name(tmp_path: Path, dataset: str) -> 
 
 def test_a_name_in_a_file_is_not_taken_for_a_relative_path(tmp_path: Path) -> None:
     file = tmp_path / "e.toml"
-    file.write_text('datasets = [{name = "ring"}, {path = "d", optional = true}]\nlearners = [{name = "pa"}]\n')
+    file.write_text(
+        'datasets = [{name = "ring"}, {path = "d", optional = true}]\nlearners = [{name = "pa"}]\n'
+    )
     first, second = load_experiment(file).datasets
-    assert (first.name, first.path, second.path, second.optional) == ("ring", None, str(tmp_path / "d"), True)
+    assert (first.name, first.path, second.path, second.optional) == (
+        "ring",
+        None,
+        str(tmp_path / "d"),
+        True,
+    )
 
 
 def test_a_misspelt_directory_gets_the_nearest_dataset(shelf: Path) -> None:
     with pytest.raises(
-        DatasetError, match=r"digts does not exist; did you mean '.*/digits'\? else make it with `olscale"
+        DatasetError,
+        match=r"digts does not exist; did you mean '.*/digits'\? else make it with `olscale",
     ):
         make_plan(experiment([{"path": str(shelf / "digts")}]))
-    with pytest.raises(DatasetError, match=r"none-like-it does not exist; make it with `olscale ingest`"):
+    with pytest.raises(
+        DatasetError, match=r"none-like-it does not exist; make it with `olscale ingest`"
+    ):
         make_plan(experiment([{"path": str(shelf / "none-like-it")}]))
 
 
@@ -140,21 +180,32 @@ def test_a_learner_may_name_a_dataset_that_is_absent_today(
     def learners(*names: str) -> list[dict[str, Any]]:
         return [{"name": "pa1"}, {"name": name, "datasets": list(names)}]
 
-    resolved, left_out = resolve(experiment(datasets, learners("gone", "gone-20", "nowhere")), [].append)
+    resolved, left_out = resolve(
+        experiment(datasets, learners("gone", "gone-20", "nowhere")), [].append
+    )
     assert {run.learner for run in make_plan(resolved, left_out).runs} == {"pa1"}
     with pytest.raises(UnknownNameError, match="datasets 'gone-30'; did you mean 'gone-20'"):
         resolve(experiment(datasets, learners("gone-30")), [].append)
 
 
-def test_a_star_on_datasets_that_are_absent_is_no_learner(shelf: Path, small_catalogue: dict[str, Any]) -> None:
+def test_a_star_on_datasets_that_are_absent_is_no_learner(
+    shelf: Path, small_catalogue: dict[str, Any]
+) -> None:
     datasets = [{"path": str(shelf / "dense")}, {"name": "gone", "optional": True}]
-    with pytest.raises(ExperimentError, match="has no learner left: no dataset that they name is there"):
+    with pytest.raises(
+        ExperimentError, match="has no learner left: no dataset that they name is there"
+    ):
         resolve(experiment(datasets, [{"name": "*", "datasets": ["gone"]}]), [].append)
 
 
-def test_a_dataset_of_more_rows_than_asked_is_drawn_from_once(shelf: Path, small_catalogue: dict[str, Any]) -> None:
+def test_a_dataset_of_more_rows_than_asked_is_drawn_from_once(
+    shelf: Path, small_catalogue: dict[str, Any]
+) -> None:
     said: list[str] = []
-    datasets = [{"path": str(shelf / name), "rows": rows} for name, rows in (("dense", 50), ("sparse", 1000))]
+    datasets = [
+        {"path": str(shelf / name), "rows": rows}
+        for name, rows in (("dense", 50), ("sparse", 1000))
+    ]
     learners = [{"name": "pa", "datasets": ["dense-50"]}, {"name": "pa1"}]
     for _ in range(2):
         resolved, _ = resolve(experiment(datasets, learners), said.append)
@@ -166,7 +217,9 @@ def test_a_dataset_of_more_rows_than_asked_is_drawn_from_once(shelf: Path, small
 
 def test_a_star_is_every_learner_on_the_datasets_of_its_task(shelf: Path) -> None:
     datasets = [{"path": str(shelf / name)} for name in ("dense", "targets", "digits")]
-    resolved, _ = resolve(experiment(datasets, [{"name": "*"}, {"name": "pa1", "params": {"C": 0.5}}]), print)
+    resolved, _ = resolve(
+        experiment(datasets, [{"name": "*"}, {"name": "pa1", "params": {"C": 0.5}}]), print
+    )
     met = {(run.learner, run.stream.dataset) for run in make_plan(resolved).runs}
     wanted = {(name, d) for name in learner_names("classification") for d in ("dense", "digits")}
     assert met == wanted | {(name, "targets") for name in learner_names("regression")}
@@ -181,5 +234,7 @@ def test_a_learner_without_a_dataset_of_its_task_is_refused(shelf: Path) -> None
 
 @pytest.mark.parametrize("more", [{"params": {"C": 1.0}}, {"tune": {"C": [1.0]}}, {"label": "all"}])
 def test_a_star_is_at_its_defaults(more: dict[str, Any]) -> None:
-    with pytest.raises(ExperimentError, match=r"learners\.0 .* expected no params, tune or label beside it"):
+    with pytest.raises(
+        ExperimentError, match=r"learners\.0 .* expected no params, tune or label beside it"
+    ):
         experiment([{"path": "here"}], [{"name": "*"} | more])

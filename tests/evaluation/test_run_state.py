@@ -77,7 +77,9 @@ def made(name: str, stream: Stream) -> RunState:
         *product(learner_names("regression"), ["targets"]),
     ],
 )
-def test_a_fold_restored_in_mid_stream_gives_the_same_record(shelf: Path, dataset: str, name: str) -> None:
+def test_a_fold_restored_in_mid_stream_gives_the_same_record(
+    shelf: Path, dataset: str, name: str
+) -> None:
     stream = open_streams(str(shelf / dataset)).train
     whole, first, second = (made(name, stream) for _ in range(3))
     for i in range(len(stream)):
@@ -104,7 +106,12 @@ def test_a_fold_restored_in_mid_stream_gives_the_same_record(shelf: Path, datase
     ],
 )
 def test_a_failed_run_is_the_same_record_however_chunks_are_cut(
-    shelf: Path, monkeypatch: pytest.MonkeyPatch, cut: int, learner: type[PA1], outcome: str, reason: str
+    shelf: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    cut: int,
+    learner: type[PA1],
+    outcome: str,
+    reason: str,
 ) -> None:
     monkeypatch.setitem(registry.LEARNERS.ours, learner.name, f"{__name__}:{learner.__name__}")
     monkeypatch.setattr(registry, "learner_class", lambda name: learner)
@@ -118,7 +125,9 @@ def test_a_failed_run_is_the_same_record_however_chunks_are_cut(
     assert len(record.curve_rows) == 0
 
 
-def test_a_failing_learner_leaves_its_neighbours_alone(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_learner_leaves_its_neighbours_alone(
+    shelf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In one pack, on one stream: the others get the records that they get alone."""
     ours = {"breaks": Breaks, "diverges": Diverges}
     for name, learner in ours.items():
@@ -130,7 +139,9 @@ def test_a_failing_learner_leaves_its_neighbours_alone(shelf: Path, monkeypatch:
 
     def run(*names: str) -> list[Record]:
         learners = [(name, make_learner(name, {})) for name in names]
-        runs = tuple(Run(key, name, learner.version, learner.resolved_params()) for name, learner in learners)
+        runs = tuple(
+            Run(key, name, learner.version, learner.resolved_params()) for name, learner in learners
+        )
         passage = GroupPass(RunGroup(str(shelf / "dense"), 400, runs))
         for i in range(passage.chunks):
             passage.step(i)

@@ -22,7 +22,9 @@ from olscale.learners.registry import learner_names, make_learner
 )
 def test_sizes_beyond_reason_are_refused_in_the_plan(name, params, said):
     """In our words, which name the parameter, and before anything is asked of the memory."""
-    with pytest.raises(ParameterError, match=f"^learner {name}: {said}, and a row would go through .* numbers"):
+    with pytest.raises(
+        ParameterError, match=f"^learner {name}: {said}, and a row would go through .* numbers"
+    ):
         check_row_numbers(make_learner(name, params), columns=4, classes=2)
 
 

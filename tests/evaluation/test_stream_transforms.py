@@ -47,7 +47,9 @@ def holes(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
     folder = tmp_path_factory.mktemp("holes")
     np.savez(folder / "rows.npz", **arrays)
     for chunk_rows in (32, 200):
-        ingest(str(folder / "rows.npz"), str(folder / str(chunk_rows) / "rows"), chunk_rows=chunk_rows)
+        ingest(
+            str(folder / "rows.npz"), str(folder / str(chunk_rows) / "rows"), chunk_rows=chunk_rows
+        )
         made[chunk_rows] = folder / str(chunk_rows) / "rows"
     return made
 
@@ -55,7 +57,8 @@ def holes(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
 def group(path: Path, *learners: dict[str, Any], **protocol: Any) -> RunGroup:
     content = {
         "datasets": [{"path": str(path)}],
-        "learners": list(learners) or [{"name": "pa1", "params": {"C": [0.1, 1.0]}}, {"name": "perceptron"}],
+        "learners": list(learners)
+        or [{"name": "pa1", "params": {"C": [0.1, 1.0]}}, {"name": "perceptron"}],
         "transforms": STEPS,
         "protocol": {"order": "time", **protocol},
     }
@@ -134,8 +137,12 @@ def test_rows_held_out_teach_no_transform(holes: dict[int, Path]) -> None:
     assert record.metrics["test_error"] == np.mean(codes_of(learner.scores(test)) != targets)
 
 
-def test_each_of_several_models_has_transforms_that_its_test_rows_do_not_teach(holes: dict[int, Path]) -> None:
-    made = group(holes[32], {"name": "pa1", "params": {"C": 0.1}}, split="prequential-kfold", folds=3)
+def test_each_of_several_models_has_transforms_that_its_test_rows_do_not_teach(
+    holes: dict[int, Path],
+) -> None:
+    made = group(
+        holes[32], {"name": "pa1", "params": {"C": 0.1}}, split="prequential-kfold", folds=3
+    )
     found = {record.run["protocol"]["fold"]: record for record in records(made)}
     for fold in range(3):
         trains = OnlineFolds("prequential-kfold", 0, 3).weights(fold, 0, ROWS) > 0
@@ -147,7 +154,9 @@ def test_each_of_several_models_has_transforms_that_its_test_rows_do_not_teach(h
             else:
                 wrong += int(codes_of(learner.scores(X[i : i + 1]))[0] != y[i])
         assert found[fold].metrics["mistakes"] == wrong
-        assert found[fold].metrics["test_error"] == np.mean(codes_of(learner.scores(test)) != targets)
+        assert found[fold].metrics["test_error"] == np.mean(
+            codes_of(learner.scores(test)) != targets
+        )
 
 
 PROTOCOLS: list[dict[str, Any]] = [
@@ -202,7 +211,10 @@ def test_learners_that_look_ahead_are_shown_the_rows_that_come(
 @pytest.mark.parametrize(
     ("steps", "why"),
     [
-        (["impute:mean", "standardize"], "standardize is fitted on all training rows ahead of the stream"),
+        (
+            ["impute:mean", "standardize"],
+            "standardize is fitted on all training rows ahead of the stream",
+        ),
         (["running-standardize", "rff:4,gamma=median"], "fitted on all training rows"),
         (
             ["standardize", "impute:mean"],

@@ -39,8 +39,15 @@ def stream(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder, rng = tmp_path_factory.mktemp("sums"), np.random.default_rng(0)
     for part, rows in (("train", 1000), ("test", 90)):
         X = rng.normal(size=(rows, 5))
-        np.savez(folder / f"{part}.npz", X=X, y=(np.abs(X[:, :2]).sum(axis=1) > 1.0) + (X[:, 2] > 0.5))
-    ingest([str(folder / "train.npz")], str(folder / "data"), test=[str(folder / "test.npz")], chunk_rows=150)
+        np.savez(
+            folder / f"{part}.npz", X=X, y=(np.abs(X[:, :2]).sum(axis=1) > 1.0) + (X[:, 2] > 0.5)
+        )
+    ingest(
+        [str(folder / "train.npz")],
+        str(folder / "data"),
+        test=[str(folder / "test.npz")],
+        chunk_rows=150,
+    )
     return folder / "data"
 
 
@@ -52,7 +59,9 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 def content(path: Path, protocol: dict[str, Any], *learners: str) -> dict[str, Any]:
     return {
         "datasets": [{"path": str(path)}],
-        "learners": [{"name": name, "params": {"nodes": 20} if name == "oselm" else {}} for name in learners],
+        "learners": [
+            {"name": name, "params": {"nodes": 20} if name == "oselm" else {}} for name in learners
+        ],
         "protocol": protocol,
     }
 
@@ -74,7 +83,9 @@ def run(group: RunGroup, store: Path, *order: int) -> Record:
     return open_store(store).get(group.runs[0].id)
 
 
-def test_any_number_of_tasks_in_any_order_gives_the_same_bytes(stream: Path, tmp_path: Path) -> None:
+def test_any_number_of_tasks_in_any_order_gives_the_same_bytes(
+    stream: Path, tmp_path: Path
+) -> None:
     one, six = group_of(stream, 1), group_of(stream, 99)
     assert [len(one.parts()), len(six.parts())] == [1, 6]
     whole = run(one, tmp_path / "one")
@@ -85,7 +96,9 @@ def test_any_number_of_tasks_in_any_order_gives_the_same_bytes(stream: Path, tmp
 
 def test_the_model_is_that_of_a_pass_along_the_stream(stream: Path, tmp_path: Path) -> None:
     for protocol in ({"order": "time"}, {"order": "permuted", "permutations": 1}):
-        summed = run(group_of(stream, 2, protocol | {"test_only": True}), tmp_path / protocol["order"])
+        summed = run(
+            group_of(stream, 2, protocol | {"test_only": True}), tmp_path / protocol["order"]
+        )
         store = tmp_path / f"{protocol['order']}-along"
         experiment = parse_experiment(content(stream, protocol, "oselm"))
         olscale.evaluate(experiment, store, in_process=True, progress=False)
@@ -124,12 +137,17 @@ def test_the_model_can_be_made_again_and_kept(stream: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.long
-def test_workers_and_this_process_write_the_same_bytes(stream: Path, tmp_path: Path, cluster: Cluster) -> None:
+def test_workers_and_this_process_write_the_same_bytes(
+    stream: Path, tmp_path: Path, cluster: Cluster
+) -> None:
     """The folds of a permuted order too, and a learner beside it that knows no sums."""
     protocol = {"test_only": True, "split": "kfold", "folds": 2}
     experiment = parse_experiment(content(stream, protocol, "oselm", "pa1"))
     found = []
-    for name, where in (("here", {"in_process": True}), ("there", {"scheduler": cluster.scheduler})):
+    for name, where in (
+        ("here", {"in_process": True}),
+        ("there", {"scheduler": cluster.scheduler}),
+    ):
         olscale.evaluate(experiment, tmp_path / name, progress=False, **where)
         store = open_store(tmp_path / name)
         found.append([run_bytes(store.get(id)) for id in sorted(store.done())])
@@ -139,11 +157,20 @@ def test_workers_and_this_process_write_the_same_bytes(stream: Path, tmp_path: P
 
 
 def test_nothing_along_the_stream_is_said(stream: Path, tmp_path: Path) -> None:
-    olscale.evaluate(parse_experiment(content(stream, TEST_ONLY, "pa1")), tmp_path, in_process=True, progress=False)
+    olscale.evaluate(
+        parse_experiment(content(stream, TEST_ONLY, "pa1")),
+        tmp_path,
+        in_process=True,
+        progress=False,
+    )
     [row] = open_store(tmp_path).read(["metrics", "curve_rows", "segments", "series"]).to_pylist()
     metrics = dict(row["metrics"])
     assert not any(row[name] for name in ("curve_rows", "segments", "series"))
-    assert {name for name in metrics if not name.startswith("test_")} <= {"updates", "model_bytes", "norm_w"}
+    assert {name for name in metrics if not name.startswith("test_")} <= {
+        "updates",
+        "model_bytes",
+        "norm_w",
+    }
     assert {"test_error", "test_kappa"} < metrics.keys()
     assert not {"test_kappa_m", "test_kappa_t"} & metrics.keys()
 
@@ -153,7 +180,12 @@ def test_a_row_that_cannot_be_used_ends_the_run_where_it_is(tmp_path: Path) -> N
     X[[430, 610], 1] = np.nan
     for part, rows in (("train", slice(None)), ("test", slice(0, 20))):
         np.savez(tmp_path / f"{part}.npz", X=X[rows], y=y[rows])
-    ingest([str(tmp_path / "train.npz")], str(tmp_path / "data"), test=[str(tmp_path / "test.npz")], chunk_rows=100)
+    ingest(
+        [str(tmp_path / "train.npz")],
+        str(tmp_path / "data"),
+        test=[str(tmp_path / "test.npz")],
+        chunk_rows=100,
+    )
     for workers in (1, 4):
         record = run(group_of(tmp_path / "data", workers), tmp_path / f"store-{workers}")
         assert record.outcome == "diverged"
@@ -178,13 +210,18 @@ def test_what_needs_the_order_of_rows_is_not_summed(stream: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"window": 10}, "test_only does not go with window, which needs predictions along the stream"),
+        (
+            {"window": 10},
+            "test_only does not go with window, which needs predictions along the stream",
+        ),
         ({"burn_in": 10}, "test_only does not go with burn_in"),
         ({"measures": ["kappa_m"]}, "test_only does not go with measures = 'kappa_m'"),
         ({"split": "prequential-kfold"}, "test_only does not go with split = 'prequential-kfold'"),
     ],
 )
-def test_options_of_the_stream_do_not_go_with_it(stream: Path, options: dict[str, Any], said: str) -> None:
+def test_options_of_the_stream_do_not_go_with_it(
+    stream: Path, options: dict[str, Any], said: str
+) -> None:
     with pytest.raises(ExperimentError, match=said):
         make_plan(parse_experiment(content(stream, TEST_ONLY | options, "pa1")))
 
@@ -193,15 +230,23 @@ def test_it_needs_rows_to_test_on(tmp_path: Path) -> None:
     np.savez(tmp_path / "rows.npz", X=np.eye(4), y=[0, 1, 0, 1])
     ingest([str(tmp_path / "rows.npz")], str(tmp_path / "data"))
     with pytest.raises(
-        ExperimentError, match=r"test_only needs rows to test on, and dataset .* has no test split; give"
+        ExperimentError,
+        match=r"test_only needs rows to test on, and dataset .* has no test split; give",
     ):
         make_plan(parse_experiment(content(tmp_path / "data", TEST_ONLY, "pa1")))
 
 
 @pytest.mark.parametrize("test_only", [False, True])
-def test_rows_can_be_predicted_again_by_the_final_model(stream: Path, tmp_path: Path, test_only: bool) -> None:
+def test_rows_can_be_predicted_again_by_the_final_model(
+    stream: Path, tmp_path: Path, test_only: bool
+) -> None:
     protocol = {"measures": ["train_error"], "order": "time", "test_only": test_only}
-    olscale.evaluate(parse_experiment(content(stream, protocol, "oselm")), tmp_path, in_process=True, progress=False)
+    olscale.evaluate(
+        parse_experiment(content(stream, protocol, "oselm")),
+        tmp_path,
+        in_process=True,
+        progress=False,
+    )
     store = open_store(tmp_path)
     [record] = [store.get(id) for id in store.done()]
     model = compute_model(record, str(stream)).learner
@@ -212,8 +257,16 @@ def test_rows_can_be_predicted_again_by_the_final_model(stream: Path, tmp_path: 
 
 
 def test_rows_that_were_not_learned_are_not_called_training_rows(stream: Path) -> None:
-    for options in ({"delay": 3}, {"split": "prequential-kfold"}, {"holdout_every": 50, "holdout_rows": 9}):
-        with pytest.raises(ExperimentError, match="train_error', which needs a model that learns from every row"):
+    for options in (
+        {"delay": 3},
+        {"split": "prequential-kfold"},
+        {"holdout_every": 50, "holdout_rows": 9},
+    ):
+        with pytest.raises(
+            ExperimentError, match="train_error', which needs a model that learns from every row"
+        ):
             make_plan(
-                parse_experiment(content(stream, {"measures": ["train_error"], "order": "time"} | options, "pa1"))
+                parse_experiment(
+                    content(stream, {"measures": ["train_error"], "order": "time"} | options, "pa1")
+                )
             )

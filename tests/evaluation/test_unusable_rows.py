@@ -26,7 +26,10 @@ from olscale.results.scratch import Scratch
 from olscale.results.store import open_store
 
 ODD = "score is not finite, and neither is the row: "
-MISSING, INFINITE = f'{ODD}NaN in column 2; add transforms = ["impute:mean"]', f"{ODD}infinity in column 2"
+MISSING, INFINITE = (
+    f'{ODD}NaN in column 2; add transforms = ["impute:mean"]',
+    f"{ODD}infinity in column 2",
+)
 ROWS, TESTED = 200, 90
 
 
@@ -43,7 +46,9 @@ class Careless(Learner):
         return self.scores(X)
 
     def scores(self, X) -> FloatArray:  # type: ignore[no-untyped-def]
-        rows = len(X) if isinstance(X, np.ndarray) and not hasattr(X, "indptr") else len(X.indptr) - 1
+        rows = (
+            len(X) if isinstance(X, np.ndarray) and not hasattr(X, "indptr") else len(X.indptr) - 1
+        )
         return np.zeros((rows, self._outputs))
 
 
@@ -60,7 +65,11 @@ class Late(Careless):
 
 
 TARGETS = [*learner_names("regression"), "sklearn.linear_model:SGDRegressor"]
-EVERY = [*learner_names("classification"), "sklearn.linear_model:Perceptron", f"{__name__}:Careless"]
+EVERY = [
+    *learner_names("classification"),
+    "sklearn.linear_model:Perceptron",
+    f"{__name__}:Careless",
+]
 SOME = ["pa1", "arow", "lol", "pamo1", f"{__name__}:Careless"]
 
 
@@ -70,20 +79,34 @@ def spoil(tmp_path_factory: pytest.TempPathFactory) -> Any:
     made: dict[Any, Path] = {}
 
     def make(
-        split: str, row: int, value: float, chunk_rows: int = 64, scale: float = 1.0, target: str = "classes"
+        split: str,
+        row: int,
+        value: float,
+        chunk_rows: int = 64,
+        scale: float = 1.0,
+        target: str = "classes",
     ) -> Path:
         key = (split, row, str(value), chunk_rows, scale, target)
         if key not in made:
             rng = np.random.default_rng(0)
             y = {"train": rng.integers(0, 3, ROWS), "test": rng.integers(0, 3, TESTED)}
             centres = rng.normal(size=(3, 4))
-            X = {name: scale * (centres[codes] + 0.5 * rng.normal(size=(len(codes), 4))) for name, codes in y.items()}
+            X = {
+                name: scale * (centres[codes] + 0.5 * rng.normal(size=(len(codes), 4)))
+                for name, codes in y.items()
+            }
             X["train"][[0, 20]] = X["test"][[0, 20]] = 0.0
             X[split][row, 2] = value
             folder = tmp_path_factory.mktemp("spoilt")
-            arrays = {f"{kind}_{name}": part[name] for kind, part in (("X", X), ("y", y)) for name in ("train", "test")}
+            arrays = {
+                f"{kind}_{name}": part[name]
+                for kind, part in (("X", X), ("y", y))
+                for name in ("train", "test")
+            }
             np.savez(folder / "rows.npz", **arrays)
-            ingest(str(folder / "rows.npz"), str(folder / "rows"), chunk_rows=chunk_rows, target=target)
+            ingest(
+                str(folder / "rows.npz"), str(folder / "rows"), chunk_rows=chunk_rows, target=target
+            )
             made[key] = folder / "rows"
         return made[key]
 
@@ -111,7 +134,9 @@ def ends(path: Path, *learners: str, **protocol: Any) -> dict[str, set[tuple[str
     found: dict[str, set[tuple[str, str]]] = {}
     for pack in packs(path, *learners, **protocol):
         for record in through(pack):
-            found.setdefault(record.run["learner"]["name"], set()).add((record.outcome, record.reason))
+            found.setdefault(record.run["learner"]["name"], set()).add(
+                (record.outcome, record.reason)
+            )
     return found
 
 
@@ -139,11 +164,17 @@ def test_training_rows_that_are_predicted_again_have_the_numbers_of_the_stream(s
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("scale", "how"), [(1e160, "overflows: its length is"), (1e-170, "underflows: its length is")])
-def test_rows_whose_squared_norm_leaves_the_range_end_our_learners(spoil: Any, scale: float, how: str) -> None:
+@pytest.mark.parametrize(
+    ("scale", "how"), [(1e160, "overflows: its length is"), (1e-170, "underflows: its length is")]
+)
+def test_rows_whose_squared_norm_leaves_the_range_end_our_learners(
+    spoil: Any, scale: float, how: str
+) -> None:
     """Predictions were constant, and the runs ok; the first row, of zeros, is fine."""
     ours = learner_names("classification")
-    (reasons,) = {frozenset(found) for found in ends(spoil("train", 150, scale, scale=scale), *ours).values()}
+    (reasons,) = {
+        frozenset(found) for found in ends(spoil("train", 150, scale, scale=scale), *ours).values()
+    }
     ((outcome, reason),) = reasons
     assert outcome == "diverged"
     assert reason.startswith(f"diverged at row 1: the squared norm of the row {how}")
@@ -154,7 +185,10 @@ def test_targets_whose_squared_errors_overflow_end_every_run(tmp_path: Path, spl
     """Runs were ok, and had no RMSE."""
     rng = np.random.default_rng(0)
     arrays = {f"X_{name}": rng.normal(size=(80, 3)) for name in ("train", "test")}
-    arrays |= {f"y_{name}": (1e200 if name == split else 1.0) * rng.normal(size=80) for name in ("train", "test")}
+    arrays |= {
+        f"y_{name}": (1e200 if name == split else 1.0) * rng.normal(size=80)
+        for name in ("train", "test")
+    }
     np.savez(tmp_path / "targets.npz", **arrays)
     ingest(str(tmp_path / "targets.npz"), str(tmp_path / "targets"), target="real")
 
@@ -175,12 +209,16 @@ def test_targets_whose_squared_errors_overflow_end_every_run(tmp_path: Path, spl
     ],
     ids=str,
 )
-def test_every_protocol_finds_the_row_however_the_stream_is_cut(spoil: Any, protocol: dict[str, Any]) -> None:
+def test_every_protocol_finds_the_row_however_the_stream_is_cut(
+    spoil: Any, protocol: dict[str, Any]
+) -> None:
     """Also the models of online folds that only learn from it."""
     found = [ends(spoil("train", 150, np.nan, chunk), *SOME, **protocol) for chunk in (16, 200)]
     assert found[0] == found[1]
     for reasons in found[0].values():
-        assert {reason for outcome, reason in reasons if outcome == "diverged"} == {f"diverged at row 150: {MISSING}"}
+        assert {reason for outcome, reason in reasons if outcome == "diverged"} == {
+            f"diverged at row 150: {MISSING}"
+        }
         assert {outcome for outcome, _ in reasons} <= {"diverged"}
 
 
@@ -207,12 +245,16 @@ def test_class_shards_end_as_the_run_in_one_piece(spoil: Any, split: str, tmp_pa
 def test_prototypes_fitted_before_the_stream_leave_the_row_out(spoil: Any) -> None:
     content = {
         "datasets": [{"path": str(spoil("train", 150, np.nan))}],
-        "learners": [{"name": name, "params": {"prototypes": "offline", "k": 4}} for name in ("lol", "ilol")],
+        "learners": [
+            {"name": name, "params": {"prototypes": "offline", "k": 4}} for name in ("lol", "ilol")
+        ],
         "protocol": {"order": "time"},
     }
     plan = make_plan(parse_experiment(content))
     (pack,) = cut_groups(plan.runs, plan.sources, 1)
-    assert {(one.outcome, one.reason) for one in through(pack)} == {("diverged", f"diverged at row 150: {MISSING}")}
+    assert {(one.outcome, one.reason) for one in through(pack)} == {
+        ("diverged", f"diverged at row 150: {MISSING}")
+    }
 
 
 def test_settings_in_one_pass_end_where_they_do_alone(spoil: Any) -> None:
@@ -223,7 +265,9 @@ def test_settings_in_one_pass_end_where_they_do_alone(spoil: Any) -> None:
     }
     plan = make_plan(parse_experiment(content))
     (pack,) = cut_groups(plan.runs, plan.sources, 1)
-    assert [(one.outcome, one.reason) for one in through(pack)] == 3 * [("diverged", f"diverged at row 150: {MISSING}")]
+    assert [(one.outcome, one.reason) for one in through(pack)] == 3 * [
+        ("diverged", f"diverged at row 150: {MISSING}")
+    ]
 
 
 def test_what_breaks_down_behind_a_row_that_has_ended_the_run_is_not_told() -> None:

@@ -55,14 +55,23 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
             comments="",
         )
         target = "real" if name == "numbers" else "classes"
-        ingest(folder / f"{name}.csv", folder / name, weights="w", train_rows=ROWS, chunk_rows=64, target=target)
+        ingest(
+            folder / f"{name}.csv",
+            folder / name,
+            weights="w",
+            train_rows=ROWS,
+            chunk_rows=64,
+            target=target,
+        )
     return folder
 
 
 def planned(path: Path, *learners: Any, **protocol: Any) -> RunPlan:
     specs = [spec if isinstance(spec, dict) else {"name": spec} for spec in learners]
     content = {"datasets": [{"path": str(path)}], "learners": specs}
-    return make_plan(parse_experiment(content | {"protocol": {"order": "time", "weights": "w"} | protocol}))
+    return make_plan(
+        parse_experiment(content | {"protocol": {"order": "time", "weights": "w"} | protocol})
+    )
 
 
 def records(plan: RunPlan, stop: int | None = None) -> list[Record]:
@@ -93,23 +102,31 @@ def rows_of(
     return X, y, weights
 
 
-def scores_along(name: str, params: dict[str, Any], path: Path, shuffle: Shuffle | None = None) -> np.ndarray:
+def scores_along(
+    name: str, params: dict[str, Any], path: Path, shuffle: Shuffle | None = None
+) -> np.ndarray:
     """Return the scores of the rows of a stream, each before its row is learned from with its weight, one at a time."""
     X, y, weights = rows_of(path, shuffle=shuffle)
     learner: Any = make_learner(name, params)
     learner.begin(X.shape[1], len(open_dataset(path).classes or ()))
-    return np.concatenate([learner.learn(X[i : i + 1], y[i : i + 1], weights[i : i + 1]) for i in range(len(y))])
+    return np.concatenate(
+        [learner.learn(X[i : i + 1], y[i : i + 1], weights[i : i + 1]) for i in range(len(y))]
+    )
 
 
 @pytest.mark.parametrize("shuffle", [None, Shuffle(0, 1)])
 @pytest.mark.parametrize("name", ["two", "three"])
-def test_learners_get_the_weight_of_each_row(made: Path, name: str, shuffle: Shuffle | None) -> None:
+def test_learners_get_the_weight_of_each_row(
+    made: Path, name: str, shuffle: Shuffle | None
+) -> None:
     order = {} if shuffle is None else {"order": "permuted", "permutations": 2}
     record = records(planned(made / name, {"name": "pa1", "params": {"C": 0.1}}, **order))[-1]
     predicted = codes_of(scores_along("pa1", {"C": 0.1}, made / name, shuffle))
     _, y, _ = rows_of(made / name, shuffle=shuffle)
     assert record.metrics["mistakes"] == np.count_nonzero(predicted != y)
-    plain = records(planned(made / name, {"name": "pa1", "params": {"C": 0.1}}, **order, weights=None))[-1]
+    plain = records(
+        planned(made / name, {"name": "pa1", "params": {"C": 0.1}}, **order, weights=None)
+    )[-1]
     assert plain.metrics["mistakes"] != record.metrics["mistakes"]
     assert "weights" not in plain.run["protocol"]
     assert record.run["protocol"]["weights"] == "w"
@@ -131,8 +148,15 @@ def test_learners_get_the_weight_of_each_row(made: Path, name: str, shuffle: Shu
 def test_a_run_that_is_resumed_is_the_same_to_the_byte(
     made: Path, protocol: dict[str, Any], weighted_measures: bool
 ) -> None:
-    learners = [{"name": "pa1", "params": {"C": [0.1, 1.0]}}, {"name": "pa1", "params": {"class_weight": "balanced"}}]
-    options = {"measures": ["kappa", "auc", "confusion"], "weighted_measures": weighted_measures, **protocol}
+    learners = [
+        {"name": "pa1", "params": {"C": [0.1, 1.0]}},
+        {"name": "pa1", "params": {"class_weight": "balanced"}},
+    ]
+    options = {
+        "measures": ["kappa", "auc", "confusion"],
+        "weighted_measures": weighted_measures,
+        **protocol,
+    }
     plan = planned(made / "two", *learners, **options)
     at_once = [run_bytes(record) for record in records(plan)]
     assert [run_bytes(record) for record in records(plan, stop=3)] == at_once
@@ -155,7 +179,10 @@ def test_a_late_label_brings_its_weight(made: Path, delay: int) -> None:
 
 def test_weights_of_1_and_no_weights_give_the_same_figures(made: Path, tmp_path: Path) -> None:
     lines = (made / "two.csv").read_text().splitlines()
-    ones = [lines[0], *(",".join([*line.split(",")[:3], "1", line.split(",")[4]]) for line in lines[1:])]
+    ones = [
+        lines[0],
+        *(",".join([*line.split(",")[:3], "1", line.split(",")[4]]) for line in lines[1:]),
+    ]
     (tmp_path / "ones.csv").write_text("\n".join(ones) + "\n")
     ingest(tmp_path / "ones.csv", tmp_path / "ones", weights="w", train_rows=ROWS, chunk_rows=64)
     asked = {"measures": ["kappa", "auc", "log_loss", "confusion"], "window": 50, "fading": 0.9}
@@ -169,7 +196,9 @@ def test_weights_of_1_and_no_weights_give_the_same_figures(made: Path, tmp_path:
 
 def test_measures_of_classes_are_those_of_scikit_learn_with_weights(made: Path) -> None:
     asked = ["accuracy", "weighted_f1", "macro_precision", "macro_recall", "confusion"]
-    [record] = records(planned(made / "three", "pa1", weighted_measures=True, measures=asked, window=100))
+    [record] = records(
+        planned(made / "three", "pa1", weighted_measures=True, measures=asked, window=100)
+    )
     predicted = codes_of(scores_along("pa1", {}, made / "three"))
     _, y, weights = rows_of(made / "three")
     found = record.metrics
@@ -177,18 +206,28 @@ def test_measures_of_classes_are_those_of_scikit_learn_with_weights(made: Path) 
     wrong = 1.0 - reference.accuracy_score(y, predicted, **given)
     assert found["cumulative_error"] == pytest.approx(wrong)
     assert found["accuracy"] == pytest.approx(1.0 - wrong)
-    assert found["balanced_accuracy"] == pytest.approx(reference.balanced_accuracy_score(y, predicted, **given))
+    assert found["balanced_accuracy"] == pytest.approx(
+        reference.balanced_accuracy_score(y, predicted, **given)
+    )
     assert found["kappa"] == pytest.approx(reference.cohen_kappa_score(y, predicted, **given))
     for name, average in (("macro_f1", "macro"), ("weighted_f1", "weighted")):
-        assert found[name] == pytest.approx(reference.f1_score(y, predicted, average=average, **given))
-    assert found["macro_precision"] == pytest.approx(reference.precision_score(y, predicted, average="macro", **given))
-    assert found["macro_recall"] == pytest.approx(reference.recall_score(y, predicted, average="macro", **given))
+        assert found[name] == pytest.approx(
+            reference.f1_score(y, predicted, average=average, **given)
+        )
+    assert found["macro_precision"] == pytest.approx(
+        reference.precision_score(y, predicted, average="macro", **given)
+    )
+    assert found["macro_recall"] == pytest.approx(
+        reference.recall_score(y, predicted, average="macro", **given)
+    )
     series = {one.name: one for one in record.series}
     matrix = reference.confusion_matrix(y, predicted, **given)
     cells = series["confusion"].rows
     np.testing.assert_allclose(series["confusion"].values, matrix[cells // 65536, cells % 65536])
     last = slice(-100, None)
-    of_window = 1.0 - reference.accuracy_score(y[last], predicted[last], sample_weight=weights[last])
+    of_window = 1.0 - reference.accuracy_score(
+        y[last], predicted[last], sample_weight=weights[last]
+    )
     assert found["window_error"] == pytest.approx(of_window)
     assert series["cumulative_error"].values[-1] == found["cumulative_error"]
     assert "mistakes" not in found
@@ -198,16 +237,24 @@ def test_auc_is_that_of_scikit_learn_with_weights(made: Path) -> None:
     [record] = records(planned(made / "two", "pa1", weighted_measures=True, measures=["auc"]))
     scores = scores_along("pa1", {}, made / "two")[:, 0]
     _, y, weights = rows_of(made / "two")
-    assert record.metrics["auc"] == pytest.approx(reference.roc_auc_score(y, scores, sample_weight=weights))
+    assert record.metrics["auc"] == pytest.approx(
+        reference.roc_auc_score(y, scores, sample_weight=weights)
+    )
 
 
 def test_residuals_are_those_of_scikit_learn_with_weights(made: Path) -> None:
-    [record] = records(planned(made / "numbers", "pa1-r", weighted_measures=True, measures=["mae", "r2"]))
+    [record] = records(
+        planned(made / "numbers", "pa1-r", weighted_measures=True, measures=["mae", "r2"])
+    )
     predicted = scores_along("pa1-r", {}, made / "numbers")[:, 0]
     _, y, weights = rows_of(made / "numbers")
     found = record.metrics
-    assert found["mae"] == pytest.approx(reference.mean_absolute_error(y, predicted, sample_weight=weights))
-    assert found["rmse"] == pytest.approx(reference.mean_squared_error(y, predicted, sample_weight=weights) ** 0.5)
+    assert found["mae"] == pytest.approx(
+        reference.mean_absolute_error(y, predicted, sample_weight=weights)
+    )
+    assert found["rmse"] == pytest.approx(
+        reference.mean_squared_error(y, predicted, sample_weight=weights) ** 0.5
+    )
     assert found["r2"] == pytest.approx(reference.r2_score(y, predicted, sample_weight=weights))
 
 
@@ -225,10 +272,23 @@ def test_test_rows_count_by_their_weights(made: Path) -> None:
 
 
 def test_chunks_change_no_bit_of_weighted_measures(made: Path, tmp_path: Path) -> None:
-    ingest(made / "two.csv", tmp_path / "two", weights="w", train_rows=ROWS, chunk_rows=17, target="classes")
-    asked = {"measures": ["kappa", "auc", "confusion"], "window": 40, "fading": 0.95, "holdout_every": 90}
+    ingest(
+        made / "two.csv",
+        tmp_path / "two",
+        weights="w",
+        train_rows=ROWS,
+        chunk_rows=17,
+        target="classes",
+    )
+    asked = {
+        "measures": ["kappa", "auc", "confusion"],
+        "window": 40,
+        "fading": 0.95,
+        "holdout_every": 90,
+    }
     of_chunks = [
-        records(planned(path, "pa1", weighted_measures=True, **asked))[0] for path in (made / "two", tmp_path / "two")
+        records(planned(path, "pa1", weighted_measures=True, **asked))[0]
+        for path in (made / "two", tmp_path / "two")
     ]
     assert run_bytes(of_chunks[0]) == run_bytes(of_chunks[1])
 
@@ -236,7 +296,9 @@ def test_chunks_change_no_bit_of_weighted_measures(made: Path, tmp_path: Path) -
 def test_baselines_stand_beside_weighted_learners_unweighted(made: Path) -> None:
     weighted = records(planned(made / "two", "majority", "no-change", "pa1"))
     plain = records(planned(made / "two", "majority", "no-change", weights=None))
-    assert [record.metrics["mistakes"] for record in weighted[:2]] == [one.metrics["mistakes"] for one in plain]
+    assert [record.metrics["mistakes"] for record in weighted[:2]] == [
+        one.metrics["mistakes"] for one in plain
+    ]
 
 
 def test_a_model_of_scikit_learn_gets_sample_weight(made: Path) -> None:
@@ -248,7 +310,9 @@ def test_a_model_of_scikit_learn_gets_sample_weight(made: Path) -> None:
         predicted = model.predict(X[i : i + 1])[0] if hasattr(model, "coef_") else 1
         wrong += int(predicted != y[i])
         if weights[i] > 0.0:  # it refuses rows that all weigh nothing
-            model.partial_fit(X[i : i + 1], y[i : i + 1], classes=[0, 1], sample_weight=weights[i : i + 1])
+            model.partial_fit(
+                X[i : i + 1], y[i : i + 1], classes=[0, 1], sample_weight=weights[i : i + 1]
+            )
     assert record.metrics["mistakes"] == wrong
 
 
@@ -275,8 +339,16 @@ def test_a_model_of_river_gets_w(made: Path) -> None:
             {"weights": "v"},
             "weights of dataset .* are those of its column 'w'",
         ),
-        ("pa1", {"weights": None, "weighted_measures": True}, "weighted_measures needs protocol.weights"),
-        ("pa1", {"weighted_measures": True, "measures": ["roc"]}, "does not go with measures = 'roc'"),
+        (
+            "pa1",
+            {"weights": None, "weighted_measures": True},
+            "weighted_measures needs protocol.weights",
+        ),
+        (
+            "pa1",
+            {"weighted_measures": True, "measures": ["roc"]},
+            "does not go with measures = 'roc'",
+        ),
         ("pa1", {"weighted_measures": True, "mcnemar": True}, "does not go with mcnemar"),
     ],
 )
@@ -294,7 +366,11 @@ def test_a_dataset_without_weights_is_refused(made: Path, tmp_path: Path) -> Non
 
 
 def test_every_learner_stands_for_those_that_take_weights(made: Path) -> None:
-    content = {"datasets": [{"path": str(made / "two")}], "learners": [{"name": "*"}], "protocol": {"weights": "w"}}
+    content = {
+        "datasets": [{"path": str(made / "two")}],
+        "learners": [{"name": "*"}],
+        "protocol": {"weights": "w"},
+    }
     experiment, _ = resolve(parse_experiment(content), lambda line: None)
     names = {spec.name for spec in experiment.learners}
     assert {"pa1", "majority"} <= names
@@ -311,7 +387,9 @@ def test_tuning_counts_rows_by_their_weights(made: Path) -> None:
     }
     tuning = PlannedExperiment(parse_experiment(content)).tuning
     protocols = [run.definition()["protocol"] for run in tuning.runs]
-    assert all(protocol["weights"] == "w" and protocol["weighted_measures"] for protocol in protocols)
+    assert all(
+        protocol["weights"] == "w" and protocol["weighted_measures"] for protocol in protocols
+    )
     assert tuning.searches[0].definition()["protocol"]["weights"] == "w"
     plain = PlannedExperiment(parse_experiment(content | {"protocol": {"order": "time"}})).tuning
     assert "weights" not in plain.searches[0].definition()["protocol"]
@@ -335,7 +413,10 @@ def test_class_shards_give_the_bytes_of_a_run_in_one_piece(made: Path, tmp_path:
 def test_weighted_measures_and_weights_of_classes_need_all_classes_at_once(made: Path) -> None:
     ova = {"name": "pa1", "params": {"multiclass": "ova"}}
     balanced = {"name": "pa1", "params": {"multiclass": "ova", "class_weight": "balanced"}}
-    for plan in (planned(made / "three", ova, weighted_measures=True), planned(made / "three", balanced)):
+    for plan in (
+        planned(made / "three", ova, weighted_measures=True),
+        planned(made / "three", balanced),
+    ):
         assert not can_shard(plan.runs[0], 3)
 
 
@@ -346,13 +427,18 @@ def test_a_class_that_there_is_not_has_no_weight(made: Path) -> None:
 
 def test_settings_that_share_a_pass_get_weights_as_each_alone(made: Path) -> None:
     together = records(planned(made / "two", {"name": "pa1", "params": {"C": [0.01, 0.1, 1.0]}}))
-    alone = [records(planned(made / "two", {"name": "pa1", "params": {"C": C}}))[0] for C in (0.01, 0.1, 1.0)]
+    alone = [
+        records(planned(made / "two", {"name": "pa1", "params": {"C": C}}))[0]
+        for C in (0.01, 0.1, 1.0)
+    ]
     assert sorted(map(run_bytes, together)) == sorted(map(run_bytes, alone))
 
 
 def test_sums_of_rows_have_their_weights(made: Path) -> None:
     """The final model of an experiment that only tests it is made of sums, which shards add up block by block."""
-    plan = planned(made / "two", {"name": "oselm", "params": {"nodes": 8, "start": "ridge"}}, test_only=True)
+    plan = planned(
+        made / "two", {"name": "oselm", "params": {"nodes": 8, "start": "ridge"}}, test_only=True
+    )
     found = []
     for blocks in (1, 3):
         group = RunGroup(str(made / "two"), blocks * LEAST_ROWS, plan.runs)
@@ -376,7 +462,9 @@ def test_sums_of_rows_have_their_weights(made: Path) -> None:
 
 
 @pytest.mark.parametrize("protocol", [{}, {"split": "prequential-kfold", "folds": 2}])
-def test_transforms_that_stream_leave_weights_with_their_rows(made: Path, protocol: dict[str, Any]) -> None:
+def test_transforms_that_stream_leave_weights_with_their_rows(
+    made: Path, protocol: dict[str, Any]
+) -> None:
     content = {
         "datasets": [{"path": str(made / "two")}],
         "learners": [{"name": "pa1", "params": {"C": 0.1}}],
@@ -386,8 +474,12 @@ def test_transforms_that_stream_leave_weights_with_their_rows(made: Path, protoc
     plan = make_plan(parse_experiment(content))
     weighted = records(plan)
     assert [run_bytes(record) for record in records(plan, stop=4)] == list(map(run_bytes, weighted))
-    plain = records(make_plan(parse_experiment(content | {"protocol": {"order": "time", **protocol}})))
-    assert [one.metrics["mistakes"] for one in weighted] != [one.metrics["mistakes"] for one in plain]
+    plain = records(
+        make_plan(parse_experiment(content | {"protocol": {"order": "time", **protocol}}))
+    )
+    assert [one.metrics["mistakes"] for one in weighted] != [
+        one.metrics["mistakes"] for one in plain
+    ]
 
 
 def test_a_metric_of_somebodys_own_that_counts_all_rows_alike_is_refused(
@@ -403,6 +495,8 @@ def test_a_metric_of_somebodys_own_that_counts_all_rows_alike_is_refused(
             return {}
 
     monkeypatch.setattr(METRICS, "load_all", lambda: [RowCount])
-    with pytest.raises(ExperimentError, match="weighted_measures does not go with the metric RowCount"):
+    with pytest.raises(
+        ExperimentError, match="weighted_measures does not go with the metric RowCount"
+    ):
         planned(made / "two", "pa1", weighted_measures=True)
     assert planned(made / "two", "pa1").runs

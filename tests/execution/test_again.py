@@ -52,7 +52,11 @@ def edited(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let pa1 take steps of a hundredth, as an author who edits the source of a learner might."""
     rule = passive_aggressive.PA1._rule
     with monkeypatch.context() as patch:
-        patch.setattr(passive_aggressive.PA1, "_rule", lambda self: type(rule(self))(*(C / 100 for C in rule(self))))
+        patch.setattr(
+            passive_aggressive.PA1,
+            "_rule",
+            lambda self: type(rule(self))(*(C / 100 for C in rule(self))),
+        )
         yield
 
 
@@ -66,7 +70,9 @@ def store(request: pytest.FixtureRequest, shelf: Path) -> Store:
 
 
 @pytest.mark.parametrize("how", [{"force": True}, {"retry": "all"}])
-def test_forced_runs_are_computed_again_and_say_the_same(shelf: Path, store: Store, how: dict[str, Any]) -> None:
+def test_forced_runs_are_computed_again_and_say_the_same(
+    shelf: Path, store: Store, how: dict[str, Any]
+) -> None:
     before, selected = results(store), store.files.names("selections")
 
     done = evaluate(experiment(shelf), store.path, in_process=True, **how)
@@ -97,7 +103,9 @@ def test_what_an_edited_learner_gives_takes_the_place_of_what_was(
     assert results(open_store(store.path)) == after
 
 
-def test_a_record_stays_until_the_new_one_is_there(shelf: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_record_stays_until_the_new_one_is_there(
+    shelf: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Interrupted at any chunk, the store has all runs, and the same call computes all of them again."""
     before, advance = results(store), GroupPass.advance
     fed: list[int] = []
@@ -149,7 +157,9 @@ def test_forced_runs_do_not_go_on_from_a_checkpoint_of_before(
 
 
 @pytest.mark.parametrize("compacted", [False, True])
-def test_lost_and_failed_runs_are_retried_as_asked_for(shelf: Path, tmp_path: Path, compacted: bool) -> None:
+def test_lost_and_failed_runs_are_retried_as_asked_for(
+    shelf: Path, tmp_path: Path, compacted: bool
+) -> None:
     asked = experiment(shelf, learners=[{"name": "pa1"}, {"name": "pa2"}, {"name": "perceptron"}])
     made = evaluate(asked, tmp_path / "whole", in_process=True).store
     outcomes = {"pa1": "ok", "pa2": "lost", "perceptron": "diverged"}
@@ -165,11 +175,15 @@ def test_lost_and_failed_runs_are_retried_as_asked_for(shelf: Path, tmp_path: Pa
     assert store.lost() == set()
     assert evaluate(asked, store.path, in_process=True, retry="failed").computed == 1
     assert results(store) == results(made)
-    with pytest.raises(UnknownNameError, match="unknown value of retry 'fail'; did you mean 'failed'"):
+    with pytest.raises(
+        UnknownNameError, match="unknown value of retry 'fail'; did you mean 'failed'"
+    ):
         evaluate(asked, store.path, retry="fail")
 
 
-def test_a_forced_run_that_is_lost_takes_the_place_of_its_result(shelf: Path, tmp_path: Path) -> None:
+def test_a_forced_run_that_is_lost_takes_the_place_of_its_result(
+    shelf: Path, tmp_path: Path
+) -> None:
     """Its old figure would be shown as if it were that of today; a worker that died is never taken for done."""
     from dataclasses import replace
 
@@ -210,15 +224,21 @@ def test_class_shards_of_a_forced_run_are_merged_anew(
 
     plan = make_plan(asked)
     [pack] = cut_shards(cut_groups(plan.runs, plan.sources, 1), 2, 2)
-    assert merge_group(pack, store.path).outcomes == {pack.runs[0].id: "ok"}, "another process has merged them"
+    assert merge_group(pack, store.path).outcomes == {pack.runs[0].id: "ok"}, (
+        "another process has merged them"
+    )
     from dataclasses import replace
 
-    assert merge_group(replace(pack, replaces=True), store.path).fault, "nobody knows whether that was before"
+    assert merge_group(replace(pack, replaces=True), store.path).fault, (
+        "nobody knows whether that was before"
+    )
 
 
 def failing(shelf: Path, *names: str) -> Experiment:
     """Return an experiment whose runs of ``pa2`` all end as timeout."""
-    return experiment(shelf, learners=[{"name": name} for name in names], protocol={"permutations": 2})
+    return experiment(
+        shelf, learners=[{"name": name} for name in names], protocol={"permutations": 2}
+    )
 
 
 def write_failed(store: Store, asked: Experiment, *failed: str) -> None:
@@ -229,7 +249,9 @@ def write_failed(store: Store, asked: Experiment, *failed: str) -> None:
             store.write(Record(run.definition(), run.id, "timeout", "it took too long"))
 
 
-def test_runs_that_failed_are_counted_and_an_error_where_asked_for(shelf: Path, tmp_path: Path) -> None:
+def test_runs_that_failed_are_counted_and_an_error_where_asked_for(
+    shelf: Path, tmp_path: Path
+) -> None:
     some, every = failing(shelf, "pa1", "pa2"), failing(shelf, "pa2")
     write_failed(open_store(tmp_path, create=True), some, "pa2")
 
@@ -237,7 +259,9 @@ def test_runs_that_failed_are_counted_and_an_error_where_asked_for(shelf: Path, 
 
     assert (done.outcomes, done.failed) == ({"ok": 2, "timeout": 2}, 2)
     done.check()
-    with pytest.raises(ExecutionError, match=r"^2 of 4 runs failed \(2 timeout\); `olscale status .*` says why$"):
+    with pytest.raises(
+        ExecutionError, match=r"^2 of 4 runs failed \(2 timeout\); `olscale status .*` says why$"
+    ):
         evaluate(some, tmp_path, in_process=True, strict=True)
     with pytest.raises(ExecutionError, match=r"^all 2 runs failed \(2 timeout\)"):
         evaluate(every, tmp_path, in_process=True).check()
@@ -292,7 +316,9 @@ def test_a_read_only_store_is_shown_and_evaluated_where_nothing_is_to_be_done(
     assert "cannot write plans/part" in notes.lines[0]
     for more in ({"force": True}, {"retry": "failed", "learners": [{"name": "pa2"}]}):
         learners = {"learners": more.pop("learners")} if "learners" in more else {}
-        with pytest.raises(StoreError, match=r"^cannot write to the metrics store .*; name another store$"):
+        with pytest.raises(
+            StoreError, match=r"^cannot write to the metrics store .*; name another store$"
+        ):
             evaluate(experiment(shelf, **learners), tmp_path / "s", in_process=True, **more)
 
 
@@ -327,12 +353,19 @@ def test_a_folder_that_may_not_be_looked_into_is_one_line_that_names_it(
     store = evaluate(asked, tmp_path / "s", in_process=True).store
     if kind.startswith("compacted"):
         compact(store)
-    uses = [lambda: evaluate(more, tmp_path / "s", in_process=True)] if kind not in ("plans", "selections") else []
+    uses = (
+        [lambda: evaluate(more, tmp_path / "s", in_process=True)]
+        if kind not in ("plans", "selections")
+        else []
+    )
     if kind != "checkpoints":
         uses.append(lambda: show(tmp_path / "s"))
     with barred(monkeypatch, tmp_path / "s" / kind):
         for use in uses:
-            with pytest.raises(StoreError, match=rf"^cannot read {kind} .*: Permission denied; check its permissions"):
+            with pytest.raises(
+                StoreError,
+                match=rf"^cannot read {kind} .*: Permission denied; check its permissions",
+            ):
                 use()
     assert evaluate(asked, tmp_path / "s", in_process=True).computed == 0
 
@@ -344,7 +377,9 @@ def show(path: Path) -> None:
     store_status(store)
 
 
-@pytest.mark.parametrize("kind", ["runs", "compacted/runs", "compacted/timings", "plans", "selections", "store.json"])
+@pytest.mark.parametrize(
+    "kind", ["runs", "compacted/runs", "compacted/timings", "plans", "selections", "store.json"]
+)
 def test_a_file_that_cannot_be_read_is_not_called_damaged(
     shelf: Path, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -353,7 +388,9 @@ def test_a_file_that_cannot_be_read_is_not_called_damaged(
     store = evaluate(asked, tmp_path / "s", in_process=True).store
     if kind.startswith("compacted"):
         compact(store)
-    [path, *_] = sorted(path for path in (tmp_path / "s").rglob("*.*") if f"/s/{kind}" in path.as_posix())
+    [path, *_] = sorted(
+        path for path in (tmp_path / "s").rglob("*.*") if f"/s/{kind}" in path.as_posix()
+    )
     uses = [lambda: show(tmp_path / "s")]
     if kind != "plans":  # where nothing is to be computed
         uses.append(lambda: evaluate(asked, tmp_path / "s", in_process=True))
@@ -361,13 +398,17 @@ def test_a_file_that_cannot_be_read_is_not_called_damaged(
         uses.append(lambda: compact(open_store(tmp_path / "s")))
     with barred(monkeypatch, path):
         for use in uses:
-            with pytest.raises(StoreError, match=rf"^cannot read {kind}.*Permission denied") as caught:
+            with pytest.raises(
+                StoreError, match=rf"^cannot read {kind}.*Permission denied"
+            ) as caught:
                 use()
             assert "damaged" not in str(caught.value).replace("--skip-damaged", "")
         if kind in ("runs", "compacted/runs"):
             skipping = open_store(tmp_path / "s")
             summarise(skipping, on_damage="skip")
-            assert skipping.unreadable == {path.relative_to(tmp_path / "s").as_posix(): "Permission denied"}
+            assert skipping.unreadable == {
+                path.relative_to(tmp_path / "s").as_posix(): "Permission denied"
+            }
     assert not (tmp_path / "s" / "damaged").exists()
     assert evaluate(asked, tmp_path / "s", in_process=True).computed == 0
 
@@ -387,7 +428,8 @@ def test_a_disk_that_is_full_in_the_middle_of_computing_again_is_one_line_and_lo
     with monkeypatch.context() as patch:
         patch.setattr(LocalStorage, "writing", full)
         with pytest.raises(
-            OlscaleError, match=r"^cannot write .*: No space left on device; check its permissions and free"
+            OlscaleError,
+            match=r"^cannot write .*: No space left on device; check its permissions and free",
         ):
             evaluate(experiment(shelf), tmp_path / "s", in_process=True, force=True)
 

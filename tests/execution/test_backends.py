@@ -30,13 +30,20 @@ def experiment(shelf: Path, order: str, *learners: str) -> Experiment:
         {"path": str(shelf / "dense"), "transforms": ["project:9", "standardize"]},
         {"path": str(shelf / "sparse")},
     ]
-    named = [{"name": name} for name in learners or ("pa1", "lol", FOREIGN)] + ([] if learners else [OFFLINE])
+    named = [{"name": name} for name in learners or ("pa1", "lol", FOREIGN)] + (
+        [] if learners else [OFFLINE]
+    )
     protocol = {"order": order, **({"permutations": 2} if order == "permuted" else {})}
-    return parse_experiment({"datasets": datasets, "learners": named, "protocol": protocol, "transforms": ["bias"]})
+    return parse_experiment(
+        {"datasets": datasets, "learners": named, "protocol": protocol, "transforms": ["bias"]}
+    )
 
 
 def files(store: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(store)): path.read_bytes() for path in (store / "runs").rglob("*.parquet")}
+    return {
+        str(path.relative_to(store)): path.read_bytes()
+        for path in (store / "runs").rglob("*.parquet")
+    }
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +77,9 @@ def test_dask_gives_the_same_bytes_as_in_process(
     assert tally.failed == 0
 
 
-def test_again_computes_nothing_and_another_learner_only_its_own(shelf: Path, tmp_path: Path) -> None:
+def test_again_computes_nothing_and_another_learner_only_its_own(
+    shelf: Path, tmp_path: Path
+) -> None:
     store = tmp_path / "store"
     first = evaluate(experiment(shelf, "permuted", "pa1"), store, in_process=True)
     assert (first.runs, first.computed) == (4, 4)
@@ -125,7 +134,12 @@ driver_run_pack = group_calls.run_as_task
 
 @pytest.mark.parametrize("order", ["time", "permuted"])
 def test_a_killed_worker_changes_no_byte(
-    shelf: Path, here: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: str, cluster: Cluster
+    shelf: Path,
+    here: dict[str, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    order: str,
+    cluster: Cluster,
 ) -> None:
     """SIGKILL during a task and in an actor's stream: the pack starts again elsewhere."""
     monkeypatch.setattr(group_calls, "StreamActor", DyingActor)
@@ -149,7 +163,9 @@ def test_a_pack_that_kills_every_worker_is_recorded_as_lost_and_the_others_go_on
         }
     )
     tally = Tally()
-    done = evaluate(wanted, tmp_path / "store", scheduler=cluster.scheduler, progress=tally, settings=settings)
+    done = evaluate(
+        wanted, tmp_path / "store", scheduler=cluster.scheduler, progress=tally, settings=settings
+    )
     assert (len(done.store.lost()), len(done.store.done()), tally.failed) == (1, 1, 1)
     monkeypatch.undo()
     again = evaluate(wanted, tmp_path / "store", in_process=True)
@@ -161,10 +177,14 @@ def test_a_worker_that_cannot_run_packs_is_one_line(
 ) -> None:
     monkeypatch.setattr(group_calls, "run_as_task", raising_task)
     with pytest.raises(ExecutionError, match="cannot run on worker tcp://"):
-        evaluate(experiment(shelf, "permuted", "pa1"), tmp_path / "store", scheduler=cluster.scheduler)
+        evaluate(
+            experiment(shelf, "permuted", "pa1"), tmp_path / "store", scheduler=cluster.scheduler
+        )
 
 
-def test_damaged_data_are_the_same_line_everywhere(shelf: Path, tmp_path: Path, cluster: Cluster) -> None:
+def test_damaged_data_are_the_same_line_everywhere(
+    shelf: Path, tmp_path: Path, cluster: Cluster
+) -> None:
     import shutil
 
     shutil.copytree(shelf / "dense", tmp_path / "dense")
@@ -172,7 +192,11 @@ def test_damaged_data_are_the_same_line_everywhere(shelf: Path, tmp_path: Path, 
         if path.is_file():
             path.write_bytes(b"broken")
     wanted = parse_experiment(
-        {"datasets": [{"path": str(tmp_path / "dense")}], "learners": [{"name": "pa"}], "protocol": {"order": "time"}}
+        {
+            "datasets": [{"path": str(tmp_path / "dense")}],
+            "learners": [{"name": "pa"}],
+            "protocol": {"order": "time"},
+        }
     )
     said = []
     for options in ({"in_process": True}, {"scheduler": cluster.scheduler}):

@@ -109,7 +109,9 @@ def greedy(cluster: Cluster) -> Iterator[str]:
         yield "greedy_learners"
 
 
-def experiment(shelf: Path, learners: tuple[str, ...], order: str = "time", **budget: Any) -> Experiment:
+def experiment(
+    shelf: Path, learners: tuple[str, ...], order: str = "time", **budget: Any
+) -> Experiment:
     protocol = {"order": order} | ({"permutations": 1} if order == "permuted" else {})
     return parse_experiment(
         {
@@ -123,26 +125,36 @@ def experiment(shelf: Path, learners: tuple[str, ...], order: str = "time", **bu
 
 def ends(store: Store) -> dict[str, tuple[str, str]]:
     table = store.read(["learner", "outcome", "reason"])
-    return {row["learner"].rpartition(":")[2]: (row["outcome"], row["reason"]) for row in table.to_pylist()}
+    return {
+        row["learner"].rpartition(":")[2]: (row["outcome"], row["reason"])
+        for row in table.to_pylist()
+    }
 
 
 def ok_bytes(store: Store, learners: tuple[str, ...] = OURS) -> dict[str, bytes]:
     found = store.read(["id", "learner"]).to_pylist()
     ids = {row["learner"]: row["id"] for row in found if row["learner"] in learners}
-    return {name: next(Path(store.path).glob(f"runs/*/{id}.parquet")).read_bytes() for name, id in ids.items()}
+    return {
+        name: next(Path(store.path).glob(f"runs/*/{id}.parquet")).read_bytes()
+        for name, id in ids.items()
+    }
 
 
 TIMEOUT = ("timeout", "took more than its budget of 3 s (max_seconds)")
 OOM = ("oom", "took more than its budget of 300000000 bytes (max_memory)")
 
 
-@pytest.mark.parametrize(("order", "names"), [("time", ("Stuck", "Grows")), ("permuted", ("Holds", "Begins"))])
+@pytest.mark.parametrize(
+    ("order", "names"), [("time", ("Stuck", "Grows")), ("permuted", ("Holds", "Begins"))]
+)
 def test_what_never_returns_is_ended_and_its_neighbours_keep_their_bytes(
     shelf: Path, tmp_path: Path, greedy: str, order: str, names: tuple[str, ...], cluster: Cluster
 ) -> None:
     """Compiled code and memory without end in an actor; in a task a call that keeps Python's lock, a loop in `begin`."""
     guilty = tuple(f"{greedy}:{name}" for name in names)
-    undisturbed = evaluate(experiment(shelf, OURS, order), tmp_path / "undisturbed", in_process=True)
+    undisturbed = evaluate(
+        experiment(shelf, OURS, order), tmp_path / "undisturbed", in_process=True
+    )
     limits: dict[str, Any] = {"max_seconds": 3, "max_memory": "300MB"}
     wanted = experiment(shelf, OURS + guilty, order, **limits)
     done = evaluate(wanted, tmp_path / "store", scheduler=cluster.scheduler)
@@ -154,16 +166,22 @@ def test_what_never_returns_is_ended_and_its_neighbours_keep_their_bytes(
     assert not list(Path(done.store.path, "checkpoints").iterdir())
 
 
-def test_what_returns_late_is_ended_without_a_process(shelf: Path, tmp_path: Path, greedy: str) -> None:
+def test_what_returns_late_is_ended_without_a_process(
+    shelf: Path, tmp_path: Path, greedy: str
+) -> None:
     """In process too; an allocation that fails is `oom`; a larger budget is for the next evaluation to give."""
     learners = ("pa", f"{greedy}:Slow", f"{greedy}:Asks")
-    done = evaluate(experiment(shelf, learners, max_seconds=0.5), tmp_path / "store", in_process=True)
+    done = evaluate(
+        experiment(shelf, learners, max_seconds=0.5), tmp_path / "store", in_process=True
+    )
     found = ends(done.store)
     assert found["pa"] == ("ok", "")
     assert found["Slow"] == ("timeout", "took more than its budget of 0.5 s (max_seconds)")
     assert found["Asks"][0] == "oom"
     assert "Unable to allocate" in found["Asks"][1]
-    unchanged = evaluate(experiment(shelf, learners, max_seconds=60), tmp_path / "store", in_process=True)
+    unchanged = evaluate(
+        experiment(shelf, learners, max_seconds=60), tmp_path / "store", in_process=True
+    )
     assert unchanged.computed == 0
     again = evaluate(
         experiment(shelf, learners, max_seconds=0.5),
@@ -182,11 +200,15 @@ def test_what_returns_late_is_ended_without_a_process(shelf: Path, tmp_path: Pat
 
 def test_a_budget_is_no_part_of_a_run(shelf: Path, tmp_path: Path) -> None:
     first = evaluate(experiment(shelf, OURS), tmp_path / "a", in_process=True)
-    second = evaluate(experiment(shelf, OURS, max_seconds=600, max_memory="8GB"), tmp_path / "b", in_process=True)
+    second = evaluate(
+        experiment(shelf, OURS, max_seconds=600, max_memory="8GB"), tmp_path / "b", in_process=True
+    )
     assert ok_bytes(first.store) == ok_bytes(second.store)
 
 
-def test_memory_is_that_which_the_process_grows_by_in_calls(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_that_which_the_process_grows_by_in_calls(
+    shelf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Added up over calls; what it shrinks by is taken off; settings that share a pass share what it takes."""
     from olscale.evaluation import budget
 
@@ -242,7 +264,10 @@ def test_a_call_is_ended_some_time_after_its_budget() -> None:
             pass
 
     runs = [Run(1.0), Run(2.0)]
-    meter, long = budget.Meter(Budget(max_seconds=3), Watch()), budget.Meter(Budget(max_seconds=100), Watch())
+    meter, long = (
+        budget.Meter(Budget(max_seconds=3), Watch()),
+        budget.Meter(Budget(max_seconds=100), Watch()),
+    )
     for called, each, counts in (
         (meter, runs[:1], True),
         (meter, runs, True),
@@ -261,7 +286,10 @@ def test_seconds_spent_are_saved_with_the_run(shelf: Path) -> None:
     from olscale.evaluation.metrics import StreamShape
     from olscale.evaluation.run import Run, StreamKey
 
-    folds = [RunState(Run(StreamKey("x", "y", (), None), "pa", 1, {}), StreamShape(10, 2), 3) for _ in range(2)]
+    folds = [
+        RunState(Run(StreamKey("x", "y", (), None), "pa", 1, {}), StreamShape(10, 2), 3)
+        for _ in range(2)
+    ]
     folds[0].spent.seconds = 12.5
     folds[1].restore(folds[0].state())
     assert folds[1].spent.seconds == 12.5
@@ -269,7 +297,13 @@ def test_seconds_spent_are_saved_with_the_run(shelf: Path) -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"max_seconds": 0}, {"max_memory": "2 apples"}, {"max_memory": "5iB"}, {"max_memory": True}, {"seconds": 1}],
+    [
+        {"max_seconds": 0},
+        {"max_memory": "2 apples"},
+        {"max_memory": "5iB"},
+        {"max_memory": True},
+        {"seconds": 1},
+    ],
 )
 def test_wrong_budgets_are_refused(shelf: Path, wrong: dict[str, Any]) -> None:
     with pytest.raises(ExperimentError, match=next(iter(wrong))):

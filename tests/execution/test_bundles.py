@@ -40,7 +40,9 @@ from olscale.results.compact import compact
 from tests.cluster import Cluster
 from tests.execution.test_many_runs import MANY, experiment, results
 
-two_workers = gen_cluster(client=True, nthreads=[("127.0.0.1", 1)] * 2, timeout=60, clean_kwargs={"threads": False})
+two_workers = gen_cluster(
+    client=True, nthreads=[("127.0.0.1", 1)] * 2, timeout=60, clean_kwargs={"threads": False}
+)
 QUICK = ExecutionSettings(watch_seconds=0.05)
 stores = count()
 
@@ -59,7 +61,9 @@ def cut_as(sizes: Sequence[int], monkeypatch: pytest.MonkeyPatch) -> list[int]:
     seen: list[int] = []
 
     def cut(groups: Sequence[RunGroup], seconds: Any, parts: int) -> list[RunGroup]:
-        numbered = [replace(group, bundle=bundle) for group, bundle in zip(groups, bundle_of, strict=False)]
+        numbered = [
+            replace(group, bundle=bundle) for group, bundle in zip(groups, bundle_of, strict=False)
+        ]
         return numbered + [replace(group, bundle=len(sizes)) for group in groups[len(numbered) :]]
 
     def run(bundle: Sequence[RunGroup], *rest: Any) -> list[TaskReport]:
@@ -79,7 +83,12 @@ def test_a_store_has_the_same_bytes_however_the_plan_is_cut(
     with pytest.MonkeyPatch.context() as patch:
         seen = cut_as(sizes, patch)
         patch.setattr(on_worker, "BUNDLE_SECONDS", 60.0 if at_once else 0.0)  # or a group at a time
-        done = evaluate(experiment(shelf, 8, 2), f"memory://bundles/{next(stores)}", in_process=True, settings=MANY)
+        done = evaluate(
+            experiment(shelf, 8, 2),
+            f"memory://bundles/{next(stores)}",
+            in_process=True,
+            settings=MANY,
+        )
     assert done.outcomes == {"ok": 32}
     assert results(done.store) == expected
     assert done.store.timings().num_rows == 32
@@ -129,7 +138,9 @@ evaluation.evaluate(experiment(Path(sys.argv[1]), 12, 4), sys.argv[2], in_proces
 @pytest.mark.parametrize(
     ("where", "number"), [("group", 1), ("group", 7), ("before the file", 5), ("after the file", 4)]
 )
-def test_what_was_told_is_there_after_a_kill_in_a_bundle(shelf: Path, tmp_path: Path, where: str, number: int) -> None:
+def test_what_was_told_is_there_after_a_kill_in_a_bundle(
+    shelf: Path, tmp_path: Path, where: str, number: int
+) -> None:
     """Killed while a group of a bundle learns, before its file of results or timings is written, and after it."""
     path = tmp_path / "store"
     killed = subprocess.run(
@@ -145,7 +156,9 @@ def test_what_was_told_is_there_after_a_kill_in_a_bundle(shelf: Path, tmp_path: 
     assert len(told) < 96
     done = evaluate(experiment(shelf, 12, 4), path, in_process=True, settings=MANY)
     assert done.computed <= 96 - len(told)
-    undisturbed = evaluate(experiment(shelf, 12, 4), f"memory://bundles/{next(stores)}", in_process=True, settings=MANY)
+    undisturbed = evaluate(
+        experiment(shelf, 12, 4), f"memory://bundles/{next(stores)}", in_process=True, settings=MANY
+    )
     assert results(done.store) == results(undisturbed.store)
 
 
@@ -163,7 +176,11 @@ def test_results_are_told_bundle_by_bundle_though_groups_take_longer_than_was_th
             times.append(monotonic())
 
     evaluate(
-        experiment(shelf, 8, 2), f"memory://bundles/{next(stores)}", in_process=True, progress=Watches(), settings=MANY
+        experiment(shelf, 8, 2),
+        f"memory://bundles/{next(stores)}",
+        in_process=True,
+        progress=Watches(),
+        settings=MANY,
     )
     assert len(times) == 32
     assert seen[0] == 8
@@ -223,7 +240,9 @@ def test_what_a_bundle_has_done_is_written_when_it_is_asked_to_stop(
     assert done.computed == 32 - len(told)
 
 
-def test_of_a_bundle_that_cannot_be_written_nothing_is_told(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_a_bundle_that_cannot_be_written_nothing_is_told(
+    shelf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cut_as([8], monkeypatch)
 
     def full(*args: Any) -> None:
@@ -253,7 +272,9 @@ def bundle(shelf: Path, groups: int = 4) -> list[RunGroup]:
 deaths: Counter[str] = Counter()
 
 
-def takes_its_worker_along(groups: Sequence[RunGroup], store: str, **options: Any) -> list[TaskReport]:
+def takes_its_worker_along(
+    groups: Sequence[RunGroup], store: str, **options: Any
+) -> list[TaskReport]:
     """Write the first half of the groups, and lose the worker."""
     deaths["bundle"] += 1
     run_bundle_as_task(groups[: len(groups) // 2], store)
@@ -307,7 +328,9 @@ def one_group_at_a_time(groups: Sequence[RunGroup], store: str, **options: Any) 
     return run_bundle_as_task(groups[:1], store)
 
 
-def test_what_a_bundle_leaves_goes_into_others(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_bundle_leaves_goes_into_others(
+    shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Groups took longer than was thought: what is left is halved, so that other workers can take it."""
     deaths.clear()
     groups = bundle(shelf, 8)
@@ -361,7 +384,9 @@ def test_workers_give_the_same_bytes_in_bundles(
             assert run in open_store(path).done()
             told.add(run)
 
-    done = evaluate(experiment(shelf, 8, 2), path, scheduler=cluster.scheduler, progress=Told(), settings=MANY)
+    done = evaluate(
+        experiment(shelf, 8, 2), path, scheduler=cluster.scheduler, progress=Told(), settings=MANY
+    )
     assert len(told) == 32
     assert results(done.store) == expected
 

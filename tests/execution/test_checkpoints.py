@@ -26,7 +26,13 @@ from olscale.evaluation.plan import make_plan
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_state import RunState
 from olscale.execution import checkpoints
-from olscale.execution.checkpoints import Checkpoints, read_arrays, resumable_groups, sweep_checkpoints, write_arrays
+from olscale.execution.checkpoints import (
+    Checkpoints,
+    read_arrays,
+    resumable_groups,
+    sweep_checkpoints,
+    write_arrays,
+)
 from olscale.execution.evaluate import evaluate
 from olscale.execution.on_worker import StreamActor, run_as_task
 from olscale.execution.progress import Tally
@@ -60,7 +66,14 @@ TARGETS = [
 PROTOCOLS: tuple[dict[str, Any], ...] = (
     {},
     {"passes": 2},
-    {"window": 50, "fading": 0.99, "delay": 70, "holdout_every": 90, "holdout_rows": 10, "drift": "ddm"},
+    {
+        "window": 50,
+        "fading": 0.99,
+        "delay": 70,
+        "holdout_every": 90,
+        "holdout_rows": 10,
+        "drift": "ddm",
+    },
 )
 
 
@@ -119,7 +132,9 @@ def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @settings(max_examples=8)
 @given(st.data())
-def test_a_pack_cut_anywhere_and_as_often_gives_the_same_bytes(shelf: Path, digits: Path, data: st.DataObject) -> None:
+def test_a_pack_cut_anywhere_and_as_often_gives_the_same_bytes(
+    shelf: Path, digits: Path, data: st.DataObject
+) -> None:
     """Every family and form of learner, both orders, two and ten classes, two passes, late labels and what is measured
     along the stream: the state is all there is."""
     name, order, number = (
@@ -128,8 +143,13 @@ def test_a_pack_cut_anywhere_and_as_often_gives_the_same_bytes(shelf: Path, digi
     )
     learners, protocol = EVERY, PROTOCOLS[number]
     if name == "targets":
-        learners, protocol = TARGETS, {key: value for key, value in protocol.items() if key != "drift"}
-    (pack,) = packs(digits if name == "digits" else shelf / name, *learners, order=order, **protocol)
+        learners, protocol = (
+            TARGETS,
+            {key: value for key, value in protocol.items() if key != "drift"},
+        )
+    (pack,) = packs(
+        digits if name == "digits" else shelf / name, *learners, order=order, **protocol
+    )
     key = (name, order, number)
     if key not in _undisturbed:
         _undisturbed[key] = as_bytes(through(GroupPass(pack)).finish())
@@ -191,7 +211,9 @@ def test_a_class_shard_goes_on_with_the_ballots_it_has(
 
 
 @pytest.mark.parametrize("place", ["{tmp}/store", "memory://checkpoints-{tmp}"])
-def test_two_are_kept_and_damage_falls_back_to_the_one_before(shelf: Path, tmp_path: Path, place: str) -> None:
+def test_two_are_kept_and_damage_falls_back_to_the_one_before(
+    shelf: Path, tmp_path: Path, place: str
+) -> None:
     """On disk and on an fsspec URL: a flipped byte, a half file, both damaged."""
     store = open_store(place.format(tmp=tmp_path), create=True)
     (pack,) = packs(shelf / "dense", {"name": "lol"}, {"name": "pa"})
@@ -240,7 +262,9 @@ def test_a_pickle_is_not_loaded() -> None:
         read_arrays(file)
 
 
-def test_a_checkpoint_is_due_by_time_and_cost(shelf: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checkpoint_is_due_by_time_and_cost(
+    shelf: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """After 10 s, and after 50 times what the last one took."""
     now = [100.0]
     monkeypatch.setattr(checkpoints, "monotonic", lambda: now[0])
@@ -261,7 +285,9 @@ def test_a_checkpoint_is_due_by_time_and_cost(shelf: Path, store: Store, monkeyp
     assert said == [False, True, False, False, True]
 
 
-def test_the_first_of_a_large_model_is_due_later(shelf: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_of_a_large_model_is_due_later(
+    shelf: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """50 times what it is expected to take, by the size of the model."""
     now = [100.0]
     monkeypatch.setattr(checkpoints, "monotonic", lambda: now[0])
@@ -292,7 +318,9 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "wide"
 
 
-@pytest.mark.skipif(not Path("/proc/self/pagemap").exists(), reason="the system does not tell which pages are there")
+@pytest.mark.skipif(
+    not Path("/proc/self/pagemap").exists(), reason="the system does not tell which pages are there"
+)
 @pytest.mark.parametrize("name", ["lol", "soft-lol"])
 def test_a_wide_sparse_model_is_saved_as_what_was_written_to(
     wide: Path, store: Store, monkeypatch: pytest.MonkeyPatch, name: str
@@ -360,7 +388,9 @@ def test_whoever_goes_on_whatever_was_cut_otherwise(
 ) -> None:
     """An actor among four workers stops in mid-stream; in process, in one pack with others, its chunks are not fed again."""
     learners = [{"name": name} for name in ("pa", "pa1", "pa2", "lol")]
-    expected = evaluate(spec(shelf, learners), tmp_path / "undisturbed", in_process=True, settings=EAGER)
+    expected = evaluate(
+        spec(shelf, learners), tmp_path / "undisturbed", in_process=True, settings=EAGER
+    )
     store = open_store(str(tmp_path / "store"), create=True)
     for pack, last in zip(packs(shelf / "dense", *learners, parts=2), (3, 5), strict=True):
         assert StreamActor(pack, store.path, EAGER).advance(0, last).position == last
@@ -386,7 +416,11 @@ def test_whoever_goes_on_whatever_was_cut_otherwise(
 
 
 def spec(shelf: Path, learners: list[dict[str, Any]]) -> Any:
-    content = {"datasets": [{"path": str(shelf / "dense")}], "learners": learners, "protocol": {"order": "time"}}
+    content = {
+        "datasets": [{"path": str(shelf / "dense")}],
+        "learners": learners,
+        "protocol": {"order": "time"},
+    }
     return parse_experiment(content)
 
 
@@ -394,12 +428,16 @@ def runs(store: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (store / "runs").rglob("*.parquet")}
 
 
-def test_another_cut_into_chunks_is_another_checkpoint(shelf: Path, tmp_path: Path, store: Store) -> None:
+def test_another_cut_into_chunks_is_another_checkpoint(
+    shelf: Path, tmp_path: Path, store: Store
+) -> None:
     from olscale.data.ingest.ingest import ingest
 
     ingest(str(shelf / "train.npz"), str(tmp_path / "other" / "dense"), chunk_rows=50)
     ingest(str(shelf / "train.npz"), str(tmp_path / "one" / "dense"), chunk_rows=64)
-    (one,), (other,) = (packs(tmp_path / name / "dense", {"name": "pa"}) for name in ("one", "other"))
+    (one,), (other,) = (
+        packs(tmp_path / name / "dense", {"name": "pa"}) for name in ("one", "other")
+    )
     assert one.runs == other.runs
     assert one.key != other.key
     begun = ResumablePass(one, store.path)
@@ -407,7 +445,11 @@ def test_another_cut_into_chunks_is_another_checkpoint(shelf: Path, tmp_path: Pa
     begun.save()
     plan = make_plan(
         parse_experiment(
-            {"datasets": [{"path": other.path}], "learners": [{"name": "pa"}], "protocol": {"order": "time"}}
+            {
+                "datasets": [{"path": other.path}],
+                "learners": [{"name": "pa"}],
+                "protocol": {"order": "time"},
+            }
         )
     )
     assert resumable_groups(store, plan.runs, plan.sources) == []
@@ -458,7 +500,9 @@ def test_a_learner_that_cannot_be_saved_is_in_a_pack_of_its_own(shelf: Path, sto
     assert sorted(len(pack.runs) for pack in found) == [1, 2]
     for pack in found:
         StreamActor(pack, store.path, EAGER).advance(0, 3)
-        assert StreamActor(pack, store.path, EAGER).begin().position == (3 if len(pack.runs) == 2 else 0)
+        assert StreamActor(pack, store.path, EAGER).begin().position == (
+            3 if len(pack.runs) == 2 else 0
+        )
 
 
 def test_rows_that_a_learner_has_looked_ahead_at_are_not_read_again(
@@ -467,10 +511,14 @@ def test_rows_that_a_learner_has_looked_ahead_at_are_not_read_again(
     (pack,) = packs(shelf / "dense", {"name": "lol", "params": {"prototypes": "offline", "k": 4}})
     StreamActor(pack, store.path, EAGER).advance(0, 2)
     monkeypatch.setattr(packs_module, "LOOK_AHEAD_ROWS", None)  # a sample would fail
-    assert run_as_task(pack, store.path, lambda stand: None, settings=EAGER).outcomes == {pack.runs[0].id: "ok"}
+    assert run_as_task(pack, store.path, lambda stand: None, settings=EAGER).outcomes == {
+        pack.runs[0].id: "ok"
+    }
 
 
-def test_stopping_saves_at_once_and_the_same_command_goes_on(shelf: Path, tmp_path: Path, store: Store) -> None:
+def test_stopping_saves_at_once_and_the_same_command_goes_on(
+    shelf: Path, tmp_path: Path, store: Store
+) -> None:
     (pack,) = packs(shelf / "dense", {"name": "lol"}, {"name": "pa"}, order="permuted")
     expected = as_bytes(through(GroupPass(pack)).finish())
     asked = iter([False, False, False, True])
@@ -501,7 +549,13 @@ def test_the_next_evaluation_removes_what_was_left_half_written(shelf: Path, sto
 
 
 @pytest.mark.parametrize(
-    "about", ["[" * 100_000, "[]", '{"runs": [], "classes": [0, 2], "chunk_rows": 64}', '{"runs": {}, "classes": null}']
+    "about",
+    [
+        "[" * 100_000,
+        "[]",
+        '{"runs": [], "classes": [0, 2], "chunk_rows": 64}',
+        '{"runs": {}, "classes": null}',
+    ],
 )
 def test_a_pack_json_that_is_none_is_passed_over(shelf: Path, store: Store, about: str) -> None:
     try:
@@ -528,13 +582,21 @@ def test_runs_that_stand_twice_in_a_pack_json_are_continued_once(shelf: Path, st
     assert isinstance(data, bytes)
     content = json_content(data, checked=True)
     store.put(about, json_bytes({**content, "runs": content["runs"] * 2}))
-    experiment = {"datasets": [{"path": pack.path}], "learners": [{"name": "pa"}], "protocol": {"order": "time"}}
+    experiment = {
+        "datasets": [{"path": pack.path}],
+        "learners": [{"name": "pa"}],
+        "protocol": {"order": "time"},
+    }
     plan = make_plan(parse_experiment(experiment))
     assert [found.runs for found in resumable_groups(store, pack.runs, plan.sources)] == [pack.runs]
 
 
-@pytest.mark.parametrize(("outcome", "reason"), [("fine", "why"), ("oom", "two\nlines"), ("oom", 3), (["oom"], "why")])
-def test_a_verdict_that_is_none_is_passed_over(shelf: Path, store: Store, outcome: Any, reason: Any) -> None:
+@pytest.mark.parametrize(
+    ("outcome", "reason"), [("fine", "why"), ("oom", "two\nlines"), ("oom", 3), (["oom"], "why")]
+)
+def test_a_verdict_that_is_none_is_passed_over(
+    shelf: Path, store: Store, outcome: Any, reason: Any
+) -> None:
     (pack,) = packs(shelf / "dense", {"name": "pa"})
     verdict = {"outcome": outcome, "reason": reason, "budget": pack.budget.model_dump()}
     store.put(f"checkpoints/{pack.key}/{pack.runs[0].id}.json", json_bytes(verdict))
@@ -546,7 +608,12 @@ def test_a_verdict_whose_reason_has_changed_is_passed_over(shelf: Path, store: S
     (pack,) = packs(shelf / "dense", {"name": "pa"})
     kept = Checkpoints(store, pack)
     name = f"checkpoints/{pack.key}/{pack.runs[0].id}.json"
-    store.put(name, json_bytes({"outcome": "timeout", "reason": "too long", "budget": pack.budget.model_dump()}))
+    store.put(
+        name,
+        json_bytes(
+            {"outcome": "timeout", "reason": "too long", "budget": pack.budget.model_dump()}
+        ),
+    )
     assert kept.exceeded() == {pack.runs[0].id: BudgetExceeded("timeout", "too long")}
     [(_, data)] = store.files.read_many([name])
     assert isinstance(data, bytes)

@@ -27,17 +27,29 @@ from olscale.execution.task_report import TaskReport
 from olscale.results.store import open_store
 from tests.cluster import Cluster
 
-inside = gen_cluster(client=True, nthreads=[("127.0.0.1", 1)] * 2, timeout=60, clean_kwargs={"threads": False})
+inside = gen_cluster(
+    client=True, nthreads=[("127.0.0.1", 1)] * 2, timeout=60, clean_kwargs={"threads": False}
+)
 
 
 def experiment(faces: Path, order: str = "time") -> Experiment:
-    learners = [{"name": "lol", "params": {"k": 20}}, {"name": "pa1", "params": {"multiclass": "ova"}}, {"name": "pa"}]
+    learners = [
+        {"name": "lol", "params": {"k": 20}},
+        {"name": "pa1", "params": {"multiclass": "ova"}},
+        {"name": "pa"},
+    ]
     protocol = {"order": order, **({"permutations": 2} if order == "permuted" else {})}
-    return parse_experiment({"datasets": [{"path": str(faces)}], "learners": learners, "protocol": protocol})
+    return parse_experiment(
+        {"datasets": [{"path": str(faces)}], "learners": learners, "protocol": protocol}
+    )
 
 
 def files(store: Path, folder: str = "runs") -> dict[str, bytes]:
-    return {str(path.relative_to(store)): path.read_bytes() for path in (store / folder).rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(store)): path.read_bytes()
+        for path in (store / folder).rglob("*")
+        if path.is_file()
+    }
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +66,10 @@ def here(faces: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Pat
 def test_shards_on_dask_and_in_process_give_the_same_bytes(
     faces: Path, here: dict[str, Path], tmp_path: Path, order: str, cluster: Cluster
 ) -> None:
-    for name, options in (("dask", {"scheduler": cluster.scheduler}), ("process", {"in_process": True})):
+    for name, options in (
+        ("dask", {"scheduler": cluster.scheduler}),
+        ("process", {"in_process": True}),
+    ):
         tally, store = Tally(), tmp_path / name
         done = evaluate(experiment(faces, order), store, class_shards=3, progress=tally, **options)
         assert done.computed == done.runs == tally.done
@@ -63,7 +78,9 @@ def test_shards_on_dask_and_in_process_give_the_same_bytes(
         assert tally.rows_done == tally.rows
         assert set(tally._groups) <= set(tally._streams)  # and the merge
         assert tally.failed == 0
-        assert all(0.0 < error < 1.0 for error in tally.errors.values())  # of the runs in one piece: shards know none
+        assert all(
+            0.0 < error < 1.0 for error in tally.errors.values()
+        )  # of the runs in one piece: shards know none
 
 
 def test_each_shard_reads_the_stream_once(
@@ -72,7 +89,9 @@ def test_each_shard_reads_the_stream_once(
     """On a cluster whose workers are in this process, where reading can be counted."""
     read: list[tuple[str, int]] = []
     chunk = Stream.untransformed
-    monkeypatch.setattr(Stream, "untransformed", lambda self, i: read.append((self.split, i)) or chunk(self, i))
+    monkeypatch.setattr(
+        Stream, "untransformed", lambda self, i: read.append((self.split, i)) or chunk(self, i)
+    )
     plan = make_plan(experiment(faces))
     packs = list(cut_shards(cut_groups(plan.runs[:1], plan.sources, 2), 2, 2))
     assert [len(pack.parts()) for pack in packs] == [2]
@@ -83,7 +102,9 @@ def test_each_shard_reads_the_stream_once(
         await driver.drive(client, packs, store, Tally())
 
     run()
-    assert sorted(read) == sorted(2 * ([("test", 0), ("test", 1)] + [("train", i) for i in range(5)]))
+    assert sorted(read) == sorted(
+        2 * ([("test", 0), ("test", 1)] + [("train", i) for i in range(5)])
+    )
     assert files(tmp_path / "store").items() <= files(here["time"]).items()
     assert len(files(tmp_path / "store")) == 1
 
@@ -114,7 +135,11 @@ def doomed_run(pack: Any, store: str, **options: Any) -> TaskReport:
 
 
 def test_killed_workers_change_no_byte(
-    faces: Path, here: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: Cluster
+    faces: Path,
+    here: dict[str, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    cluster: Cluster,
 ) -> None:
     """SIGKILL in a shard and in a merge: they start again elsewhere."""
     monkeypatch.setattr(group_calls, "run_as_task", dying_run)
@@ -127,7 +152,11 @@ def test_killed_workers_change_no_byte(
 
 
 def test_a_shard_that_kills_every_worker_loses_its_run_and_no_other(
-    faces: Path, here: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: Cluster
+    faces: Path,
+    here: dict[str, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    cluster: Cluster,
 ) -> None:
     monkeypatch.setattr(group_calls, "run_as_task", doomed_run)
     settings = ExecutionSettings(attempts=2)
@@ -143,7 +172,9 @@ def test_a_shard_that_kills_every_worker_loses_its_run_and_no_other(
     assert files(tmp_path / "store") == files(here["time"])
 
 
-def test_a_merge_whose_arrays_are_gone_takes_the_record_that_is_there(faces: Path, tmp_path: Path) -> None:
+def test_a_merge_whose_arrays_are_gone_takes_the_record_that_is_there(
+    faces: Path, tmp_path: Path
+) -> None:
     """Another process that runs the same experiment has merged and cleared; without a record it is a fault."""
     store = open_store(tmp_path / "store", create=True).path
     plan = make_plan(experiment(faces))

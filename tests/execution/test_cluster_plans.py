@@ -21,7 +21,9 @@ from olscale.execution.progress import Silent, Work
 from olscale.execution.task_report import TaskReport
 from tests.cluster import Cluster
 
-eight_workers = gen_cluster(client=True, nthreads=[("127.0.0.1", 1)] * 8, timeout=120, clean_kwargs={"threads": False})
+eight_workers = gen_cluster(
+    client=True, nthreads=[("127.0.0.1", 1)] * 8, timeout=120, clean_kwargs={"threads": False}
+)
 
 
 def experiment(shelf: Path, settings: int) -> Experiment:
@@ -39,20 +41,26 @@ def noted_task(group: RunGroup, store: str, **options: Any) -> TaskReport:
     return run_as_task(group, store, **options)
 
 
-def test_each_of_eight_workers_has_work(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_of_eight_workers_has_work(
+    shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     busy.clear()
     monkeypatch.setattr(group_calls, "run_as_task", noted_task)
 
     @eight_workers
     async def run(client: Any, scheduler: Any, *workers: Any) -> None:
-        done = await asyncio.to_thread(evaluate, experiment(shelf, 58), tmp_path / "store", scheduler=scheduler.address)
+        done = await asyncio.to_thread(
+            evaluate, experiment(shelf, 58), tmp_path / "store", scheduler=scheduler.address
+        )
         assert done.outcomes == {"ok": 58}
         assert busy == {worker.address for worker in workers}
 
     run()
 
 
-def test_workers_beside_a_scheduler_say_how_many_to_expect(shelf: Path, tmp_path: Path, cluster: Cluster) -> None:
+def test_workers_beside_a_scheduler_say_how_many_to_expect(
+    shelf: Path, tmp_path: Path, cluster: Cluster
+) -> None:
     counts: list[int] = []
 
     class Counts(Silent):

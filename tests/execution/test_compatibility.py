@@ -41,8 +41,15 @@ PACKAGES = {
 
 
 def versions(**sides: dict[str, Any]) -> dict[str, Any]:
-    found = {side: {"packages": PACKAGES | sides.get(side, {})} for side in ("client", "scheduler", "worker")}
-    return {"client": found["client"], "scheduler": found["scheduler"], "workers": {"tcp://w:1": found["worker"]}}
+    found = {
+        side: {"packages": PACKAGES | sides.get(side, {})}
+        for side in ("client", "scheduler", "worker")
+    }
+    return {
+        "client": found["client"],
+        "scheduler": found["scheduler"],
+        "workers": {"tcp://w:1": found["worker"]},
+    }
 
 
 @pytest.mark.parametrize(
@@ -50,11 +57,20 @@ def versions(**sides: dict[str, Any]) -> dict[str, Any]:
     [
         ({}, []),
         ({"worker": {"python": "3.11.9.final.0"}}, []),
-        ({"worker": {"python": "3.12.1.final.0"}}, ["worker tcp://w:1 has python 3.12, the driver 3.11"]),
-        ({"worker": {"sklearn": "1.6.1"}}, ["worker tcp://w:1 has scikit-learn 1.6.1, the driver 1.7.0"]),
+        (
+            {"worker": {"python": "3.12.1.final.0"}},
+            ["worker tcp://w:1 has python 3.12, the driver 3.11"],
+        ),
+        (
+            {"worker": {"sklearn": "1.6.1"}},
+            ["worker tcp://w:1 has scikit-learn 1.6.1, the driver 1.7.0"],
+        ),
         ({"worker": {"olscale": None}}, ["worker tcp://w:1 has no olscale"]),
         ({"scheduler": {"olscale": None, "numba": None}}, []),
-        ({"scheduler": {"distributed": "2026.9.0"}}, ["the scheduler has distributed 2026.9.0, the driver 2026.8.0"]),
+        (
+            {"scheduler": {"distributed": "2026.9.0"}},
+            ["the scheduler has distributed 2026.9.0, the driver 2026.8.0"],
+        ),
     ],
 )
 def test_versions_that_matter_must_be_the_driver_s(sides: dict[str, Any], lines: list[str]) -> None:
@@ -67,8 +83,12 @@ def test_every_setting_we_ship_is_one_that_the_installed_dask_knows() -> None:
 
     def check(ours: dict[str, Any], theirs: dict[str, Any], prefix: str) -> None:
         for key, value in ours.items():
-            assert key in theirs, f"{prefix}{key} is no setting of distributed {distributed.__version__}"
-            if isinstance(value, dict) and key != "pre-spawn-environ":  # that one holds any variable
+            assert key in theirs, (
+                f"{prefix}{key} is no setting of distributed {distributed.__version__}"
+            )
+            if (
+                isinstance(value, dict) and key != "pre-spawn-environ"
+            ):  # that one holds any variable
                 check(value, theirs[key], f"{prefix}{key}.")
 
     check(settings(), known, "")
@@ -88,16 +108,32 @@ def test_other_settings_are_named_whatever_their_spelling() -> None:
     ]
 
 
-def test_workers_with_other_sources_are_refused_before_any_work(shelf: Path, tmp_path: Path) -> None:
+def test_workers_with_other_sources_are_refused_before_any_work(
+    shelf: Path, tmp_path: Path
+) -> None:
     """A real cluster whose olscale differs by one comment; its worker is there when it is looked for."""
-    other, elsewhere = tmp_path / "other", tmp_path / "elsewhere"  # python -m looks in the working directory first
-    shutil.copytree(ROOT / "olscale", other / "olscale", ignore=shutil.ignore_patterns("*.nbi", "*.nbc"))
+    other, elsewhere = (
+        tmp_path / "other",
+        tmp_path / "elsewhere",
+    )  # python -m looks in the working directory first
+    shutil.copytree(
+        ROOT / "olscale", other / "olscale", ignore=shutil.ignore_patterns("*.nbi", "*.nbc")
+    )
     elsewhere.mkdir()
     with (other / "olscale" / "compiled" / "decorator.py").open("a") as file:
         file.write("# another\n")
     code = "import sys; from distributed import Client; from olscale.cli import main\n"
     code += "with Client(sys.argv[-1]) as client: client.wait_for_workers(1, timeout=100)\nmain(sys.argv[1:])"
-    evaluate = [sys.executable, "-c", code, "evaluate", "--dataset", str(shelf / "dense"), "--learner", "pa1"]
+    evaluate = [
+        sys.executable,
+        "-c",
+        code,
+        "evaluate",
+        "--dataset",
+        str(shelf / "dense"),
+        "--learner",
+        "pa1",
+    ]
     evaluate += ["--store", str(tmp_path / "store"), "--scheduler", "{}"]
     done = subprocess.run(
         [str(ROOT / "cluster" / "local.sh"), "1", "env", f"PYTHONPATH={ROOT}", *evaluate],
@@ -114,8 +150,12 @@ def test_workers_with_other_sources_are_refused_before_any_work(shelf: Path, tmp
     assert not list(tmp_path.glob("store/runs/*"))
 
 
-@pytest.mark.parametrize(("user", "steals"), [({}, False), ({"DASK_DISTRIBUTED__SCHEDULER__WORK_STEALING": "1"}, 1)])
-def test_settings_of_the_user_win_and_are_ours_elsewhere(user: dict[str, str], steals: object) -> None:
+@pytest.mark.parametrize(
+    ("user", "steals"), [({}, False), ({"DASK_DISTRIBUTED__SCHEDULER__WORK_STEALING": "1"}, 1)]
+)
+def test_settings_of_the_user_win_and_are_ours_elsewhere(
+    user: dict[str, str], steals: object
+) -> None:
     """In a process of its own: Dask's other tests put back what they found, but not which of it were defaults.
 
     A lost worker's nanny is waited for: Dask would close it where the worker is not there again 15 s later, as one that is
@@ -129,7 +169,11 @@ def test_settings_of_the_user_win_and_are_ours_elsewhere(user: dict[str, str], s
         "parse_timedelta(closes) > 10 * SETTINGS.no_worker_seconds)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, **user}, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", code],
+        env={**os.environ, **user},
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert done.stdout.strip() == f"{steals} True", done.stderr
 
@@ -145,7 +189,11 @@ class OneWorker:
         return {"client": ours, "scheduler": ours, "workers": {"tcp://w:1": ours}}
 
     async def run(self, asked: Any, *args: Any, **_: Any) -> dict[str, Any]:
-        answer = {name: self._there[name] for name in args[0]} if asked is agreement.learner_modules else asked(*args)
+        answer = (
+            {name: self._there[name] for name in args[0]}
+            if asked is agreement.learner_modules
+            else asked(*args)
+        )
         return {"tcp://w:1": answer}
 
     async def run_on_scheduler(self, asked: Any, *args: Any) -> Any:
@@ -155,7 +203,10 @@ class OneWorker:
 @pytest.mark.parametrize(
     ("there", "said"),
     [
-        (("0+bb", ""), "has another source of learner 'mine:A' (version 0+bb, the driver 0+aa); give it the same file"),
+        (
+            ("0+bb", ""),
+            "has another source of learner 'mine:A' (version 0+bb, the driver 0+aa); give it the same file",
+        ),
         (
             ("", "learner 'mine:A' cannot be imported (No module named 'mine'); expected"),
             "(No module named 'mine'); put its module",
@@ -179,5 +230,7 @@ def test_a_class_of_a_notebook_is_told_where_workers_find_it() -> None:
     """No path helps: only the process that ran the cell has it."""
     why = "learner '__main__:Mine' cannot be imported (module __main__ has no attribute 'Mine'); x"
     said = _other_learners("tcp://w:1", {"__main__:Mine": ("", why)}, ["__main__:Mine"])
-    assert said.startswith("workers cannot have learner '__main__:Mine': it is defined in a notebook or a script")
+    assert said.startswith(
+        "workers cannot have learner '__main__:Mine': it is defined in a notebook or a script"
+    )
     assert said.endswith("(%%writefile mine.py), and name it mine:Mine, or evaluate in process")

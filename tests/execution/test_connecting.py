@@ -21,11 +21,19 @@ from olscale.errors import ExecutionError, ExperimentError
 from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.execution import cluster
 from olscale.execution.cluster_options import ClusterOptions
-from olscale.execution.compatibility import agree_on_learners, learner_modules, misfit, modules_of, software
+from olscale.execution.compatibility import (
+    agree_on_learners,
+    learner_modules,
+    misfit,
+    modules_of,
+    software,
+)
 from olscale.execution.evaluate import evaluate
 from olscale.results.store import open_store
 
-MODULE = "from olscale.learners.passive_aggressive import PA1\n\n\nclass Mine(PA1):\n    name = 'mine'\n"
+MODULE = (
+    "from olscale.learners.passive_aggressive import PA1\n\n\nclass Mine(PA1):\n    name = 'mine'\n"
+)
 
 
 def experiment(shelf: Path, name: str) -> Experiment:
@@ -60,7 +68,9 @@ class Starting:
         self.closed = True
 
 
-@pytest.mark.parametrize(("failures", "said"), [(2, "it is up"), (9, "of 2 workers did not start in 3 attempts")])
+@pytest.mark.parametrize(
+    ("failures", "said"), [(2, "it is up"), (9, "of 2 workers did not start in 3 attempts")]
+)
 def test_a_local_cluster_whose_workers_are_killed_is_started_again(
     shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failures: int, said: str
 ) -> None:
@@ -79,7 +89,9 @@ def test_workers_within_a_daemon_process_are_refused(
 ) -> None:
     """Python lets those of Dask and of multiprocessing.Pool have no children, however often Dask tries."""
     monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", True)  # type: ignore[attr-defined]
-    with pytest.raises(ExecutionError, match=r"daemon process .* evaluate there with in_process=True"):
+    with pytest.raises(
+        ExecutionError, match=r"daemon process .* evaluate there with in_process=True"
+    ):
         evaluate(experiment(shelf, "pa"), tmp_path / "store", workers=1)
     assert not (tmp_path / "store").exists()
     assert evaluate(experiment(shelf, "pa"), tmp_path / "store", in_process=True).computed == 1
@@ -105,7 +117,8 @@ def test_a_script_that_workers_would_run_as_a_whole_is_named(shelf: Path, tmp_pa
 @pytest.mark.parametrize("given", ["experiment.toml", {"learners": []}])
 def test_what_is_no_experiment_is_said_with_what_makes_one(tmp_path: Path, given: Any) -> None:
     with pytest.raises(
-        ExperimentError, match=f"experiment is a {type(given).__name__}, expected .*olscale.load_experiment"
+        ExperimentError,
+        match=f"experiment is a {type(given).__name__}, expected .*olscale.load_experiment",
     ):
         evaluate(given, tmp_path / "store", in_process=True)
 
@@ -119,12 +132,21 @@ def test_a_port_that_is_taken_is_one_line(shelf: Path, tmp_path: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(ExecutionError, match=f"port {port} of --dashboard 127.0.0.1:{port} is in use"):
-            evaluate(experiment(shelf, "pa"), tmp_path / "store", workers=1, dashboard=f"127.0.0.1:{port}")
+        with pytest.raises(
+            ExecutionError, match=f"port {port} of --dashboard 127.0.0.1:{port} is in use"
+        ):
+            evaluate(
+                experiment(shelf, "pa"),
+                tmp_path / "store",
+                workers=1,
+                dashboard=f"127.0.0.1:{port}",
+            )
 
 
 @pytest.mark.parametrize("debug", [False, True])
-def test_logs_of_connections_stay_out_of_the_terminal(monkeypatch: pytest.MonkeyPatch, debug: bool) -> None:
+def test_logs_of_connections_stay_out_of_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, debug: bool
+) -> None:
     if debug:
         monkeypatch.setenv("OLSCALE_DEBUG", "1")
     else:
@@ -160,9 +182,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "mine_here:Mine"
 
 
-LACKS = (
-    "learner 'mine_here:Mine' cannot be imported (No module named 'mine_here'); expected module:Class that Python finds"
-)
+LACKS = "learner 'mine_here:Mine' cannot be imported (No module named 'mine_here'); expected module:Class that Python finds"
 
 
 @pytest.mark.parametrize(
@@ -197,7 +217,9 @@ def test_a_worker_that_lacks_a_learner_is_named_and_no_store_is_left(
     with pytest.raises(ExecutionError, match=said):
         evaluate(experiment(shelf, mine), tmp_path / "old", workers=1)
     assert (tmp_path / "old" / "store.json").exists()  # it was there before
-    line = asyncio.run(misfit(Client({mine: answer}), "tcp://w:1", [mine]))  # one that joins later gets no work
+    line = asyncio.run(
+        misfit(Client({mine: answer}), "tcp://w:1", [mine])
+    )  # one that joins later gets no work
     assert line.startswith("worker tcp://w:1 ")
 
 
@@ -228,7 +250,9 @@ class Slow:
         raise TimeoutError
 
 
-def test_a_cluster_that_does_not_end_in_time_is_no_fault_of_what_was_done(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_that_does_not_end_in_time_is_no_fault_of_what_was_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async def started(*arguments: Any) -> Slow:
         return Slow()
 

@@ -27,8 +27,12 @@ from olscale.execution.shutdown import Stop
 from olscale.execution.task_report import TaskReport
 from olscale.results.store import open_store
 
-cluster = gen_cluster(client=True, nthreads=[("127.0.0.1", 1)] * 2, timeout=60, clean_kwargs={"threads": False})
-one_worker = gen_cluster(client=True, nthreads=[("127.0.0.1", 1)], timeout=60, clean_kwargs={"threads": False})
+cluster = gen_cluster(
+    client=True, nthreads=[("127.0.0.1", 1)] * 2, timeout=60, clean_kwargs={"threads": False}
+)
+one_worker = gen_cluster(
+    client=True, nthreads=[("127.0.0.1", 1)], timeout=60, clean_kwargs={"threads": False}
+)
 empty_cluster = gen_cluster(client=True, nthreads=[], timeout=60, clean_kwargs={"threads": False})
 
 
@@ -158,7 +162,9 @@ def test_a_worker_of_another_olscale_that_joins_later_gets_no_work(
     ours = agreement.software()
 
     def software(dask_worker: Any = None) -> dict[str, Any]:
-        return ours | ({"sources": "another"} if dask_worker is not None and dask_worker.name == "late" else {})
+        return ours | (
+            {"sources": "another"} if dask_worker is not None and dask_worker.name == "late" else {}
+        )
 
     monkeypatch.setattr(agreement, "software", software)
     notes = list[str]()
@@ -185,7 +191,9 @@ def test_a_worker_of_another_olscale_that_joins_later_gets_no_work(
     run()
     [line] = notes
     assert line.startswith("worker tcp://127.0.0.1:")
-    assert line.endswith("has other sources of olscale; it gets no work: start it in the driver's environment")
+    assert line.endswith(
+        "has other sources of olscale; it gets no work: start it in the driver's environment"
+    )
     assert len(open_store(store).done()) == 3
 
 
@@ -199,7 +207,9 @@ class Elsewhere:
         return self.there.pop(0)
 
 
-def test_a_time_in_which_nobody_looked_is_no_time_without_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_time_in_which_nobody_looked_is_no_time_without_workers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The machine was suspended, or overloaded, and its only worker has just been ended for its budget."""
     now = [0.0]
     monkeypatch.setattr(workers, "monotonic", lambda: now[0])
@@ -218,7 +228,9 @@ def test_a_time_in_which_nobody_looked_is_no_time_without_workers(monkeypatch: p
     there: list[dict[str, int]] = [{"a": 1}, {"a": 1}]
     assert asyncio.run(run([*there, {}, {}, {}], [1.0, 2.0, 500.0, 1000.0, 1001.0])) == 1001.0
     with pytest.raises(ExecutionError, match="no worker for 180 s"):
-        asyncio.run(run([*there, *({} for _ in range(400))], [1.0, 2.0, *(3.0 + i for i in range(400))]))
+        asyncio.run(
+            run([*there, *({} for _ in range(400))], [1.0, 2.0, *(3.0 + i for i in range(400))])
+        )
     assert now[0] > 182.0  # none of the seconds before it was seen to be gone
 
 
@@ -250,7 +262,9 @@ def test_a_call_to_a_worker_that_leaves_is_given_up(
 
     @cluster
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
-        going = asyncio.create_task(drive(client, packs[order][:1], store, Tally(), settings=settings))
+        going = asyncio.create_task(
+            drive(client, packs[order][:1], store, Tally(), settings=settings)
+        )
         while not (a.state.actors or b.state.actors):
             await asyncio.sleep(0.02)
         await asyncio.sleep(0.2)
@@ -263,7 +277,9 @@ def test_a_call_to_a_worker_that_leaves_is_given_up(
     assert len(open_store(store).done()) == len(packs[order][0].runs)
 
 
-def test_silence_has_an_end(packs: dict[str, list[RunGroup]], store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silence_has_an_end(
+    packs: dict[str, list[RunGroup]], store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A worker from which nothing is heard is given up, and its pack goes on elsewhere."""
     impatient = ExecutionSettings(watch_seconds=0.1, silence_seconds=0.5, no_worker_seconds=0.3)
     monkeypatch.setattr(group_calls, "StreamActor", Sleeps)
@@ -301,7 +317,9 @@ def test_a_scheduler_that_goes_away_is_one_line(
 
     @cluster
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
-        going = asyncio.create_task(drive(client, packs["time"], store, Tally(), settings=impatient))
+        going = asyncio.create_task(
+            drive(client, packs["time"], store, Tally(), settings=impatient)
+        )
         await asyncio.sleep(0.5)
         await scheduler.close()
         with pytest.raises(ExecutionError, match="scheduler went away"):

@@ -27,7 +27,15 @@ from olscale.results.version import version_bytes
 FLIPS = 5
 """Of each kind of file. `python -m tests.execution.test_healing 100` tries more."""
 
-KINDS = ("store.json", "plans", "selections", "runs", "timings", "compacted/runs", "compacted/timings")
+KINDS = (
+    "store.json",
+    "plans",
+    "selections",
+    "runs",
+    "timings",
+    "compacted/runs",
+    "compacted/timings",
+)
 
 
 class Notes(Silent):
@@ -50,8 +58,15 @@ def make_experiment(folder: Path) -> Experiment:
     rng = np.random.default_rng(0)
     for name, rows in (("train", 120), ("test", 40)):
         y = rng.integers(0, 2, rows)
-        np.savez(folder / f"{name}.npz", X=rng.normal(size=(rows, 4)) + 0.4 * (2 * y - 1)[:, None], y=y)
-    ingest([str(folder / "train.npz")], str(folder / "rows"), test=[str(folder / "test.npz")], chunk_rows=64)
+        np.savez(
+            folder / f"{name}.npz", X=rng.normal(size=(rows, 4)) + 0.4 * (2 * y - 1)[:, None], y=y
+        )
+    ingest(
+        [str(folder / "train.npz")],
+        str(folder / "rows"),
+        test=[str(folder / "test.npz")],
+        chunk_rows=64,
+    )
     learners = [{"name": "pa1", "tune": {"C": [0.001, 0.1, 10.0]}}, {"name": "perceptron"}]
     content = {"name": "healed", "datasets": [{"path": str(folder / "rows")}], "learners": learners}
     return parse_experiment({**content, "protocol": {"permutations": 2}, "tuning": {"folds": 2}})
@@ -68,7 +83,11 @@ def whole(experiment: Experiment) -> Iterator[dict[str, dict[str, bytes]]]:
 
 
 def files_of(store: Store) -> dict[str, bytes]:
-    return {name: data for name, data in store.files.read_many(store.files.names("")) if isinstance(data, bytes)}
+    return {
+        name: data
+        for name, data in store.files.read_many(store.files.names(""))
+        if isinstance(data, bytes)
+    }
 
 
 def put(path: str, files: dict[str, bytes]) -> Store:
@@ -84,7 +103,12 @@ def shown(store: Store) -> Any:
     """Return all that is shown of a store but for times, and how many runs have them."""
     # Without the places of learners: a plan that is written anew counts as the newest of the store.
     found = [
-        replace(s, dataset_name=UNNAMED, learner_names=(), warned=tuple(name for name in s.warned if name != WAITED))
+        replace(
+            s,
+            dataset_name=UNNAMED,
+            learner_names=(),
+            warned=tuple(name for name in s.warned if name != WAITED),
+        )
         for s in summarise(store)
         if not s.metric.endswith(("seconds", "_second"))
     ]
@@ -93,7 +117,9 @@ def shown(store: Store) -> Any:
     return plain(tables(summarise(store))), found, timed, progress
 
 
-def check_flips(experiment: Experiment, whole: dict[str, dict[str, bytes]], kind: str, flips: int, seed: int) -> None:
+def check_flips(
+    experiment: Experiment, whole: dict[str, dict[str, bytes]], kind: str, flips: int, seed: int
+) -> None:
     """Flip a bit of one file of a kind at a time, evaluate, and compare what is shown and the results."""
     form = "compacted" if kind.startswith("compacted") else "loose"
     right = shown(put("memory://healing/right", whole[form]))
@@ -119,7 +145,9 @@ def check_flips(experiment: Experiment, whole: dict[str, dict[str, bytes]], kind
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_flipped_bit_is_healed(experiment: Experiment, whole: dict[str, dict[str, bytes]], kind: str) -> None:
+def test_a_flipped_bit_is_healed(
+    experiment: Experiment, whole: dict[str, dict[str, bytes]], kind: str
+) -> None:
     check_flips(experiment, whole, kind, FLIPS, seed=0)
 
 
@@ -141,7 +169,10 @@ def test_a_selection_of_an_earlier_version_is_compared_with_its_runs(
     """It has no checksum; other errors of its points, and another choice, contradict nothing in the file."""
     import json
 
-    files = {**whole["loose"], next(name for name in whole["loose"] if name.endswith("store.json")): version_bytes(2)}
+    files = {
+        **whole["loose"],
+        next(name for name in whole["loose"] if name.endswith("store.json")): version_bytes(2),
+    }
     name = next(name for name in files if "selections/" in name)
     content = json.loads(files[name])
     del content["checksum"]
@@ -152,7 +183,9 @@ def test_a_selection_of_an_earlier_version_is_compared_with_its_runs(
 
     points = [point["params"] for point in content["points"]]
     other = next(point for point in points if point != content["chosen"])
-    store = put("memory://healing/old", {**files, name: json.dumps({**content, "chosen": other}).encode()})
+    store = put(
+        "memory://healing/old", {**files, name: json.dumps({**content, "chosen": other}).encode()}
+    )
     notes = Notes()
     evaluate(experiment, store.path, in_process=True, progress=notes)
     assert [line.split(";")[0] for line in notes.lines] == [
@@ -172,7 +205,9 @@ def test_a_store_json_of_an_earlier_version_comes_back_as_such(
     content = json.loads(whole["loose"][name])
     del content["checksum"]
     top = next(name for name in whole["loose"] if name.endswith("store.json"))
-    store = put("memory://healing/old", {**whole["loose"], top: b"\0", name: json.dumps(content).encode()})
+    store = put(
+        "memory://healing/old", {**whole["loose"], top: b"\0", name: json.dumps(content).encode()}
+    )
     evaluate(experiment, store.path, in_process=True)
     assert files_of(store)[top] == version_bytes(2)
 
@@ -185,7 +220,9 @@ def test_what_belongs_to_another_experiment_is_left_and_named(
     store = put("memory://healing/damaged", {**whole["loose"], name: b"{"})
     other = experiment.model_copy(update={"name": "other", "learners": experiment.learners[1:]})
     evaluate(other, store.path, in_process=True)
-    with pytest.raises(StoreError, match=r"damaged file selections/.* evaluate its experiment again"):
+    with pytest.raises(
+        StoreError, match=r"damaged file selections/.* evaluate its experiment again"
+    ):
         summarise(open_store(store.path))
 
 

@@ -237,7 +237,10 @@ def experiment(shelf: Path, *learners: str) -> Experiment:
         {
             "datasets": [
                 {"path": str(shelf / "dense"), "protocol": {"order": "time"}},
-                {"path": str(shelf / "sparse"), "protocol": {"order": "permuted", "permutations": 1}},
+                {
+                    "path": str(shelf / "sparse"),
+                    "protocol": {"order": "permuted", "permutations": 1},
+                },
             ],
             "learners": [{"name": name} for name in learners],
         }
@@ -247,7 +250,9 @@ def experiment(shelf: Path, *learners: str) -> Experiment:
 def ends(store: Store) -> dict[str, set[tuple[str, str]]]:
     found: dict[str, set[tuple[str, str]]] = {}
     for row in store.read(["learner", "outcome", "reason"]).to_pylist():
-        found.setdefault(row["learner"].rpartition(":")[2], set()).add((row["outcome"], row["reason"]))
+        found.setdefault(row["learner"].rpartition(":")[2], set()).add(
+            (row["outcome"], row["reason"])
+        )
     return found
 
 
@@ -262,9 +267,16 @@ def undisturbed(shelf: Path, hostile: str, tmp_path_factory: pytest.TempPathFact
     return store
 
 
-@pytest.mark.parametrize("where", [{"in_process": True}, {"workers": 1}], ids=["in process", "actor and task"])
+@pytest.mark.parametrize(
+    "where", [{"in_process": True}, {"workers": 1}], ids=["in process", "actor and task"]
+)
 def test_an_exception_of_any_kind_ends_as_that_run(
-    shelf: Path, tmp_path: Path, hostile: str, undisturbed: Path, where: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    shelf: Path,
+    tmp_path: Path,
+    hostile: str,
+    undisturbed: Path,
+    where: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """And a learner that changes the process it is in, or forks it, changes nothing for the others."""
     monkeypatch.chdir(tmp_path)
@@ -283,12 +295,17 @@ def test_an_exception_of_any_kind_ends_as_that_run(
         assert list(warnings.filters) == filters
 
 
-def test_an_exception_in_a_class_shard_ends_the_run(shelf: Path, tmp_path: Path, hostile: str) -> None:
+def test_an_exception_in_a_class_shard_ends_the_run(
+    shelf: Path, tmp_path: Path, hostile: str
+) -> None:
     wanted = parse_experiment(
         {
             "datasets": [{"path": str(shelf / "digits")}],
             "learners": [
-                {"name": name if name == "pa1" else f"{hostile}:{name}", "params": {"multiclass": "ova"}}
+                {
+                    "name": name if name == "pa1" else f"{hostile}:{name}",
+                    "params": {"multiclass": "ova"},
+                }
                 for name in ("pa1", "Exits", "InBegin", "InScores", "Mute")
             ],
             "protocol": {"order": "time"},

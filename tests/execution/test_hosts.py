@@ -57,19 +57,37 @@ def experiment(folder: Path, shelf: Path, order: str) -> Path:
 
 @pytest.mark.parametrize(("order", "seconds"), [("time", 30), ("permuted", 30), ("time", 75)])
 def test_a_link_that_is_cut_and_restored_changes_no_byte(
-    hosts: str, shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: str, seconds: int
+    hosts: str,
+    shelf: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    order: str,
+    seconds: int,
 ) -> None:
     """For 30 s, which connections outlast, and for longer than a worker's silence is borne: it is given up then."""
     path = experiment(tmp_path, shelf, order)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)
     evaluate(load_experiment(str(path)), tmp_path / "calm", in_process=True)
-    command = [sys.executable, "-m", "olscale", "evaluate", str(path), "--store", str(tmp_path / "store")]
+    command = [
+        sys.executable,
+        "-m",
+        "olscale",
+        "evaluate",
+        str(path),
+        "--store",
+        str(tmp_path / "store"),
+    ]
     start = monotonic()
     running = subprocess.Popen(
         [str(ROOT / "cluster" / "ssh.sh"), ",".join(HOSTS), "1", *command, "--scheduler", "{}"],
         env=environment()
-        | {"OLSCALE_HOST": HERE, "OLSCALE_REMOTE": hosts, "OLSCALE_TLS": "none", "PYTHON": sys.executable}
+        | {
+            "OLSCALE_HOST": HERE,
+            "OLSCALE_REMOTE": hosts,
+            "OLSCALE_TLS": "none",
+            "PYTHON": sys.executable,
+        }
         | {"PYTHONPATH": f"{ROOT}:{tmp_path}", "DAWDLE": str(tmp_path)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -35,14 +35,24 @@ OFTEN = ExecutionSettings(report_seconds=0.0)
 def two_learners(shelf: Path, **protocol: Any) -> Experiment:
     learners = [{"name": "perceptron"}, {"name": "pa1"}]
     return parse_experiment(
-        {"datasets": [{"path": str(shelf / "dense")}], "learners": learners, "protocol": {"order": "time"} | protocol}
+        {
+            "datasets": [{"path": str(shelf / "dense")}],
+            "learners": learners,
+            "protocol": {"order": "time"} | protocol,
+        }
     )
 
 
 def test_errors_in_the_journal_are_those_of_the_records(shelf: Path, tmp_path: Path) -> None:
     done = evaluate(two_learners(shelf), tmp_path / "store", in_process=True, settings=OFTEN)
     (live,) = LiveReader(done.store).read()
-    assert (live.state(), live.total, live.done, live.failed, live.share_done) == ("done", 2, 2, 0, 1.0)
+    assert (live.state(), live.total, live.done, live.failed, live.share_done) == (
+        "done",
+        2,
+        2,
+        0,
+        1.0,
+    )
     for run in live.runs.values():
         record = done.store.get(run.id)
         assert (run.learner, run.outcome) == (record.run["learner"]["name"], "ok")
@@ -75,7 +85,9 @@ def test_of_a_store_that_was_taken_back_nothing_is_said(tmp_path: Path) -> None:
     assert (said, (tmp_path / "store").exists()) == ([], False)
 
 
-def test_where_it_cannot_be_written_nothing_but_a_note_is_different(shelf: Path, tmp_path: Path) -> None:
+def test_where_it_cannot_be_written_nothing_but_a_note_is_different(
+    shelf: Path, tmp_path: Path
+) -> None:
     class Notes(Silent):
         def __init__(self) -> None:
             self.lines: list[str] = []
@@ -99,7 +111,13 @@ def test_a_reader_takes_what_is_added_and_no_half_lines(tmp_path: Path) -> None:
     file = tmp_path / "store" / "live" / "20260101T000000-here-1-abcd.0001.jsonl"
     file.parent.mkdir()
     reader, now = LiveReader(store), time()
-    start = {"name": "e", "runs": 1, "done": 0, "groups": {"g": [100, 5.0, ["r"]]}, "settings": [["pa", {}]]}
+    start = {
+        "name": "e",
+        "runs": 1,
+        "done": 0,
+        "groups": {"g": [100, 5.0, ["r"]]},
+        "settings": [["pa", {}]],
+    }
     lines = [
         {
             "t": now,
@@ -143,7 +161,13 @@ WHOLE = [
 
 def _places(value: Any) -> list[tuple[Any, ...]]:
     """Return the paths to all values within `value`."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    inner = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     return [(key, *rest) for key, below in inner for rest in ((), *_places(below))]
 
 
@@ -168,14 +192,18 @@ def test_a_journal_with_one_odd_value_is_read_and_shown(odd: object) -> None:
 def test_a_line_without_end_is_left_out() -> None:
     store = open_store("memory://deep-journal", create=True)
     lines = [*map(json.dumps, WHOLE[:2]), "[" * 100_000, json.dumps(WHOLE[2])]
-    store.files.put("live/20260101T000000-here-1-abcd.0001.jsonl", ("\n".join(lines) + "\n").encode())
+    store.files.put(
+        "live/20260101T000000-here-1-abcd.0001.jsonl", ("\n".join(lines) + "\n").encode()
+    )
     assert LiveReader(store).read()[0].groups["g"].rows_done == 50
 
 
 @pytest.mark.parametrize("where", ["local", "memory"])
 def test_long_journals_are_read_whole(tmp_path: Path, where: str) -> None:
     """Of an object store in several parts."""
-    store = open_store(str(tmp_path / "store") if where == "local" else "memory://long-journal", create=True)
+    store = open_store(
+        str(tmp_path / "store") if where == "local" else "memory://long-journal", create=True
+    )
     work = {f"g{i}": Work(1000, 1.0, ()) for i in range(300)}
     reader = LiveReader(store)
     with LiveJournal(store, Tally()) as journal:
@@ -211,7 +239,9 @@ def test_of_very_many_runs_fewer_positions_are_written(tmp_path: Path) -> None:
     assert live.runs[runs[0].id].rows[-1] == 1_000
 
 
-def test_an_evaluation_in_the_background_is_waited_for_and_stopped(shelf: Path, tmp_path: Path) -> None:
+def test_an_evaluation_in_the_background_is_waited_for_and_stopped(
+    shelf: Path, tmp_path: Path
+) -> None:
     job: Any = evaluate(two_learners(shelf), tmp_path / "store", in_process=True, background=True)
     assert job.wait().computed == 2
     assert not job.running

@@ -30,7 +30,10 @@ MANY = replace(SETTINGS, many_runs=12)
 
 
 def experiment(shelf: Path, permutations: int = 3, settings: int = 3) -> Experiment:
-    learners = [{"name": name, "params": {"C": [0.1 * (i + 1) for i in range(settings)]}} for name in ("pa1", "lol")]
+    learners = [
+        {"name": name, "params": {"C": [0.1 * (i + 1) for i in range(settings)]}}
+        for name in ("pa1", "lol")
+    ]
     content = {"datasets": [{"path": str(shelf / "dense")}], "learners": learners}
     return parse_experiment({**content, "protocol": {"permutations": permutations}}, "many")
 
@@ -38,7 +41,9 @@ def experiment(shelf: Path, permutations: int = 3, settings: int = 3) -> Experim
 def results(store: Store) -> dict[str, Any]:
     """Return the files of runs and all that is left of work in progress."""
     folders = ("runs", "compacted/runs", "lost", "damaged", "tmp")
-    return dict(store.files.read_many(name for folder in folders for name in store.files.names(folder)))
+    return dict(
+        store.files.read_many(name for folder in folders for name in store.files.names(folder))
+    )
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +55,9 @@ def expected(shelf: Path) -> dict[str, Any]:
     return results(store)
 
 
-def test_many_runs_end_in_the_files_that_compaction_makes_of_few(shelf: Path, expected: dict[str, Any]) -> None:
+def test_many_runs_end_in_the_files_that_compaction_makes_of_few(
+    shelf: Path, expected: dict[str, Any]
+) -> None:
     done = evaluate(experiment(shelf), "memory://many/here", in_process=True, settings=MANY)
     assert (done.computed, done.outcomes) == (18, {"ok": 18})
     assert results(done.store) == expected
@@ -58,7 +65,9 @@ def test_many_runs_end_in_the_files_that_compaction_makes_of_few(shelf: Path, ex
 
     again = evaluate(experiment(shelf), "memory://many/here", in_process=True, settings=MANY)
     assert (again.computed, again.outcomes) == (0, {"ok": 18})
-    forced = evaluate(experiment(shelf), "memory://many/here", in_process=True, settings=MANY, force=True)
+    forced = evaluate(
+        experiment(shelf), "memory://many/here", in_process=True, settings=MANY, force=True
+    )
     assert (forced.computed, forced.changed) == (18, 0)
     assert results(done.store) == expected
 
@@ -91,20 +100,28 @@ def test_many_forced_runs_take_the_place_of_others_by_the_file(
     assert results(store) == expected
 
 
-def test_tasks_give_the_same_files(shelf: Path, tmp_path: Path, expected: dict[str, Any], cluster: Cluster) -> None:
-    done = evaluate(experiment(shelf), tmp_path / "store", scheduler=cluster.scheduler, settings=MANY)
+def test_tasks_give_the_same_files(
+    shelf: Path, tmp_path: Path, expected: dict[str, Any], cluster: Cluster
+) -> None:
+    done = evaluate(
+        experiment(shelf), tmp_path / "store", scheduler=cluster.scheduler, settings=MANY
+    )
     assert done.computed == 18
     assert results(done.store) == expected
 
 
-def test_the_rest_of_many_runs_ends_in_the_same_files(shelf: Path, expected: dict[str, Any]) -> None:
+def test_the_rest_of_many_runs_ends_in_the_same_files(
+    shelf: Path, expected: dict[str, Any]
+) -> None:
     evaluate(experiment(shelf, 2, 2), "memory://many/rest", in_process=True, settings=MANY)
     done = evaluate(experiment(shelf), "memory://many/rest", in_process=True, settings=MANY)
     assert done.computed == 10
     assert results(done.store) == expected
 
 
-def test_many_loose_runs_are_compacted_when_they_are_looked_through(shelf: Path, expected: dict[str, Any]) -> None:
+def test_many_loose_runs_are_compacted_when_they_are_looked_through(
+    shelf: Path, expected: dict[str, Any]
+) -> None:
     evaluate(experiment(shelf), "memory://many/loose", in_process=True)
     done = evaluate(experiment(shelf, 1, 1), "memory://many/loose", in_process=True, settings=MANY)
     assert done.computed == 0
@@ -152,7 +169,9 @@ def test_what_was_reported_is_there_after_a_kill(shelf: Path, tmp_path: Path) ->
         assert process.wait() in (0, -signal.SIGKILL if kill else 0)
         assert told - {""} <= open_store(path).done()
     assert len(open_store(path).done()) == 96
-    undisturbed = evaluate(experiment(shelf, 12, 4), "memory://many/undisturbed", in_process=True, settings=MANY)
+    undisturbed = evaluate(
+        experiment(shelf, 12, 4), "memory://many/undisturbed", in_process=True, settings=MANY
+    )
     seen = open_store(path)
     compact(seen)
     assert dict(seen.files.read_many(seen.compacted_files("runs"))) == dict(
@@ -165,4 +184,6 @@ def test_progress_tells_of_runs_that_are_in_the_store(shelf: Path) -> None:
         def finish(self, run: str, outcome: str) -> None:
             assert run in Store("memory://many/told").done()
 
-    evaluate(experiment(shelf), "memory://many/told", in_process=True, progress=Looks(), settings=MANY)
+    evaluate(
+        experiment(shelf), "memory://many/told", in_process=True, progress=Looks(), settings=MANY
+    )

@@ -23,12 +23,20 @@ from tests.cluster import Cluster
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return 2,000 sparse rows in 40 chunks: 2.8 MB, a seventh of that will do."""
-    return generate("url-like", tmp_path_factory.mktemp("limit") / "url", rows=2_000, columns=1_000, chunk_rows=50).path
+    return generate(
+        "url-like",
+        tmp_path_factory.mktemp("limit") / "url",
+        rows=2_000,
+        columns=1_000,
+        chunk_rows=50,
+    ).path
 
 
 def experiment(url: str, **protocol: Any) -> Experiment:
     learners = [{"name": name} for name in ("pa1", "perceptron")]
-    return parse_experiment({"datasets": [{"path": url}], "learners": learners, "protocol": protocol})
+    return parse_experiment(
+        {"datasets": [{"path": url}], "learners": learners, "protocol": protocol}
+    )
 
 
 def files(store: Path) -> dict[str, bytes]:
@@ -45,7 +53,9 @@ def files(store: Path) -> dict[str, bytes]:
     ],
     ids=str,
 )
-def test_results_have_the_same_bytes_under_any_limit(url: str, tmp_path: Path, protocol: dict[str, Any]) -> None:
+def test_results_have_the_same_bytes_under_any_limit(
+    url: str, tmp_path: Path, protocol: dict[str, Any]
+) -> None:
     spec = experiment(url, **protocol)
     ways = []
 
@@ -57,7 +67,9 @@ def test_results_have_the_same_bytes_under_any_limit(url: str, tmp_path: Path, p
     with mock.patch("olscale.data.stream.ordered_rows", side_effect=noted):
         evaluate(spec, tmp_path / "small", in_process=True, memory_limit="400 kB")
     assert files(tmp_path / "large") == files(tmp_path / "small")
-    assert any(isinstance(way, ExternalShuffle) for way in ways) == (protocol.get("order") != "time")
+    assert any(isinstance(way, ExternalShuffle) for way in ways) == (
+        protocol.get("order") != "time"
+    )
 
 
 def test_workers_permute_out_of_core_too(url: str, tmp_path: Path, cluster: Cluster) -> None:
@@ -68,22 +80,33 @@ def test_workers_permute_out_of_core_too(url: str, tmp_path: Path, cluster: Clus
 
 
 def test_a_limit_that_is_none_or_too_small_is_one_line(url: str, tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="memory limit was '2 cats', expected a size such as '2GB'"):
+    with pytest.raises(
+        ParameterError, match="memory limit was '2 cats', expected a size such as '2GB'"
+    ):
         evaluate(experiment(url), tmp_path / "store", in_process=True, memory_limit="2 cats")
     assert not (tmp_path / "store").exists()
-    with pytest.raises(ExecutionError, match=r"too small to permute .* need \d+\.\d kB; raise the limit"):
+    with pytest.raises(
+        ExecutionError, match=r"too small to permute .* need \d+\.\d kB; raise the limit"
+    ):
         evaluate(experiment(url), tmp_path / "store", in_process=True, memory_limit="50 kB")
 
 
 def test_a_full_disk_is_one_line(url: str, tmp_path: Path) -> None:
     with (
-        mock.patch("olscale.data.shuffle.spill_file._all", side_effect=OSError(28, "No space left on device")),
-        pytest.raises(ExecutionError, match=r"^cannot permute .*: No space left on device; .* OLSCALE_SCRATCH"),
+        mock.patch(
+            "olscale.data.shuffle.spill_file._all",
+            side_effect=OSError(28, "No space left on device"),
+        ),
+        pytest.raises(
+            ExecutionError, match=r"^cannot permute .*: No space left on device; .* OLSCALE_SCRATCH"
+        ),
     ):
         evaluate(experiment(url), tmp_path / "store", in_process=True, memory_limit="400 kB")
 
 
-def test_half_of_a_worker_is_the_default(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_half_of_a_worker_is_the_default(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     worker, store = mock.Mock(nanny=None), open_store(tmp_path / "store", create=True)
     worker.memory_manager.memory_limit, worker.state.nthreads = 6_000_000, 3
     monkeypatch.setattr("distributed.get_worker", lambda: worker)

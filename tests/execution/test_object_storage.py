@@ -47,7 +47,11 @@ class Mortal(PA1):
 @pytest.fixture
 def rows(tmp_path: Path) -> Path:
     rng = np.random.default_rng(0)
-    np.savez(tmp_path / "rows.npz", X=rng.normal(size=(CHUNKS * 16, 5)), y=rng.integers(0, 2, CHUNKS * 16))
+    np.savez(
+        tmp_path / "rows.npz",
+        X=rng.normal(size=(CHUNKS * 16, 5)),
+        y=rng.integers(0, 2, CHUNKS * 16),
+    )
     ingest([str(tmp_path / "rows.npz")], str(tmp_path / "rows"), chunk_rows=16)
     return tmp_path / "rows"
 
@@ -67,7 +71,9 @@ def test_in_process_it_goes_on_from_the_checkpoint_there(
     bucket: str, rows: Path, tmp_path: Path, order: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Interrupted at chunk 7, with a checkpoint after each; a damaged one is passed over for the one before."""
-    wanted = evaluate(experiment(rows, order, "pa1", "lol"), tmp_path / "near", in_process=True).store
+    wanted = evaluate(
+        experiment(rows, order, "pa1", "lol"), tmp_path / "near", in_process=True
+    ).store
     eager = ExecutionSettings(checkpoint_seconds=0.0, checkpoint_ratio=0.0)
     store, advance, fed = f"{bucket}/interrupted-{order}", GroupPass.advance, list[int]()
 

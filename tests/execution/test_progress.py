@@ -32,7 +32,13 @@ def test_the_error_is_the_mean_of_the_streams_of_a_data_set_that_have_one() -> N
     a, b, c, other = "usps, a", "usps, b", "usps, c", "letter, a"
     tally.start("plan", 4, 0, {name: Work(10, 1.0) for name in (a, b, c, other)})
     assert tally.errors_so_far() == ""
-    for pack, rows, error in ((a, 0, 0.9), (b, 5, 0.5), (c, 5, float("nan")), (b, 10, 0.25), (a, 10, 0.75)):
+    for pack, rows, error in (
+        (a, 0, 0.9),
+        (b, 5, 0.5),
+        (c, 5, float("nan")),
+        (b, 10, 0.25),
+        (a, 10, 0.75),
+    ):
         tally.advance(pack, rows, error)
     assert tally.errors == {"usps": pytest.approx(0.5)}
     assert tally.errors_so_far() == "50.00 %"

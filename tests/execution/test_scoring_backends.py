@@ -11,13 +11,24 @@ from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.execution.evaluate import evaluate
 from tests.cluster import Cluster
 
-EVERYTHING = {"window": 100, "fading": 0.99, "drift": "adwin", "delay": 30, "holdout_every": 200, "holdout_rows": 50}
+EVERYTHING = {
+    "window": 100,
+    "fading": 0.99,
+    "drift": "adwin",
+    "delay": 30,
+    "holdout_every": 200,
+    "holdout_rows": 50,
+}
 EVERYTHING |= {"mcnemar": True}
 
 
 def experiment(faces: Path, **protocol: Any) -> Experiment:
     learners = [{"name": "pa1", "params": {"multiclass": "ova", "C": [0.1, 1.0]}}]
-    content = {"datasets": [{"path": str(faces)}], "learners": learners, "protocol": {"order": "time"} | protocol}
+    content = {
+        "datasets": [{"path": str(faces)}],
+        "learners": learners,
+        "protocol": {"order": "time"} | protocol,
+    }
     return parse_experiment(content)
 
 
@@ -45,7 +56,9 @@ def test_delays_of_a_column_are_the_same_on_dask_and_in_process(
     late: Path, tmp_path: Path, order: str, cluster: Cluster
 ) -> None:
     """On actors, which go through time-ordered streams, and in tasks, which go through permutations."""
-    made = experiment(late, delay="late", order=order, **({"permutations": 2} if order == "permuted" else {}))
+    made = experiment(
+        late, delay="late", order=order, **({"permutations": 2} if order == "permuted" else {})
+    )
     evaluate(made, tmp_path / "here", in_process=True)
     evaluate(made, tmp_path / "dask", scheduler=cluster.scheduler)
     assert files(tmp_path / "here") == files(tmp_path / "dask") != {}
@@ -53,17 +66,26 @@ def test_delays_of_a_column_are_the_same_on_dask_and_in_process(
 
 @pytest.mark.parametrize(
     ("protocol", "cut"),
-    [({"window": 100, "fading": 0.99, "drift": "ddm", "mcnemar": True}, True), ({"delay": 5}, False)],
+    [
+        ({"window": 100, "fading": 0.99, "drift": "ddm", "mcnemar": True}, True),
+        ({"delay": 5}, False),
+    ],
 )
 def test_class_shards_and_one_piece_give_the_same_bytes(
-    faces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protocol: dict[str, Any], cut: bool
+    faces: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    protocol: dict[str, Any],
+    cut: bool,
 ) -> None:
     """What must look at the learner between rows is not cut."""
     from olscale.execution import evaluate as module
 
     merged = []
     merge = module.merge_as_task
-    monkeypatch.setattr(module, "merge_as_task", lambda pack, *more: merged.append(pack) or merge(pack, *more))
+    monkeypatch.setattr(
+        module, "merge_as_task", lambda pack, *more: merged.append(pack) or merge(pack, *more)
+    )
     made = experiment(faces, **protocol)
     evaluate(made, tmp_path / "whole", in_process=True, class_shards=1)
     evaluate(made, tmp_path / "shards", in_process=True, class_shards=3)
@@ -77,6 +99,10 @@ def test_settings_of_a_grid_keep_the_bits_they_have_alone(faces: Path, tmp_path:
     evaluate(experiment(faces, **protocol), tmp_path / "together", in_process=True)
     for C in (0.1, 1.0):
         learners = [{"name": "pa1", "params": {"multiclass": "ova", "C": C}}]
-        content = {"datasets": [{"path": str(faces)}], "learners": learners, "protocol": {"order": "time"} | protocol}
+        content = {
+            "datasets": [{"path": str(faces)}],
+            "learners": learners,
+            "protocol": {"order": "time"} | protocol,
+        }
         evaluate(parse_experiment(content), tmp_path / "alone", in_process=True)
     assert files(tmp_path / "together") == files(tmp_path / "alone") != {}

@@ -38,16 +38,28 @@ class Heard(Silent):
 
 
 @pytest.mark.parametrize("protocol", [{}, {"order": "permuted", "permutations": 1}], ids=str)
-def test_the_final_models_say_how_far_they_are(shelf: Path, tmp_path: Path, protocol: dict[str, Any]) -> None:
+def test_the_final_models_say_how_far_they_are(
+    shelf: Path, tmp_path: Path, protocol: dict[str, Any]
+) -> None:
     """Two runs, and 100 test rows in chunks of 64; the journal has what progress heard last."""
     heard = Heard()
     done = evaluate(
-        two_learners(shelf, **protocol), tmp_path / "store", in_process=True, settings=OFTEN, progress=heard
+        two_learners(shelf, **protocol),
+        tmp_path / "store",
+        in_process=True,
+        settings=OFTEN,
+        progress=heard,
     )
     assert list(heard.scoring.values()) == [[(0, 0), (128, 200), (200, 200)]]
     (live,) = LiveReader(done.store).read()
     [group] = live.groups.values()
-    assert (group.held, group.scored, group.to_score, group.going, live.share_done) == (200, 200, 200, False, 1.0)
+    assert (group.held, group.scored, group.to_score, group.going, live.share_done) == (
+        200,
+        200,
+        200,
+        False,
+        1.0,
+    )
 
 
 def test_of_all_runs_of_a_group_the_last_error_is_known(shelf: Path, tmp_path: Path) -> None:
@@ -73,7 +85,9 @@ def test_models_along_the_stream_say_it_too_and_then_go_on(shelf: Path, tmp_path
 
 
 def test_the_journal_takes_back_what_is_over(shelf: Path, tmp_path: Path) -> None:
-    done = evaluate(two_learners(shelf, holdout_every=399), tmp_path / "store", in_process=True, settings=OFTEN)
+    done = evaluate(
+        two_learners(shelf, holdout_every=399), tmp_path / "store", in_process=True, settings=OFTEN
+    )
     [file] = (tmp_path / "store" / "live").iterdir()
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert [200, 200] in [scored for line in lines for scored in line.get("scored", {}).values()]
@@ -88,14 +102,28 @@ def test_the_merge_of_sums_says_how_far_its_models_are(
     heard = Heard()
     content = {
         "datasets": [{"path": str(shelf / "dense")}],
-        "learners": [{"name": "rff-rls", "params": {"features": 8, "lam": lam}} for lam in (0.1, 1.0)],
+        "learners": [
+            {"name": "rff-rls", "params": {"features": 8, "lam": lam}} for lam in (0.1, 1.0)
+        ],
         "protocol": {"order": "time", "test_only": True},
     }
     tally = Tally()
-    evaluate(parse_experiment(content), tmp_path / "store", in_process=True, settings=OFTEN, progress=heard)
+    evaluate(
+        parse_experiment(content),
+        tmp_path / "store",
+        in_process=True,
+        settings=OFTEN,
+        progress=heard,
+    )
     [merge] = [told for told in heard.scoring.values() if len(told) > 1]
     assert merge == [(64, 200), (100, 200), (164, 200), (200, 200)]
-    evaluate(parse_experiment(content), tmp_path / "again", in_process=True, settings=OFTEN, progress=tally)
+    evaluate(
+        parse_experiment(content),
+        tmp_path / "again",
+        in_process=True,
+        settings=OFTEN,
+        progress=tally,
+    )
     assert tally.share_done == pytest.approx(1.0)
 
 
@@ -104,7 +132,11 @@ def test_the_terminal_says_it() -> None:
     progress = LineProgress(out)
     progress.every = -1.0
     progress.start("plan", 1, 0, {"d, g": Work(100, 1.0, held=100)})
-    for stand in (Stand(100, 0.25), Stand(100, 0.25, scoring=(30, 100)), Stand(100, 0.25, scoring=(100, 100))):
+    for stand in (
+        Stand(100, 0.25),
+        Stand(100, 0.25, scoring=(30, 100)),
+        Stand(100, 0.25, scoring=(100, 100)),
+    ):
         progress.advance("d, g", stand.rows, stand.error)
         progress.details("d, g", stand, "")
         assert progress.share_done == share_of_group(100, 100, 100, stand.scoring)
@@ -163,7 +195,9 @@ def test_while_machine_code_is_made_the_terminal_says_so_and_tells_no_time() -> 
     assert not progress.compiling
 
 
-def test_to_predict_is_less_work_where_learning_goes_through_a_matrix(shelf: Path, tmp_path: Path) -> None:
+def test_to_predict_is_less_work_where_learning_goes_through_a_matrix(
+    shelf: Path, tmp_path: Path
+) -> None:
     content = {
         "datasets": [{"path": str(shelf / "dense")}],
         "learners": [{"name": "arow"}],

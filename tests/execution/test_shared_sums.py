@@ -43,8 +43,15 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder, rng = tmp_path_factory.mktemp("rows"), np.random.default_rng(0)
     for part, count in (("train", 1000), ("test", 90)):
         X = rng.normal(size=(count, 5))
-        np.savez(folder / f"{part}.npz", X=X, y=(np.abs(X[:, :2]).sum(axis=1) > 1.0) + (X[:, 2] > 0.5))
-    ingest([str(folder / "train.npz")], str(folder / "data"), test=[str(folder / "test.npz")], chunk_rows=150)
+        np.savez(
+            folder / f"{part}.npz", X=X, y=(np.abs(X[:, :2]).sum(axis=1) > 1.0) + (X[:, 2] > 0.5)
+        )
+    ingest(
+        [str(folder / "train.npz")],
+        str(folder / "data"),
+        test=[str(folder / "test.npz")],
+        chunk_rows=150,
+    )
     return folder / "data"
 
 
@@ -58,7 +65,10 @@ def experiment(path: Path, *names: str) -> Experiment:
     return parse_experiment(
         {
             "datasets": [{"path": str(path)}],
-            "learners": [{"name": name, "params": {size[name]: 20, "lam": [0.01, 0.1, GUILTY]}} for name in names],
+            "learners": [
+                {"name": name, "params": {size[name]: 20, "lam": [0.01, 0.1, GUILTY]}}
+                for name in names
+            ],
             "protocol": {"test_only": True, "order": "time"},
         }
     )
@@ -99,7 +109,9 @@ def pass_through(going: SumsPass, pieces: int | None = None) -> None:
 
 
 @pytest.mark.parametrize("name", ["oselm", "rff-rls"])
-def test_a_pass_goes_on_from_wherever_it_was_saved(rows: Path, undisturbed: dict[str, bytes], name: str) -> None:
+def test_a_pass_goes_on_from_wherever_it_was_saved(
+    rows: Path, undisturbed: dict[str, bytes], name: str
+) -> None:
     """Each shard after each number of chunks, saved as a file."""
     group = group_of(rows, name)
     for first, second in zip(range(5), (3, 0, 4, 1, 2), strict=True):
@@ -146,13 +158,19 @@ def dies_in_the_middle(group: RunGroup, store: str, **options: Any) -> TaskRepor
         state = dict(going.group_pass.state())
         going.close()
         waiting = [array[1] for name, array in state.items() if name.endswith("/sums.rows")]
-        (folder / f"went-on-{group.runs[0].id}").write_text(f"{going.position} {len(waiting)} {sum(waiting)}")
+        (folder / f"went-on-{group.runs[0].id}").write_text(
+            f"{going.position} {len(waiting)} {sum(waiting)}"
+        )
     return run_as_task(group, store, **options)
 
 
 @pytest.mark.long
 def test_killed_in_the_middle_of_sums_they_go_on_from_the_checkpoint(
-    rows: Path, undisturbed: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: Cluster
+    rows: Path,
+    undisturbed: dict[str, bytes],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    cluster: Cluster,
 ) -> None:
     """SIGKILL where rows wait for others: the sums of three settings are one, and go on where they were."""
     monkeypatch.setattr(group_calls, "run_as_task", dies_in_the_middle)
@@ -173,15 +191,23 @@ def takes_its_worker_along(group: RunGroup, store: str, **options: Any) -> TaskR
 
 @pytest.mark.long
 def test_one_that_kills_every_worker_is_lost_and_those_of_its_sums_are_not(
-    rows: Path, undisturbed: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: Cluster
+    rows: Path,
+    undisturbed: dict[str, bytes],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    cluster: Cluster,
 ) -> None:
     """The group is run in halves: whoever is first in one adds up, and the bytes are those of the whole."""
     monkeypatch.setattr(group_calls, "run_as_task", takes_its_worker_along)
     store, settings = tmp_path / "store", ExecutionSettings(attempts=1, watch_seconds=0.2)
-    done = evaluate(experiment(rows, "oselm"), store, scheduler=cluster.scheduler, settings=settings)
+    done = evaluate(
+        experiment(rows, "oselm"), store, scheduler=cluster.scheduler, settings=settings
+    )
     runs = group_of(rows, "oselm").runs
     assert done.store.lost() == {run.id for run in runs if run.params["lam"] == GUILTY}
-    assert records(store) == {run.id: undisturbed[run.id] for run in runs if run.params["lam"] != GUILTY}
+    assert records(store) == {
+        run.id: undisturbed[run.id] for run in runs if run.params["lam"] != GUILTY
+    }
     assert left_over(store) == []
     monkeypatch.undo()
     monkeypatch.setattr(summed_rows, "LEAST_ROWS", 500)
@@ -201,7 +227,9 @@ def test_a_damaged_checkpoint_of_sums_starts_them_over(
             going.group_pass.advance()
             going.save_if_due()
         going.close()
-        for path in sorted((store / "checkpoints").rglob("*.npz"))[-part.shard - 1 :]:  # of the second shard both
+        for path in sorted((store / "checkpoints").rglob("*.npz"))[
+            -part.shard - 1 :
+        ]:  # of the second shard both
             data = bytearray(path.read_bytes())
             data[len(data) // 2] ^= 1
             path.write_bytes(bytes(data))
@@ -209,5 +237,8 @@ def test_a_damaged_checkpoint_of_sums_starts_them_over(
         assert "damaged checkpoint" in again.report().notes[0]
         again.close()
         assert run_as_task(part, str(store), lambda stand: None).fault == ""
-    found = {record.id: run_bytes(record) for record, _ in merge_sums(group, Scratch(target, group.runs[0].id))}
+    found = {
+        record.id: run_bytes(record)
+        for record, _ in merge_sums(group, Scratch(target, group.runs[0].id))
+    }
     assert found == {run.id: undisturbed[run.id] for run in group.runs}

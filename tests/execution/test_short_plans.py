@@ -42,7 +42,11 @@ def _no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
 def experiment(shelf: Path, learner: str = "pa1") -> Experiment:
     protocol = {"order": "time"}
     return parse_experiment(
-        {"name": "short", "datasets": [{"path": str(shelf / "dense")}], "learners": [{"name": learner}]}
+        {
+            "name": "short",
+            "datasets": [{"path": str(shelf / "dense")}],
+            "learners": [{"name": learner}],
+        }
         | {"protocol": protocol}
     )
 
@@ -52,13 +56,19 @@ def test_a_short_plan_runs_here_and_says_so(shelf: Path, tmp_path: Path) -> None
     done = evaluate(experiment(shelf), tmp_path / "store", progress=notes)
 
     assert done.computed == 1
-    assert [line for line in notes.lines if "run in process" in line and "--workers" in line] == notes.lines
+    assert [
+        line for line in notes.lines if "run in process" in line and "--workers" in line
+    ] == notes.lines
 
 
 @pytest.mark.parametrize(
-    "options", [{"workers": 1}, {"class_shards": 2}, {"settings": ExecutionSettings(start_seconds=0.0)}], ids=str
+    "options",
+    [{"workers": 1}, {"class_shards": 2}, {"settings": ExecutionSettings(start_seconds=0.0)}],
+    ids=str,
 )
-def test_who_asks_for_workers_gets_them(shelf: Path, tmp_path: Path, options: dict[str, Any]) -> None:
+def test_who_asks_for_workers_gets_them(
+    shelf: Path, tmp_path: Path, options: dict[str, Any]
+) -> None:
     with pytest.raises(ClusterAskedError):
         evaluate(experiment(shelf), tmp_path / "store", **options)
 
@@ -74,12 +84,17 @@ def test_a_short_phase_behind_a_long_one_runs_on_the_cluster_that_is_there(
     seconds = iter([10.0, 0.1])
     monkeypatch.setattr("olscale.execution.phases.short_seconds", lambda *_: next(seconds))
 
-    def run(phases: Any, store: Store, new: bool, progress: Notes, where: object, *rest: Any) -> None:
+    def run(
+        phases: Any, store: Store, new: bool, progress: Notes, where: object, *rest: Any
+    ) -> None:
         for groups in phases:
             _run_here(groups, store.path, progress, *rest)
 
     monkeypatch.setattr("olscale.execution.evaluate._run_on_dask", run)
-    content = {"datasets": [{"path": str(shelf / "dense")}], "learners": [{"name": "pa1", "tune": {"C": [0.1, 1.0]}}]}
+    content = {
+        "datasets": [{"path": str(shelf / "dense")}],
+        "learners": [{"name": "pa1", "tune": {"C": [0.1, 1.0]}}],
+    }
     tuned = parse_experiment({**content, "tuning": {"folds": 2}})
     done = evaluate(tuned, tmp_path / "store", progress=(notes := Notes()))
     assert (done.computed, next(seconds, None)) == (done.runs, None)

@@ -34,7 +34,9 @@ from olscale.results.store import open_store
 
 LEARNERS = ("pa", "pa1", "pa2", "lol", "perceptron")
 QUICK = ExecutionSettings(watch_seconds=0.02)
-cluster = gen_cluster(client=True, nthreads=[("127.0.0.1", 1)] * 2, timeout=60, clean_kwargs={"threads": False})
+cluster = gen_cluster(
+    client=True, nthreads=[("127.0.0.1", 1)] * 2, timeout=60, clean_kwargs={"threads": False}
+)
 
 
 def content(shelf: Path, order: str) -> Any:
@@ -64,7 +66,9 @@ def store(tmp_path: Path) -> str:
 
 @pytest.fixture(scope="module")
 def undisturbed(shelf: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    stores = {order: tmp_path_factory.mktemp("undisturbed") / order for order in ("time", "permuted")}
+    stores = {
+        order: tmp_path_factory.mktemp("undisturbed") / order for order in ("time", "permuted")
+    }
     for order, store in stores.items():
         evaluate(content(shelf, order), store, in_process=True)
     return stores
@@ -96,7 +100,11 @@ def deadly_task(pack: RunGroup, store: str, **options: Any) -> TaskReport:
 
 @pytest.mark.parametrize("order", ["time", "permuted"])
 def test_the_one_run_that_takes_its_workers_along_is_found_and_the_rest_go_on(
-    shelf: Path, store: str, undisturbed: dict[str, Path], monkeypatch: pytest.MonkeyPatch, order: str
+    shelf: Path,
+    store: str,
+    undisturbed: dict[str, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    order: str,
 ) -> None:
     """Three deaths of the pack, one of each half with the guilty run, three of that run alone."""
     deaths.clear()
@@ -111,7 +119,9 @@ def test_the_one_run_that_takes_its_workers_along_is_found_and_the_rest_go_on(
     run()
     names = tuple(run.learner for run in pack.runs)
     guilty = names.index("pa2")
-    halves = (names[:2], names[2:3], names[3:]) if guilty < 2 else (names[2:], names[2:3], names[3:])
+    halves = (
+        (names[:2], names[2:3], names[3:]) if guilty < 2 else (names[2:], names[2:3], names[3:])
+    )
     assert deaths[names] == 3
     assert sum(deaths.values()) == 7 + (guilty > 2)
     assert deaths[("pa2",)] == 3
@@ -193,7 +203,9 @@ def test_asked_to_stop_it_saves_and_the_next_evaluation_goes_on(
 
     @cluster
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
-        with pytest.raises(StoppedError, match="SIGTERM: what was going on is saved; run the same command again"):
+        with pytest.raises(
+            StoppedError, match="SIGTERM: what was going on is saved; run the same command again"
+        ):
             await drive(client, [pack], store, Stops(), stop, settings=QUICK)
 
     run()
@@ -219,7 +231,9 @@ def test_a_task_whose_driver_is_gone_is_saved_and_left(
 
     @cluster
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
-        future = client.submit(run_as_task, pack, store, key="olscale-gone", workers=[a.address], pure=False)
+        future = client.submit(
+            run_as_task, pack, store, key="olscale-gone", workers=[a.address], pure=False
+        )
         while not a.state.executing_count:
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.5)
@@ -317,7 +331,11 @@ def test_many_workers_report_less_often(count: int, seconds: float) -> None:
 
 def test_a_pack_reports_as_seldom_as_it_is_told(shelf: Path, tmp_path: Path) -> None:
     open_store(tmp_path, create=True)
-    plan = make_plan(parse_experiment({"datasets": [{"path": str(shelf / "dense")}], "learners": [{"name": "pa"}]}))
+    plan = make_plan(
+        parse_experiment(
+            {"datasets": [{"path": str(shelf / "dense")}], "learners": [{"name": "pa"}]}
+        )
+    )
     pack = cut_groups(plan.runs, plan.sources, 1)[0]
     told: dict[float, int] = {}
     for seconds in (0.0, 60.0):
@@ -376,7 +394,9 @@ def test_of_all_that_wait_for_room_only_the_first_looks() -> None:
         with mock.patch.object(Room, "first", autospec=True, side_effect=Room.first) as look:
             await workers.look()
             await asyncio.sleep(0.02)
-            assert [task.done() for task in waiting] == [True, True] + 98 * [False]  # in the order in which they came
+            assert [task.done() for task in waiting] == [True, True] + 98 * [
+                False
+            ]  # in the order in which they came
             for _ in range(5):
                 await workers.notify()
                 await asyncio.sleep(0.02)
@@ -404,7 +424,9 @@ def test_a_group_costs_the_driver_as_much_with_a_thousand_workers_as_with_two() 
         with mock.patch.object(Room, "_sort", autospec=True, side_effect=Room._sort) as sort:
             groups = [asyncio.create_task(group(call)) for call in calls]
             await asyncio.sleep(0)
-            with mock.patch.object(Workers, "until", autospec=True, side_effect=Workers.until) as until:
+            with mock.patch.object(
+                Workers, "until", autospec=True, side_effect=Workers.until
+            ) as until:
                 for call in calls:
                     call.set_result(None)
                 await asyncio.gather(*groups)
@@ -421,7 +443,10 @@ def test_only_the_calls_to_a_worker_that_leaves_are_lost() -> None:
         await workers.look()
         await asyncio.sleep(0.02)
         calls = {name: asyncio.get_running_loop().create_future() for name in "ab"}
-        answers = {name: asyncio.create_task(workers.answer("", call, name)) for name, call in calls.items()}
+        answers = {
+            name: asyncio.create_task(workers.answer("", call, name))
+            for name, call in calls.items()
+        }
         await asyncio.sleep(0)
         del scheduler.workers["a"]
         await workers.look()

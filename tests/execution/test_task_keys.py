@@ -12,7 +12,10 @@ from olscale.execution.group_calls import key_prefix
 
 def group(dataset: str, *learners: str) -> Any:
     return SimpleNamespace(
-        runs=[SimpleNamespace(learner=name, stream=SimpleNamespace(dataset=dataset)) for name in learners]
+        runs=[
+            SimpleNamespace(learner=name, stream=SimpleNamespace(dataset=dataset))
+            for name in learners
+        ]
     )
 
 

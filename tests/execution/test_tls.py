@@ -22,7 +22,11 @@ pytest.importorskip("cryptography")
 
 def experiment(shelf: Path) -> Experiment:
     return parse_experiment(
-        {"datasets": [{"path": str(shelf / "dense")}], "learners": [{"name": "pa1"}], "protocol": {"permutations": 2}}
+        {
+            "datasets": [{"path": str(shelf / "dense")}],
+            "learners": [{"name": "pa1"}],
+            "protocol": {"permutations": 2},
+        }
     )
 
 
@@ -48,7 +52,9 @@ def test_a_missing_file_and_a_key_that_others_read_are_refused(tmp_path: Path) -
         security(tmp_path / "keys")
 
 
-def test_without_cryptography_the_line_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_cryptography_the_line_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "cryptography", None)
     with pytest.raises(ExecutionError, match=r"pip install 'olscale\[tls\]'"):
         security(tmp_path / "keys")
@@ -61,15 +67,26 @@ def test_a_local_cluster_under_tls_gives_the_same_bytes(shelf: Path, tmp_path: P
     assert files(tmp_path / "secret") == files(tmp_path / "plain")
 
 
-def test_a_scheduler_and_a_driver_that_disagree_on_encryption_are_one_line(shelf: Path, tmp_path: Path) -> None:
-    with pytest.raises(ExecutionError, match="wants encryption; give the folder of its certificate with --tls"):
+def test_a_scheduler_and_a_driver_that_disagree_on_encryption_are_one_line(
+    shelf: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(
+        ExecutionError, match="wants encryption; give the folder of its certificate with --tls"
+    ):
         evaluate(experiment(shelf), tmp_path / "store", scheduler="tls://127.0.0.1:8786")
     with pytest.raises(ExecutionError, match="does not encrypt, but --tls"):
-        evaluate(experiment(shelf), tmp_path / "store", scheduler="tcp://127.0.0.1:8786", tls=tmp_path / "keys")
+        evaluate(
+            experiment(shelf),
+            tmp_path / "store",
+            scheduler="tcp://127.0.0.1:8786",
+            tls=tmp_path / "keys",
+        )
     assert not (tmp_path / "store").exists()
 
 
-def test_the_script_starts_a_cluster_that_only_its_certificate_opens(shelf: Path, tmp_path: Path) -> None:
+def test_the_script_starts_a_cluster_that_only_its_certificate_opens(
+    shelf: Path, tmp_path: Path
+) -> None:
     """With the same certificate the experiment runs; another one is refused, in one line."""
     security(tmp_path / "other")
     twice = (

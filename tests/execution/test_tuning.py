@@ -33,7 +33,9 @@ def experiment(shelf: Path, **changes: Any) -> Experiment:
     return parse_experiment(content | changes)
 
 
-def test_the_candidate_of_least_mean_error_on_the_held_out_rows_is_run(shelf: Path, tmp_path: Path) -> None:
+def test_the_candidate_of_least_mean_error_on_the_held_out_rows_is_run(
+    shelf: Path, tmp_path: Path
+) -> None:
     done = evaluate(experiment(shelf), tmp_path / "s", in_process=True)
     assert done.runs == 2 * (3 * 3 + 2 + 2)
     selections = read_selections(done.store)
@@ -53,12 +55,15 @@ def test_the_candidate_of_least_mean_error_on_the_held_out_rows_is_run(shelf: Pa
             )
             for C in GRID
         }
-        assert [point.error for point in selection.points] == pytest.approx(list(errors.values()), abs=1e-15)
+        assert [point.error for point in selection.points] == pytest.approx(
+            list(errors.values()), abs=1e-15
+        )
         assert selection.chosen["C"] == min(errors, key=errors.__getitem__)
         finals = [
             json.loads(run["params"])["C"]
             for run in runs
-            if (run["dataset"], run["learner"]) == (name, "pa1") and "fold" not in json.loads(run["protocol"])
+            if (run["dataset"], run["learner"]) == (name, "pa1")
+            and "fold" not in json.loads(run["protocol"])
         ]
         assert finals == [selection.chosen["C"]] * 2
 
@@ -69,13 +74,21 @@ def test_tuning_never_reads_the_test_split(shelf: Path) -> None:
         assert run.stream.part.kind == "half"
 
 
-def test_tables_say_what_was_tuned_and_leave_the_comparison_out(shelf: Path, tmp_path: Path) -> None:
+def test_tables_say_what_was_tuned_and_leave_the_comparison_out(
+    shelf: Path, tmp_path: Path
+) -> None:
     store = evaluate(experiment(shelf), tmp_path / "s", in_process=True).store
     shown = summarise(store)
     assert {"split" in summary.protocol for summary in shown} == {False}
     tuned = {summary.learner: summary.tuned for summary in shown}
     assert tuned["perceptron"] is None
-    assert tuned["pa1"] == {"grid": {"C": GRID}, "split": "half", "folds": 3, "seed": 0, "metric": "test_error"}
+    assert tuned["pa1"] == {
+        "grid": {"C": GRID},
+        "split": "half",
+        "folds": 3,
+        "seed": 0,
+        "metric": "test_error",
+    }
     assert {line["learner"]: line["tuned"] for line in json.loads(as_json(shown))} == tuned
     note = "Tuned on 3 random halves of the training split, by test error: pa1 (C)."
     assert all(note in table.notes for table in tables(shown))
@@ -84,12 +97,17 @@ def test_tables_say_what_was_tuned_and_leave_the_comparison_out(shelf: Path, tmp
     assert [summary for summary in everything if not summary.tuning] == shown
 
 
-def test_dask_and_a_second_run_give_the_same_bytes(shelf: Path, tmp_path: Path, cluster: Cluster) -> None:
+def test_dask_and_a_second_run_give_the_same_bytes(
+    shelf: Path, tmp_path: Path, cluster: Cluster
+) -> None:
     here = evaluate(experiment(shelf), tmp_path / "here", in_process=True)
     dask = evaluate(experiment(shelf), tmp_path / "dask", scheduler=cluster.scheduler)
     for folder in ("runs", "selections", "plans"):
         for path in (tmp_path / "here" / folder).rglob("*.*"):
-            assert path.read_bytes() == (tmp_path / "dask" / path.relative_to(tmp_path / "here")).read_bytes()
+            assert (
+                path.read_bytes()
+                == (tmp_path / "dask" / path.relative_to(tmp_path / "here")).read_bytes()
+            )
     assert dask.computed == here.computed == here.runs
     assert evaluate(experiment(shelf), tmp_path / "here", in_process=True).computed == 0
     assert {plan.experiment for plan in read_plans(here.store)} == {"tuned", "tuned: tuning"}
@@ -99,13 +117,17 @@ def test_a_finer_grid_runs_the_new_candidates_only(shelf: Path, tmp_path: Path) 
     evaluate(experiment(shelf), tmp_path / "s", in_process=True)
     finer = [{"name": "pa1", "tune": {"C": [*GRID, 1e-4]}}]
     done = evaluate(experiment(shelf, learners=finer), tmp_path / "s", in_process=True)
-    assert done.computed == 2 * 3 + 2 * 2 * (1e-4 in {s.chosen["C"] for s in read_selections(done.store)})
+    assert done.computed == 2 * 3 + 2 * 2 * (
+        1e-4 in {s.chosen["C"] for s in read_selections(done.store)}
+    )
     assert len(read_selections(done.store)) == 4
 
 
 def test_a_candidate_that_fails_is_out(shelf: Path) -> None:
     (search, _) = PlannedExperiment(experiment(shelf)).tuning.searches
-    errors: dict[str, float | None] = {run.id: 0.5 - i / 10 for i, runs in enumerate(search.runs) for run in runs}
+    errors: dict[str, float | None] = {
+        run.id: 0.5 - i / 10 for i, runs in enumerate(search.runs) for run in runs
+    }
     assert search.choose(errors).chosen["C"] == GRID[2]
     errors[search.runs[2][1].id] = None
     selection = search.choose(errors)
@@ -131,13 +153,20 @@ def test_a_lost_candidate_is_no_reason_to_choose_another(shelf: Path, tmp_path: 
 def test_faults_show_before_anything_is_run(shelf: Path, tmp_path: Path) -> None:
     for learners, error, said in (
         ([{"name": "pa1", "tune": {"C": [0.1, -1]}}], ParameterError, "parameter C was -1"),
-        ([{"name": "pa1", "tune": {"C": GRID}}, {"name": "pa2", "params": {"C": 0}}], ParameterError, "learner pa2"),
+        (
+            [{"name": "pa1", "tune": {"C": GRID}}, {"name": "pa2", "params": {"C": 0}}],
+            ParameterError,
+            "learner pa2",
+        ),
     ):
         with pytest.raises(error, match=said):
             evaluate(experiment(shelf, learners=learners), tmp_path / "s", in_process=True)
     for changes, said in (
         ({"learners": [{"name": "pa1", "tune": {"C": []}}]}, "learners.0.tune.C"),
-        ({"learners": [{"name": "pa1", "tune": {"C": [1]}, "params": {"C": 1}}]}, "C is both in params and in tune"),
+        (
+            {"learners": [{"name": "pa1", "tune": {"C": [1]}, "params": {"C": 1}}]},
+            "C is both in params and in tune",
+        ),
         ({"tuning": {"split": "given"}}, "tuning.split"),
         ({"tuning": {"fold": 3}}, "did you mean 'folds'"),
     ):
@@ -150,13 +179,18 @@ def test_a_damaged_selection_is_named(shelf: Path, tmp_path: Path) -> None:
     store = evaluate(experiment(shelf), tmp_path / "s", in_process=True).store
     (first, *_) = (tmp_path / "s" / "selections").iterdir()
     first.write_text("{")
-    with pytest.raises(StoreError, match=f"damaged file selections/{first.name} .* evaluate its experiment again"):
+    with pytest.raises(
+        StoreError, match=f"damaged file selections/{first.name} .* evaluate its experiment again"
+    ):
         summarise(store)
 
 
 def test_a_learner_meets_the_datasets_it_is_for(shelf: Path) -> None:
     learners = [{"name": "pa1", "datasets": ["dense"]}, {"name": "pa2"}]
-    met = {(run.stream.dataset, run.learner) for run in make_plan(experiment(shelf, learners=learners)).runs}
+    met = {
+        (run.stream.dataset, run.learner)
+        for run in make_plan(experiment(shelf, learners=learners)).runs
+    }
     assert met == {("dense", "pa1"), ("dense", "pa2"), ("sparse", "pa2")}
 
 
@@ -168,7 +202,9 @@ def test_passes_repeat_the_stream_and_are_part_of_the_run(shelf: Path, tmp_path:
     protocol = {"order": "time", "passes": [1, 2]}
     datasets = [{"path": str(shelf / "dense")}]
     done = evaluate(
-        experiment(shelf, learners=learners, protocol=protocol, datasets=datasets), tmp_path / "s", in_process=True
+        experiment(shelf, learners=learners, protocol=protocol, datasets=datasets),
+        tmp_path / "s",
+        in_process=True,
     )
     found = {summary.protocol.get("passes", 1): summary.mean for summary in summarise(done.store)
              if summary.metric == "mistakes"}  # fmt: skip

@@ -83,18 +83,26 @@ def store(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("what", "outcome"), [("time", "timeout"), ("budget", "oom"), ("dies", None), ("leaves", None)]
 )
-def test_a_worker_takes_along_what_a_learner_started(store: Path, what: str, outcome: str | None) -> None:
+def test_a_worker_takes_along_what_a_learner_started(
+    store: Path, what: str, outcome: str | None
+) -> None:
     """Whether it is ended for its budget, dies in a learner or just ends; the verdicts name the runs of the call."""
-    worker = subprocess.Popen([sys.executable, "-c", WORKER, what, str(store), "0"], stdout=subprocess.PIPE, text=True)
+    worker = subprocess.Popen(
+        [sys.executable, "-c", WORKER, what, str(store), "0"], stdout=subprocess.PIPE, text=True
+    )
     assert worker.stdout is not None
     processes = [int(word) for word in worker.stdout.readline().split()]
     assert len(processes) == 4
     assert worker.wait(60) == {"leaves": 0, "dies": 7}.get(what, -signal.SIGKILL)
     assert until(lambda: not any(map(alive, processes)))
-    verdicts = {path.name: json.loads(path.read_text()) for path in store.glob("checkpoints/*/*.json")}
+    verdicts = {
+        path.name: json.loads(path.read_text()) for path in store.glob("checkpoints/*/*.json")
+    }
     runs = {"time": {"one.json", "two.json"}, "budget": {"one.json"}}.get(what, set())
     assert verdicts.keys() == runs
-    assert {verdict["outcome"] for verdict in verdicts.values()} == ({outcome} if outcome else set())
+    assert {verdict["outcome"] for verdict in verdicts.values()} == (
+        {outcome} if outcome else set()
+    )
     assert not list((store / "tmp").iterdir())
 
 
@@ -132,24 +140,38 @@ def test_a_call_that_returns_while_it_is_judged_goes_on(tmp_path: Path, local: b
     import mmap
 
     worker = subprocess.Popen(["sleep", "1000"])
-    words = mmap.mmap(-1, watchdog_process.BEATS.size + watchdog_process.SLOTS * watchdog_process.SLOT.size)
+    words = mmap.mmap(
+        -1, watchdog_process.BEATS.size + watchdog_process.SLOTS * watchdog_process.SLOT.size
+    )
     watch = watchdog_process.CallWatch(words, worker.pid, os.getpid(), 0.0, "X=1")
-    about: dict[str, Any] = {"group": 1, "folder": "checkpoints/pack", "runs": ["a"], "budget": {}, "local": local}
+    about: dict[str, Any] = {
+        "group": 1,
+        "folder": "checkpoints/pack",
+        "runs": ["a"],
+        "budget": {},
+        "local": local,
+    }
     about |= {"root": str(tmp_path), "ends": {"time": ["timeout", "late"]}}
     about["writer"] = [sys.executable, "-c", _WRITER, json.dumps(sys.path)]
     open_store(tmp_path, create=True)
     watch.heard, watch.groups = False, {1: about}
     infinite = float("inf")
     try:
-        watchdog_process.SLOT.pack_into(words, watchdog_process.BEATS.size, 3, 1, 5.0, infinite, infinite)
+        watchdog_process.SLOT.pack_into(
+            words, watchdog_process.BEATS.size, 3, 1, 5.0, infinite, infinite
+        )
         assert watch.excess(4.9) is None
         assert watch.excess(5.1) == (0, 3, 1, "time")
-        watchdog_process.SLOT.pack_into(words, watchdog_process.BEATS.size, 5, 1, 9.0, infinite, infinite)
+        watchdog_process.SLOT.pack_into(
+            words, watchdog_process.BEATS.size, 5, 1, 9.0, infinite, infinite
+        )
         assert not watch.terminate(0, 3, 1, "time")
         assert until(lambda: (watchdog_process.status(worker.pid) or " ")[0] == "S")
         assert not list(tmp_path.rglob("a.json"))
         assert watch.terminate(0, 5, 1, "time")
-        assert json.loads((tmp_path / "checkpoints/pack/a.json").read_text())["outcome"] == "timeout"
+        assert (
+            json.loads((tmp_path / "checkpoints/pack/a.json").read_text())["outcome"] == "timeout"
+        )
         assert (watchdog_process.status(worker.pid) or " ")[0] == "T"
     finally:
         worker.kill()

@@ -24,7 +24,10 @@ class Notes(Silent):
 
 
 def _files(store: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(store)): path.read_bytes() for path in (store / "runs").rglob("*.parquet")}
+    return {
+        str(path.relative_to(store)): path.read_bytes()
+        for path in (store / "runs").rglob("*.parquet")
+    }
 
 
 @pytest.fixture(scope="module")
@@ -47,15 +50,25 @@ def weighted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_workers_give_the_bytes_of_one_process(
-    weighted: Path, tmp_path: Path, protocol: dict[str, Any], class_shards: int | None, cluster: Cluster
+    weighted: Path,
+    tmp_path: Path,
+    protocol: dict[str, Any],
+    class_shards: int | None,
+    cluster: Cluster,
 ) -> None:
-    pa1 = {"name": "pa1", "params": {"C": [0.1, 1.0], "class_weight": ["balanced", {"0": 2.0, "2": 0.5}]}}
+    pa1 = {
+        "name": "pa1",
+        "params": {"C": [0.1, 1.0], "class_weight": ["balanced", {"0": 2.0, "2": 0.5}]},
+    }
     learners = [pa1, {"name": "pa1", "params": {"multiclass": "ova"}}, {"name": "majority"}]
     content = {"datasets": [{"path": str(weighted)}], "learners": learners, "protocol": protocol}
     notes = Notes()
     here = evaluate(parse_experiment(content), tmp_path / "here", in_process=True, progress=notes)
     there = evaluate(
-        parse_experiment(content), tmp_path / "there", scheduler=cluster.scheduler, class_shards=class_shards
+        parse_experiment(content),
+        tmp_path / "there",
+        scheduler=cluster.scheduler,
+        class_shards=class_shards,
     )
     assert here.computed == there.computed == here.runs > 0
     assert not here.failed

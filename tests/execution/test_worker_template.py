@@ -19,7 +19,9 @@ from olscale.execution import worker_template
 from olscale.execution.cluster import connect
 from olscale.execution.cluster_options import ClusterOptions
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="forking is safe under Linux only")
+pytestmark = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="forking is safe under Linux only"
+)
 _SERVER: Any = worker_template._server
 
 
@@ -67,7 +69,9 @@ def test_workers_are_forked_and_differ_from_spawned_ones_in_nothing(
     for worker in (one, other):
         assert worker["blocked"]
         # Beside the driver's path, Dask puts a worker's own folder before it.
-        assert [entry for entry in dict.fromkeys(worker["path"]) if entry in sys.path] == list(dict.fromkeys(sys.path))
+        assert [entry for entry in dict.fromkeys(worker["path"]) if entry in sys.path] == list(
+            dict.fromkeys(sys.path)
+        )
         environment = worker["environment"]
         assert environment["SET_AFTER_IT_BEGAN"] == "yes"
         assert environment["OMP_NUM_THREADS"] == "1"
@@ -84,7 +88,10 @@ def test_a_worker_comes_again_when_it_and_the_template_were_killed() -> None:
             os.kill(template, signal.SIGKILL)
             os.kill(worker, signal.SIGKILL)
             async with asyncio.timeout(120):
-                while (found := set((await client.run(os.getpid, on_error="ignore")).values()) - {worker}) == set():
+                while (
+                    found := set((await client.run(os.getpid, on_error="ignore")).values())
+                    - {worker}
+                ) == set():
                     await asyncio.sleep(0.1)
             return found
 
@@ -115,7 +122,9 @@ def test_a_fork_server_of_the_user_is_left_alone() -> None:
         _SERVER._stop()
 
 
-def test_a_template_that_cannot_import_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_template_that_cannot_import_is_done_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "ends.py").write_text("import os\nos._exit(3)\n")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(worker_template, "_IMPORTS", "ends")
@@ -140,5 +149,7 @@ def test_the_template_has_no_threads_of_python() -> None:
 def test_what_ended_workers_leave_is_cleaned_up_without_a_warning() -> None:
     code = "from olscale.execution.worker_template import begin, end; begin(); from multiprocessing import resource_tracker;"
     code += "print(open(f'/proc/{resource_tracker._resource_tracker._pid}/cmdline').read()); end()"
-    said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    said = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout
     assert "-Wignore:resource_tracker:UserWarning" in said.split("\0")

@@ -12,14 +12,22 @@ from tests.fuzz.work import shrink, work
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description="Fuzz readers; exit 1 where any fails.")
-    parser.add_argument("readers", nargs="*", metavar="READER", help=f"all when left out: {' '.join(TARGETS)}")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.fuzz", description="Fuzz readers; exit 1 where any fails."
+    )
+    parser.add_argument(
+        "readers", nargs="*", metavar="READER", help=f"all when left out: {' '.join(TARGETS)}"
+    )
     parser.add_argument("--inputs", type=int, default=1_000, help="inputs a reader")
     parser.add_argument("--first", type=int, default=0, help="number of the first input")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--show", type=int, metavar="NUMBER", help="shrink one input of one reader and print it")
-    parser.add_argument("--save", type=Path, metavar="FOLDER", help="with --show: write its files there")
+    parser.add_argument(
+        "--show", type=int, metavar="NUMBER", help="shrink one input of one reader and print it"
+    )
+    parser.add_argument(
+        "--save", type=Path, metavar="FOLDER", help="with --show: write its files there"
+    )
     parser.add_argument("--work", nargs=4, help=argparse.SUPPRESS)
     given = parser.parse_args()
     unknown = [name for name in given.readers if name not in TARGETS]
@@ -32,7 +40,13 @@ def main() -> int:
     if given.show is not None:
         return show(given.readers[0], given.show, given.seed, given.save)
     print(HEADER, flush=True)
-    return 0 if run_all(given.readers or TARGETS, given.inputs, given.seed, given.processes, tell, given.first) else 1
+    return (
+        0
+        if run_all(
+            given.readers or TARGETS, given.inputs, given.seed, given.processes, tell, given.first
+        )
+        else 1
+    )
 
 
 def tell(outcome: Outcome) -> None:

@@ -74,7 +74,10 @@ def npz_seeds() -> list[Files]:
     seeds = []
     for arrays, save in (
         ({"X_train": X, "y_train": y, "X_test": X[:2], "y_test": y[:2]}, np.savez),
-        ({"X": X.astype(np.uint8).reshape(7, 2, 2), "y": np.array(list("abcdefg"))}, np.savez_compressed),
+        (
+            {"X": X.astype(np.uint8).reshape(7, 2, 2), "y": np.array(list("abcdefg"))},
+            np.savez_compressed,
+        ),
         ({"data": np.asfortranarray(X, dtype=">f4"), "target": y.astype(np.float32)}, np.savez),
         (sparse, np.savez),
     ):
@@ -85,7 +88,19 @@ def npz_seeds() -> list[Files]:
 
 
 _NPY = Mutator(
-    (b"'descr': '<f8'", b"|O", b"<U9", b"(7, 4)", b"(1000000000000, 4)", b"True", b"{", b"}", b"(", b"[" * 300, b"\n")
+    (
+        b"'descr': '<f8'",
+        b"|O",
+        b"<U9",
+        b"(7, 4)",
+        b"(1000000000000, 4)",
+        b"True",
+        b"{",
+        b"}",
+        b"(",
+        b"[" * 300,
+        b"\n",
+    )
 )
 
 
@@ -143,7 +158,9 @@ def vary_mat(random: Random, files: Files) -> Files:
     data = bytearray(files["rows.mat"])
     for _ in range(random.choice((1, 1, 2, 4))):
         at = random.randrange(124, max(125, len(data) - 3)) & ~3
-        number = random.choice((0, 1, 2, 3, 4, 5, 6, 9, 14, 15, 0x100, 0x10005, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF))
+        number = random.choice(
+            (0, 1, 2, 3, 4, 5, 6, 9, 14, 15, 0x100, 0x10005, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
+        )
         data[at : at + 4] = struct.pack("<I", random.choice((number, random.randrange(20))))
     return {"rows.mat": bytes(data)}
 

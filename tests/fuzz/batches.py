@@ -28,7 +28,10 @@ def checked(batches: Iterable[Batch], most_rows: int) -> list[Batch]:
         _check(batch, most_rows)
         if batch.columns < width:
             raise Broken(f"{batch.columns} columns after {width}")
-        if batch.feature_names is not None and not names <= len(batch.feature_names) <= batch.columns:
+        if (
+            batch.feature_names is not None
+            and not names <= len(batch.feature_names) <= batch.columns
+        ):
             raise Broken(f"{len(batch.feature_names)} names for {batch.columns} columns")
         width, names = batch.columns, len(batch.feature_names or ())
         kept.append(batch)
@@ -46,7 +49,9 @@ def _check(batch: Batch, most_rows: int) -> None:
     rows, X = len(batch), batch.X
     if not 1 <= rows <= most_rows:
         raise Broken(f"a batch of {rows} rows")
-    if not isinstance(batch.target, list) and (batch.target.shape != (rows,) or batch.target.dtype != np.float64):
+    if not isinstance(batch.target, list) and (
+        batch.target.shape != (rows,) or batch.target.dtype != np.float64
+    ):
         raise Broken(f"targets of shape {batch.target.shape}, {batch.target.dtype}")
     if not isinstance(X, CSR):
         if X.shape != (rows, batch.columns) or X.dtype.kind not in "uif" or X.nbytes > MOST_BYTES:
@@ -60,7 +65,9 @@ def _check(batch: Batch, most_rows: int) -> None:
     if not X.indptr[-1] == len(X.indices) == len(X.data):
         raise Broken(f"{X.indptr[-1]} entries, {len(X.indices)} indices, {len(X.data)} values")
     if len(X.indices) and not (X.indices.min() >= 0 and X.indices.max() < batch.columns):
-        raise Broken(f"indices from {X.indices.min()} to {X.indices.max()}, {batch.columns} columns")
+        raise Broken(
+            f"indices from {X.indices.min()} to {X.indices.max()}, {batch.columns} columns"
+        )
     starts = np.zeros(len(X.indices) + 1, dtype=bool)
     starts[X.indptr] = True
     if not ((np.diff(X.indices) > 0) | starts[1:-1]).all():
@@ -87,7 +94,13 @@ def same_as_slow_svmlight(path: Path, batches: list[Batch]) -> None:
             words = line.split(b"#")[0].split()
             if words:
                 pairs = [word.partition(b":") for word in words[1:] if not word.startswith(b"qid:")]
-                expected.append((float(words[0]), [int(i) for i, _, _ in pairs], [float(v) for _, _, v in pairs]))
+                expected.append(
+                    (
+                        float(words[0]),
+                        [int(i) for i, _, _ in pairs],
+                        [float(v) for _, _, v in pairs],
+                    )
+                )
     except ValueError:
         return
     got = []

@@ -42,7 +42,11 @@ def plan() -> tuple[RunPlan, RunGroup]:
     source, dest = Path(_kept[0].name, "rows.csv"), Path(_kept[0].name, "rows")
     source.write_text("".join(f"{i % 7},{i % 3},{'yn'[i % 2]}\n" for i in range(40)))
     ingest([str(source)], str(dest), chunk_rows=10)
-    content = {"datasets": [{"path": str(dest)}], "learners": LEARNERS, "protocol": {"order": "time"}}
+    content = {
+        "datasets": [{"path": str(dest)}],
+        "learners": LEARNERS,
+        "protocol": {"order": "time"},
+    }
     made = make_plan(parse_experiment(content))
     (pack,) = cut_groups(made.runs, made.sources, 1)
     return made, pack
@@ -67,7 +71,11 @@ def begun() -> list[Files]:
             for _ in range(3):
                 passage.step(passage.position)
                 kept.save(passage)
-            verdict = {"outcome": "timeout", "reason": "too long", "budget": pack.budget.model_dump()}
+            verdict = {
+                "outcome": "timeout",
+                "reason": "too long",
+                "budget": pack.budget.model_dump(),
+            }
             for run in pack.runs[:terminated]:
                 store.put(f"checkpoints/{pack.key}/{run.id}.json", json_bytes(verdict))
             found.append(files_of(Path(folder, "store")))
@@ -94,7 +102,9 @@ def _go_on(kept: Checkpoints, pack: RunGroup) -> list[str]:
     passage = kept.restored(lambda: GroupPass(pack, exceeded=exceeded))
     for record in _through(passage).finish():
         if record.id not in exceeded and run_bytes(record) != undisturbed()[record.id]:
-            raise Broken(f"run {record.id} is another one after the checkpoint at chunk {passage.position}")
+            raise Broken(
+                f"run {record.id} is another one after the checkpoint at chunk {passage.position}"
+            )
     return kept.notes
 
 
@@ -115,7 +125,9 @@ def vary_npz(begins: str) -> Callable[[Random, Files], Files]:
     """Return a change of the members of an archive of arrays."""
 
     def vary(random: Random, files: Files) -> Files:
-        chosen = random.choice([name for name in sorted(files) if name.startswith(begins) and name.endswith(".npz")])
+        chosen = random.choice(
+            [name for name in sorted(files) if name.startswith(begins) and name.endswith(".npz")]
+        )
         with zipfile.ZipFile(io.BytesIO(files[chosen])) as archive:
             members = [(info.filename, archive.read(info)) for info in archive.infolist()]
         for _ in range(random.choice((1, 1, 2))):
@@ -133,7 +145,9 @@ def vary_npz(begins: str) -> Callable[[Random, Files], Files]:
             else:
                 members[at] = name, data[: random.randrange(len(data) + 1)]
         out = io.BytesIO()
-        kind = random.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA))
+        kind = random.choice(
+            (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
+        )
         with zipfile.ZipFile(out, "w", kind) as archive, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of members of one name
             for name, data in members:

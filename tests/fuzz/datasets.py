@@ -34,7 +34,13 @@ def datasets() -> list[Files]:
             for name, content in SOURCES.items():
                 source, dest = Path(folder, name), Path(folder, layout + name)
                 source.write_bytes(content)
-                ingest(source, dest, layout=layout, chunk_rows=12, segments="files" if layout == "zarr" else None)
+                ingest(
+                    source,
+                    dest,
+                    layout=layout,
+                    chunk_rows=12,
+                    segments="files" if layout == "zarr" else None,
+                )
                 found.append(files_of(dest))
     return found
 
@@ -43,7 +49,11 @@ def chunk_seeds(layout: str) -> Callable[[], list[Files]]:
     """Return a maker of datasets in `layout` whose files have no checksums, or no damage would ever reach a decoder."""
 
     def seeds() -> list[Files]:
-        return [without_checksums(files) for files in datasets() if json.loads(files[MANIFEST])["layout"] == layout]
+        return [
+            without_checksums(files)
+            for files in datasets()
+            if json.loads(files[MANIFEST])["layout"] == layout
+        ]
 
     return seeds
 
@@ -93,7 +103,9 @@ def read_dataset(folder: Path) -> None:
                 ):
                     raise Broken(f"row offsets {indptr[:10]}")
                 if len(indices) and not (indices.min() >= 0 and indices.max() < chunk.columns):
-                    raise Broken(f"indices from {indices.min()} to {indices.max()}, {chunk.columns} columns")
+                    raise Broken(
+                        f"indices from {indices.min()} to {indices.max()}, {chunk.columns} columns"
+                    )
             elif chunk.X.shape != (len(chunk), dataset.columns):
                 raise Broken(f"rows of shape {chunk.X.shape}, {dataset.columns} columns")
             if (
@@ -101,7 +113,9 @@ def read_dataset(folder: Path) -> None:
                 and len(chunk)
                 and not 0 <= chunk.y.min() <= chunk.y.max() < len(dataset.classes)
             ):
-                raise Broken(f"class codes from {chunk.y.min()} to {chunk.y.max()}, {len(dataset.classes)} classes")
+                raise Broken(
+                    f"class codes from {chunk.y.min()} to {chunk.y.max()}, {len(dataset.classes)} classes"
+                )
         if rows != dataset.rows(split):
             raise Broken(f"{rows} rows of {dataset.rows(split)}")
         starts = [start for _, start in dataset.segments(split)]
@@ -111,7 +125,21 @@ def read_dataset(folder: Path) -> None:
 
 
 TARGETS = (
-    Target("manifest", with_and_without_checksums, read_dataset, JSON_WORDS, vary_json("manifest"), ("manifest",)),
+    Target(
+        "manifest",
+        with_and_without_checksums,
+        read_dataset,
+        JSON_WORDS,
+        vary_json("manifest"),
+        ("manifest",),
+    ),
     Target("parquet-chunks", chunk_seeds("parquet"), read_dataset, changed=("train/",)),
-    Target("zarr-chunks", chunk_seeds("zarr"), read_dataset, JSON_WORDS, vary_json("train/"), ("train/",)),
+    Target(
+        "zarr-chunks",
+        chunk_seeds("zarr"),
+        read_dataset,
+        JSON_WORDS,
+        vary_json("train/"),
+        ("train/",),
+    ),
 )

@@ -23,8 +23,12 @@ def vary_json(name: str, checked: bool = False) -> Callable[[Random, Files], Fil
     """Return a change of one value anywhere in a JSON file; where `checked`, with a checksum made anew for it."""
 
     def vary(random: Random, files: Files) -> Files:
-        chosen = random.choice([file for file in sorted(files) if file.startswith(name) and file.endswith(".json")])
-        content = json_content(files[chosen], checked=True) if checked else json.loads(files[chosen])
+        chosen = random.choice(
+            [file for file in sorted(files) if file.startswith(name) and file.endswith(".json")]
+        )
+        content = (
+            json_content(files[chosen], checked=True) if checked else json.loads(files[chosen])
+        )
         places: list[tuple[Any, Any]] = []
 
         def visit(part: Any) -> None:
@@ -37,7 +41,9 @@ def vary_json(name: str, checked: bool = False) -> Callable[[Random, Files], Fil
         for _ in range(random.choice((1, 1, 2))):
             part, key = random.choice(places)
             other, its = random.choice(places)
-            value = random.choice((random.choice(VALUES), other.get(its) if isinstance(other, dict) else None))
+            value = random.choice(
+                (random.choice(VALUES), other.get(its) if isinstance(other, dict) else None)
+            )
             if isinstance(part, dict) or key < len(part):
                 part[key] = value
             if isinstance(part, list) and part and random.random() < 0.2:

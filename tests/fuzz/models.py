@@ -27,7 +27,18 @@ KINDS: tuple[tuple[str, dict[str, Any], tuple[str, ...]], ...] = (
     ("arow", {}, ("nystroem:features=4,gamma=auto,seed=0",)),
 )
 JSON = Mutator(
-    (b"null", b"1e9", b"999999999", b"-1", b"[]", b'"rff:features=4"', b'"os:system"', b'"text"', b"sparse", b"{")
+    (
+        b"null",
+        b"1e9",
+        b"999999999",
+        b"-1",
+        b"[]",
+        b'"rff:features=4"',
+        b'"os:system"',
+        b'"text"',
+        b"sparse",
+        b"{",
+    )
 )
 
 
@@ -42,7 +53,9 @@ def seeds() -> list[Files]:
         learner.begin(pipeline.width, 3)
         learner.learn(pipeline.apply(rows).X, rows.y)
         about = About(
-            learner=LearnerEntry(name=name, version=learner.version, params=learner.resolved_params()),
+            learner=LearnerEntry(
+                name=name, version=learner.version, params=learner.resolved_params()
+            ),
             transforms=TransformsEntry(names=transforms),
             columns=ColumnsEntry(count=3, kind="dense", names=("a", "b", "c")),
             classes=("x", "y", "z"),
@@ -60,7 +73,9 @@ def vary(random: Random, files: Files) -> Files:
         name = random.choice(sorted(arrays))
         array = arrays[name]
         if name == "model.json":
-            arrays[name] = np.frombuffer(JSON.mutate(random, array.tobytes(), [array.tobytes()]), dtype=np.uint8)
+            arrays[name] = np.frombuffer(
+                JSON.mutate(random, array.tobytes(), [array.tobytes()]), dtype=np.uint8
+            )
         elif random.random() < 0.3:
             arrays[name] = np.resize(array, random.choice(((0,), (3,), (2, 2), (64,), (1, 64, 64))))
         else:
@@ -68,10 +83,14 @@ def vary(random: Random, files: Files) -> Files:
             flat = changed.reshape(-1)
             for _ in range(min(len(flat), 4)):
                 values = (
-                    (-1, 0, 1, 63, 64, 2**31 - 1, 2**62) if array.dtype.kind in "iu" else (np.nan, np.inf, 1e300, -1.0)
+                    (-1, 0, 1, 63, 64, 2**31 - 1, 2**62)
+                    if array.dtype.kind in "iu"
+                    else (np.nan, np.inf, 1e300, -1.0)
                 )
                 with np.errstate(all="ignore"):
-                    flat[random.randrange(len(flat))] = np.array(random.choice(values)).astype(array.dtype)
+                    flat[random.randrange(len(flat))] = np.array(random.choice(values)).astype(
+                        array.dtype
+                    )
             arrays[name] = changed
     file = io.BytesIO()
     write_arrays(file, arrays.items())
@@ -88,4 +107,6 @@ def read_model(folder: Path) -> None:
         model.decision_function(X)
 
 
-TARGETS = (Target("model", seeds, read_model, (b"PK\x03\x04", b"model.json", b"learner/", b"<f8"), vary),)
+TARGETS = (
+    Target("model", seeds, read_model, (b"PK\x03\x04", b"model.json", b"learner/", b"<f8"), vary),
+)

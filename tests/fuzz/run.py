@@ -50,7 +50,15 @@ class Outcome:
         )
 
 
-_HEADS = ("inputs", 9), ("accepted", 9), ("refused", 9), ("findings", 8), ("seconds", 8), ("slowest", 8), ("MB", 6)
+_HEADS = (
+    ("inputs", 9),
+    ("accepted", 9),
+    ("refused", 9),
+    ("findings", 8),
+    ("seconds", 8),
+    ("slowest", 8),
+    ("MB", 6),
+)
 HEADER = " ".join([f"{'reader':15}", *(f"{head:>{width}}" for head, width in _HEADS)])
 """Seconds of the whole, processor seconds of the slowest input, megabytes of the largest process."""
 
@@ -69,20 +77,26 @@ def run(target: str, inputs: int, seed: int = 0, first: int = 0) -> Outcome:
             span = [str(at), str(stop), str(seed), str(positions)]
             command = [sys.executable, "-m", "tests.fuzz", "--work", *span, target]
             environment = {**os.environ, "TMPDIR": folder}
-            done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+            )
             _collect(outcome, done.stdout)
             if done.returncode == 0:
                 at = stop
                 continue
             told = positions.read_bytes()[:16].strip()
             if not told or done.returncode > 0:
-                outcome.stopped = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "did not start"
+                outcome.stopped = (
+                    done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "did not start"
+                )
                 break
             kind = {signal.SIGPROF: "deadline", signal.SIGALRM: "waits"}.get(-done.returncode)
             kind = kind or f"crash {signal.Signals(-done.returncode).name}"
             outcome.kinds[kind] += 1
             outcome.counts["finding"] += 1
-            outcome.findings.append({"number": int(told), "kind": kind, "what": done.stderr.strip()[-300:]})
+            outcome.findings.append(
+                {"number": int(told), "kind": kind, "what": done.stderr.strip()[-300:]}
+            )
             # The counts of a process that crashed are lost with it.
             outcome.counts["uncounted"] += int(told) - at
             at, crashes = int(told) + 1, crashes + 1
@@ -109,7 +123,12 @@ def _collect(outcome: Outcome, lines: str) -> None:
 
 
 def run_all(
-    targets: Iterable[str], inputs: int, seed: int, processes: int, tell: Callable[[Outcome], None], first: int = 0
+    targets: Iterable[str],
+    inputs: int,
+    seed: int,
+    processes: int,
+    tell: Callable[[Outcome], None],
+    first: int = 0,
 ) -> bool:
     """Run targets side by side and return whether all were clean."""
     with ThreadPoolExecutor(processes) as threads:

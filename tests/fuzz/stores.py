@@ -71,12 +71,17 @@ def store() -> list[Files]:
             )
             kind = "lost" if outcome == "lost" else "runs"
             made.put(
-                f"timings/{record.id[:2]}/{record.id}.parquet", timing_bytes(record, datetime(2026, 1, 1, tzinfo=UTC))
+                f"timings/{record.id[:2]}/{record.id}.parquet",
+                timing_bytes(record, datetime(2026, 1, 1, tzinfo=UTC)),
             )
             made.put(f"{kind}/{record.id[:2]}/{record.id}.parquet", run_bytes(record))
             ids.append(record.id)
         write_plan(made, "letter", ids, [LeftOut("dataset", "usps", "absent")])
-        definition = {"dataset": {"name": "d"}, "grid": {"C": [0.5, 1.0]}, "protocol": {"split": "half", "folds": 3}}
+        definition = {
+            "dataset": {"name": "d"},
+            "grid": {"C": [0.5, 1.0]},
+            "protocol": {"split": "half", "folds": 3},
+        }
         points = (Point({"C": 0.5}, 0.25), Point({"C": 1.0}, None, 2))
         write_selection(made, Selection(definition, run_id(definition), points, {"C": 0.5}))
         return [files_of(Path(folder, "store"))]
@@ -100,7 +105,9 @@ def read_parts(folder: Path) -> None:
             if isinstance(data, bytes) and not is_intact(name, data):
                 compacted_bytes(deduplicate(salvage(kind, data), kind))
         opened.compacted_ids(kind)
-    opened.read(["id", "dataset", "learner", "params", "metrics"], on_damage="skip", dictionaries=True)
+    opened.read(
+        ["id", "dataset", "learner", "params", "metrics"], on_damage="skip", dictionaries=True
+    )
     read_runs(folder)
 
 
@@ -132,11 +139,23 @@ def read_selection_files(folder: Path) -> None:
 
 
 TARGETS = (
-    Target("experiment", lambda: [{"experiment.toml": text} for text in EXPERIMENT], read_experiment, EXPERIMENT_WORDS),
+    Target(
+        "experiment",
+        lambda: [{"experiment.toml": text} for text in EXPERIMENT],
+        read_experiment,
+        EXPERIMENT_WORDS,
+    ),
     Target("runs", store, read_runs, changed=("runs/", "timings/", "lost/", "store.json")),
     Target("parts", compacted, read_parts, changed=("compacted/",)),
-    Target("plans", store, read_plan_files, JSON_WORDS, vary_json("plans/", checked=True), ("plans/",)),
     Target(
-        "selections", store, read_selection_files, JSON_WORDS, vary_json("selections/", checked=True), ("selections/",)
+        "plans", store, read_plan_files, JSON_WORDS, vary_json("plans/", checked=True), ("plans/",)
+    ),
+    Target(
+        "selections",
+        store,
+        read_selection_files,
+        JSON_WORDS,
+        vary_json("selections/", checked=True),
+        ("selections/",),
     ),
 )

@@ -28,7 +28,9 @@ def read_packed(folder: Path) -> None:
 def read_archive(folder: Path) -> None:
     options = ReadOptions(chunk_rows=DEFAULT_CHUNK_ROWS)
     for member in spill_archive(str(folder / "days.tar.gz"), "svmlight", folder / "spill"):
-        checked(read_member(member, find_format(member.name, "svmlight"), options), DEFAULT_CHUNK_ROWS)
+        checked(
+            read_member(member, find_format(member.name, "svmlight"), options), DEFAULT_CHUNK_ROWS
+        )
 
 
 def packed(data: bytes, codec: int) -> bytes:
@@ -45,7 +47,8 @@ def packed(data: bytes, codec: int) -> bytes:
 
 def packed_seeds() -> list[Files]:
     return [{"rows.svm.gz": packed(data, codec)} for codec in range(4) for data in SVMLIGHT[:2]] + [
-        {"rows.svm.gz": packed(SVMLIGHT[0], codec) + packed(SVMLIGHT[0], codec)} for codec in range(3)
+        {"rows.svm.gz": packed(SVMLIGHT[0], codec) + packed(SVMLIGHT[0], codec)}
+        for codec in range(3)
     ]
 
 
@@ -60,8 +63,15 @@ def tar_of(members: Sequence[tuple[str, bytes]], format: int = tarfile.GNU_FORMA
 
 
 def archive_seeds() -> list[Files]:
-    days = [("url/Day10.svm", SVMLIGHT[0]), ("url/Day2.svm", b"1 1:1\n"), ("url/FeatureTypes", b"4\n")]
-    packed_days = [("a" * 120 + "/d.svm.gz", packed(b"1 1:1\n", 0)), ("e.svm.gz", packed(b"1 2:1\n", 1))]
+    days = [
+        ("url/Day10.svm", SVMLIGHT[0]),
+        ("url/Day2.svm", b"1 1:1\n"),
+        ("url/FeatureTypes", b"4\n"),
+    ]
+    packed_days = [
+        ("a" * 120 + "/d.svm.gz", packed(b"1 1:1\n", 0)),
+        ("e.svm.gz", packed(b"1 2:1\n", 1)),
+    ]
     return [
         {"days.tar.gz": tar_of(days)},
         {"days.tar.gz": tar_of(packed_days, tarfile.PAX_FORMAT)},
@@ -87,13 +97,17 @@ _PAX: tuple[dict[str, str], ...] = (
 def vary_archive(random: Random, files: Files) -> Files:
     """Write members and headers of all kinds under right checksums."""
     buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", format=random.choice((tarfile.GNU_FORMAT, tarfile.PAX_FORMAT))) as tar:
+    with tarfile.open(
+        fileobj=buffer, mode="w", format=random.choice((tarfile.GNU_FORMAT, tarfile.PAX_FORMAT))
+    ) as tar:
         for _ in range(random.randrange(4)):
             info = tarfile.TarInfo(random.choice(_NAMES))
             data = _TEXT.mutate(random, random.choice(SVMLIGHT), SVMLIGHT)
             info.size = random.choice((len(data), len(data), len(data), 0, 10**6, 2**40, 7))
             if random.random() < 0.3:
-                info.type = random.choice((*(bytes([byte]) for byte in b"01234567gxLKSDMVN"), b"\0"))
+                info.type = random.choice(
+                    (*(bytes([byte]) for byte in b"01234567gxLKSDMVN"), b"\0")
+                )
                 info.linkname = random.choice(("Day1.svm", "", "../x"))
             if info.type in (b"0", b"\0"):
                 info.pax_headers = random.choice(_PAX)

@@ -28,7 +28,10 @@ DIALECTS = (
 KINDS = (loop.NUMBER, loop.TEXT, loop.NUMBER, loop.SKIP, loop.TARGET, loop.EMPTY)
 MOST_COLUMNS = 20
 QUOTED = np.zeros(3, dtype=np.int64)
-NUMBERS = b"0.5,-12.25,7\n1,12345678.123456789012345,1e5\n" * 3 + b"90071992.54740993,-0,123456789012345678901\n"
+NUMBERS = (
+    b"0.5,-12.25,7\n1,12345678.123456789012345,1e5\n" * 3
+    + b"90071992.54740993,-0,123456789012345678901\n"
+)
 
 
 def read_cells(folder: Path) -> None:
@@ -71,11 +74,17 @@ def _read(text: bytes, dialect: Dialect) -> None:
         before = pos
         pos, lines, rows, hards, odd = parse_rows(buffer, pos, size, 0, ROWS, *given, *arrays)
         check_marks(arrays)
-        if not before <= pos <= size or text[pos - 1 : pos] not in (b"", b"\n") or (pos == before and not odd):
+        if (
+            not before <= pos <= size
+            or text[pos - 1 : pos] not in (b"", b"\n")
+            or (pos == before and not odd)
+        ):
             raise Broken(f"it went from {before} to {pos} of {size}")
         if lines != text.count(b"\n", before, pos):
             raise Broken(f"{lines} lines from {before} to {pos}")
-        if rows > ROWS or not all(before <= first <= end <= size for _, _, first, end in arrays[3][:hards].tolist()):
+        if rows > ROWS or not all(
+            before <= first <= end <= size for _, _, first, end in arrays[3][:hards].tolist()
+        ):
             raise Broken(f"{rows} rows, hard numbers at {arrays[3][:hards].tolist()}")
         if odd:
             pos = text.index(b"\n", pos) + 1
@@ -97,18 +106,31 @@ def _read_sparse(text: bytes) -> None:
     while pos < size:
         before = pos
         given = kinds, slots, width, 0
-        pos, lines, rows, texts, odd = sparse_loop.parse_rows(buffer, pos, size, 0, ROWS, 1 << 20, *given, *arrays)
+        pos, lines, rows, texts, odd = sparse_loop.parse_rows(
+            buffer, pos, size, 0, ROWS, 1 << 20, *given, *arrays
+        )
         check_marks(arrays)
-        if not before <= pos <= size or text[pos - 1 : pos] not in (b"", b"\n") or (pos == before and not odd):
+        if (
+            not before <= pos <= size
+            or text[pos - 1 : pos] not in (b"", b"\n")
+            or (pos == before and not odd)
+        ):
             raise Broken(f"it went from {before} to {pos} of {size}")
         if lines != text.count(b"\n", before, pos):
             raise Broken(f"{lines} lines from {before} to {pos}")
-        if rows > ROWS or not all(before < first < end <= size for _, _, first, end in arrays[4][:texts].tolist()):
+        if rows > ROWS or not all(
+            before < first < end <= size for _, _, first, end in arrays[4][:texts].tolist()
+        ):
             raise Broken(f"{rows} rows, text at {arrays[4][:texts].tolist()}")
         if odd:
             pos = text.index(b"\n", pos) + 1
 
 
 TARGETS = (
-    Target("table-loop", lambda: one("rows", (*TABLE, *ARFF, NUMBERS)), read_cells, (*TABLE_WORDS, *ARFF_WORDS)),
+    Target(
+        "table-loop",
+        lambda: one("rows", (*TABLE, *ARFF, NUMBERS)),
+        read_cells,
+        (*TABLE_WORDS, *ARFF_WORDS),
+    ),
 )

@@ -25,7 +25,9 @@ def both_ways(path: Path, format: str) -> None:
         raise Broken(f"the loop reads {fast!r:.300}, row by row it is {slow!r:.300}")
 
 
-def outcome(path: Path, format: str, options: ReadOptions, block_bytes: int | None = None) -> list[Any]:
+def outcome(
+    path: Path, format: str, options: ReadOptions, block_bytes: int | None = None
+) -> list[Any]:
     """Return all that is read of a table, by the loop where `block_bytes` are given, or what is said to be wrong."""
     with (
         patch.object(table_parser, "pays", lambda text: bool(block_bytes)),

@@ -121,10 +121,16 @@ def write(path: Path, data: bytes) -> None:
 
 def files_of(folder: Path) -> Files:
     """Return the files below `folder`."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 def check_message(error: OlscaleError) -> None:
     text = str(error)
     if len(text.splitlines()) != 1 or len(text) > LONGEST_MESSAGE:
-        raise Broken(f"a message of {len(text)} characters on {len(text.splitlines())} lines: {text[:200]!r}")
+        raise Broken(
+            f"a message of {len(text)} characters on {len(text.splitlines())} lines: {text[:200]!r}"
+        )

@@ -26,7 +26,9 @@ SLOW = {"mat": 12, "runs": 30, "zarr-chunks": 30}  # a mat file is read in a pro
 def test_reader_accepts_or_refuses(name: str, tmp_path: Path):
     target = TARGETS[name]
     bench = Bench(target, tmp_path)
-    assert [bench.attempt(base, {}) for base in range(len(target.valid))] == ["accepted"] * len(target.valid)
+    assert [bench.attempt(base, {}) for base in range(len(target.valid))] == ["accepted"] * len(
+        target.valid
+    )
     outcomes = set()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -42,8 +44,12 @@ def test_reader_accepts_or_refuses(name: str, tmp_path: Path):
 def test_an_input_is_a_function_of_its_number():
     """Another process makes the same bytes."""
     code = "from tests.fuzz.targets import TARGETS as t; print([t[n].input(7) for n in ('npz', 'archive', 'runs')])"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == str([TARGETS[name].input(7) for name in ("npz", "archive", "runs")])
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == str(
+        [TARGETS[name].input(7) for name in ("npz", "archive", "runs")]
+    )
 
 
 def fake(read) -> Target:
@@ -103,7 +109,9 @@ def test_shrinking_keeps_what_matters(tmp_path: Path):
         fake(read), next(n for n in range(99) if b"val" not in fake(read).input(n)[1]["file"]), 0
     )
     assert (found, changed) == ("ValueError at check", {"file": b""})
-    assert resource.getrlimit(resource.RLIMIT_AS) == before  # the tests that follow need their memory
+    assert (
+        resource.getrlimit(resource.RLIMIT_AS) == before
+    )  # the tests that follow need their memory
 
 
 def test_contract_is_checked():

@@ -24,7 +24,8 @@ from tests.fuzz.tables import both_ways
 from tests.fuzz.target import Broken, Files, Target
 
 SVMLIGHT = (
-    b"+1 1:0.5 2:1 7:-3e-2\n-1 2:1\n1 qid:3 1:1 4:2.25 # note\n\n-1\n+1 3:1e400 9:0.1234567890123456789012\n" * 3,
+    b"+1 1:0.5 2:1 7:-3e-2\n-1 2:1\n1 qid:3 1:1 4:2.25 # note\n\n-1\n+1 3:1e400 9:0.1234567890123456789012\n"
+    * 3,
     b"0 0:1 5:2\r\n1 1:nan 3:inf\r\n# only a comment\r\n2 2147483646:1\r\n",
     b"1.5\t1:1\t2:2\n2.5 1:0x10\n".replace(b"0x10", b"12345678901234567890"),
 )
@@ -38,7 +39,22 @@ TABLE = (
     b"1 0.5 0.25\n1 0.75 0.5\n2 0.5 1.5\n2 1.5 2.5\n" * 3,
     "größe;farbe;klasse\n1;röt;a\n2;grün;b\n".encode("utf-8-sig"),
 )
-TABLE_WORDS = (b",", b'"', b";", b"\t", b"|", b"NA", b"nan", b"null", b"1_0", b"\n", b'""', b"'", b"1e999", b"text")
+TABLE_WORDS = (
+    b",",
+    b'"',
+    b";",
+    b"\t",
+    b"|",
+    b"NA",
+    b"nan",
+    b"null",
+    b"1_0",
+    b"\n",
+    b'""',
+    b"'",
+    b"1e999",
+    b"text",
+)
 ARFF = (
     b"% note\n@relation r\n@attribute a numeric\n@attribute 'b c' {x,'y z',w}\n@attribute k {1,2}\n@data\n"
     b"1,x,1\n2.5,'y z',2\n?,w,1\n",
@@ -56,7 +72,22 @@ VW = (
     b"1 |f a:2 b:3\n-1 2.5 'tag|f:0.5 a |g b:-1e-3 c\n\n1 1 0 | x :4 7:1 |g b:red\n" * 3,
     "-1 | größe:0.1234567890123456789012 a a:2\r\n2 |f^g x^y:5.\n3 |f".encode(),
 )
-VW_WORDS = (b"|", b" |f ", b":", b"1e", b"nan", b"'", b"\t", b"\r", b"\n", b" 1:2:3 ", b"0", b"^", b".", b"1e400")
+VW_WORDS = (
+    b"|",
+    b" |f ",
+    b":",
+    b"1e",
+    b"nan",
+    b"'",
+    b"\t",
+    b"\r",
+    b"\n",
+    b" 1:2:3 ",
+    b"0",
+    b"^",
+    b".",
+    b"1e400",
+)
 JSONL = (
     b'{"a": 1, "b": "x", "c": true, "y": 0}\n{"b": null, "a": 2.5e3, "y": 1}\n' * 4,
     '{"größe": "\\u00e9", "y": "no"}\r\n\n{"y": "yes", "größe": "NA"}\n'.encode("utf-8-sig"),
@@ -81,7 +112,9 @@ def read_csv(folder: Path) -> None:
 def read_tsv(folder: Path) -> None:
     path = folder / "rows.tsv"
     both_ways(path, "tsv")
-    batches = checked(find_format(str(path), "tsv").read(str(path), ReadOptions(chunk_rows=ROWS)), ROWS)
+    batches = checked(
+        find_format(str(path), "tsv").read(str(path), ReadOptions(chunk_rows=ROWS)), ROWS
+    )
     same_as_slow_table(path, batches, "\t")
 
 
@@ -147,7 +180,12 @@ def labelled_seeds() -> list[Files]:
 TARGETS = (
     Target("svmlight", lambda: one("rows.svm", SVMLIGHT), read_svm, SVMLIGHT_WORDS),
     Target("csv", lambda: one("rows.csv", TABLE), read_csv, TABLE_WORDS),
-    Target("tsv", lambda: one("rows.tsv", [text.replace(b",", b"\t") for text in TABLE[:2]]), read_tsv, TABLE_WORDS),
+    Target(
+        "tsv",
+        lambda: one("rows.tsv", [text.replace(b",", b"\t") for text in TABLE[:2]]),
+        read_tsv,
+        TABLE_WORDS,
+    ),
     Target("arff", lambda: one("rows.arff", ARFF), read_arff, ARFF_WORDS),
     Target("vw", lambda: one("rows.vw", VW), read_vw, VW_WORDS),
     Target("jsonl", lambda: one("rows.jsonl", JSONL), read_jsonl, JSONL_WORDS),

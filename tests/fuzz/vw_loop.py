@@ -42,7 +42,18 @@ def read_rows(folder: Path) -> None:
                 marked(entries, np.float64),
                 marked(entries, np.int64, (2,)),
             ]
-            labels, importances, indptr, indices, data, _, digits, spare_indices, spare_data, hard = arrays
+            (
+                labels,
+                importances,
+                indptr,
+                indices,
+                data,
+                _,
+                digits,
+                spare_indices,
+                spare_data,
+                hard,
+            ) = arrays
             indptr[0] = 0
             before = pos
             pos, _, rows, fault, token, hards = loop.parse_rows(

@@ -66,9 +66,15 @@ def work(target: Target, start: int, stop: int, seed: int, positions: Path) -> N
     counts: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
     slowest = (0.0, start)
-    with tempfile.TemporaryDirectory() as folder, positions.open("r+b") as file, mmap.mmap(file.fileno(), 64) as shared:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        positions.open("r+b") as file,
+        mmap.mmap(file.fileno(), 64) as shared,
+    ):
         bench = Bench(target, Path(folder))
-        for base in range(len(target.valid)):  # loads libraries and compiled loops before memory is limited
+        for base in range(
+            len(target.valid)
+        ):  # loads libraries and compiled loops before memory is limited
             if bench.attempt(base, {}) != "accepted":
                 raise SystemExit(f"{target.name}: valid input {base} was refused")
         limit_memory()
@@ -84,7 +90,9 @@ def work(target: Target, start: int, stop: int, seed: int, positions: Path) -> N
                 kind = kind_of(error)
                 kinds[kind] += 1
                 if kinds[kind] <= SHOWN:
-                    _tell({"number": number, "kind": kind, "what": " ".join(str(error).split())[:300]})
+                    _tell(
+                        {"number": number, "kind": kind, "what": " ".join(str(error).split())[:300]}
+                    )
             start_deadline(0)
             counts[outcome] += 1
             slowest = max(slowest, (time.process_time() - before, number))
@@ -119,7 +127,9 @@ def fails(target: Target, base: int, changed: dict[str, bytes], folder: Path) ->
     return (folder / "kind").read_text() if os.WEXITSTATUS(status) else None
 
 
-def shrink(target: Target, number: int, seed: int, tries: int = 2_000) -> tuple[str | None, int, dict[str, bytes]]:
+def shrink(
+    target: Target, number: int, seed: int, tries: int = 2_000
+) -> tuple[str | None, int, dict[str, bytes]]:
     """Return the kind of finding of input `number`, and the smallest input found that gives the same kind."""
     base, changed = target.input(number, seed)
     with tempfile.TemporaryDirectory() as name:
@@ -138,7 +148,10 @@ def shrink(target: Target, number: int, seed: int, tries: int = 2_000) -> tuple[
                 start = 0
                 while start < len(changed[file]) and tries > 0:
                     tries -= 1
-                    shorter = {**changed, file: changed[file][:start] + changed[file][start + size :]}
+                    shorter = {
+                        **changed,
+                        file: changed[file][:start] + changed[file][start + size :],
+                    }
                     if fails(target, base, shorter, folder) == kind:
                         changed = shorter
                     else:

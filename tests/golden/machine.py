@@ -14,6 +14,8 @@ def machine() -> dict[str, str]:
     """Return the libraries' versions, and what BLAS runs on."""
     import numpy.linalg  # noqa: F401
 
-    kernels = {str(pool.get("architecture")) for pool in threadpool_info() if pool["user_api"] == "blas"}
+    kernels = {
+        str(pool.get("architecture")) for pool in threadpool_info() if pool["user_api"] == "blas"
+    }
     versions = {name: version(name) for name in LIBRARIES}
     return versions | {"processor": platform.machine(), "BLAS kernels": " ".join(sorted(kernels))}

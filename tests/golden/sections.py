@@ -58,8 +58,13 @@ def learners(folder: Path) -> Digests:
     generate("gaussian-novelties", str(folder / "novelty"), seed=0)
     digests: Digests = {}
     for task in TASKS:
-        named = [{"name": name} for name in learner_names(task) if make_learner(name, {}).task == task]
-        for order in ({"order": "time", "keep_model": True}, {"order": "permuted", "permutations": 2}):
+        named = [
+            {"name": name} for name in learner_names(task) if make_learner(name, {}).task == task
+        ]
+        for order in (
+            {"order": "time", "keep_model": True},
+            {"order": "permuted", "permutations": 2},
+        ):
             content = {
                 "name": f"{task}-{order['order']}",
                 "datasets": [{"path": str(folder / task)}],
@@ -81,15 +86,21 @@ def paper(name: str) -> Callable[[Path], Digests]:
         # What cannot be had is said with the address that was tried, and the folder of the day.
         at_hand = {*GENERATORS, *(path.name for path in files.iterdir())}
         content["datasets"] = [
-            dataset for dataset in content["datasets"] if dataset["name"].removesuffix("-joined") in at_hand
+            dataset
+            for dataset in content["datasets"]
+            if dataset["name"].removesuffix("-joined") in at_hand
         ]
         names = [dataset["name"] for dataset in content["datasets"]]
         for dataset in content["datasets"]:
             dataset |= {"rows": ROWS}
         for learner in content["learners"]:
             if "datasets" in learner:
-                learner["datasets"] = [f"{name}-{ROWS}" for name in learner["datasets"] if name in names]
-        content["learners"] = [learner for learner in content["learners"] if learner.get("datasets", names)]
+                learner["datasets"] = [
+                    f"{name}-{ROWS}" for name in learner["datasets"] if name in names
+                ]
+        content["learners"] = [
+            learner for learner in content["learners"] if learner.get("datasets", names)
+        ]
         return _evaluated(folder, content)
 
     return section
@@ -136,7 +147,9 @@ def _evaluated(folder: Path, content: dict[str, Any]) -> Digests:
             env={**os.environ, "PYTHONPATH": str(ROOT)},
         )
         shown = "" if done.returncode else _without_speeds(done.stdout)
-        digests[f"{name}/{command}"] = _digest(f"{shown}{done.stderr}".replace(str(folder), "").encode())
+        digests[f"{name}/{command}"] = _digest(
+            f"{shown}{done.stderr}".replace(str(folder), "").encode()
+        )
     return digests
 
 

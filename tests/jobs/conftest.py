@@ -39,7 +39,11 @@ def make_job(tmp_path: Path) -> Callable[..., JobFile]:
         if not (tmp_path / "xor").exists():
             generate("rotating-xor", tmp_path / "xor", rows=400)
         (tmp_path / "experiment.toml").write_text(EXPERIMENT.format(learner=learner))
-        step = {"experiment": "experiment.toml", "where": {"in_process": True}, "repeat": more.pop("repeat", 1)}
+        step = {
+            "experiment": "experiment.toml",
+            "where": {"in_process": True},
+            "repeat": more.pop("repeat", 1),
+        }
         return parse_job({"name": "small", "evaluate": [step], **more}, folder=tmp_path)
 
     return make

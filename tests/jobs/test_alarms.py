@@ -43,7 +43,9 @@ def test_one_ulp_raises_an_alarm_that_names_those_runs_and_no_other(
         assert run_night(job, home, night).state == "good"
     edge = OneUlp.edge
     move(monkeypatch)
-    monkeypatch.setattr(night_module, "made_by", lambda: made_by() | {"numpy": "9.9", "code": "other"})
+    monkeypatch.setattr(
+        night_module, "made_by", lambda: made_by() | {"numpy": "9.9", "code": "other"}
+    )
     end = run_night(job, home, "3")
     assert end.state == "alarm"
     [line] = end.lines
@@ -67,11 +69,15 @@ def test_one_ulp_raises_an_alarm_that_names_those_runs_and_no_other(
     assert [row["state"] for row in night_rows(home)] == ["good", "good", "alarm", "good", "good"]
 
 
-def test_a_raised_version_raises_no_alarm(job: JobFile, home: JobHome, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_raised_version_raises_no_alarm(
+    job: JobFile, home: JobHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert run_night(job, home, "1").state == "good"
     move(monkeypatch)
     known = versions._package_version
-    monkeypatch.setattr(versions, "_package_version", lambda home: "2" if home == OneUlp.__module__ else known(home))
+    monkeypatch.setattr(
+        versions, "_package_version", lambda home: "2" if home == OneUlp.__module__ else known(home)
+    )
     assert run_night(job, home, "2").state == "good"
 
 
@@ -83,5 +89,8 @@ def test_other_rows_raise_no_alarm(job: JobFile, home: JobHome, tmp_path: Path) 
     shutil.rmtree(tmp_path / "xor")
     generate("rotating-xor", tmp_path / "xor", rows=500)
     assert run_night(job, home, "2").state == "good"
-    prints = [set(read_history(home, ["fingerprint"], ["results"], [n])["fingerprint"].to_pylist()) for n in ("1", "2")]
+    prints = [
+        set(read_history(home, ["fingerprint"], ["results"], [n])["fingerprint"].to_pylist())
+        for n in ("1", "2")
+    ]
     assert prints[0] != prints[1]

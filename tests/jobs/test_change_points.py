@@ -69,7 +69,9 @@ def alarms(kind: str, sd: float, case: str) -> tuple[int, int]:
         ("heavy", 0.04, "-15 %, 5", 58, 60),
     ],
 )
-def test_how_many_of_sixty_series_raise_an_alarm(kind: str, sd: float, case: str, least: int, most: int) -> None:
+def test_how_many_of_sixty_series_raise_an_alarm(
+    kind: str, sd: float, case: str, least: int, most: int
+) -> None:
     assert least <= alarms(kind, sd, case)[0] <= most
 
 
@@ -82,14 +84,19 @@ def test_series_that_drift_are_set_apart() -> None:
 def cost(values: NDArray[np.float64], starts: tuple[int, ...], price: float) -> float:
     ends = (*starts[1:], len(values))
     parts = [values[a:b] for a, b in zip(starts, ends, strict=True)]
-    return sum(float(np.abs(part - np.median(part)).sum()) for part in parts) + price * (len(starts) - 1)
+    return sum(float(np.abs(part - np.median(part)).sum()) for part in parts) + price * (
+        len(starts) - 1
+    )
 
 
 def test_the_cut_is_the_best_of_all_cuts() -> None:
     rng = np.random.default_rng(0)
     for _ in range(30):
         n = int(rng.integers(6, 13))
-        values, price = rng.normal(size=n).round(int(rng.integers(0, 4))), float(rng.uniform(0.2, 3.0))
+        values, price = (
+            rng.normal(size=n).round(int(rng.integers(0, 4))),
+            float(rng.uniform(0.2, 3.0)),
+        )
         every = [(0, *inner) for k in range(n // 3) for inner in combinations(range(3, n - 2), k)]
         fitting = [cut for cut in every if all(b - a >= 3 for a, b in pairwise(cut))]
         best = min(cost(values, cut, price) for cut in fitting)
@@ -105,6 +112,12 @@ def test_the_cut_is_that_of_ruptures() -> None:
         starts = l1_parts(values, 2.0 * np.log(n))
         search = ruptures.Dynp(model="l1", min_size=3, jump=1).fit(values[:, None])
         assert search.predict(n_bkps=len(starts) - 1) == [*starts[1:], n]
-        pruned = ruptures.Pelt(model="l1", min_size=3, jump=1).fit(values[:, None]).predict(pen=2.0 * np.log(n))
-        ours, theirs = (cost(values, cut, 2.0 * np.log(n)) for cut in (tuple(starts), (0, *pruned[:-1])))
+        pruned = (
+            ruptures.Pelt(model="l1", min_size=3, jump=1)
+            .fit(values[:, None])
+            .predict(pen=2.0 * np.log(n))
+        )
+        ours, theirs = (
+            cost(values, cut, 2.0 * np.log(n)) for cut in (tuple(starts), (0, *pruned[:-1]))
+        )
         assert ours <= theirs + 1e-9

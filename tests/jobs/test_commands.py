@@ -34,14 +34,43 @@ def make_history(home: JobHome, nights: int, settings: int = 1, seed: int = 0) -
     rng = np.random.default_rng(seed)
     for i in range(nights):
         name = (BEGAN + timedelta(days=i)).strftime("%Y-%m-%d")
-        same = {"night": name, "state": "good", "job": "j", "code": "c", "machine": "m", "load": 0.1}
+        same = {
+            "night": name,
+            "state": "good",
+            "job": "j",
+            "code": "c",
+            "machine": "m",
+            "load": 0.1,
+        }
         same |= {"began": BEGAN + timedelta(days=i), "made_by": [("numpy", "2"), ("machine", "m")]}
-        rows = [same | {"kind": "night", "seconds": 3600.0, "calls": 1, "failures": [], "alarms": [], "changed": []}]
+        rows = [
+            same
+            | {
+                "kind": "night",
+                "seconds": 3600.0,
+                "calls": 1,
+                "failures": [],
+                "alarms": [],
+                "changed": [],
+            }
+        ]
         for s in range(settings):
             ids = [f"{s:016x}{n:016x}" for n in range(10)]
             digests = [f"{s * 1000 + n:016x}" for n in range(10)]
-            setting = {"kind": "results", "dataset": f"d{s}", "fingerprint": "f", "transforms": "", "learner": "pa1"}
-            setting |= {"version": "1", "params": "{}", "protocol": "{}", "ids": ids, "digests": digests}
+            setting = {
+                "kind": "results",
+                "dataset": f"d{s}",
+                "fingerprint": "f",
+                "transforms": "",
+                "learner": "pa1",
+            }
+            setting |= {
+                "version": "1",
+                "params": "{}",
+                "protocol": "{}",
+                "ids": ids,
+                "digests": digests,
+            }
             setting |= {"digest": f"{s:016x}", "n": 10, "outcomes": [("ok", 10)], "error": 0.1}
             rows.append(same | setting | {"rows_per_second": float(rng.normal(1e6, 2e4))})
         write_night(home, name, rows)
@@ -51,7 +80,9 @@ def make_history(home: JobHome, nights: int, settings: int = 1, seed: int = 0) -
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "nightly.toml"
-    path.write_text('home = "home"\nkeep = { stores = 2, failed = 1 }\n[[bench]]\nnames = ["linear"]\n')
+    path.write_text(
+        'home = "home"\nkeep = { stores = 2, failed = 1 }\n[[bench]]\nnames = ["linear"]\n'
+    )
     return path
 
 
@@ -59,7 +90,9 @@ def test_the_history_is_printed_and_queried(file: Path, home: JobHome) -> None:
     make_history(home, 3)
     table = run("jobs", "history", file, "--metric", "rows_per_second")
     assert (table.returncode, len(table.stdout.splitlines())) == (0, 4)
-    lines = list(csv.DictReader(io.StringIO(run("jobs", "history", file, "--format", "csv").stdout)))
+    lines = list(
+        csv.DictReader(io.StringIO(run("jobs", "history", file, "--format", "csv").stdout))
+    )
     assert {line["metric"] for line in lines} == {"rows_per_second", "error"}
     query = "select night, made_by['numpy'] as numpy from history where kind = 'night' order by night desc limit 1"
     done = run("jobs", "history", file, "--sql", query, "--format", "json")
@@ -106,9 +139,14 @@ def test_check_says_before_the_first_night_what_would_fail(tmp_path: Path) -> No
 
 
 def test_options_of_an_ingest_are_those_there_are(tmp_path: Path) -> None:
-    (tmp_path / "j.toml").write_text('[[ingest]]\nsource = "a.csv"\ndest = "b"\noptions = { lable = "y" }\n')
+    (tmp_path / "j.toml").write_text(
+        '[[ingest]]\nsource = "a.csv"\ndest = "b"\noptions = { lable = "y" }\n'
+    )
     found = run("jobs", "check", tmp_path / "j.toml")
-    assert (found.returncode, "unknown option of ingest 'lable'; did you mean 'label'?" in found.stderr) == (1, True)
+    assert (
+        found.returncode,
+        "unknown option of ingest 'lable'; did you mean 'label'?" in found.stderr,
+    ) == (1, True)
 
 
 @pytest.mark.parametrize(("hours", "late"), [(1, False), (25.9, False), (26.1, True)])
@@ -130,12 +168,22 @@ def test_the_page_has_every_part(file: Path, home: JobHome, tmp_path: Path) -> N
     make_history(home, 12)
     assert run("jobs", "report", file, "--out", tmp_path / "page").returncode == 0
     page = (tmp_path / "page" / "index.html").read_text()
-    for part in ("Nights of nightly", "Rows a second", "Failures", "Code and machines", "<svg", "pa1", "2026-01-12"):
+    for part in (
+        "Nights of nightly",
+        "Rows a second",
+        "Failures",
+        "Code and machines",
+        "<svg",
+        "pa1",
+        "2026-01-12",
+    ):
         assert part in page
 
 
 @pytest.mark.slow
-def test_four_hundred_nights_of_two_hundred_series_stay_in_bounds(file: Path, home: JobHome, tmp_path: Path) -> None:
+def test_four_hundred_nights_of_two_hundred_series_stay_in_bounds(
+    file: Path, home: JobHome, tmp_path: Path
+) -> None:
     make_history(home, 400, 200)
     size = sum(path.stat().st_size for path in home.history.iterdir())
     seconds = []
@@ -163,7 +211,9 @@ def test_systemd_accepts_its_units_and_refuses_a_mistake(file: Path, tmp_path: P
             name, _, body = part.partition("\n")
             (tmp_path / name).write_text(body)
             files.append(str(tmp_path / name))
-        done = subprocess.run(["systemd-analyze", "verify", "--man=no", *files], capture_output=True, text=True)
+        done = subprocess.run(
+            ["systemd-analyze", "verify", "--man=no", *files], capture_output=True, text=True
+        )
         return "".join(line for line in done.stderr.splitlines() if "olscale-nightly" in line)
 
     text = units(file, "systemd")
@@ -172,7 +222,9 @@ def test_systemd_accepts_its_units_and_refuses_a_mistake(file: Path, tmp_path: P
         text.replace("RestartSec=600", "RestartForceExitStatus=75")
     ) or "isn't allowed" in (verify(text.replace("RestartSec=600", "RestartForceExitStatus=75")))
     [when] = [line.partition("=")[2] for line in text.splitlines() if line.startswith("OnCalendar")]
-    assert subprocess.run(["systemd-analyze", "calendar", when], capture_output=True).returncode == 0
+    assert (
+        subprocess.run(["systemd-analyze", "calendar", when], capture_output=True).returncode == 0
+    )
 
 
 def test_lines_of_cron_run_in_the_environment_of_cron(file: Path, tmp_path: Path) -> None:
@@ -184,14 +236,25 @@ def test_lines_of_cron_run_in_the_environment_of_cron(file: Path, tmp_path: Path
     lines = [line for line in units(job, "cron").splitlines() if not line.startswith("#")]
     assert len(lines) == 2
     command = lines[0].split(" ", 5)[5].replace("\\%", "%")
-    environment = {"PATH": "/usr/bin:/bin", "SHELL": "/bin/sh", "HOME": str(tmp_path), "LOGNAME": "nobody"}
-    environment |= {"PYTHONPATH": os.environ.get("PYTHONPATH", str(Path(__file__).parents[2]))}  # of an installation
-    done = subprocess.run(["/bin/sh", "-c", command], env=environment, cwd="/", capture_output=True, text=True)
+    environment = {
+        "PATH": "/usr/bin:/bin",
+        "SHELL": "/bin/sh",
+        "HOME": str(tmp_path),
+        "LOGNAME": "nobody",
+    }
+    environment |= {
+        "PYTHONPATH": os.environ.get("PYTHONPATH", str(Path(__file__).parents[2]))
+    }  # of an installation
+    done = subprocess.run(
+        ["/bin/sh", "-c", command], env=environment, cwd="/", capture_output=True, text=True
+    )
     assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
     assert "none.csv" in (odd / "home.log").read_text()
 
 
-def test_a_cron_job_of_kubernetes_and_a_script_of_slurm_are_well_formed(file: Path, tmp_path: Path) -> None:
+def test_a_cron_job_of_kubernetes_and_a_script_of_slurm_are_well_formed(
+    file: Path, tmp_path: Path
+) -> None:
     job = yaml.safe_load(units(file, "kubernetes"))
     assert (job["spec"]["schedule"], job["spec"]["timeZone"]) == ("0 2 * * *", "Etc/UTC")
     [container] = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
@@ -220,7 +283,9 @@ def test_the_script_of_slurm_passes_the_end_of_its_time_on_and_asks_to_be_called
     job.terminate()
     assert job.wait(timeout=30) == 75
     asked = tmp_path / "asked"
-    assert (asked.read_text() if asked.exists() else "") == ("requeue 7\n" if state == "RUNNING" else "")
+    assert (asked.read_text() if asked.exists() else "") == (
+        "requeue 7\n" if state == "RUNNING" else ""
+    )
 
 
 def test_prune_removes_folders_and_keeps_the_history(file: Path, home: JobHome) -> None:
@@ -235,15 +300,21 @@ def test_prune_removes_folders_and_keeps_the_history(file: Path, home: JobHome) 
     assert len(list(home.history.iterdir())) == 5
 
 
-@pytest.mark.parametrize("odd", [{"max_hours": True}, {"keep": {"stores": True}}, {"alarm": {"speed": {"load": True}}}])
+@pytest.mark.parametrize(
+    "odd", [{"max_hours": True}, {"keep": {"stores": True}}, {"alarm": {"speed": {"load": True}}}]
+)
 def test_true_is_no_number_of_hours_or_nights(odd: dict[str, Any]) -> None:
     with pytest.raises(ExperimentError, match="was True: expected no true or false here"):
         parse_job({"name": "n", "bench": [{"names": ["linear"]}], **odd})
 
 
 @pytest.mark.parametrize(("error", "lowest"), [(0.0, "0"), (0.5, "0.45")])
-def test_the_drawing_of_an_error_that_stays_has_no_edge_below_zero(error: float, lowest: str) -> None:
-    series = NightSeries("error", "pa1", "", ["1", "2"], [error] * 2, [""] * 2, [""] * 2, [False] * 2)
+def test_the_drawing_of_an_error_that_stays_has_no_edge_below_zero(
+    error: float, lowest: str
+) -> None:
+    series = NightSeries(
+        "error", "pa1", "", ["1", "2"], [error] * 2, [""] * 2, [""] * 2, [False] * 2
+    )
     drawing = _drawing(judge(series, AlarmRules()))
     assert f">{lowest}<" in drawing
 
@@ -256,6 +327,8 @@ def test_the_drawing_of_an_error_that_stays_has_no_edge_below_zero(error: float,
         ({"name": "my job"}, "name was .my job.: expected letters, digits"),
     ],
 )
-def test_what_does_not_fit_is_told_in_words_before_the_night(odd: dict[str, Any], told: str) -> None:
+def test_what_does_not_fit_is_told_in_words_before_the_night(
+    odd: dict[str, Any], told: str
+) -> None:
     with pytest.raises(ExperimentError, match=told):
         parse_job({"name": "nightly", "bench": [{"names": ["linear"]}]} | odd)

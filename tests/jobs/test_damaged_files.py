@@ -61,13 +61,16 @@ def test_any_bit_of_a_night_that_flips_is_found_or_harmless(job: JobFile, home: 
             assert read_history(home).equals(right)
         else:
             with pytest.raises(
-                StoreError, match=r"1\.parquet: is damaged: its checksum is wrong; olscale jobs run sets"
+                StoreError,
+                match=r"1\.parquet: is damaged: its checksum is wrong; olscale jobs run sets",
             ):
                 read_history(home)
         file.write_bytes(data)
 
 
-def test_a_damaged_night_is_made_anew_from_its_store_and_the_next_one_goes_on(make_job: MakeJob, home: JobHome) -> None:
+def test_a_damaged_night_is_made_anew_from_its_store_and_the_next_one_goes_on(
+    make_job: MakeJob, home: JobHome
+) -> None:
     job = make_job()
     run_night(job, home, "1")
     same = [name for name in read_history(home).column_names if name not in (*TIMES, "changed")]
@@ -79,7 +82,9 @@ def test_a_damaged_night_is_made_anew_from_its_store_and_the_next_one_goes_on(ma
     assert read_history(home, same, nights=["1"]).equals(right)
     assert night_rows(home)[0]["changed"] == ["its history was damaged and is made from its store"]
     [line] = [line for line in noted.lines if "damaged" in line]
-    assert line.startswith("the history of night 1 was damaged (its checksum is wrong) and is set aside in ")
+    assert line.startswith(
+        "the history of night 1 was damaged (its checksum is wrong) and is set aside in "
+    )
     assert line.endswith("/damaged/history: it is made anew from its store")
     assert (home.path / "damaged" / "history" / "1.parquet").exists()
 
@@ -98,7 +103,9 @@ def test_a_damaged_night_without_a_folder_is_left_out_once(job: JobFile, home: J
     assert again.lines == []
 
 
-def test_a_night_that_was_set_aside_by_one_that_was_killed_is_made_anew(job: JobFile, home: JobHome) -> None:
+def test_a_night_that_was_set_aside_by_one_that_was_killed_is_made_anew(
+    job: JobFile, home: JobHome
+) -> None:
     run_night(job, home, "1")
     aside = home.path / "damaged" / "history"
     aside.mkdir(parents=True)
@@ -107,7 +114,9 @@ def test_a_night_that_was_set_aside_by_one_that_was_killed_is_made_anew(job: Job
     assert history_nights(home) == ["1", "2"]
 
 
-def test_a_night_of_an_earlier_version_is_read_and_stays_as_it_is(job: JobFile, home: JobHome) -> None:
+def test_a_night_of_an_earlier_version_is_read_and_stays_as_it_is(
+    job: JobFile, home: JobHome
+) -> None:
     """It has no checksum: what is known for damaged is what cannot be read."""
     run_night(job, home, "1")
     file, right = home.history / "1.parquet", read_history(home)
@@ -124,7 +133,9 @@ def test_a_night_of_an_earlier_version_is_read_and_stays_as_it_is(job: JobFile, 
     assert ["night 1 was damaged" in line for line in noted.lines] == [True]
 
 
-def test_commands_that_only_read_say_it_in_a_line(job: JobFile, home: JobHome, tmp_path: Path) -> None:
+def test_commands_that_only_read_say_it_in_a_line(
+    job: JobFile, home: JobHome, tmp_path: Path
+) -> None:
     run_night(job, home, "1")
     flip(home.history / "1.parquet", 8000)
     for command in ("history", "status"):
@@ -135,9 +146,12 @@ def test_commands_that_only_read_say_it_in_a_line(job: JobFile, home: JobHome, t
 
 
 @pytest.mark.parametrize(
-    ("name", "text"), [("begun.json", '"calls": 1'), ("bench-0.json", '"value": 1'), ("told.json", '"night": "1')]
+    ("name", "text"),
+    [("begun.json", '"calls": 1'), ("bench-0.json", '"value": 1'), ("told.json", '"night": "1')],
 )
-def test_a_changed_digit_of_a_small_file_is_found(job: JobFile, home: JobHome, name: str, text: str) -> None:
+def test_a_changed_digit_of_a_small_file_is_found(
+    job: JobFile, home: JobHome, name: str, text: str
+) -> None:
     run_night(job, home, "1")
     file = home.path / name if name == "told.json" else home.night("1") / name
     content = read_json(file)
@@ -161,7 +175,9 @@ def test_a_night_whose_begin_is_damaged_begins_anew(job: JobFile, home: JobHome)
     assert not (home.night("1") / "mine").exists()
 
 
-def test_what_was_ingested_is_still_ours_where_the_file_that_says_so_is_damaged(home: JobHome, tmp_path: Path) -> None:
+def test_what_was_ingested_is_still_ours_where_the_file_that_says_so_is_damaged(
+    home: JobHome, tmp_path: Path
+) -> None:
     (tmp_path / "a.csv").write_text("x,y\n1,a\n2,b\n3,a\n")
     asked: dict[str, Any] = {
         "source": str(tmp_path / "a.csv"),
@@ -172,13 +188,19 @@ def test_what_was_ingested_is_still_ours_where_the_file_that_says_so_is_damaged(
     home.night("1").mkdir(parents=True)
     row = ingest_step(step, home, home.night("1") / "ingest-0.json")
     (home.path / "ingested.json").write_text("{")
-    assert ingest_step(step, home, home.night("1") / "ingest-1.json")["fingerprint"] == row["fingerprint"]
+    assert (
+        ingest_step(step, home, home.night("1") / "ingest-1.json")["fingerprint"]
+        == row["fingerprint"]
+    )
 
 
 def test_what_killed_writers_have_left_in_the_store_of_a_night_goes_with_its_end(
     make_job: MakeJob, home: JobHome
 ) -> None:
-    left = [home.night("1") / "store" / "tmp" / "half.4711.ab12cd34", home.history / "1.parquet.4194305.part"]
+    left = [
+        home.night("1") / "store" / "tmp" / "half.4711.ab12cd34",
+        home.history / "1.parquet.4194305.part",
+    ]
     for file in left:
         file.parent.mkdir(parents=True)
         file.touch()

@@ -53,8 +53,14 @@ def test_a_full_disk_is_told_in_a_line_and_the_next_call_goes_on(
     job, write = make_job(), homes.write_file
     for module in ("home", "history", "page"):
         there = __import__(f"olscale.jobs.{module}", fromlist=["write_file"])
-        monkeypatch.setattr(there, "write_file", lambda file, data: (full if file.name == fails else write)(file, data))
-    with pytest.raises(ExecutionError, match=r"cannot write to .*home: No space left on device; .*make room") as fault:
+        monkeypatch.setattr(
+            there,
+            "write_file",
+            lambda file, data: (full if file.name == fails else write)(file, data),
+        )
+    with pytest.raises(
+        ExecutionError, match=r"cannot write to .*home: No space left on device; .*make room"
+    ) as fault:
         run_night(job, home, "2026-01-01")
     assert "\n" not in str(fault.value)
     monkeypatch.undo()
@@ -108,7 +114,9 @@ def test_the_last_night_is_the_one_that_began_last_whatever_its_name(
     assert found.lines[0] == "last night: 2026-01-10, good"
     file = tmp_path / "n.toml"
     file.write_text('name = "n"\n[[bench]]\nnames = ["linear"]\n')
-    assert run("jobs", "check", str(file), "--home", str(home.path)).stdout.startswith("night 2026-01-10: good")
+    assert run("jobs", "check", str(file), "--home", str(home.path)).stdout.startswith(
+        "night 2026-01-10: good"
+    )
 
 
 def test_a_job_file_that_is_edited_within_a_night_gets_what_it_asks_for(
@@ -124,24 +132,34 @@ def test_a_job_file_that_is_edited_within_a_night_gets_what_it_asks_for(
     assert run_night(job("linear", "local"), home, "1").state == "failed"
     assert run_night(job("linear", "kernel"), home, "1").state == "failed"
     assert figures == [("linear",), ("local",), ("kernel",)]
-    assert read_history(home, ["benchmark"], ["bench"])["benchmark"].to_pylist() == ["linear", "kernel"]
+    assert read_history(home, ["benchmark"], ["bench"])["benchmark"].to_pylist() == [
+        "linear",
+        "kernel",
+    ]
     assert len({row["job"] for row in night_rows(home)}) == 1
 
 
-def test_an_ingest_that_is_edited_within_a_night_is_done_again(home: JobHome, tmp_path: Path) -> None:
+def test_an_ingest_that_is_edited_within_a_night_is_done_again(
+    home: JobHome, tmp_path: Path
+) -> None:
     (tmp_path / "a.csv").write_text("x,y\n" + "1,0\n2,1\n" * 20)
     (tmp_path / "b.csv").write_text("x,y\n" + "1,0\n2,1\n" * 30)
 
     def job(source: str) -> JobFile:
         one: dict[str, Any] = {"source": source, "dest": "data", "options": {"label": "y"}}
-        return parse_job({"name": "n", "ingest": [one], "evaluate": [{"experiment": "missing.toml"}]}, folder=tmp_path)
+        return parse_job(
+            {"name": "n", "ingest": [one], "evaluate": [{"experiment": "missing.toml"}]},
+            folder=tmp_path,
+        )
 
     for source, rows in (("a.csv", 40), ("b.csv", 60)):
         assert run_night(job(source), home, "1").state == "failed"
         assert read_history(home, ["rows"], ["ingest"])["rows"].to_pylist() == [rows]
 
 
-def test_a_source_that_has_gone_fails_the_night_and_the_dataset_stays(home: JobHome, tmp_path: Path) -> None:
+def test_a_source_that_has_gone_fails_the_night_and_the_dataset_stays(
+    home: JobHome, tmp_path: Path
+) -> None:
     (tmp_path / "a.csv").write_text("x,y\n" + "1,0\n2,1\n" * 20)
     one = {"source": "a.csv", "dest": "data", "options": {"label": "y"}}
     job = parse_job({"name": "n", "ingest": [one]}, folder=tmp_path)
@@ -153,11 +171,15 @@ def test_a_source_that_has_gone_fails_the_night_and_the_dataset_stays(home: JobH
     assert (tmp_path / "data" / "manifest.json").exists()
 
 
-def test_prune_leaves_a_night_that_goes_on_alone(figures: list[tuple[str, ...]], home: JobHome, tmp_path: Path) -> None:
+def test_prune_leaves_a_night_that_goes_on_alone(
+    figures: list[tuple[str, ...]], home: JobHome, tmp_path: Path
+) -> None:
     """One that failed and is tried again has a history, and would go."""
     text = 'name = "n"\nkeep = { stores = 1, failed = 0 }\n[[bench]]\nnames = ["linear"]\n'
     (tmp_path / "n.toml").write_text(text)
-    job = parse_job({"name": "n", "bench": [{"names": ["linear"]}], "keep": {"stores": 9}}, folder=tmp_path)
+    job = parse_job(
+        {"name": "n", "bench": [{"names": ["linear"]}], "keep": {"stores": 9}}, folder=tmp_path
+    )
     for night in "123":
         run_night(job, home, night)
     command = ("jobs", "prune", str(tmp_path / "n.toml"), "--home", str(home.path))

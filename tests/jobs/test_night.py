@@ -37,7 +37,9 @@ def test_a_night_is_run_once(make_job: MakeJob, home: JobHome) -> None:
         ("pa1", 2, {"ok": 2}),
         ("perceptron", 2, {"ok": 2}),
     ]
-    assert all(len(row["ids"]) == len(row["digests"]) == 2 and row["rows_per_second"] > 0 for row in rows)
+    assert all(
+        len(row["ids"]) == len(row["digests"]) == 2 and row["rows_per_second"] > 0 for row in rows
+    )
     assert all(row["rows_per_cpu_second"] > 0 for row in rows)
     assert not (home.night("2026-01-01") / "repeat-1").exists()
     assert (
@@ -45,19 +47,35 @@ def test_a_night_is_run_once(make_job: MakeJob, home: JobHome) -> None:
         or "Too few" in (home.path / "page" / "index.html").read_text()
     )
     made = night_rows(home)[0]["made_by"]
-    assert {"code", "machine", "numpy", "numba", "python", "pyarrow", "blas", "container", "host", "memory"} <= set(
-        made
-    )
+    assert {
+        "code",
+        "machine",
+        "numpy",
+        "numba",
+        "python",
+        "pyarrow",
+        "blas",
+        "container",
+        "host",
+        "memory",
+    } <= set(made)
 
 
-def test_two_nights_of_the_same_code_have_the_same_digests(make_job: MakeJob, home: JobHome) -> None:
+def test_two_nights_of_the_same_code_have_the_same_digests(
+    make_job: MakeJob, home: JobHome
+) -> None:
     for night in ("1", "2"):
         assert run_night(make_job(), home, night).state == "good"
-    digests = [read_history(home, ["digest"], ["results"], [night])["digest"].to_pylist() for night in ("1", "2")]
+    digests = [
+        read_history(home, ["digest"], ["results"], [night])["digest"].to_pylist()
+        for night in ("1", "2")
+    ]
     assert digests[0] == digests[1]
 
 
-def test_a_step_that_fails_fails_the_night_and_keeps_no_other_from_it(make_job: MakeJob, home: JobHome) -> None:
+def test_a_step_that_fails_fails_the_night_and_keeps_no_other_from_it(
+    make_job: MakeJob, home: JobHome
+) -> None:
     """Called again once the fault is gone, the night ends well."""
     job = make_job(ingest=[{"source": "later.csv", "dest": "later", "options": {"label": "y"}}])
     end = run_night(job, home, "1")
@@ -89,7 +107,9 @@ def test_sources_are_ingested_anew_only_when_their_bytes_change(
     assert [entry.name for entry in (tmp_path / "made").iterdir()] == ["rows"]
 
 
-def test_a_folder_that_the_job_has_not_made_is_not_replaced(make_job: MakeJob, home: JobHome, tmp_path: Path) -> None:
+def test_a_folder_that_the_job_has_not_made_is_not_replaced(
+    make_job: MakeJob, home: JobHome, tmp_path: Path
+) -> None:
     (tmp_path / "rows.csv").write_text("x,y\n" + "1,0\n2,1\n" * 20)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter").write_text("dear")
@@ -114,7 +134,9 @@ def test_a_second_caller_leaves_at_once(make_job: MakeJob, home: JobHome) -> Non
     assert run_night(make_job(), home, "1").state == "good"
 
 
-def test_an_unfinished_night_goes_on_and_one_that_is_too_old_does_not(make_job: MakeJob, home: JobHome) -> None:
+def test_an_unfinished_night_goes_on_and_one_that_is_too_old_does_not(
+    make_job: MakeJob, home: JobHome
+) -> None:
     missing = {"ingest": [{"source": "never.csv", "dest": "never"}]}
     job = make_job(max_hours=2, **missing)
     noon = 1_767_268_800.0  # 2026-01-01 12:00 UTC
@@ -155,7 +177,9 @@ def test_a_night_that_is_told_when_to_stop_is_to_be_called_again(
     assert run_night(make_job(), home, "1").state == "good"
 
 
-def test_what_a_kill_behind_the_history_left_undone_is_done_by_the_next_call(make_job: MakeJob, home: JobHome) -> None:
+def test_what_a_kill_behind_the_history_left_undone_is_done_by_the_next_call(
+    make_job: MakeJob, home: JobHome
+) -> None:
     assert run_night(make_job(), home, "1").state == "good"
     page, told = home.path / "page" / "index.html", home.path / "told.json"
     for gone in ([page], [page, told]):
@@ -167,7 +191,17 @@ def test_what_a_kill_behind_the_history_left_undone_is_done_by_the_next_call(mak
 
 
 def command(tmp_path: Path, home: JobHome, *more: str) -> list[str]:
-    return [sys.executable, "-m", "olscale", "jobs", "run", str(tmp_path / "job.toml"), "--home", str(home.path), *more]
+    return [
+        sys.executable,
+        "-m",
+        "olscale",
+        "jobs",
+        "run",
+        str(tmp_path / "job.toml"),
+        "--home",
+        str(home.path),
+        *more,
+    ]
 
 
 def write_job(tmp_path: Path) -> None:
@@ -179,11 +213,16 @@ def write_job(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_sigterm_stops_a_night_and_the_next_call_goes_on(make_job: MakeJob, home: JobHome, tmp_path: Path) -> None:
+def test_sigterm_stops_a_night_and_the_next_call_goes_on(
+    make_job: MakeJob, home: JobHome, tmp_path: Path
+) -> None:
     make_job()
     write_job(tmp_path)
     night = subprocess.Popen(
-        command(tmp_path, home, "--night", "1"), stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        command(tmp_path, home, "--night", "1"),
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     while not (home.night("1") / "begun.json").exists():
         time.sleep(0.001)
@@ -192,7 +231,10 @@ def test_sigterm_stops_a_night_and_the_next_call_goes_on(make_job: MakeJob, home
     out, err = night.communicate(timeout=60)
     assert (night.returncode, "goes on with it" in out) == (75, True), out + err
     assert history_nights(home) == []
-    assert run("jobs", "run", tmp_path / "job.toml", "--home", home.path, "--night", "1").returncode == 0
+    assert (
+        run("jobs", "run", tmp_path / "job.toml", "--home", home.path, "--night", "1").returncode
+        == 0
+    )
 
 
 def outcome(home: JobHome) -> list[dict[str, object]]:
@@ -215,7 +257,10 @@ def test_a_night_that_is_killed_again_and_again_has_the_history_of_one_that_is_n
     while kills < 20:
         night = subprocess.Popen(command(tmp_path, home, "--night", "1"), stderr=subprocess.DEVNULL)
         begin = read_json(home.night("1") / "begun.json").get("calls", 0)
-        while night.poll() is None and read_json(home.night("1") / "begun.json").get("calls", 0) == begin:
+        while (
+            night.poll() is None
+            and read_json(home.night("1") / "begun.json").get("calls", 0) == begin
+        ):
             time.sleep(0.001)  # of no use before it has begun
         time.sleep(rng.random() * 1.0)
         if night.poll() is None:

@@ -39,14 +39,23 @@ def test_a_wrong_bit_other_rows_and_a_slow_kernel_are_each_told_of_once(
     for number in range(1, 16):
         speed = rng.normal(0.95, 0.01) * (0.85 if 10 <= number <= 12 else 1.0)
         figure = Figure("pa1", 3.9, "M rows/s", speed, "bare loop")
-        monkeypatch.setattr("olscale.jobs.steps.run_benchmarks", lambda *_, figure=figure: {"linear": [figure]})
-        monkeypatch.setattr(OneUlp, "edge", float(np.nextafter(edge, -np.inf)) if number == 5 else edge)
+        monkeypatch.setattr(
+            "olscale.jobs.steps.run_benchmarks", lambda *_, figure=figure: {"linear": [figure]}
+        )
+        monkeypatch.setattr(
+            OneUlp, "edge", float(np.nextafter(edge, -np.inf)) if number == 5 else edge
+        )
         if number == 7:
             shutil.rmtree(tmp_path / "xor")
             generate("rotating-xor", tmp_path / "xor", rows=400, seed=1)
         run_night(job, home, f"{number:02}")
     states = [row["state"] for row in night_rows(home)]
-    assert [f"{i + 1:02}" for i, state in enumerate(states) if state == "alarm"] == ["05", "12", "13", "14"]
+    assert [f"{i + 1:02}" for i, state in enumerate(states) if state == "alarm"] == [
+        "05",
+        "12",
+        "13",
+        "14",
+    ]
     assert states.count("good") == 11
     messages = [json.loads(line) for line in said.read_text().splitlines()]
     assert [(message["night"], message["event"]) for message in messages] == [

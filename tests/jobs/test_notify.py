@@ -32,12 +32,18 @@ EVENTS = ["alarm", "alarm", "failed", "recovered"]
 
 
 def job_with(rule: dict[str, Any], tmp_path: Path) -> JobFile:
-    return parse_job({"name": "nightly", "bench": [{"names": ["linear"]}], "notify": [rule]}, folder=tmp_path)
+    return parse_job(
+        {"name": "nightly", "bench": [{"names": ["linear"]}], "notify": [rule]}, folder=tmp_path
+    )
 
 
 def tell_all(job: JobFile, home: JobHome) -> list[str]:
     home.path.mkdir()
-    return [event for night in NIGHTS if (event := tell_state(job, home, *night, [f"line of {night[0]}"]))]
+    return [
+        event
+        for night in NIGHTS
+        if (event := tell_state(job, home, *night, [f"line of {night[0]}"]))
+    ]
 
 
 @contextmanager
@@ -83,7 +89,12 @@ def test_a_webhook_is_posted_to(home: JobHome, tmp_path: Path) -> None:
 
     server = HTTPServer(("127.0.0.1", 0), Hook)
     with serving(server):
-        assert tell_all(job_with({"webhook": f"http://127.0.0.1:{server.server_port}"}, tmp_path), home) == EVENTS
+        assert (
+            tell_all(
+                job_with({"webhook": f"http://127.0.0.1:{server.server_port}"}, tmp_path), home
+            )
+            == EVENTS
+        )
     assert [message["event"] for message in posted] == EVENTS
 
 
@@ -129,7 +140,10 @@ def test_dead_ends_cost_little_and_are_named(home: JobHome, tmp_path: Path) -> N
         home.path.mkdir()
         begin = monotonic()
         assert (
-            tell_state(parse_job(content, folder=tmp_path), home, "1", "failed", [], ["line"], seconds=0.5) == "failed"
+            tell_state(
+                parse_job(content, folder=tmp_path), home, "1", "failed", [], ["line"], seconds=0.5
+            )
+            == "failed"
         )
         assert monotonic() - begin < 5
     faults = read_json(home.path / "told.json")["faults"]
@@ -142,9 +156,7 @@ def test_dead_ends_cost_little_and_are_named(home: JobHome, tmp_path: Path) -> N
 
 def test_a_command_may_write_much_and_leave_something_behind(home: JobHome, tmp_path: Path) -> None:
     """Its output is not kept; a program that it starts and that holds its pipes is not waited for."""
-    code = (
-        "import sys, subprocess as s; s.Popen(['sleep', '60']); [sys.stderr.write('x' * 1000000) for _ in range(200)]"
-    )
+    code = "import sys, subprocess as s; s.Popen(['sleep', '60']); [sys.stderr.write('x' * 1000000) for _ in range(200)]"
     home.path.mkdir()
     begin = monotonic()
     job = job_with({"command": [sys.executable, "-S", "-c", code]}, tmp_path)
@@ -155,7 +167,9 @@ def test_a_command_may_write_much_and_leave_something_behind(home: JobHome, tmp_
 
 def test_a_command_that_fails_is_named_with_its_last_words(home: JobHome, tmp_path: Path) -> None:
     home.path.mkdir()
-    job = job_with({"command": ["sh", "-c", "echo much; echo 'no such team' >&2; exit 7"]}, tmp_path)
+    job = job_with(
+        {"command": ["sh", "-c", "echo much; echo 'no such team' >&2; exit 7"]}, tmp_path
+    )
     tell_state(job, home, "1", "failed", [], ["line"])
     [fault] = read_json(home.path / "told.json")["faults"]
     assert fault.startswith("command sh: ")
@@ -176,7 +190,9 @@ def test_a_mail_server_that_is_not_there_is_named(home: JobHome, tmp_path: Path)
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     home.path.mkdir()
-    job = job_with({"email": {"to": ["team@example.org"], "host": "127.0.0.1", "port": port}}, tmp_path)
+    job = job_with(
+        {"email": {"to": ["team@example.org"], "host": "127.0.0.1", "port": port}}, tmp_path
+    )
     assert tell_state(job, home, "1", "failed", [], ["line"]) == "failed"
     [fault] = read_json(home.path / "told.json")["faults"]
     assert "refused" in fault
@@ -184,7 +200,9 @@ def test_a_mail_server_that_is_not_there_is_named(home: JobHome, tmp_path: Path)
 
 def test_a_late_job_is_told_of_once_and_recovers(home: JobHome, tmp_path: Path) -> None:
     said = tmp_path / "said"
-    code = f"import json, sys; open({str(said)!r}, 'a').write(json.load(sys.stdin)['event'] + chr(10))"
+    code = (
+        f"import json, sys; open({str(said)!r}, 'a').write(json.load(sys.stdin)['event'] + chr(10))"
+    )
     job = job_with({"command": [sys.executable, "-S", "-c", code]}, tmp_path)
     home.path.mkdir()
     assert tell_state(job, home, "1", "good", [], []) == ""

@@ -20,10 +20,26 @@ NIGHTS = st.integers(0, 60).map(lambda i: f"{i:03}")
     st.sets(NIGHTS, max_size=5),
 )
 def test_what_must_stay_stays_and_all_else_goes(
-    folders: set[str], states: dict[str, str], stores: int, failed: int, marked: set[str], unfinished: set[str]
+    folders: set[str],
+    states: dict[str, str],
+    stores: int,
+    failed: int,
+    marked: set[str],
+    unfinished: set[str],
 ) -> None:
-    gone = set(nights_to_prune(sorted(folders), states, KeepRule(stores=stores, failed=failed), marked, unfinished))
+    gone = set(
+        nights_to_prune(
+            sorted(folders), states, KeepRule(stores=stores, failed=failed), marked, unfinished
+        )
+    )
     ended = sorted(night for night in states if states[night] != "failed")
     broken = sorted(night for night in states if states[night] == "failed")
-    must = {*ended[:1], *ended[::-1][:stores], *broken[::-1][:failed], *marked, *unfinished, *(folders - states.keys())}
+    must = {
+        *ended[:1],
+        *ended[::-1][:stores],
+        *broken[::-1][:failed],
+        *marked,
+        *unfinished,
+        *(folders - states.keys()),
+    }
     assert gone == folders - must

@@ -23,7 +23,10 @@ _PRIVATE = "mount -t tmpfs none /etc/cron.d && mount -t tmpfs none /run && mount
 
 def _can_hide_mounts() -> bool:
     command = ["unshare", "--mount", "sh", "-c", _PRIVATE]
-    return shutil.which("unshare") is not None and subprocess.run(command, capture_output=True).returncode == 0
+    return (
+        shutil.which("unshare") is not None
+        and subprocess.run(command, capture_output=True).returncode == 0
+    )
 
 
 @pytest.mark.slow
@@ -37,11 +40,17 @@ def test_cron_runs_a_night(make_job: Callable[..., JobFile], tmp_path: Path) -> 
     experiment = '[[evaluate]]\nexperiment = "experiment.toml"\nwhere = { in_process = true }\n'
     file = tmp_path / "by cron.toml"
     file.write_text(f'name = "cron"\nat = "{due:%H:%M}"\n{experiment}')
-    lines = [line for line in run("jobs", "units", file, "--for", "cron").stdout.splitlines() if line[:1].isdigit()]
+    lines = [
+        line
+        for line in run("jobs", "units", file, "--for", "cron").stdout.splitlines()
+        if line[:1].isdigit()
+    ]
     table = tmp_path / "table"
     source = os.environ.get("PYTHONPATH", str(Path(__file__).parents[2]))  # of an installation
     users = [line.split(" ", 5) for line in lines]
-    table.write_text(f"PYTHONPATH={source}\n" + "".join(f"{' '.join(u[:5])} root {u[5]}\n" for u in users))
+    table.write_text(
+        f"PYTHONPATH={source}\n" + "".join(f"{' '.join(u[:5])} root {u[5]}\n" for u in users)
+    )
     cron = [
         "unshare",
         "--mount",

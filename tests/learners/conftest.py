@@ -23,7 +23,9 @@ def arrays_of_streams() -> Iterator[None]:
     kinds = {kind for name in learner_names() for kind in learner_class(name).__mro__}
     with pytest.MonkeyPatch.context() as patch:
         for kind in kinds:
-            for name, method in [(name, vars(kind)[name]) for name in METHODS if name in vars(kind)]:
+            for name, method in [
+                (name, vars(kind)[name]) for name in METHODS if name in vars(kind)
+            ]:
                 if not getattr(method, "__isabstractmethod__", False):
                     patch.setattr(kind, name, _given_streams(method))
         yield

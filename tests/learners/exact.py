@@ -25,11 +25,18 @@ def exact_rows(*learners: str, noting: str = "") -> list[dict[str, str]]:
     if not REFERENCE.exists():
         return []
     with REFERENCE.open(newline="") as file:
-        return [row for row in csv.DictReader(file) if row["learner"] in learners and noting in row["note"]]
+        return [
+            row
+            for row in csv.DictReader(file)
+            if row["learner"] in learners and noting in row["note"]
+        ]
 
 
 def params_of(row: dict[str, str]) -> dict[str, float]:
-    return {key: float(value) for key, _, value in (part.partition("=") for part in row["params"].split(";"))}
+    return {
+        key: float(value)
+        for key, _, value in (part.partition("=") for part in row["params"].split(";"))
+    }
 
 
 def noted(row: dict[str, str], what: str) -> float:

@@ -26,7 +26,11 @@ class Oracle:
         return np.exp(-self.gamma * ((np.reshape(self.vectors, (-1, len(x))) - x) ** 2).sum(axis=1))
 
     def f(self, x: np.ndarray) -> np.ndarray:
-        return np.reshape(self.k(x), (1, -1)) @ np.reshape(self.alpha, (-1, self.outputs)).astype(float) + self.offset
+        return (
+            np.reshape(self.k(x), (1, -1))
+            @ np.reshape(self.alpha, (-1, self.outputs)).astype(float)
+            + self.offset
+        )
 
     def targets(self, f: np.ndarray, y: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return +1, -1 or 0 for each output, the margins, and whether the prediction is wrong."""
@@ -34,7 +38,11 @@ class Oracle:
             rival = max((c for c in range(self.outputs) if c != y), key=lambda c: (f[c], -c))
             target = np.zeros(self.outputs)
             target[[y, rival]] = 1.0, -1.0
-            return target, np.full(self.outputs, f[y] - f[rival]), np.full(self.outputs, np.argmax(f) != y)
+            return (
+                target,
+                np.full(self.outputs, f[y] - f[rival]),
+                np.full(self.outputs, np.argmax(f) != y),
+            )
         target = np.where(np.arange(self.outputs) == (y if self.outputs > 1 else 1 - y), 1.0, -1.0)
         return target, target * f, (f >= 0) != (target > 0)
 
@@ -73,7 +81,12 @@ def clusters(classes: int, rows: int = 150, seed: int = 0) -> tuple[np.ndarray, 
 
 
 def assert_equal_to_oracle(
-    name: str, params: dict[str, Any], update: Callable[..., None], classes: int, multiclass: str, rows: int = 150
+    name: str,
+    params: dict[str, Any],
+    update: Callable[..., None],
+    classes: int,
+    multiclass: str,
+    rows: int = 150,
 ) -> tuple[KernelLearner, Oracle]:
     """Learn a stream twice and compare scores and norm; return both models."""
     X, y = clusters(classes, rows)
@@ -105,7 +118,9 @@ def vectors(learner: KernelLearner) -> tuple[np.ndarray, np.ndarray]:
 
 def gaussian(A: np.ndarray, B: np.ndarray, gamma: float) -> np.ndarray:
     """Return the kernel values of rows: differences squared one by one, not by way of products."""
-    return np.exp(-gamma * np.array([((B - a) ** 2).sum(axis=1) for a in A]).reshape(len(A), len(B)))
+    return np.exp(
+        -gamma * np.array([((B - a) ** 2).sum(axis=1) for a in A]).reshape(len(A), len(B))
+    )
 
 
 def rkhs_norm(learner: KernelLearner, gamma: float) -> float:

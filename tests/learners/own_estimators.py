@@ -52,7 +52,12 @@ class Silent(ClassifierMixin, BaseEstimator):
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Any:
         if not hasattr(self, "w"):
-            self.w, self.rows, self.recent, self.best_loss = np.zeros((len(classes), X.shape[1])), 0, [np.nan], np.inf
+            self.w, self.rows, self.recent, self.best_loss = (
+                np.zeros((len(classes), X.shape[1])),
+                0,
+                [np.nan],
+                np.inf,
+            )
             self.buffer_ = np.full(1000, np.nan)
         for x, label in zip(X, y, strict=True):
             guess = int(np.argmax(self.w @ x))
@@ -104,7 +109,11 @@ class RiverLike:
             self.weights[i] = self.weights.get(i, 0.0) + (2 * y - 1) * value
 
     def predict_one(self, x: dict[int, float]) -> bool | None:
-        return sum(self.weights.get(i, 0.0) * value for i, value in x.items()) > 0 if self.weights else None
+        return (
+            sum(self.weights.get(i, 0.0) * value for i, value in x.items()) > 0
+            if self.weights
+            else None
+        )
 
 
 class RiverLikeBreaks(RiverLike):

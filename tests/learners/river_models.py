@@ -2,17 +2,36 @@
 
 from typing import Any
 
-from river import compose, ensemble, forest, imblearn, linear_model, naive_bayes, neighbors, preprocessing, stats, tree
+from river import (
+    compose,
+    ensemble,
+    forest,
+    imblearn,
+    linear_model,
+    naive_bayes,
+    neighbors,
+    preprocessing,
+    stats,
+    tree,
+)
 
 NOMINAL = ["colour", "shape"]
 
 
 def numbers_only() -> Any:
-    return compose.SelectType(float) | preprocessing.StandardScaler() | linear_model.LogisticRegression()
+    return (
+        compose.SelectType(float)
+        | preprocessing.StandardScaler()
+        | linear_model.LogisticRegression()
+    )
 
 
 def without_a_column() -> Any:
-    return compose.Discard("x1", *NOMINAL) | preprocessing.StandardScaler() | linear_model.LogisticRegression()
+    return (
+        compose.Discard("x1", *NOMINAL)
+        | preprocessing.StandardScaler()
+        | linear_model.LogisticRegression()
+    )
 
 
 def two_columns() -> Any:
@@ -60,7 +79,9 @@ def under_sampled() -> Any:
 
 def imputed() -> Any:
     return (
-        compose.Select("x1", "x2") | preprocessing.StatImputer(("x1", stats.Mean())) | linear_model.LogisticRegression()
+        compose.Select("x1", "x2")
+        | preprocessing.StatImputer(("x1", stats.Mean()))
+        | linear_model.LogisticRegression()
     )
 
 

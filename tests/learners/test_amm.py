@@ -17,7 +17,9 @@ from tests.learners.exact import DATA, WIDTH, exact_rows, noted, params_of, rows
 class Oracle:
     """The weights themselves, multiplied at every row."""
 
-    def __init__(self, columns: int, classes: int, lam: float, limit: int, k: int, c: float) -> None:
+    def __init__(
+        self, columns: int, classes: int, lam: float, limit: int, k: int, c: float
+    ) -> None:
         self.lam, self.limit, self.k, self.c, self.t = lam, limit, k, c, 0
         self.weights = [[np.zeros(columns)] for _ in range(classes)]
 
@@ -61,8 +63,12 @@ def _bananas(classes: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("classes", [2, 4])
-@pytest.mark.parametrize(("lam", "limit", "k", "c"), [(0.01, 20, 10_000, 10.0), (0.1, 3, 50, 5.0), (1.0, 1, 30, 2.0)])
-def test_scores_are_those_of_the_plain_update(classes: int, lam: float, limit: int, k: int, c: float) -> None:
+@pytest.mark.parametrize(
+    ("lam", "limit", "k", "c"), [(0.01, 20, 10_000, 10.0), (0.1, 3, 50, 5.0), (1.0, 1, 30, 2.0)]
+)
+def test_scores_are_those_of_the_plain_update(
+    classes: int, lam: float, limit: int, k: int, c: float
+) -> None:
     X, y = _bananas(classes)
     learner, oracle = AMM(lam=lam, limit=limit, k=k, c=c), Oracle(5, classes, lam, limit, k, c)
     learner.begin(5, classes)
@@ -120,7 +126,9 @@ def test_exact(row: dict[str, str], dense: bool) -> None:
     assert int((g.max(axis=1) > own).sum()) == int(row["mistakes"])
     assert int((g.max(axis=1) >= own).sum()) == noted(row, "ties counted")
     if scores.shape[1] == 1:
-        assert int((codes_of(scores) != y).sum()) == noted(row, "score of class 1 >= class 0 read as class 1")
+        assert int((codes_of(scores) != y).sum()) == noted(
+            row, "score of class 1 >= class 0 read as class 1"
+        )
     assert learner.measures()["updates"] == noted(row, "updates")
     assert f"weights {np.bincount(learner.owner_).tolist()}" in row["note"]
     assert learner.measures()["norm_w"] == pytest.approx(float(row["norm_w"]), rel=1e-12)
@@ -135,4 +143,6 @@ def test_letter_is_told_as_well_as_by_budgetedsvm() -> None:
     X = np.hstack([to_dense(rows, 16), np.ones((len(y), 1))])
     others, labels = load_svmlight_file(str(test), n_features=16)
     told = AMM().fit(X, y).predict(np.hstack([others.toarray(), np.ones((len(labels), 1))]))
-    assert float((told == labels - 1).mean()) == pytest.approx(float(row["test_accuracy"]), abs=5e-4)
+    assert float((told == labels - 1).mean()) == pytest.approx(
+        float(row["test_accuracy"]), abs=5e-4
+    )

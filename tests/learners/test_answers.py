@@ -52,7 +52,9 @@ RIGHT: dict[str, Callable[[Any], Any]] = {
     "whole floats": lambda a: a.astype(np.float64),
     "column": lambda a: a.reshape(len(a), -1),
     "objects": lambda a: a.astype(object),
-    "fractions": lambda a: np.array([Fraction(int(value)) for value in a.ravel()], dtype=object).reshape(a.shape),
+    "fractions": lambda a: np.array(
+        [Fraction(int(value)) for value in a.ravel()], dtype=object
+    ).reshape(a.shape),
     "list of arrays": lambda a: list(a),
     "nothing masked": lambda a: np.ma.array(a, mask=False),
     "matrix": lambda a: csr_matrix(a.reshape(len(a), -1)).todense(),
@@ -61,7 +63,10 @@ RIGHT: dict[str, Callable[[Any], Any]] = {
     "tensor": Tensor,
 }
 WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "masked": (lambda a: np.ma.array(a, mask=np.arange(a.size).reshape(a.shape) % 2 == 0), "masked value"),
+    "masked": (
+        lambda a: np.ma.array(a, mask=np.arange(a.size).reshape(a.shape) % 2 == 0),
+        "masked value",
+    ),
     "masked in a list": (lambda a: [np.ma.masked, *a.tolist()[1:]], "masked value"),
     "none": (lambda a: None, "a NoneType"),
     "some none": (
@@ -148,7 +153,9 @@ def scores(kind: type[Answers], method: str, form: Callable[[Any], Any]) -> Any:
         (Verdicts, "predict"),
     ],
 )
-def test_every_form_of_an_answer_is_scored_right_or_refused(kind: type[Answers], method: str) -> None:
+def test_every_form_of_an_answer_is_scored_right_or_refused(
+    kind: type[Answers], method: str
+) -> None:
     plain = scores(kind, method, lambda a: a)
     for name, form in RIGHT.items():
         if method == "predict_proba" and name in ("whole floats", "fractions"):
@@ -187,7 +194,9 @@ def test_probabilities_stand_with_the_classes_that_the_model_names() -> None:
 
 
 def test_what_is_no_probability_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"predict_proba gave .*, expected probabilities: no scores or logarithms"):
+    with pytest.raises(
+        ValueError, match=r"predict_proba gave .*, expected probabilities: no scores or logarithms"
+    ):
         scores(Classes, "predict_proba", lambda a: np.log(a + 0.1))
     nearly = scores(Classes, "predict_proba", lambda a: np.where(a == 0.0, -1e-17, a))
     np.testing.assert_array_equal(nearly[2], [1.0, 0.0, 1.0])
@@ -214,14 +223,20 @@ def test_river_s_probabilities_are_of_classes_that_it_was_taught() -> None:
 
     assert shown({True: 0.75, False: 0.25}) == [*shown({1: 3})[:1], 0.25, 0.75]
     assert shown({}) == [1.0, 0.5, 0.5]
-    for answer, said in (({"1": 1.0}, "gave the class '1'"), ({0: "a"}, "of type"), ({0: -2.0, 1: 1.0}, "gave -2")):
+    for answer, said in (
+        ({"1": 1.0}, "gave the class '1'"),
+        ({0: "a"}, "of type"),
+        ({0: -2.0, 1: 1.0}, "gave -2"),
+    ):
         with pytest.raises(ValueError, match=said):
             shown(answer)
 
 
 def test_masked_scores_of_a_learner_of_one_s_own_are_refused() -> None:
     found = np.ma.array(np.ones((3, 1)), mask=[[False], [True], [False]])
-    with pytest.raises(ValueError, match="masked values in the array that the learner returned as scores"):
+    with pytest.raises(
+        ValueError, match="masked values in the array that the learner returned as scores"
+    ):
         check_scores(found, 3, (1,))
     assert check_scores(np.ma.array(np.ones((3, 1))), 3, (1,)).shape == (3, 1)
 

@@ -96,7 +96,10 @@ def test_pipelines_are_scored(routing: bool) -> None:
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     diabetes, progress = load_diabetes(return_X_y=True)
     assert np.isfinite(cross_val_score(make_learner("ridge"), diabetes, progress)).all()
-    assert set(make_pipeline(StandardScaler(), make_learner("norma-n")).fit(X).predict(X)) <= {1, -1}
+    assert set(make_pipeline(StandardScaler(), make_learner("norma-n")).fit(X).predict(X)) <= {
+        1,
+        -1,
+    }
 
 
 def test_ensembles_take_learners(routing: bool) -> None:
@@ -143,7 +146,9 @@ def test_unfitted_parameters_may_be_set_and_set_back() -> None:
     learner.set_params(D=30).fit(X, Y)
     expected = learner.predict(X)
     learner.set_params(D=20)
-    with pytest.raises(ValueError, match="parameter D was 30 and is 20: changed after fit; call fit"):
+    with pytest.raises(
+        ValueError, match="parameter D was 30 and is 20: changed after fit; call fit"
+    ):
         learner.decision_function(X)
     np.testing.assert_array_equal(learner.set_params(D=30).predict(X), expected)
 

@@ -34,7 +34,10 @@ def _noise() -> Chunk:
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
 def test_a_variance_that_underflows_in_float32_is_found(sparse: bool) -> None:
     """Labels of chance shrink variances without end; below 1e-38 float32 has few digits and then none."""
-    ends = {_end({"covariance": "diagonal", "dtype": "float32"}, _noise(), sparse, step) for step in STEPS}
+    ends = {
+        _end({"covariance": "diagonal", "dtype": "float32"}, _noise(), sparse, step)
+        for step in STEPS
+    }
     assert len(ends) == 1
     assert "a variance underflowed" in ends.pop()
 
@@ -69,9 +72,13 @@ def test_an_estimator_says_which_row_it_cannot_use(length: float) -> None:
 
     X, y = np.array([[1.0, 0.0], [0.0, 1.0], [length, 0.0]]), np.array([0, 1, 1])
     learner = make_learner("pa1", {})
-    with pytest.warns(ConvergenceWarning, match="pa1: diverged at row 2: the squared norm of the row"):
+    with pytest.warns(
+        ConvergenceWarning, match="pa1: diverged at row 2: the squared norm of the row"
+    ):
         learner.fit(X, y)
-    with pytest.raises(ValueError, match="pa1: row 2 of X cannot be predicted: the squared norm of the row"):
+    with pytest.raises(
+        ValueError, match="pa1: row 2 of X cannot be predicted: the squared norm of the row"
+    ):
         learner.predict(X)
 
 

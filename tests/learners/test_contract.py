@@ -39,7 +39,9 @@ CHECKS = [
 ]
 
 
-@pytest.mark.parametrize("check", [pytest.param(check, id=f"{name}: {title}") for name, title, check in CHECKS])
+@pytest.mark.parametrize(
+    "check", [pytest.param(check, id=f"{name}: {title}") for name, title, check in CHECKS]
+)
 def test_contract(check: Callable[[], None]) -> None:
     check()
 
@@ -96,7 +98,9 @@ def test_a_broken_learner_fails_its_checks() -> None:
         name = "scores-by-labels"
 
         def _pass(self, X, y, state, learning, scores):  # type: ignore[no-untyped-def]
-            scores[:, 0] = np.lib.stride_tricks.as_strided(y, (1,))[0]  # behind the last label there is none
+            scores[:, 0] = np.lib.stride_tricks.as_strided(y, (1,))[
+                0
+            ]  # behind the last label there is none
 
     class Rests(OnePassRegressor):
         name = "rests"
@@ -165,7 +169,9 @@ def _fails(check: Callable[[], None]) -> bool:
     ("learner", "parameter"), [("pa1", "C"), ("bpas", "B"), ("norma", "gamma"), ("norma", "coef0")]
 )
 def test_parameters_are_finite(learner: str, parameter: str, value: float) -> None:
-    with pytest.raises(ParameterError, match=f"parameter {parameter} was .*, expected a (whole )?number"):
+    with pytest.raises(
+        ParameterError, match=f"parameter {parameter} was .*, expected a (whole )?number"
+    ):
         make_learner(learner, {parameter: value})
 
 
@@ -173,5 +179,7 @@ def test_words_are_what_a_command_line_reads_as_values() -> None:
     """``form=true`` is no truth value, and ``scaling=none`` not nothing: both are words."""
     assert make_learner("projectron", {"form": True}).resolved_params()["form"] == "true"
     assert make_learner("ridge", {"scaling": None}).resolved_params()["scaling"] == "none"
-    with pytest.raises(ParameterError, match="parameter form was False, expected one of 'true', 'budget'"):
+    with pytest.raises(
+        ParameterError, match="parameter form was False, expected one of 'true', 'budget'"
+    ):
         make_learner("projectron", {"form": False})

@@ -35,7 +35,9 @@ def test_the_reference_file_has_linear_rows() -> None:
 
 
 @pytest.mark.parametrize("dense", [False, True], ids=["csr", "dense"])
-@pytest.mark.parametrize("row", [pytest.param(row, id="-".join(list(row.values())[:4])) for row in ROWS])
+@pytest.mark.parametrize(
+    "row", [pytest.param(row, id="-".join(list(row.values())[:4])) for row in ROWS]
+)
 def test_exact(row: dict[str, str], dense: bool) -> None:
     X, y = rows_of_file(row["dataset"])
     width = WIDTH[row["dataset"]]

@@ -25,7 +25,9 @@ SGD = "sklearn.linear_model:SGDClassifier"
 @pytest.fixture(scope="module")
 def iris(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a small dataset of three classes in several chunks."""
-    return Path(ingest(["sklearn:iris"], str(tmp_path_factory.mktemp("iris") / "iris"), chunk_rows=64).path)
+    return Path(
+        ingest(["sklearn:iris"], str(tmp_path_factory.mktemp("iris") / "iris"), chunk_rows=64).path
+    )
 
 
 @pytest.mark.parametrize(
@@ -45,29 +47,53 @@ def test_an_estimator_runs_end_to_end_and_gives_the_same_twice(
     if name.startswith("river"):
         pytest.importorskip("river")
     content = {
-        "datasets": [{"path": str(iris if dataset == "iris" else shelf / dataset)} for dataset in datasets],
+        "datasets": [
+            {"path": str(iris if dataset == "iris" else shelf / dataset)} for dataset in datasets
+        ],
         "learners": [{"name": name}],
         "protocol": {"order": "time"},
     }
     runs = []
     for place in "ab":
         store = evaluate(parse_experiment(content), tmp_path / place, in_process=True).store
-        runs.append({path.name: path.read_bytes() for path in (tmp_path / place / "runs").rglob("*.parquet")})
-        assert store.read()["outcome"].to_pylist() == ["ok"] * len(datasets), store.read()["reason"].to_pylist()
+        runs.append(
+            {
+                path.name: path.read_bytes()
+                for path in (tmp_path / place / "runs").rglob("*.parquet")
+            }
+        )
+        assert store.read()["outcome"].to_pylist() == ["ok"] * len(datasets), store.read()[
+            "reason"
+        ].to_pylist()
     assert runs[0] == runs[1]
 
 
 @pytest.mark.parametrize(("theirs", "ours"), [("pa1", "pa1"), ("pa2", "pa2")])
-def test_scikit_learns_passive_aggressive_makes_our_mistakes(shelf: Path, theirs: str, ours: str) -> None:
+def test_scikit_learns_passive_aggressive_makes_our_mistakes(
+    shelf: Path, theirs: str, ours: str
+) -> None:
     """Fed row by row and asked before each update, so it is scored by the same protocol."""
     pytest.importorskip("sklearn", minversion="1.8")
     stream = open_streams(str(shelf / "dense"), ["standardize"]).train
-    params = {"loss": "hinge", "penalty": None, "learning_rate": theirs, "eta0": 1.0, "fit_intercept": False}
+    params = {
+        "loss": "hinge",
+        "penalty": None,
+        "learning_rate": theirs,
+        "eta0": 1.0,
+        "fit_intercept": False,
+    }
     codes = []
-    for learner in (make_learner(SGD, {**params, "shuffle": False}), make_learner(ours, {"C": 1.0})):
+    for learner in (
+        make_learner(SGD, {**params, "shuffle": False}),
+        make_learner(ours, {"C": 1.0}),
+    ):
         learner.begin(stream.columns, 2)
-        codes.append(np.concatenate([codes_of(learner.learn(chunk.X, chunk.y)) for chunk in stream.chunks()]))
-    np.testing.assert_array_equal(codes[0][1:], codes[1][1:])  # before the first row there is nothing to ask
+        codes.append(
+            np.concatenate([codes_of(learner.learn(chunk.X, chunk.y)) for chunk in stream.chunks()])
+        )
+    np.testing.assert_array_equal(
+        codes[0][1:], codes[1][1:]
+    )  # before the first row there is nothing to ask
 
 
 def test_prediction_comes_before_the_update(shelf: Path) -> None:
@@ -169,7 +195,9 @@ def test_whatever_a_user_writes_is_taught_and_measured(name: str, params: dict[s
         ("RiverLikeBreaks", 2, 101),
     ],
 )
-def test_a_model_that_breaks_down_scores_nan_from_there_on(name: str, classes: int, first: int) -> None:
+def test_a_model_that_breaks_down_scores_nan_from_there_on(
+    name: str, classes: int, first: int
+) -> None:
     """However the stream is cut into chunks, and after it."""
     X, y = stream(classes)
     for cuts in ([0, 300], [0, 40, 101, 102, 300]):
@@ -183,15 +211,24 @@ def test_a_model_that_breaks_down_scores_nan_from_there_on(name: str, classes: i
 def test_such_a_run_ends_as_diverged(shelf: Path, tmp_path: Path) -> None:
     content = {
         "datasets": [{"path": str(shelf / "dense")}],
-        "learners": [{"name": f"{OWN}:{name}"} for name in ("ScoredBreaks", "SilentBreaks", "SaysText", "Scored")],
+        "learners": [
+            {"name": f"{OWN}:{name}"}
+            for name in ("ScoredBreaks", "SilentBreaks", "SaysText", "Scored")
+        ],
         "protocol": {"order": "time"},
     }
     store = evaluate(parse_experiment(content), tmp_path / "store", in_process=True).store
-    found = {row["learner"].partition(":")[2]: row for row in store.read(["learner", "outcome", "reason"]).to_pylist()}
+    found = {
+        row["learner"].partition(":")[2]: row
+        for row in store.read(["learner", "outcome", "reason"]).to_pylist()
+    }
     assert found["ScoredBreaks"]["outcome"] == found["SilentBreaks"]["outcome"] == "diverged"
     assert found["ScoredBreaks"]["reason"] == "diverged at row 101: score is not finite"
     assert found["SaysText"]["outcome"] == "learner_error"
-    assert "', expected a class it was taught: they are the numbers 0 to 1" in found["SaysText"]["reason"]
+    assert (
+        "', expected a class it was taught: they are the numbers 0 to 1"
+        in found["SaysText"]["reason"]
+    )
     assert found["Scored"]["outcome"] == "ok"
 
 
@@ -223,7 +260,11 @@ def test_what_is_no_class_is_an_error(name: str, said: str) -> None:
     ("name", "params", "said"),
     [
         ("Scord", {}, r"has no attribute 'Scord'\); did you mean 'Scored'\?"),
-        ("Scored", {"etta": 1}, r"unknown parameter of learner .* 'etta'; did you mean 'eta'\? there are: eta"),
+        (
+            "Scored",
+            {"etta": 1},
+            r"unknown parameter of learner .* 'etta'; did you mean 'eta'\? there are: eta",
+        ),
         ("around", {"alfa": 1}, r"'alfa'; did you mean 'alpha'\?"),
         ("model", {"alfa": 1}, "Invalid parameter 'alfa'"),
         ("Needs", {"eta": 1}, r"needs beta: write .*:Needs:beta=\.\.\."),
@@ -233,7 +274,11 @@ def test_what_is_no_class_is_an_error(name: str, said: str) -> None:
         ("Raises", {}, "cannot be made: KeyError: 'no such thing'"),
         ("OnlyFit", {}, "neither partial_fit .*; it has fit, which needs all rows at once"),
         ("Outer", {}, "neither partial_fit"),
-        ("STEP", {}, "is no class, nor a function that returns a model, nor a model; it is a float"),
+        (
+            "STEP",
+            {},
+            "is no class, nor a function that returns a model, nor a model; it is a float",
+        ),
     ],
 )
 def test_what_cannot_be_made_says_what_to_do(name: str, params: dict[str, Any], said: str) -> None:
@@ -245,16 +290,25 @@ def test_what_cannot_be_made_says_what_to_do(name: str, params: dict[str, Any], 
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("sklearn.cluster:MiniBatchKMeans", "is a clusterer; expected a classifier, a regressor or"),
+        (
+            "sklearn.cluster:MiniBatchKMeans",
+            "is a clusterer; expected a classifier, a regressor or",
+        ),
         (
             "river.anomaly:GaussianScorer",
             r"finds anomalies of a target, learn_one\(x, y\); expected a detector of rows",
         ),
         ("sklearn.preprocessing:StandardScaler", "has partial_fit but no predict"),
         ("sklearn.linear_model:SGDClassifer", "did you mean 'SGDClassifier'"),
-        ("broken_module:Model", r"\(ZeroDivisionError: division by zero\); .* raised in line 2 of .*broken_module.py"),
+        (
+            "broken_module:Model",
+            r"\(ZeroDivisionError: division by zero\); .* raised in line 2 of .*broken_module.py",
+        ),
         ("exits:Model", r"\(SystemExit: 3\)"),
-        ("needs_more:Model", r"\(ModuleNotFoundError: No module named 'not_there_at_all'\); .* raised in line 1 of"),
+        (
+            "needs_more:Model",
+            r"\(ModuleNotFoundError: No module named 'not_there_at_all'\); .* raised in line 1 of",
+        ),
         ("whole.py:Model", "a module is named without .py: write whole"),
         ("mine.Model", "one of your own is named module:Class, perhaps mine:Model"),
     ],
@@ -297,9 +351,18 @@ def test_regressors_and_detectors_pass_the_checks(name: str, task: str) -> None:
 def test_scikit_learns_regressor_predicts_what_ours_does() -> None:
     X, _ = stream()
     y = X[:, 0] - 2.0 * X[:, 1]
-    rule = {"loss": "epsilon_insensitive", "learning_rate": "pa1", "eta0": 0.1, "penalty": None, "fit_intercept": False}
+    rule = {
+        "loss": "epsilon_insensitive",
+        "learning_rate": "pa1",
+        "eta0": 0.1,
+        "penalty": None,
+        "fit_intercept": False,
+    }
     predicted = []
-    for learner in (make_learner("sklearn.linear_model:SGDRegressor", rule), make_learner("pa1-r", {"C": 0.1})):
+    for learner in (
+        make_learner("sklearn.linear_model:SGDRegressor", rule),
+        make_learner("pa1-r", {"C": 0.1}),
+    ):
         learner.begin(5, 0)
         predicted.append(np.concatenate([learner.learn(X, y), learner.scores(X)]))
     np.testing.assert_allclose(*predicted, rtol=1e-9, atol=1e-12)

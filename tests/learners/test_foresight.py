@@ -19,7 +19,13 @@ from olscale.learners import foresight
 from olscale.learners.batch_machine import BatchMachine
 from olscale.learners.contract.learner import Learner
 from olscale.learners.contract.look_ahead import looks_ahead
-from olscale.learners.foresight import FIRST_MACHINE, REFERENCES, first_predicted, learner_ahead, transforms_ahead
+from olscale.learners.foresight import (
+    FIRST_MACHINE,
+    REFERENCES,
+    first_predicted,
+    learner_ahead,
+    transforms_ahead,
+)
 from olscale.learners.registry import LEARNERS, learner_class, make_learner
 
 ROWS = 300
@@ -80,16 +86,24 @@ def scores_along(learner: Learner, X: NDArray[np.float64]) -> NDArray[np.float64
 @pytest.mark.parametrize("name", LEARNERS.ours)
 def test_a_learner_is_marked_if_the_last_row_changes_scores_before(name: str) -> None:
     beyond_the_second_machine = 130
-    earlier = [scores_along(make_learner(name, {}), X)[:-1] for X in rows(beyond_the_second_machine)]
+    earlier = [
+        scores_along(make_learner(name, {}), X)[:-1] for X in rows(beyond_the_second_machine)
+    ]
     known = learner_ahead(name, make_learner(name, {}).resolved_params())
     assert bool(known) == (not np.array_equal(*earlier))
 
 
 @pytest.mark.parametrize(
     ("name", "params"),
-    [("lol", {"prototypes": "offline", "k": 4}), ("ogd-kernel", {"gamma": "median"}), ("rff-rls", {"gamma": 0.5})],
+    [
+        ("lol", {"prototypes": "offline", "k": 4}),
+        ("ogd-kernel", {"gamma": "median"}),
+        ("rff-rls", {"gamma": 0.5}),
+    ],
 )
-def test_parameters_tell_whether_the_last_row_changes_scores_before(name: str, params: dict[str, Any]) -> None:
+def test_parameters_tell_whether_the_last_row_changes_scores_before(
+    name: str, params: dict[str, Any]
+) -> None:
     earlier = [scores_along(make_learner(name, params), X)[:-1] for X in rows(60)]
     assert bool(learner_ahead(name, params)) == (not np.array_equal(*earlier))
 
@@ -102,7 +116,9 @@ def test_names_and_words_tell_what_learners_claim(name: str) -> None:
 
 
 def test_references_are_the_learners_that_are_batch_machines() -> None:
-    assert {name for name in LEARNERS.ours if issubclass(learner_class(name), BatchMachine)} == set(REFERENCES)
+    assert {name for name in LEARNERS.ours if issubclass(learner_class(name), BatchMachine)} == set(
+        REFERENCES
+    )
 
 
 @pytest.mark.parametrize("name", REFERENCES)

@@ -16,11 +16,18 @@ def stream(classes: int, n: int = 120, d: int = 6, seed: int = 0) -> tuple[np.nd
     rng = np.random.default_rng(seed)
     y = rng.integers(0, classes, n)
     y[:classes] = np.arange(classes)
-    return read_only(2.0 * rng.normal(size=(classes, d))[y] + rng.normal(size=(n, d)) + 3.0), read_only(y)
+    return read_only(
+        2.0 * rng.normal(size=(classes, d))[y] + rng.normal(size=(n, d)) + 3.0
+    ), read_only(y)
 
 
 def oracle(
-    X: np.ndarray, y: np.ndarray, new: np.ndarray, basis: np.ndarray, variances: np.ndarray, eps: float
+    X: np.ndarray,
+    y: np.ndarray,
+    new: np.ndarray,
+    basis: np.ndarray,
+    variances: np.ndarray,
+    eps: float,
 ) -> np.ndarray:
     """Return the scores of each class from all rows, for directions (a row each) and the variances along them."""
     mean, classes = X.mean(axis=0), range(y.max() + 1)
@@ -44,7 +51,9 @@ def test_scores_are_those_of_the_rows_before_the_block(classes: int, block: int)
         basis = np.linalg.eigh(np.cov(X[:known].T, bias=True))
         expected = oracle(X[:known], y[:known], X[t % 120][None], basis[1].T, basis[0], 0.2)[0]
         got = scores[t] if t < 120 else learner.scores(X[:1])[0]
-        np.testing.assert_allclose(got, expected if classes > 2 else expected[1:] - expected[:1], rtol=1e-8, atol=1e-9)
+        np.testing.assert_allclose(
+            got, expected if classes > 2 else expected[1:] - expected[:1], rtol=1e-8, atol=1e-9
+        )
 
 
 def test_few_components_are_those_of_scikit_learns_incremental_pca() -> None:
@@ -109,7 +118,12 @@ def test_a_state_that_cannot_be_is_refused() -> None:
     learner.begin(6, 2)
     learner.learn(X, y)
     state = learner.state()
-    wrong = {"s": state["s"][:2], "U": state["U"][:, :2], "seen": state["seen"] + 16, "rows": -state["rows"]}
+    wrong = {
+        "s": state["s"][:2],
+        "U": state["U"][:, :2],
+        "seen": state["seen"] + 16,
+        "rows": -state["rows"],
+    }
     for name, array in wrong.items():
         with pytest.raises(ValueError, match="state does not fit learner ipca-lda"):
             learner.restore({**state, name: array})

@@ -15,7 +15,9 @@ from tests.learners.exact import WIDTH, exact_rows, noted, params_of, rows_of_fi
 from tests.learners.kernel_oracle import FORMS, Oracle, assert_equal_to_oracle, clusters, vectors
 
 
-@pytest.mark.parametrize("row", [pytest.param(r, id="-".join([*r.values()][:5])) for r in exact_rows("bpas")])
+@pytest.mark.parametrize(
+    "row", [pytest.param(r, id="-".join([*r.values()][:5])) for r in exact_rows("bpas")]
+)
 def test_exact(row: dict[str, str]) -> None:
     X, y = rows_of_file(row["dataset"], row["order"])
     learner = BPAS(**params_of(row))
@@ -33,7 +35,9 @@ def test_exact(row: dict[str, str]) -> None:
 def _bpas(C: float, B: int) -> Callable[..., None]:
     """Return the update that compares the change of the model for every vector; of equal ones the first goes."""
 
-    def update(model: Oracle, x: np.ndarray, target: np.ndarray, margin: np.ndarray, wrong: np.ndarray) -> None:
+    def update(
+        model: Oracle, x: np.ndarray, target: np.ndarray, margin: np.ndarray, wrong: np.ndarray
+    ) -> None:
         loss = np.where(target != 0.0, np.maximum(0.0, 1.0 - margin), 0.0)
         if not loss.any():
             return
@@ -43,7 +47,9 @@ def _bpas(C: float, B: int) -> Callable[..., None]:
             return
         k, old = model.k(x)[:, None], np.array(model.alpha)
         new = step + k * old
-        change = (old**2 - 2.0 * old * new * k + new**2).sum(axis=1)  # |new x - old s|^2 in the space of the kernel
+        change = (old**2 - 2.0 * old * new * k + new**2).sum(
+            axis=1
+        )  # |new x - old s|^2 in the space of the kernel
         slot = int(np.flatnonzero(change <= change.min() + 1e-11)[0])
         model.keep(x, new[slot], slot)
 
@@ -57,7 +63,9 @@ def test_scores_are_those_of_the_plain_update(B: int, classes: int, multiclass: 
 
 
 @given(st.integers(1, 20), st.floats(0.05, 2.0), st.floats(0.05, 5.0), st.integers(0, 99))
-def test_a_row_is_scored_by_its_step_more_whatever_goes(B: int, C: float, gamma: float, seed: int) -> None:
+def test_a_row_is_scored_by_its_step_more_whatever_goes(
+    B: int, C: float, gamma: float, seed: int
+) -> None:
     """And there are never more vectors than the budget."""
     X, y = clusters(2, 60, seed)
     learner = BPAS(C=C, B=B, gamma=gamma)

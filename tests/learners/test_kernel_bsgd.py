@@ -22,7 +22,11 @@ from tests.learners.kernel_oracle import gaussian, is_close_call, rkhs_norm, vec
 
 
 @pytest.mark.parametrize(
-    "row", [pytest.param(row, id="-".join(list(row.values())[:4])) for row in exact_rows("bsgd", noting="sum alpha")]
+    "row",
+    [
+        pytest.param(row, id="-".join(list(row.values())[:4]))
+        for row in exact_rows("bsgd", noting="sum alpha")
+    ],
 )
 def test_exact(row: dict[str, str]) -> None:
     X, y = rows_of_file(row["dataset"], row["order"])
@@ -36,7 +40,10 @@ def test_exact(row: dict[str, str]) -> None:
     tolerance = 1e-6 if maintenance == "merging" else 1e-9
     assert scores.sum() == pytest.approx(noted(row, "sum of scores"), rel=tolerance)
     _, alpha = vectors(learner)
-    assert alpha.sum() == pytest.approx(noted(row, "sum alpha"), rel=tolerance) or maintenance == "removal"
+    assert (
+        alpha.sum() == pytest.approx(noted(row, "sum alpha"), rel=tolerance)
+        or maintenance == "removal"
+    )
     assert rkhs_norm(learner, params["gamma"]) == pytest.approx(float(row["norm_w"]), rel=tolerance)
 
 
@@ -59,7 +66,9 @@ class Oracle:
     """BSGD by lists in order of age, with a shrink pass, solves and grids."""
 
     def __init__(self, params: dict[str, Any], outputs: int) -> None:
-        self.lam, self.B, self.gamma, self.how = (params[name] for name in ("lam", "B", "gamma", "maintenance"))
+        self.lam, self.B, self.gamma, self.how = (
+            params[name] for name in ("lam", "B", "gamma", "maintenance")
+        )
         self.pair = outputs > 1 and params["multiclass"] == "max-score"
         self.S, self.A, self.t, self.close = np.empty((0, 5)), np.zeros((0, outputs)), 0, False
 
@@ -73,12 +82,19 @@ class Oracle:
             self.close |= is_close_call(f[[c for c in range(len(f)) if c != label]], f[rival])
             lost = f[label] - f[rival] < 1
         else:
-            target = np.where(np.arange(len(f)) == label, 1.0, -1.0) if len(f) > 1 else np.array([2.0 * label - 1])
+            target = (
+                np.where(np.arange(len(f)) == label, 1.0, -1.0)
+                if len(f) > 1
+                else np.array([2.0 * label - 1])
+            )
             lost = target * f < 1
         self.close |= is_close_call(f[label] - f[rival] if self.pair else target * f, 1)
         self.A = self.A * (1 - 1 / self.t)
         if np.any(lost):
-            self.S, self.A = np.vstack([self.S, x]), np.vstack([self.A, lost * target / (self.lam * self.t)])
+            self.S, self.A = (
+                np.vstack([self.S, x]),
+                np.vstack([self.A, lost * target / (self.lam * self.t)]),
+            )
             if self.how == "projection":
                 K = gaussian(self.S, self.S, self.gamma)
                 c = np.linalg.solve(K[:-1, :-1], K[:-1, -1])
@@ -92,7 +108,9 @@ class Oracle:
         self.S, self.A = np.delete(self.S, s, 0), np.delete(self.A, s, 0)
 
     def cosine(self, s: int, b: int) -> float:
-        return float(self.A[s] @ self.A[b] / np.sqrt((self.A[s] @ self.A[s]) * (self.A[b] @ self.A[b])))
+        return float(
+            self.A[s] @ self.A[b] / np.sqrt((self.A[s] @ self.A[s]) * (self.A[b] @ self.A[b]))
+        )
 
     def lightest(self) -> int:
         weights = np.round((self.A**2).sum(axis=1) * (self.lam * self.t) ** 2, 12)
@@ -116,17 +134,25 @@ class Oracle:
 
     def merging(self) -> None:
         b = self.lightest()
-        others = np.array([s for s in range(len(self.S)) if s != b and self.cosine(s, b) > 1e-6], int)
+        others = np.array(
+            [s for s in range(len(self.S)) if s != b and self.cosine(s, b) > 1e-6], int
+        )
         if len(others):
             d2 = ((self.S[others] - self.S[b]) ** 2).sum(axis=1)
             A, C = self.A[b] @ self.A[b], (self.A[others] ** 2).sum(axis=1)
-            lost, h = lost_by_merging(np.full(len(d2), A), C, self.A[others] @ self.A[b], d2, self.gamma)
+            lost, h = lost_by_merging(
+                np.full(len(d2), A), C, self.A[others] @ self.A[b], d2, self.gamma
+            )
             i, one = int(lost.argmin()), int(others[lost.argmin()])
             self.close |= is_close_call(lost / A, lost[i] / A) | is_close_call(np.sqrt(C / A), 1)
-            if abs(C[i] - A) < 1e-9 * A:  # either is the lighter one; the middle is found to half the digits
+            if (
+                abs(C[i] - A) < 1e-9 * A
+            ):  # either is the lighter one; the middle is found to half the digits
                 h[i] = min(h[i], 1 - h[i]) if abs(h[i] - 0.5) > 1e-6 else 0.5
             g = self.gamma * d2[i]
-            self.A[one] = self.A[b] * np.exp(-g * (1 - h[i]) ** 2) + self.A[one] * np.exp(-g * h[i] ** 2)
+            self.A[one] = self.A[b] * np.exp(-g * (1 - h[i]) ** 2) + self.A[one] * np.exp(
+                -g * h[i] ** 2
+            )
             self.S[one] = h[i] * self.S[b] + (1 - h[i]) * self.S[one]
         self.without(b)
 
@@ -186,7 +212,9 @@ def test_a_budget_of_more_slots_than_a_block_has(maintenance: str) -> None:
     learner, oracle = BSGD(**params), Oracle({**params, "multiclass": "ova"}, 1)
     learner.begin(5, 2)
     scores = learner.learn(X, y)
-    np.testing.assert_allclose(scores, [oracle.learn(*row) for row in zip(X, y, strict=True)], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(
+        scores, [oracle.learn(*row) for row in zip(X, y, strict=True)], rtol=1e-5, atol=1e-5
+    )
     assert learner.measures()["updates"] > 75
 
 
@@ -203,7 +231,9 @@ def crowded(seed: int, classes: int) -> tuple[BSGD, KernelRow]:
     numbers = np.zeros(64)
     space = (np.zeros(64, np.int32), np.zeros(64), np.zeros(64), np.zeros(64))
     wrong = np.zeros(1, np.bool_)
-    return learner, KernelRow(to_csr(X), 0, 1, 1.0, 1.0, False, numbers, numbers, numbers, wrong, numbers, *space, 1.0)
+    return learner, KernelRow(
+        to_csr(X), 0, 1, 1.0, 1.0, False, numbers, numbers, numbers, wrong, numbers, *space, 1.0
+    )
 
 
 def lost(learner: BSGD, row: KernelRow, maintain: Any) -> float:

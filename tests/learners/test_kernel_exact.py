@@ -29,12 +29,16 @@ def _is_elsewhere(row: dict[str, str]) -> bool:
 ROWS = [row for row in exact_rows(*WORDS) if not _is_elsewhere(row)]
 
 
-@pytest.mark.parametrize("row", [pytest.param(row, id="-".join([*row.values()][:5])) for row in ROWS])
+@pytest.mark.parametrize(
+    "row", [pytest.param(row, id="-".join([*row.values()][:5])) for row in ROWS]
+)
 def test_exact(row: dict[str, str]) -> None:
     X, y = rows_of_file(row["dataset"], row["order"])
     learner = make_learner(row["learner"], params_of(row) | WORDS[row["learner"]])
     learner.begin(WIDTH[row["dataset"]], 2)
-    scores = np.concatenate([learner.learn(slice_rows(X, i, i + 777), y[i : i + 777]) for i in range(0, len(y), 777)])
+    scores = np.concatenate(
+        [learner.learn(slice_rows(X, i, i + 777), y[i : i + 777]) for i in range(0, len(y), 777)]
+    )
     assert int((codes_of(scores) != y).sum()) == int(row["mistakes"])
     if row["norm_w"]:
         assert learner.measures()["norm_w"] == pytest.approx(float(row["norm_w"]), rel=1e-9)

@@ -21,7 +21,9 @@ def _rmse(name: str, params: dict[str, Any], rows: int) -> float:
         learner = make_learner(name, params)
         learner.begin(1, 0)
         learner.learn(read_only(batch.X), read_only(batch.target))
-        errors.append(np.sqrt(np.mean((learner.scores(read_only(test.X))[:, 0] - test.target) ** 2)))
+        errors.append(
+            np.sqrt(np.mean((learner.scores(read_only(test.X))[:, 0] - test.target) ** 2))
+        )
     return float(np.mean(errors))
 
 
@@ -51,7 +53,10 @@ def test_a_wider_tube_leaves_fewer_vectors() -> None:
 
 def test_the_order_of_methods_of_example_3() -> None:
     """OLK-N finds all novelties, with some normal rows, and its area under the ROC is at least NORMA's."""
-    params = {"olk-n": {"p": 1.0, "C": 0.2, "v": 0.1}, "norma-n": {"p": 1.0, "eta": 0.1, "lam": 1.0, "nu": 0.1}}
+    params = {
+        "olk-n": {"p": 1.0, "C": 0.2, "v": 0.1},
+        "norma-n": {"p": 1.0, "eta": 0.1, "lam": 1.0, "nu": 0.1},
+    }
     areas: dict[str, list[float]] = {name: [] for name in params}
     for seed in range(20):
         (batch,) = gaussian_novelties.batches(100, seed)

@@ -29,7 +29,13 @@ def frequencies(learner: FOGD, columns: int) -> np.ndarray:
 
 
 def oracle(
-    X: np.ndarray, y: np.ndarray, U: np.ndarray, eta: float, unit: bool, multiclass: str, classes: int
+    X: np.ndarray,
+    y: np.ndarray,
+    U: np.ndarray,
+    eta: float,
+    unit: bool,
+    multiclass: str,
+    classes: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the scores before each update and the weights, by numpy's functions and a list of classes."""
     outputs, D = (1 if classes == 2 else classes), U.shape[1]
@@ -109,7 +115,9 @@ def test_exact(
         assert int((codes_of(scores) != y).sum()) == mistakes
         assert learner.measures()["updates"] == updates
         assert scores.sum() == pytest.approx(total, rel=1e-9)
-        assert learner.measures()["norm_w"] == pytest.approx(norm * (10.0 if scale == "unit" else 1.0), rel=1e-9)
+        assert learner.measures()["norm_w"] == pytest.approx(
+            norm * (10.0 if scale == "unit" else 1.0), rel=1e-9
+        )
 
 
 @given(
@@ -118,7 +126,9 @@ def test_exact(
     gamma=st.sampled_from([0.01, 0.3, 2.0]),
 )
 @settings(max_examples=60)
-def test_products_of_features_are_near_the_kernel(x: list[float], s: list[float], gamma: float) -> None:
+def test_products_of_features_are_near_the_kernel(
+    x: list[float], s: list[float], gamma: float
+) -> None:
     """A standard deviation is at most ``1 / sqrt(2 D)``; five of them are allowed."""
     learner = FOGD(D=400, eta=1.0, gamma=gamma)
     learner.begin(3, 2)
@@ -145,7 +155,9 @@ def test_features_are_cosines_however_long_a_row_is(length: float) -> None:
 def test_memory_is_bounded_and_does_not_decide_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Frequencies of millions of features stay within a table; where it is small they are drawn anew, to the same bits."""
     rng = np.random.default_rng(0)
-    indices = np.concatenate([np.sort(rng.choice(3_200_000, 20, replace=False)) for _ in range(100)]).astype(np.int32)
+    indices = np.concatenate(
+        [np.sort(rng.choice(3_200_000, 20, replace=False)) for _ in range(100)]
+    ).astype(np.int32)
     rows = CSR(*map(read_only, (np.arange(0, 2001, 20), indices, rng.normal(size=2000))))
     y, found = read_only(rng.integers(0, 2, 100)), []
     for size in (matrix.TABLE_BYTES, 5_000):
@@ -177,7 +189,13 @@ def test_permutations_and_seeds_draw_other_frequencies() -> None:
 
 def test_a_width_has_three_names_and_settings_of_several_share_a_pass() -> None:
     X, y = stream(4)
-    ways = [{"gamma": "median"}, {"sigma": 0.5}, {"gamma": 2.0}, {"p": 0.5}, {"gamma": 2.0, "eta": 1.8}]
+    ways = [
+        {"gamma": "median"},
+        {"sigma": 0.5},
+        {"gamma": 2.0},
+        {"p": 0.5},
+        {"gamma": 2.0, "eta": 1.8},
+    ]
     learners = [FOGD(**{"D": 20, "eta": 0.2, **way}) for way in ways]  # type: ignore[arg-type]
     for learner in learners:
         learner.begin(6, 4)

@@ -16,7 +16,9 @@ from tests.learners.kernel_oracle import FORMS, Oracle, assert_equal_to_oracle, 
 def _update(B: int, phis: list[float]):  # type: ignore[no-untyped-def]
     damage, mistakes = 0.0, 0
 
-    def update(model: Oracle, x: np.ndarray, target: np.ndarray, margin: np.ndarray, wrong: np.ndarray) -> None:
+    def update(
+        model: Oracle, x: np.ndarray, target: np.ndarray, margin: np.ndarray, wrong: np.ndarray
+    ) -> None:
         nonlocal damage, mistakes
         del wrong
         if not (margin <= 0).any():
@@ -26,7 +28,10 @@ def _update(B: int, phis: list[float]):  # type: ignore[no-untyped-def]
         if len(model.vectors) <= B:
             return
         oldest = model.alpha[0]
-        delta, mu = np.abs(oldest).max(), np.sign(oldest) @ model.f(model.vectors[0])[0] / np.count_nonzero(oldest)
+        delta, mu = (
+            np.abs(oldest).max(),
+            np.sign(oldest) @ model.f(model.vectors[0])[0] / np.count_nonzero(oldest),
+        )
 
         def psi(phi: float) -> float:
             return (delta * phi) ** 2 + 2 * delta * phi * (1 - phi * mu)
@@ -35,7 +40,9 @@ def _update(B: int, phis: list[float]):  # type: ignore[no-untyped-def]
         if damage + psi(1.0) > 15 / 32 * mistakes:
             for _ in range(200):
                 middle = (low + high) / 2
-                low, high = (middle, high) if damage + psi(middle) <= 15 / 32 * mistakes else (low, middle)
+                low, high = (
+                    (middle, high) if damage + psi(middle) <= 15 / 32 * mistakes else (low, middle)
+                )
         phis.append(high)
         damage += psi(high)
         model.scale(high)
@@ -44,7 +51,9 @@ def _update(B: int, phis: list[float]):  # type: ignore[no-untyped-def]
     return update
 
 
-@pytest.mark.parametrize(("classes", "multiclass"), [form for form in FORMS if form[1] == "max-score"])
+@pytest.mark.parametrize(
+    ("classes", "multiclass"), [form for form in FORMS if form[1] == "max-score"]
+)
 @pytest.mark.parametrize("B", [1, 12])
 def test_scores_are_those_of_the_plain_update(B: int, classes: int, multiclass: str) -> None:
     phis: list[float] = []
@@ -52,8 +61,16 @@ def test_scores_are_those_of_the_plain_update(B: int, classes: int, multiclass: 
     assert min(phis) < 1.0
 
 
-@given(st.integers(1, 20), st.sampled_from(KERNELS), st.floats(0.01, 5), st.integers(2, 3), st.integers(0, 99))
-def test_the_model_fades_no_more_than_it_must(B: int, kernel: str, gamma: float, classes: int, seed: int) -> None:
+@given(
+    st.integers(1, 20),
+    st.sampled_from(KERNELS),
+    st.floats(0.01, 5),
+    st.integers(2, 3),
+    st.integers(0, 99),
+)
+def test_the_model_fades_no_more_than_it_must(
+    B: int, kernel: str, gamma: float, classes: int, seed: int
+) -> None:
     """Phi is in (0, 1] and Q at most 15/32 M, where phi < 1 just that; the vectors are the last B."""
     X, y = clusters(classes, rows=60, seed=seed)
     learner = Forgetron(B, kernel, gamma)

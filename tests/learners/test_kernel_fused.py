@@ -32,13 +32,23 @@ def begin(settings: list[dict[str, Any]], columns: int, name: str = "norma") -> 
     ("name", "settings", "alone"),
     [
         ("norma", [{"eta": eta, "gamma": 0.05} for eta in ETAS], False),
-        ("norma", [{"eta": 0.3, "gamma": gamma} for gamma in (0.05, 0.5)], True),  # products of few values cost little
+        (
+            "norma",
+            [{"eta": 0.3, "gamma": gamma} for gamma in (0.05, 0.5)],
+            True,
+        ),  # products of few values cost little
         ("norma", [{"eta": eta, "kernel": "laplacian", "gamma": 0.05} for eta in ETAS], False),
-        ("olk", [{"C": C, "gamma": 0.05, "threshold": 0.02} for C in ETAS], None),  # vectors leave in the middle
+        (
+            "olk",
+            [{"C": C, "gamma": 0.05, "threshold": 0.02} for C in ETAS],
+            None,
+        ),  # vectors leave in the middle
     ],
     ids=["shared", "widths", "laplacian", "dropped"],
 )
-def test_settings_have_the_bits_they_have_alone(name: str, settings: list[dict[str, Any]], alone: bool | None) -> None:
+def test_settings_have_the_bits_they_have_alone(
+    name: str, settings: list[dict[str, Any]], alone: bool | None
+) -> None:
     """Scores and state after each of some pieces; settings share, or go on alone, as their vectors are the same or not."""
     X, y = stream(900, 40)
     one, together = begin(settings, 40, name), begin(settings, 40, name)
@@ -83,4 +93,7 @@ def test_what_has_a_budget_or_a_matrix_runs_alone() -> None:
     for name, params in (("bpas", {}), ("norma", {"tau": 50}), ("projectron", {}), ("bsgd", {})):
         assert grid_key(make_learner(name, params)) is None, name
     learners = [make_learner("norma", {"eta": eta}) for eta in ETAS]
-    assert group_fusible([*learners, make_learner("norma", {"kernel": "laplacian"})]) == [[0, 1, 2, 3], [4]]
+    assert group_fusible([*learners, make_learner("norma", {"kernel": "laplacian"})]) == [
+        [0, 1, 2, 3],
+        [4],
+    ]

@@ -34,7 +34,9 @@ class SmallNOGD(NOGD):
         super().__init__(B=B, k=k, gamma=gamma, sigma=sigma, p=p, multiclass=multiclass)
 
 
-@pytest.mark.parametrize("check", [pytest.param(check, id=title) for title, check in learner_checks(SmallNOGD)])
+@pytest.mark.parametrize(
+    "check", [pytest.param(check, id=title) for title, check in learner_checks(SmallNOGD)]
+)
 def test_contract(check: Callable[[], None]) -> None:
     check()
 
@@ -59,7 +61,14 @@ def signs_of(f: np.ndarray, label: int, multiclass: str) -> np.ndarray:
 
 
 def oracle(
-    X: np.ndarray, y: np.ndarray, B: int, k: int, eta: float, gamma: float, multiclass: str, classes: int
+    X: np.ndarray,
+    y: np.ndarray,
+    B: int,
+    k: int,
+    eta: float,
+    gamma: float,
+    multiclass: str,
+    classes: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return scores and final weights by lists of vectors, then ``w = alpha pinv(M)`` on ``z = M k(x)``."""
     outputs = 1 if classes == 2 else classes
@@ -68,7 +77,13 @@ def oracle(
     scores, M, w = [], None, np.zeros((outputs, 0))
     for x, label in zip(X, y, strict=True):
         values = kernel_values(x[None], np.array(vectors), gamma)[0] if vectors else np.zeros(0)
-        f = np.zeros(outputs) if not vectors else np.array(alpha).T @ values if M is None else w @ (M @ values)
+        f = (
+            np.zeros(outputs)
+            if not vectors
+            else np.array(alpha).T @ values
+            if M is None
+            else w @ (M @ values)
+        )
         scores.append(f)
         moved = signs_of(f, int(label), multiclass)
         if not moved.any():
@@ -87,7 +102,9 @@ def oracle(
     return np.array(scores), w
 
 
-def stream(classes: int, rows: int = 200, columns: int = 5, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def stream(
+    classes: int, rows: int = 200, columns: int = 5, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     y = rng.integers(0, classes, rows)
     return read_only(np.eye(columns)[y] + rng.normal(size=(rows, columns))), read_only(y)
@@ -135,7 +152,9 @@ def test_as_many_features_as_vectors_score_as_the_kernel_does(seed: int, multicl
         kernel.learn(X[row : row + 1], y[row : row + 1])
         row += 1
     slots = len(learner.state_["sizes"])
-    np.testing.assert_allclose(learner.state_["matrix"][:12, slots:], kernel.state_["alpha"][:12], atol=1e-7)
+    np.testing.assert_allclose(
+        learner.state_["matrix"][:12, slots:], kernel.state_["alpha"][:12], atol=1e-7
+    )
 
 
 @pytest.mark.parametrize(
@@ -187,5 +206,7 @@ def test_vectors_that_say_nothing_new_give_no_features() -> None:
 
 
 def test_more_features_than_vectors_are_refused() -> None:
-    with pytest.raises(ParameterError, match="learner nogd: k was 30, expected at most B, which was 10"):
+    with pytest.raises(
+        ParameterError, match="learner nogd: k was 30, expected at most B, which was 10"
+    ):
         NOGD(B=10, k=30).resolved_params()

@@ -23,7 +23,9 @@ SETTINGS: list[dict[str, Any]] = [
 def _update(params: dict[str, Any], outputs: int):  # type: ignore[no-untyped-def]
     rho = np.full(outputs, params.get("rho", 1.0))
 
-    def update(model: Oracle, x: np.ndarray, target: np.ndarray, margin: np.ndarray, wrong: np.ndarray) -> None:
+    def update(
+        model: Oracle, x: np.ndarray, target: np.ndarray, margin: np.ndarray, wrong: np.ndarray
+    ) -> None:
         del wrong
         eta = params["eta"] / model.t ** params.get("power", 0.0)
         hit = (margin <= rho) & (target != 0)
@@ -42,7 +44,9 @@ def _update(params: dict[str, Any], outputs: int):  # type: ignore[no-untyped-de
 
 @pytest.mark.parametrize(("classes", "multiclass"), FORMS)
 @pytest.mark.parametrize("params", SETTINGS, ids=["fixed margin", "moving margin", "truncated"])
-def test_scores_are_those_of_the_plain_update(params: dict[str, Any], classes: int, multiclass: str) -> None:
+def test_scores_are_those_of_the_plain_update(
+    params: dict[str, Any], classes: int, multiclass: str
+) -> None:
     update = _update(params, 1 if classes == 2 else classes)
     assert_equal_to_oracle("norma", params, update, classes, multiclass)
 

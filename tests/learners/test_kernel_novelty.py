@@ -26,7 +26,9 @@ def stream(rows: int = 150) -> np.ndarray:
     return read_only(X)
 
 
-def _plain(X: np.ndarray, update: Callable[[float, float], tuple[float, float, float]], rho: float) -> np.ndarray:
+def _plain(
+    X: np.ndarray, update: Callable[[float, float], tuple[float, float, float]], rho: float
+) -> np.ndarray:
     """Return the scores: `update` takes f and rho to the factor of old coefficients, the new one and rho."""
     alpha, scores = np.zeros(0), []
     for i, x in enumerate(X):
@@ -37,7 +39,9 @@ def _plain(X: np.ndarray, update: Callable[[float, float], tuple[float, float, f
     return np.array(scores)
 
 
-def _olk(C: float, v: float, r: float, rule: str) -> Callable[[float, float], tuple[float, float, float]]:
+def _olk(
+    C: float, v: float, r: float, rule: str
+) -> Callable[[float, float], tuple[float, float, float]]:
     def update(f: float, rho: float) -> tuple[float, float, float]:
         a = np.clip(1 + r - f, v, C)
         after = (f + a) / (1 + r)
@@ -50,7 +54,9 @@ def _olk(C: float, v: float, r: float, rule: str) -> Callable[[float, float], tu
     return update
 
 
-def _norma(eta: float, lam: float, nu: float, power: float) -> Callable[[float, float], tuple[float, float, float]]:
+def _norma(
+    eta: float, lam: float, nu: float, power: float
+) -> Callable[[float, float], tuple[float, float, float]]:
     t = iter(range(1, 10**6))
 
     def update(f: float, rho: float) -> tuple[float, float, float]:
@@ -69,7 +75,9 @@ SETTINGS: list[tuple[str, dict[str, Any], Any, float]] = [
 
 
 @pytest.mark.parametrize(("name", "params", "update", "rho"), SETTINGS)
-def test_scores_are_those_of_the_plain_update(name: str, params: dict[str, Any], update: Any, rho: float) -> None:
+def test_scores_are_those_of_the_plain_update(
+    name: str, params: dict[str, Any], update: Any, rho: float
+) -> None:
     X = stream()
     learner = make_learner(name, {"gamma": GAMMA, **params})
     learner.begin(3, 2)
@@ -84,7 +92,10 @@ def test_labels_do_not_matter_nor_does_the_cut_or_the_layout(name: str) -> None:
     def learned(rows: Any, y: np.ndarray, cut: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         learner = make_learner(name, {"gamma": GAMMA})
         learner.begin(3, 2)
-        parts = [learner.learn(slice_rows(rows, i, i + cut), read_only(y[i : i + cut])) for i in range(0, 150, cut)]
+        parts = [
+            learner.learn(slice_rows(rows, i, i + cut), read_only(y[i : i + cut]))
+            for i in range(0, 150, cut)
+        ]
         return np.concatenate(parts), learner.state()
 
     scores, state = learned(X, np.zeros(150, dtype=np.int64), 150)
@@ -105,10 +116,18 @@ def test_labels_do_not_matter_nor_does_the_cut_or_the_layout(name: str) -> None:
     [
         ("olk-n", {"r": 0.001, "C": 0.2, "v": 0.1}, 56, 17.271033574298706, 42.0221823305247),
         ("olk-n", {"r": 0.01, "C": 0.5, "v": 0.05}, 147, 3.0656786411602814, 9.00556162072033),
-        ("norma-n", {"eta": 0.1, "lam": 0.1, "nu": 0.1}, 49, 0.32961227574102436, 0.937013520791714),
+        (
+            "norma-n",
+            {"eta": 0.1, "lam": 0.1, "nu": 0.1},
+            49,
+            0.32961227574102436,
+            0.937013520791714,
+        ),
     ],
 )
-def test_exact(name: str, params: dict[str, float], mistakes: int, norm: float, total: float) -> None:
+def test_exact(
+    name: str, params: dict[str, float], mistakes: int, norm: float, total: float
+) -> None:
     """Rows of exact.csv: the first 500 of svmguide1 in the order p7919, features from -1 to 1."""
     X = to_dense(rows_of_file("svmguide1", "p7919")[0], 4)
     X = 2.0 * (X - X.min(axis=0)) / np.ptp(X, axis=0) - 1.0
@@ -117,7 +136,9 @@ def test_exact(name: str, params: dict[str, float], mistakes: int, norm: float, 
     scores = learner.learn(read_only(X[:500]), read_only(np.zeros(500, dtype=np.int64)))
     assert int((scores < 0).sum()) == mistakes
     assert learner.measures()["norm_w"] == pytest.approx(norm, rel=1e-12)
-    assert (learner.state_["alpha"] * learner.state_["scale"]).sum() == pytest.approx(total, rel=1e-12)
+    assert (learner.state_["alpha"] * learner.state_["scale"]).sum() == pytest.approx(
+        total, rel=1e-12
+    )
 
 
 def test_a_threshold_bounds_the_vectors() -> None:

@@ -12,14 +12,19 @@ from tests.learners.kernel_oracle import FORMS, Oracle, assert_equal_to_oracle, 
 
 
 def _update(C: float, r: float, threshold: float):  # type: ignore[no-untyped-def]
-    def update(model: Oracle, x: np.ndarray, target: np.ndarray, margin: np.ndarray, wrong: np.ndarray) -> None:
+    def update(
+        model: Oracle, x: np.ndarray, target: np.ndarray, margin: np.ndarray, wrong: np.ndarray
+    ) -> None:
         del wrong
         a = np.clip((1 + r - margin) / (2 if model.pair else 1), 0, C) * np.abs(target)
         model.scale(1 / (1 + r))
         if a.any():
             model.keep(x, target * a / (1 + r))
         kept = [i for i, alpha in enumerate(model.alpha) if np.abs(alpha).max() >= threshold]
-        model.vectors, model.alpha = [model.vectors[i] for i in kept], [model.alpha[i] for i in kept]
+        model.vectors, model.alpha = (
+            [model.vectors[i] for i in kept],
+            [model.alpha[i] for i in kept],
+        )
 
     return update
 
@@ -36,7 +41,9 @@ def test_scores_are_those_of_the_plain_update(
 
 
 @given(st.floats(0.01, 10), st.floats(0.05, 5))
-def test_without_regularisation_and_threshold_every_coefficient_stays(C: float, gamma: float) -> None:
+def test_without_regularisation_and_threshold_every_coefficient_stays(
+    C: float, gamma: float
+) -> None:
     """That which a row comes in with is there at the end."""
     X, y = clusters(2, rows=40)
     learner = OLK(C=C, r=0.0, gamma=gamma)

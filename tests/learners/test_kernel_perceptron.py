@@ -14,8 +14,12 @@ from tests.learners.kernel_oracle import FORMS, Oracle, assert_equal_to_oracle, 
 
 @pytest.mark.parametrize(("classes", "multiclass"), FORMS)
 @pytest.mark.parametrize(("name", "eta"), [("kernel-perceptron", 1.0), ("ogd-kernel", 0.4)])
-def test_scores_are_those_of_the_plain_update(name: str, eta: float, classes: int, multiclass: str) -> None:
-    def update(model: Oracle, x: np.ndarray, target: np.ndarray, margin: np.ndarray, wrong: np.ndarray) -> None:
+def test_scores_are_those_of_the_plain_update(
+    name: str, eta: float, classes: int, multiclass: str
+) -> None:
+    def update(
+        model: Oracle, x: np.ndarray, target: np.ndarray, margin: np.ndarray, wrong: np.ndarray
+    ) -> None:
         fault = (wrong if name == "kernel-perceptron" else margin < 1) & (target != 0)
         if fault.any():
             model.keep(x, eta * target * fault)
@@ -27,7 +31,9 @@ def test_scores_are_those_of_the_plain_update(name: str, eta: float, classes: in
 
 @pytest.mark.parametrize(("classes", "multiclass"), FORMS)
 @pytest.mark.parametrize(("name", "linear"), [("kernel-perceptron", "perceptron"), ("olk", "pa1")])
-def test_a_linear_kernel_gives_the_linear_learner(name: str, linear: str, classes: int, multiclass: str) -> None:
+def test_a_linear_kernel_gives_the_linear_learner(
+    name: str, linear: str, classes: int, multiclass: str
+) -> None:
     """OLK without regularisation is PA-I."""
     X, y = clusters(classes)
     scores, norms = [], []
@@ -46,7 +52,9 @@ def test_a_stream_that_needs_more_vectors_than_allowed_ends_with_a_message() -> 
     y = (X.prod(axis=1) > 0).astype(np.int64)
     learner = KernelPerceptron(capacity=8)
     learner.begin(3, 2)
-    with pytest.raises(ParameterError, match="9 support vectors, more than its parameter capacity allows"):
+    with pytest.raises(
+        ParameterError, match="9 support vectors, more than its parameter capacity allows"
+    ):
         learner.learn(X, y)
 
 

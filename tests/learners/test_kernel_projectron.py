@@ -19,7 +19,11 @@ NAMES = ("projectron", "projectron++")
 
 
 @pytest.mark.parametrize(
-    "row", [pytest.param(r, id="-".join(list(r.values())[:4])) for r in exact_rows(*NAMES, noting="sum alpha")]
+    "row",
+    [
+        pytest.param(r, id="-".join(list(r.values())[:4]))
+        for r in exact_rows(*NAMES, noting="sum alpha")
+    ],
 )
 def test_exact(row: dict[str, str]) -> None:
     X, y = rows_of_file(row["dataset"], row["order"])
@@ -45,7 +49,11 @@ class Oracle:
     def __init__(self, params: dict[str, Any], plus: bool, outputs: int) -> None:
         self.B = params["B"] if params["form"] == "budget" else None
         self.eta = params.get("eta") or (0.1 if self.B is None else 0.0)
-        self.gamma, self.pair, self.plus = params["gamma"], params["multiclass"] == "max-score" and outputs > 1, plus
+        self.gamma, self.pair, self.plus = (
+            params["gamma"],
+            params["multiclass"] == "max-score" and outputs > 1,
+            plus,
+        )
         self.S, self.A, self.close = np.empty((0, 0)), np.zeros((0, outputs)), False
 
     def learn(self, x: np.ndarray, label: int) -> np.ndarray:
@@ -53,7 +61,11 @@ class Oracle:
         k = gaussian(x[None], self.S, self.gamma)[0]
         f = k @ self.A
         target, margin, wrong = self.aim(f, label)
-        self.close |= is_close_call(margin, 0) | is_close_call(margin, 1) | (self.pair and is_close_call(f, max(f)))
+        self.close |= (
+            is_close_call(margin, 0)
+            | is_close_call(margin, 1)
+            | (self.pair and is_close_call(f, max(f)))
+        )
         lost = wrong if self.B is not None else (target != 0) & (margin <= 0)
         near = self.plus & (target != 0) & ~lost & (margin > 0) & (margin < 1)
         if not (lost | near).any():
@@ -72,8 +84,16 @@ class Oracle:
             rival = max((c for c in range(len(f)) if c != label), key=lambda c: f[c])
             target = np.zeros(len(f))
             target[[label, rival]] = 1, -1
-            return target, (f[label] - f[rival]) * abs(target), (np.argmax(f) != label) & (target != 0)
-        target = np.where(np.arange(len(f)) == label, 1.0, -1.0) if len(f) > 1 else np.array([2.0 * label - 1])
+            return (
+                target,
+                (f[label] - f[rival]) * abs(target),
+                (np.argmax(f) != label) & (target != 0),
+            )
+        target = (
+            np.where(np.arange(len(f)) == label, 1.0, -1.0)
+            if len(f) > 1
+            else np.array([2.0 * label - 1])
+        )
         return target, target * f, np.where(f >= 0, 1.0, -1.0) != target
 
     def partial(self, loss: np.ndarray, delta: float) -> np.ndarray:
@@ -111,7 +131,13 @@ def test_learns_as_projections_by_linear_solves_do(
     seed: int, name: str, form: tuple[str, float | None], classes: tuple[int, str], gamma: float
 ) -> None:
     X, y = stream(seed, classes[0])
-    params: dict[str, Any] = {"form": form[0], "eta": form[1], "B": 12, "gamma": gamma, "multiclass": classes[1]}
+    params: dict[str, Any] = {
+        "form": form[0],
+        "eta": form[1],
+        "B": 12,
+        "gamma": gamma,
+        "multiclass": classes[1],
+    }
     learner = make_learner(name, params)
     learner.begin(X.shape[1], classes[0])
     scores = learner.learn(X, y)
@@ -137,14 +163,18 @@ def test_more_vectors_than_the_first_slots() -> None:
     for learner in (whole, parts):
         learner.begin(8, 2)
     scores = whole.learn(X, y)
-    np.testing.assert_array_equal(np.concatenate([parts.learn(X[i : i + 1], y[i : i + 1]) for i in range(300)]), scores)
+    np.testing.assert_array_equal(
+        np.concatenate([parts.learn(X[i : i + 1], y[i : i + 1]) for i in range(300)]), scores
+    )
     np.testing.assert_array_equal(whole.state_["matrix"], parts.state_["matrix"])
     assert len(vectors(whole)[0]) > 64
 
 
 def test_a_budget_whose_matrix_does_not_fit_is_refused_with_the_figure() -> None:
     learner = make_learner("projectron", {"form": "budget", "B": 2_000_000})
-    with pytest.raises(ParameterError, match=r"2,000,001 support vectors needs .* TB, this machine has"):
+    with pytest.raises(
+        ParameterError, match=r"2,000,001 support vectors needs .* TB, this machine has"
+    ):
         learner.begin(4, 2)
 
 

@@ -21,7 +21,9 @@ Draw = Callable[[Oracle, int], int]
 
 
 def _rbp(B: int, draw: Draw):  # type: ignore[no-untyped-def]
-    def update(model: Oracle, x: np.ndarray, target: np.ndarray, margin: np.ndarray, wrong: np.ndarray) -> None:
+    def update(
+        model: Oracle, x: np.ndarray, target: np.ndarray, margin: np.ndarray, wrong: np.ndarray
+    ) -> None:
         del margin
         if (wrong & (target != 0)).any():
             model.keep(x, target * wrong, draw(model, B) if len(model.vectors) == B else None)
@@ -30,7 +32,9 @@ def _rbp(B: int, draw: Draw):  # type: ignore[no-untyped-def]
 
 
 def _bogd(B: int, eta: float, lam: float, clip: float, draw: Draw, rescale: bool = True):  # type: ignore[no-untyped-def]
-    def update(model: Oracle, x: np.ndarray, target: np.ndarray, margin: np.ndarray, wrong: np.ndarray) -> None:
+    def update(
+        model: Oracle, x: np.ndarray, target: np.ndarray, margin: np.ndarray, wrong: np.ndarray
+    ) -> None:
         del wrong
         hit = (margin <= 1) & (target != 0)
         slot = draw(model, B) if hit.any() and len(model.vectors) == B else None
@@ -72,7 +76,9 @@ def _philox(seed: int) -> Draw:
 ROWS = [row for row in exact_rows("rbp", "bogd") if "slot" in row["variant"]]
 
 
-@pytest.mark.parametrize("row", [pytest.param(row, id="-".join([*row.values()][:5])) for row in ROWS])
+@pytest.mark.parametrize(
+    "row", [pytest.param(row, id="-".join([*row.values()][:5])) for row in ROWS]
+)
 def test_plain_updates_meet_the_reference(row: dict[str, str]) -> None:
     X, y = rows_of_file(row["dataset"], row["order"])
     params = params_of(row)
@@ -93,7 +99,9 @@ def test_rbp_is_the_plain_update(classes: int, multiclass: str) -> None:
 @pytest.mark.parametrize("clip", [0.5, 1.0, 10.0])
 def test_bogd_is_the_plain_update(clip: float, classes: int, multiclass: str) -> None:
     params: dict[str, Any] = {"B": 9, "eta": 0.4, "lam": 0.05, "clip": clip}
-    assert_equal_to_oracle("bogd", {**params, "seed": 3}, _bogd(**params, draw=_philox(3)), classes, multiclass)
+    assert_equal_to_oracle(
+        "bogd", {**params, "seed": 3}, _bogd(**params, draw=_philox(3)), classes, multiclass
+    )
 
 
 def test_a_model_that_grows_for_ever_keeps_its_digits() -> None:
@@ -115,8 +123,17 @@ def test_repetitions_have_victims_of_their_own() -> None:
     assert kept[0] == kept[1] != kept[2]
 
 
-@given(st.integers(2, 12), st.floats(0.05, 2), st.floats(0, 0.4), st.floats(0.1, 10), st.booleans(), st.booleans())
-def test_bogd_keeps_budget_and_clip(B: int, eta: float, lam: float, clip: float, rescale: bool, oldest: bool) -> None:
+@given(
+    st.integers(2, 12),
+    st.floats(0.05, 2),
+    st.floats(0, 0.4),
+    st.floats(0.1, 10),
+    st.booleans(),
+    st.booleans(),
+)
+def test_bogd_keeps_budget_and_clip(
+    B: int, eta: float, lam: float, clip: float, rescale: bool, oldest: bool
+) -> None:
     X, y = clusters(3, rows=60)
     for multiclass in ("max-score", "ova"):
         removal = "oldest" if oldest else "random"

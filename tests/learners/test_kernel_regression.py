@@ -49,7 +49,9 @@ def _perceptron(eta: float, step: str) -> Step:
     return learn
 
 
-def _norma(eta: float, lam: float, epsilon: float, nu: float, power: float, loss: str, tau: int = 10**9) -> Step:
+def _norma(
+    eta: float, lam: float, epsilon: float, nu: float, power: float, loss: str, tau: int = 10**9
+) -> Step:
     def learn(model: Vectors, x: np.ndarray, y: float, f: float) -> None:
         model.tube = epsilon if model.t == 1 else model.tube
         rate = eta / model.t**power
@@ -94,7 +96,9 @@ def _krls(nu: float, B: int = 10**9) -> Step:
         A.append(a)
         targets.append(y)
         rows = np.array([np.pad(row, (0, len(model.X) - len(row))) for row in A])
-        model.alpha = np.linalg.solve(K, np.linalg.lstsq(rows, np.array(targets), rcond=None)[0]).tolist()
+        model.alpha = np.linalg.solve(
+            K, np.linalg.lstsq(rows, np.array(targets), rcond=None)[0]
+        ).tolist()
 
     return learn
 
@@ -104,18 +108,44 @@ SETTINGS: list[tuple[str, dict[str, Any], Callable[..., Step]]] = [
     ("kernel-perceptron-r", {"eta": 0.1, "step": "sign"}, _perceptron),
     (
         "norma-r",
-        {"eta": 0.3, "lam": 0.1, "epsilon": 0.1, "nu": 0.0, "power": 0.0, "loss": "epsilon-insensitive"},
+        {
+            "eta": 0.3,
+            "lam": 0.1,
+            "epsilon": 0.1,
+            "nu": 0.0,
+            "power": 0.0,
+            "loss": "epsilon-insensitive",
+        },
         _norma,
     ),
     (
         "norma-r",
-        {"eta": 0.3, "lam": 0.1, "epsilon": 0.0, "nu": 0.4, "power": 0.5, "loss": "epsilon-insensitive"},
+        {
+            "eta": 0.3,
+            "lam": 0.1,
+            "epsilon": 0.0,
+            "nu": 0.4,
+            "power": 0.5,
+            "loss": "epsilon-insensitive",
+        },
         _norma,
     ),
-    ("norma-r", {"eta": 0.3, "lam": 0.1, "epsilon": 0.0, "nu": 0.0, "power": 0.0, "loss": "squared"}, _norma),
     (
         "norma-r",
-        {"eta": 0.3, "lam": 0.0, "epsilon": 0.2, "nu": 0.0, "power": 0.0, "loss": "epsilon-insensitive", "tau": 9},
+        {"eta": 0.3, "lam": 0.1, "epsilon": 0.0, "nu": 0.0, "power": 0.0, "loss": "squared"},
+        _norma,
+    ),
+    (
+        "norma-r",
+        {
+            "eta": 0.3,
+            "lam": 0.0,
+            "epsilon": 0.2,
+            "nu": 0.0,
+            "power": 0.0,
+            "loss": "epsilon-insensitive",
+            "tau": 9,
+        },
         _norma,
     ),
     ("olk-r", {"C": 0.5, "r": 0.0, "epsilon": 0.2}, _olk),
@@ -135,7 +165,9 @@ def stream(rows: int = 150) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize(("name", "params", "step"), SETTINGS)
-def test_scores_are_those_of_the_plain_update(name: str, params: dict[str, Any], step: Callable[..., Step]) -> None:
+def test_scores_are_those_of_the_plain_update(
+    name: str, params: dict[str, Any], step: Callable[..., Step]
+) -> None:
     X, y = stream()
     model, update = Vectors(), step(**params)
     expected = []
@@ -151,7 +183,9 @@ def test_scores_are_those_of_the_plain_update(name: str, params: dict[str, Any],
 
 
 @pytest.mark.parametrize("name", ["kernel-perceptron-r", "norma-r", "olk-r", "krls"])
-def test_any_cut_and_layout_gives_the_same_bits_and_unknown_targets_are_only_scored(name: str) -> None:
+def test_any_cut_and_layout_gives_the_same_bits_and_unknown_targets_are_only_scored(
+    name: str,
+) -> None:
     X, y = stream()
     hidden = np.arange(len(y)) % 3 == 1
     part = hide_labels(y, hidden)
@@ -160,7 +194,10 @@ def test_any_cut_and_layout_gives_the_same_bits_and_unknown_targets_are_only_sco
         learner = make_learner(name, {"gamma": GAMMA})
         learner.begin(4, 0)
         scores = np.concatenate(
-            [learner.learn(slice_rows(rows, i, i + cut), part[i : i + cut]) for i in range(0, 150, cut)]
+            [
+                learner.learn(slice_rows(rows, i, i + cut), part[i : i + cut])
+                for i in range(0, 150, cut)
+            ]
         )
         return scores, learner.state()
 
@@ -210,7 +247,12 @@ def test_no_more_vectors_than_the_capacity() -> None:
 def test_without_regularisation_and_a_linear_kernel_olk_is_pa1() -> None:
     X, y = stream()
     peer = SGDRegressor(
-        loss="epsilon_insensitive", penalty=None, learning_rate="pa1", eta0=0.5, epsilon=0.1, fit_intercept=False
+        loss="epsilon_insensitive",
+        penalty=None,
+        learning_rate="pa1",
+        eta0=0.5,
+        epsilon=0.1,
+        fit_intercept=False,
     )
     expected = []
     for i in range(len(y)):
@@ -224,7 +266,9 @@ def test_without_regularisation_and_a_linear_kernel_olk_is_pa1() -> None:
 ROWS = [row for row in exact_rows(*{name for name, *_ in SETTINGS}) if row["dataset"] == "diabetes"]
 
 
-@pytest.mark.parametrize("row", [pytest.param(row, id=f"{row['learner']}-{row['params']}") for row in ROWS])
+@pytest.mark.parametrize(
+    "row", [pytest.param(row, id=f"{row['learner']}-{row['params']}") for row in ROWS]
+)
 def test_exact(row: dict[str, str]) -> None:
     X, y = load_diabetes(return_X_y=True, scaled=False)
     X, y = 2.0 * (X - X.min(axis=0)) / np.ptp(X, axis=0) - 1.0, y / 100.0
@@ -243,7 +287,9 @@ def test_exact(row: dict[str, str]) -> None:
     assert np.sqrt(np.mean(error**2)) == pytest.approx(float(noted["cumulative_rmse"]), rel=1e-12)
     assert learner.measures()["norm_w"] == pytest.approx(float(row["norm_w"]), rel=1e-12)
     vectors = re.search(r"(\d+) (?:SV|terms)", row["note"])
-    assert learner.measures()["support_vectors"] == float(vectors[1] if vectors else noted["dictionary"])
+    assert learner.measures()["support_vectors"] == float(
+        vectors[1] if vectors else noted["dictionary"]
+    )
     if "sum alpha" in noted:
         total = (learner.state_["alpha"] * learner.state_["scale"]).sum()
         assert total == pytest.approx(float(noted["sum alpha"]), rel=1e-12)
@@ -273,6 +319,8 @@ def test_batch_references_are_those_of_all_rows() -> None:
     ls.learn(X, y)
     K = np.exp(-GAMMA * ((X[:, None] - X[None]) ** 2).sum(axis=2))
     n = len(y)
-    bordered = np.block([[np.zeros((1, 1)), np.ones((1, n))], [np.ones((n, 1)), K + np.eye(n) / 2.0]])
+    bordered = np.block(
+        [[np.zeros((1, 1)), np.ones((1, n))], [np.ones((n, 1)), K + np.eye(n) / 2.0]]
+    )
     solved = np.linalg.solve(bordered, np.concatenate([[0.0], y]))
     np.testing.assert_allclose(ls.scores(X)[:, 0], K @ solved[1:] + solved[0], atol=1e-9)

@@ -33,7 +33,9 @@ def test_scores_are_those_of_machines_of_the_rows_before(classes: int) -> None:
         expected = peer.decision_function(X[first:last]).reshape(last - first, -1)
         np.testing.assert_allclose(scores[first:last], expected, atol=1e-9)
     peer = SVC(C=0.7, gamma=0.3).fit(X, y)
-    np.testing.assert_allclose(learner.scores(X), peer.decision_function(X).reshape(300, -1), atol=1e-9)
+    np.testing.assert_allclose(
+        learner.scores(X), peer.decision_function(X).reshape(300, -1), atol=1e-9
+    )
     assert learner.measures()["updates"] == 3
 
 
@@ -72,5 +74,7 @@ def test_one_class_alone_is_predicted() -> None:
 
 def test_more_rows_than_the_capacity_are_refused() -> None:
     X, y = stream(2)
-    with pytest.raises(ParameterError, match="keeps all rows, and 128 are more than its parameter capacity allows"):
+    with pytest.raises(
+        ParameterError, match="keeps all rows, and 128 are more than its parameter capacity allows"
+    ):
         SVM(capacity=100).fit(X, y)

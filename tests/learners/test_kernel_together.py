@@ -62,7 +62,9 @@ def outputs_of(name: str, params: dict[str, Any], pieces: int) -> list[NDArray[A
     return [np.concatenate(found), *(state[name] for name in sorted(state))]
 
 
-@pytest.mark.parametrize(("name", "params"), LEARNERS, ids=[f"{name}-{n}" for n, (name, _) in enumerate(LEARNERS)])
+@pytest.mark.parametrize(
+    ("name", "params"), LEARNERS, ids=[f"{name}-{n}" for n, (name, _) in enumerate(LEARNERS)]
+)
 def test_rows_together_have_the_bits_of_rows_alone(name: str, params: dict[str, Any]) -> None:
     """Of pieces of three rows none are taken together; rows with unknown labels, with fewer features, and known ones are."""
     for mine, alone in zip(outputs_of(name, params, 400), outputs_of(name, params, 3), strict=True):

@@ -32,10 +32,20 @@ def _stream(classes: int = 2, rows: int = 400, columns: int = 9) -> Chunk:
         ("ogd", {"C": 0.7}, {"learning_rate": "invscaling", "eta0": 0.7, "power_t": 0.5}),
     ],
 )
-def test_scikit_learn_agrees(name: str, params: dict[str, float], theirs: dict[str, object]) -> None:
+def test_scikit_learn_agrees(
+    name: str, params: dict[str, float], theirs: dict[str, object]
+) -> None:
     """One pass of the SGDClassifier with the same rule gives the same weights to 1e-12."""
     chunk = _stream()
-    peer = SGDClassifier(loss="hinge", penalty=None, fit_intercept=False, shuffle=False, max_iter=1, tol=None, **theirs)
+    peer = SGDClassifier(
+        loss="hinge",
+        penalty=None,
+        fit_intercept=False,
+        shuffle=False,
+        max_iter=1,
+        tol=None,
+        **theirs,
+    )
     peer.fit(chunk.X, chunk.y)
     learner = make_learner(name, params)
     learner.begin(chunk.columns, 2)
@@ -57,9 +67,13 @@ def test_a_covariance_beyond_memory_is_refused_before_the_run(dtype: str, size: 
 @pytest.mark.parametrize("multiclass", ["max-score", "ova"])
 @pytest.mark.parametrize("classes", [2, 4])
 def test_state_bytes_are_those_of_the_state(covariance: str, multiclass: str, classes: int) -> None:
-    learner = make_learner("scw1", {"covariance": covariance, "multiclass": multiclass, "dtype": "float32"})
+    learner = make_learner(
+        "scw1", {"covariance": covariance, "multiclass": multiclass, "dtype": "float32"}
+    )
     learner.begin(9, classes)
-    arrays = sum(array.nbytes for name, array in learner.state().items() if name not in ("seen", "updates"))
+    arrays = sum(
+        array.nbytes for name, array in learner.state().items() if name not in ("seen", "updates")
+    )
     assert cost_of(learner).state_bytes(9, classes) == arrays
 
 
@@ -75,7 +89,9 @@ def test_lost_definiteness_is_reported_with_its_row_whatever_the_chunks(kind: st
         for start in range(0, 5000, step):
             part = X[start : start + step]
             try:
-                scores = learner.learn(part if kind == "dense" else to_csr(part), y[start : start + step])
+                scores = learner.learn(
+                    part if kind == "dense" else to_csr(part), y[start : start + step]
+                )
             except DivergedError as error:
                 rows.append(error.row)
                 break

@@ -26,7 +26,9 @@ Passed = tuple[int, int, np.ndarray]
 SECOND = ("arow", "cw", "scw1", "scw2")
 
 
-def first_order_step(name: str, p: dict[str, float], m: float, square: float, t: int, wrong: bool) -> float:
+def first_order_step(
+    name: str, p: dict[str, float], m: float, square: float, t: int, wrong: bool
+) -> float:
     """Step for margin `m`; `square` is |x|^2, twice of it in the max-score form."""
     loss = max(0.0, 1.0 - m)
     return {
@@ -55,7 +57,9 @@ def second_order_step(
     psi, xi = 1.0 + phi**2 / 2.0, 1.0 + phi**2
     C = math.inf if name == "cw" else p["C"]
     if name == "cw" and diagonal and not max_score:
-        alpha = (-(1 + 2 * phi * m) + math.sqrt((1 + 2 * phi * m) ** 2 - 8 * phi * (m - phi * v))) / (4 * phi * v)
+        alpha = (
+            -(1 + 2 * phi * m) + math.sqrt((1 + 2 * phi * m) ** 2 - 8 * phi * (m - phi * v))
+        ) / (4 * phi * v)
         alpha = max(0.0, alpha)
         gamma = 2.0 * alpha * phi
         return alpha, gamma / (1.0 + gamma * v)
@@ -77,7 +81,9 @@ def second_order_step(
         root = phi * math.sqrt(phi**2 * m**2 * v**2 + 4 * n * v * (n + v * phi**2))
         alpha = max(0.0, (-(2 * m * n + phi**2 * m * v) + root) / (2 * (n**2 + n * v * phi**2)))
     else:
-        alpha = min(C, max(0.0, (-m * psi + math.sqrt(m**2 * phi**4 / 4 + v * phi**2 * xi)) / (v * xi)))
+        alpha = min(
+            C, max(0.0, (-m * psi + math.sqrt(m**2 * phi**4 / 4 + v * phi**2 * xi)) / (v * xi))
+        )
     _digits_left(alpha * v * phi, v)
     u = (-alpha * v * phi + math.sqrt(alpha**2 * v**2 * phi**2 + 4 * v)) ** 2 / 4
     return alpha, alpha * phi / (math.sqrt(u) + v * alpha * phi)
@@ -124,7 +130,14 @@ def passes(X: np.ndarray, y: np.ndarray, classes: int, name: str, p: dict[str, o
         if max_score:
             others = [k for k in range(classes) if k != label]
             rival = max(others, key=lambda k: (scores[k], -k))
-            problems = [(0, scores[label] - scores[rival], predicted != label, [(label, 1.0), (rival, -1.0)])]
+            problems = [
+                (
+                    0,
+                    scores[label] - scores[rival],
+                    predicted != label,
+                    [(label, 1.0), (rival, -1.0)],
+                )
+            ]
         else:
             problems = []
             for k in range(outputs):
@@ -133,7 +146,9 @@ def passes(X: np.ndarray, y: np.ndarray, classes: int, name: str, p: dict[str, o
                 problems.append((k, target * scores[k], wrong, [(k, target)]))
         for k, m, wrong, moving in problems:
             if name in FIRST:
-                step = first_order_step(name, numbers, m, (2.0 if max_score else 1.0) * x @ x, t, wrong)
+                step = first_order_step(
+                    name, numbers, m, (2.0 if max_score else 1.0) * x @ x, t, wrong
+                )
                 direction, beta = x, 0.0
             else:
                 direction = model.S[k] @ x
@@ -186,7 +201,9 @@ def streams(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, int]:
     rows, d = draw(st.integers(1, 25)), draw(st.integers(1, 6))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     y = rng.integers(0, classes, rows)
-    X = rng.normal(size=(classes, d))[y] + draw(st.sampled_from([0.3, 1.0])) * rng.normal(size=(rows, d))
+    X = rng.normal(size=(classes, d))[y] + draw(st.sampled_from([0.3, 1.0])) * rng.normal(
+        size=(rows, d)
+    )
     X[rng.random(X.shape) < draw(st.sampled_from([0.0, 0.4]))] = 0.0
     return X, y, classes
 
@@ -196,12 +213,17 @@ FORMS = [(name, {}) for name in FIRST] + [
 ]
 
 
-@pytest.mark.parametrize(("name", "form"), FORMS, ids=[" ".join((name, *form.values())) for name, form in FORMS])
+@pytest.mark.parametrize(
+    ("name", "form"), FORMS, ids=[" ".join((name, *form.values())) for name, form in FORMS]
+)
 @settings(max_examples=100, deadline=None)
 @given(data=st.data())
 def test_update_is_the_printed_one(name: str, form: dict[str, object], data: st.DataObject) -> None:
     X, y, classes = data.draw(streams())
-    params: dict[str, object] = {**form, "multiclass": data.draw(st.sampled_from(["max-score", "ova"]))}
+    params: dict[str, object] = {
+        **form,
+        "multiclass": data.draw(st.sampled_from(["max-score", "ova"])),
+    }
     if name in ("pa1", "pa2", "ogd", "scw1", "scw2"):
         params["C"] = data.draw(st.sampled_from([0.05, 1.0, 8.0]))
     if name in ("cw", "scw1", "scw2"):
@@ -220,10 +242,19 @@ def test_update_is_the_printed_one(name: str, form: dict[str, object], data: st.
     multiclass=st.sampled_from(["max-score", "ova"]),
 )
 def test_pegasos_is_the_printed_one(
-    stream: tuple[np.ndarray, np.ndarray, int], lam: float, offset: int, project: bool, multiclass: str
+    stream: tuple[np.ndarray, np.ndarray, int],
+    lam: float,
+    offset: int,
+    project: bool,
+    multiclass: str,
 ) -> None:
     X, y, classes = stream
-    params: dict[str, object] = {"lam": lam, "offset": offset, "project": project, "multiclass": multiclass}
+    params: dict[str, object] = {
+        "lam": lam,
+        "offset": offset,
+        "project": project,
+        "multiclass": multiclass,
+    }
     _agree("pegasos", params, X, y, classes, lambda: pegasos(X, y, classes, params))
 
 

@@ -65,7 +65,9 @@ class SlowLOL:
         distances = np.array([np.sum((x - point) ** 2) for point in self.points])
         best = int(np.argmin(distances))
         others = [
-            d for point, d in zip(self.points, distances, strict=True) if not np.array_equal(point, self.points[best])
+            d
+            for point, d in zip(self.points, distances, strict=True)
+            if not np.array_equal(point, self.points[best])
         ]
         self.doubtful |= bool(others and min(others) - distances[best] < 1e-9 * (1.0 + x @ x))
         return best
@@ -76,7 +78,10 @@ class SlowLOL:
             return [(0, target * min(self.C, max(0.0, 1.0 - target * f[0]) / square))]
         if self.multiclass == "ova":
             targets = [1.0 if c == label else -1.0 for c in range(len(f))]
-            return [(c, t * min(self.C, max(0.0, 1.0 - t * f[c]) / square)) for c, t in enumerate(targets)]
+            return [
+                (c, t * min(self.C, max(0.0, 1.0 - t * f[c]) / square))
+                for c, t in enumerate(targets)
+            ]
         wrong = [c for c in range(len(f)) if c != label]
         rival = max(wrong, key=lambda c: (f[c], -c))
         self.doubtful |= any(c != rival and 0.0 < abs(f[c] - f[rival]) < 1e-9 for c in wrong)
@@ -90,7 +95,9 @@ def streams(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, int]:
     classes, rows, d = draw(st.integers(2, 4)), draw(st.integers(1, 60)), draw(st.integers(1, 6))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     y = rng.integers(0, classes, rows)
-    X = rng.normal(size=(classes, d))[y] + draw(st.sampled_from([0.3, 1.0])) * rng.normal(size=(rows, d))
+    X = rng.normal(size=(classes, d))[y] + draw(st.sampled_from([0.3, 1.0])) * rng.normal(
+        size=(rows, d)
+    )
     X[rng.random(X.shape) < draw(st.sampled_from([0.0, 0.4]))] = 0.0
     return X, y, classes
 
@@ -121,7 +128,9 @@ def test_the_learner_is_the_plain_version(
     X, y, classes = stream
     rows = Chunk(to_csr(X) if sparse else X, y, X.shape[1]).X
     learner: LOL | ILOL = LOL(lam=lam) if common else ILOL()
-    learner.set_params(k=k, C=C, multiclass=multiclass, prototypes=prototypes, count_rule=count_rule)
+    learner.set_params(
+        k=k, C=C, multiclass=multiclass, prototypes=prototypes, count_rule=count_rule
+    )
     learner.begin(X.shape[1], classes)
     slow = SlowLOL(k, lam if common else math.inf, C, multiclass, count_rule)
     if prototypes == "offline":
@@ -131,7 +140,10 @@ def test_the_learner_is_the_plain_version(
     assume(not slow.doubtful)
     expected, scores = np.array(slow.scores), learner.learn(rows, y)
     np.testing.assert_allclose(scores, expected, rtol=0.0, atol=1e-8)
-    if not (np.abs(np.diff(np.sort(expected, axis=1), axis=1)) < 1e-8).any() and not (np.abs(expected) < 1e-8).any():
+    if (
+        not (np.abs(np.diff(np.sort(expected, axis=1), axis=1)) < 1e-8).any()
+        and not (np.abs(expected) < 1e-8).any()
+    ):
         assert np.array_equal(codes_of(scores), codes_of(expected))
     np.testing.assert_allclose(learner.prototypes_, np.array(slow.points), rtol=0.0, atol=1e-10)
     np.testing.assert_allclose(learner.state_["U"].transpose(0, 2, 1), slow.u, rtol=0.0, atol=1e-8)

@@ -18,7 +18,11 @@ RNG = np.random.default_rng(0)
 DENSE = read_only(np.where(RNG.random((ROWS, 4)) < 0.3, 0.0, RNG.normal(size=(ROWS, 4))))
 Y = read_only(np.sin(DENSE @ RNG.normal(size=(4, TARGETS))) + np.array([0.0, 1.0, 50.0]))
 KNOWN = hide_labels(Y, RNG.random(ROWS) < 0.2)
-FEW: dict[str, dict[str, Any]] = {"oselm-r": {"nodes": 6}, "rff-rls-r": {"features": 10}, "ridge": {"scaling": "rms"}}
+FEW: dict[str, dict[str, Any]] = {
+    "oselm-r": {"nodes": 6},
+    "rff-rls-r": {"features": 10},
+    "ridge": {"scaling": "rms"},
+}
 SUMS_DIFFER = ("krls",)  # whose sums over vectors run in groups where there is one output
 LEARNERS = sorted(name for name in learner_names() if learns_targets(learner_class(name)()))
 
@@ -35,13 +39,27 @@ def _begun(name: str, X: Rows, targets: int) -> Any:
 def test_these_learners_take_several_targets() -> None:
     assert (
         sorted(
-            ["krls", "last-value", "mean", "oselm-r", "pa-r", "pa1-r", "pa2-r", "rff-rls-r", "ridge", "rls", "sgd-r"]
+            [
+                "krls",
+                "last-value",
+                "mean",
+                "oselm-r",
+                "pa-r",
+                "pa1-r",
+                "pa2-r",
+                "rff-rls-r",
+                "ridge",
+                "rls",
+                "sgd-r",
+            ]
         )
         == LEARNERS
     )
     with pytest.raises(TypeError, match="learns one target, got 2"):
         expect_targets(make_learner("olk-r", {}), 2)
-    with pytest.raises(ParameterError, match="form=diagonal learns one target, got 2; use form=full"):
+    with pytest.raises(
+        ParameterError, match="form=diagonal learns one target, got 2; use form=full"
+    ):
         expect_targets(make_learner("rls", {"form": "diagonal"}), 2)
 
 

@@ -58,7 +58,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Outcomes]:
         ("Remembers", "new_hidden"),
     ],
 )
-def test_what_can_be_cloned_learns_for_its_run_alone(run: Callable[..., Outcomes], shared: str, new: str) -> None:
+def test_what_can_be_cloned_learns_for_its_run_alone(
+    run: Callable[..., Outcomes], shared: str, new: str
+) -> None:
     """The ids of runs order a store: the same figures come in any order."""
     assert sorted(run(shared)) == sorted(run(new))
 
@@ -72,12 +74,21 @@ def test_workers_have_new_models_too(run: Callable[..., Outcomes], cluster: Any)
     ("name", "reason"),
     [
         ("Default", "models of it share Default.weights, so that what one learns others know"),
-        ("one_hidden", r"the same Hidden in each call, and cannot be cloned \(.*source is no attribute of it"),
+        (
+            "one_hidden",
+            r"the same Hidden in each call, and cannot be cloned \(.*source is no attribute of it",
+        ),
         ("hidden", "without get_params, of which nobody can say whether it has learned before"),
-        ("experienced", "nobody can say whether it has learned before .it may have learned its weights"),
+        (
+            "experienced",
+            "nobody can say whether it has learned before .it may have learned its weights",
+        ),
         ("taught_of_river", "Pipeline is trained where it is made"),
         ("taught_hidden", "Hidden is trained where it is made"),
-        ("trained", "SGDClassifier has learned before, its [a-z]+.* is not that of an untrained one"),
+        (
+            "trained",
+            "SGDClassifier has learned before, its [a-z]+.* is not that of an untrained one",
+        ),
         ("trained_of_scikit_learn", "SGDClassifier has learned before"),
     ],
 )
@@ -87,14 +98,30 @@ def test_what_is_shared_or_trained_is_refused_by_name(name: str, reason: str) ->
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("name", "holder"), [("InClass", "InClass.weights"), ("InModule", f"{HERE}.KNOWN")])
-def test_what_stands_outside_of_models_ends_the_runs(run: Callable[..., Outcomes], name: str, holder: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "holder"), [("InClass", "InClass.weights"), ("InModule", f"{HERE}.KNOWN")]
+)
+def test_what_stands_outside_of_models_ends_the_runs(
+    run: Callable[..., Outcomes], name: str, holder: str
+) -> None:
     outcomes = run(name)
-    assert [str(reason).startswith(f"models of it share {holder}, ") for reason, _ in outcomes] == [True] * 3
+    assert [str(reason).startswith(f"models of it share {holder}, ") for reason, _ in outcomes] == [
+        True
+    ] * 3
 
 
 @pytest.mark.parametrize(
-    "name", ["OfNumpy", "OfPython", "OfClass", "OfProcess", "SeededLater", "seeded_later", "bagged", "graph"]
+    "name",
+    [
+        "OfNumpy",
+        "OfPython",
+        "OfClass",
+        "OfProcess",
+        "SeededLater",
+        "seeded_later",
+        "bagged",
+        "graph",
+    ],
 )
 def test_open_seeds_that_can_be_found_are_set(run: Callable[..., Outcomes], name: str) -> None:
     first = run(name)
@@ -152,14 +179,21 @@ def ranking(name: str) -> tuple[Any, Any, Any]:
     [
         ("sklearn.linear_model:SGDClassifier", lambda model, X: model.decision_function(X)),
         ("sklearn.naive_bayes:GaussianNB", lambda model, X: model.predict_proba(X)[:, 1]),
-        ("tests.learners.own_estimators:Scored", lambda model, X: np.diff(model.decision_function(X))[:, 0]),
+        (
+            "tests.learners.own_estimators:Scored",
+            lambda model, X: np.diff(model.decision_function(X))[:, 0],
+        ),
         (
             "river.linear_model:LogisticRegression",
-            lambda model, X: np.array([model.predict_proba_one(dict(enumerate(row)))[True] for row in X.tolist()]),
+            lambda model, X: np.array(
+                [model.predict_proba_one(dict(enumerate(row)))[True] for row in X.tolist()]
+            ),
         ),
     ],
 )
-def test_rows_are_ranked_by_the_models_own_scores(name: str, own: Callable[[Any, Any], Any]) -> None:
+def test_rows_are_ranked_by_the_models_own_scores(
+    name: str, own: Callable[[Any, Any], Any]
+) -> None:
     learner, scores, X = ranking(name)
     assert scores.shape == (80, 2)
     assert not learner.ranks_by_class
@@ -169,7 +203,9 @@ def test_rows_are_ranked_by_the_models_own_scores(name: str, own: Callable[[Any,
     assert set(scores[:, 0]) == {-1.0, 1.0}
 
 
-@pytest.mark.parametrize("name", ["tests.learners.own_estimators:RiverLike", "tests.learners.own_estimators:InName"])
+@pytest.mark.parametrize(
+    "name", ["tests.learners.own_estimators:RiverLike", "tests.learners.own_estimators:InName"]
+)
 def test_a_model_that_only_says_which_class_is_told_apart(name: str) -> None:
     """Also one that has the method in name only, which shows when it is called."""
     learner, scores, _ = ranking(name)

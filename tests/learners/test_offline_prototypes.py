@@ -25,7 +25,9 @@ class OfflineLOL(LOL):
         super().__init__(k=k, prototypes=prototypes, dtype=dtype)
 
 
-@pytest.mark.parametrize("check", [pytest.param(check, id=title) for title, check in learner_checks(OfflineLOL)])
+@pytest.mark.parametrize(
+    "check", [pytest.param(check, id=title) for title, check in learner_checks(OfflineLOL)]
+)
 def test_contract(check: Callable[[], None]) -> None:
     check()
 
@@ -85,7 +87,9 @@ def test_features_that_never_occur_cost_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "X", [np.zeros((5, 3)), np.ones((5, 3)), to_csr(np.zeros((5, 3))), np.eye(3)[:1]], ids=["0", "1", "csr", "one row"]
+    "X",
+    [np.zeros((5, 3)), np.ones((5, 3)), to_csr(np.zeros((5, 3))), np.eye(3)[:1]],
+    ids=["0", "1", "csr", "one row"],
 )
 def test_fewer_points_than_prototypes(X: np.ndarray | CSR) -> None:
     learner = ILOL(k=4, prototypes="offline")

@@ -52,7 +52,8 @@ def moving_means(X: np.ndarray, k: int) -> np.ndarray:
 @LAYOUTS
 @pytest.mark.parametrize("kind", [LOL, ILOL])
 @pytest.mark.parametrize(
-    ("dtype", "offset", "error"), [("float64", 1e8, 1e-5), ("float64", 0.0, 1e-9), ("float32", 3e3, 0.05)]
+    ("dtype", "offset", "error"),
+    [("float64", 1e8, 1e-5), ("float64", 0.0, 1e-9), ("float32", 3e3, 0.05)],
 )
 def test_rows_go_to_the_nearest_prototype(
     layout: Any, kind: type[LOL], dtype: str, offset: float, error: float
@@ -67,7 +68,12 @@ def test_rows_go_to_the_nearest_prototype(
 @LAYOUTS
 @pytest.mark.parametrize(
     ("learner", "offset"),
-    [(LOL(k=10), 1e14), (LOL(k=10, dtype="float32"), 1e8), (SoftLOL(k=10), 1e8), (SoftLOL(k=10, dtype="float32"), 1e6)],
+    [
+        (LOL(k=10), 1e14),
+        (LOL(k=10, dtype="float32"), 1e8),
+        (SoftLOL(k=10), 1e8),
+        (SoftLOL(k=10, dtype="float32"), 1e6),
+    ],
     ids=["lol", "lol float32", "soft-lol", "soft-lol float32"],
 )
 def test_a_run_ends_where_rounding_hides_which_prototype_is_nearest(
@@ -84,7 +90,9 @@ def test_a_run_ends_where_rounding_hides_which_prototype_is_nearest(
 @LAYOUTS
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("kind", [LOL, SoftLOL])
-def test_rows_that_are_copies_of_each_other_end_nothing(layout: Any, kind: type[Any], dtype: str) -> None:
+def test_rows_that_are_copies_of_each_other_end_nothing(
+    layout: Any, kind: type[Any], dtype: str
+) -> None:
     """Their distances are rounding, too; but no prototype is nearer than another."""
     X = np.tile([0.1, 0.0, 1e8 / 3.0, 0.7, 0.3, 0.9], (400, 1))
     assert np.isfinite(learned(kind(k=10, dtype=dtype), layout(read_only(X)))).all()
@@ -126,6 +134,8 @@ def test_rows_of_two_offsets_have_kernel_values() -> None:
     near = rows_at(0.0)
     side = np.where(np.arange(400) % 2, 1e8, -1e8)[:, None]
     far = near + side
-    apart = read_only(np.where(side > 0.0, 50.0, -50.0) + (far - side))  # no kernel value between the sides
+    apart = read_only(
+        np.where(side > 0.0, 50.0, -50.0) + (far - side)
+    )  # no kernel value between the sides
     expected = learned(NORMA(gamma=0.2), apart)
     np.testing.assert_allclose(learned(NORMA(gamma=0.2), read_only(far)), expected, atol=1e-9)

@@ -43,7 +43,12 @@ def reference_stream(dataset: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, 
         X, y = rows_of_file(dataset, "p7919")
         dense, test, y_test = X.data.reshape(-1, 4), *load_svmlight_file(str(path), n_features=4)
         low, size = dense.min(axis=0), np.ptp(dense, axis=0)
-        return 2 * (dense - low) / size - 1, y, 2 * (test.toarray() - low) / size - 1, y_test.astype(np.int64)
+        return (
+            2 * (dense - low) / size - 1,
+            y,
+            2 * (test.toarray() - low) / size - 1,
+            y_test.astype(np.int64),
+        )
     file, at = loadmat(path), 7919 * np.arange(2000) % 2000
     view = next(view for view in file["X"][:, 0] if view.shape[1] == 76)[at]
     y = np.unique(file["y"].ravel(), return_inverse=True)[1].astype(np.int64)[at]
@@ -63,23 +68,31 @@ def test_the_reference_file_has_rows_of_oselm() -> None:
 
 
 @pytest.mark.parametrize(
-    "row", [pytest.param(row, id=f"{row['dataset']} {row['params']} {row['note'][:9]}") for row in ROWS]
+    "row",
+    [pytest.param(row, id=f"{row['dataset']} {row['params']} {row['note'][:9]}") for row in ROWS],
 )
 def test_figures_of_other_programs_are_met(row: dict[str, str]) -> None:
     X, y, X_test, y_test = reference_stream(row["dataset"])
     given = dict(part.split("=") for part in row["params"].split(";"))
     params = {key: int(value) for key, value in given.items() if key in ("nodes", "N0", "block")}
     params |= {"start": "boost"} if "N0" in given else {"lam": float(given["lam"])}
-    learner = begun("oselm", X.shape[1], len(np.unique(y)), activation=given["activation"], **params)
+    learner = begun(
+        "oselm", X.shape[1], len(np.unique(y)), activation=given["activation"], **params
+    )
     layer = portable_layer(params["nodes"], X.shape[1])
     learner.state_["A"][:], learner.state_["b"][:] = layer[1:], layer[0]
     if given["activation"] == "rbf":
-        learner.state_["A"][:], learner.state_["b"][:] = X[: params["nodes"]].T, float(given["width"])
+        learner.state_["A"][:], learner.state_["b"][:] = (
+            X[: params["nodes"]].T,
+            float(given["width"]),
+        )
     predicted = codes_of(learner.learn(X, y))
     tolerance = 1e-6 if row["dataset"] == "svmguide1" and "N0" in given else 1e-9
     assert (predicted != y)[params.get("N0", 0) :].sum() == int(row["mistakes"])
     assert learner.measures()["norm_w"] == pytest.approx(float(row["norm_w"]), rel=tolerance)
-    assert np.mean(codes_of(learner.scores(X_test)) == y_test) == pytest.approx(float(row["test_accuracy"]), abs=1e-12)
+    assert np.mean(codes_of(learner.scores(X_test)) == y_test) == pytest.approx(
+        float(row["test_accuracy"]), abs=1e-12
+    )
 
 
 def small_stream(classes: int, rows: int = 150, columns: int = 5) -> tuple[np.ndarray, np.ndarray]:
@@ -142,11 +155,15 @@ def prepared(name: str, X: np.ndarray, classes: int, params: dict[str, Any]) -> 
 
 
 @EACH_SETTING
-def test_scores_are_those_of_batch_solutions(name: str, classes: int, params: dict[str, Any]) -> None:
+def test_scores_are_those_of_batch_solutions(
+    name: str, classes: int, params: dict[str, Any]
+) -> None:
     """With ``forget=0.7`` the scale of P is multiplied into the matrix after 117 rows."""
     X, y = small_stream(classes)
     learner = prepared(name, X, classes, params)
-    expected = oracle(features_of(learner, X), targets_of(y, classes), learner.lam, learner.forget, learner.block)
+    expected = oracle(
+        features_of(learner, X), targets_of(y, classes), learner.lam, learner.forget, learner.block
+    )
     np.testing.assert_allclose(learner.learn(X, y), expected, rtol=1e-6, atol=1e-8)
 
 
@@ -176,7 +193,9 @@ def test_ridge_is_that_of_scikit_learn_at_every_prefix() -> None:
     H = features_of(learner, X)
     for n in range(1, len(y)):
         learner.learn(X[n - 1 : n], y[n - 1 : n])
-        batch = Ridge(alpha=0.01, fit_intercept=False, solver="svd").fit(H[:n], targets_of(y, 4)[:n])
+        batch = Ridge(alpha=0.01, fit_intercept=False, solver="svd").fit(
+            H[:n], targets_of(y, 4)[:n]
+        )
         np.testing.assert_allclose(learner.state_["W"][:, :30], batch.coef_, rtol=1e-8, atol=1e-8)
 
 
@@ -186,7 +205,9 @@ def test_boosting_is_least_squares_from_its_last_row_on() -> None:
     scores, H, T = learner.learn(X, y), features_of(learner, X), targets_of(y, 3)
     assert not scores[:40].any()
     for n in (40, 41, 57, 149):
-        np.testing.assert_allclose(scores[n], H[n] @ np.linalg.lstsq(H[:n], T[:n], rcond=None)[0], rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(
+            scores[n], H[n] @ np.linalg.lstsq(H[:n], T[:n], rcond=None)[0], rtol=1e-6, atol=1e-8
+        )
 
 
 def test_what_has_no_solution_is_refused_or_ends_the_run() -> None:
@@ -197,14 +218,18 @@ def test_what_has_no_solution_is_refused_or_ends_the_run() -> None:
         begun("oselm", 5, 2, nodes=10, N0=9)
     with pytest.raises(ParameterError, match="features was 5, expected an even number"):
         begun("rff-rls", 5, 2, features=5)
-    with pytest.raises(DivergedError, match="row 19: features of the first N0 rows depend on each other"):
+    with pytest.raises(
+        DivergedError, match="row 19: features of the first N0 rows depend on each other"
+    ):
         begun("oselm", 5, 2, nodes=10, start="boost", N0=20).learn(0.0 * X, y)
 
 
 def test_boosting_refuses_streams_that_end_before_it_does() -> None:
     """No row of these would be scored by anything but 0."""
     learner = OSELM(nodes=10, start="boost", N0=61)
-    with pytest.raises(ParameterError, match=r"60 rows are learned from .* nothing is before 61; take a smaller N0"):
+    with pytest.raises(
+        ParameterError, match=r"60 rows are learned from .* nothing is before 61; take a smaller N0"
+    ):
         learner.fit(*small_stream(2, rows=60))
     assert learner.fit(*small_stream(2, rows=61)).score(*small_stream(2)) > 0.5
 
@@ -212,7 +237,9 @@ def test_boosting_refuses_streams_that_end_before_it_does() -> None:
 def test_forgetting_without_excitation_ends_as_diverged_with_a_hint() -> None:
     """Features that do not vary: all of P but one direction grows like ``forget^-t``."""
     learner, X = begun("oselm", 3, 2, nodes=10, forget=0.9), np.ones((1000, 3))
-    with pytest.raises(DivergedError, match=r"a variance grew past .* with forget=0\.9 .*use a larger forget$"):
+    with pytest.raises(
+        DivergedError, match=r"a variance grew past .* with forget=0\.9 .*use a larger forget$"
+    ):
         learner.learn(X, np.ones(1000, dtype=np.int64))
     assert 300 < learner.state_["seen"][0] < 400
     assert np.isfinite(learner.state_["W"]).all()
@@ -225,7 +252,9 @@ def test_long_forgetting_does_not_drift() -> None:
     H, scores = features_of(learner, X), learner.learn(X, y)[:, 0]
     weights = 0.9 ** np.arange(398, -1, -1)
     A, b = (H[:399].T * weights) @ H[:399], (H[:399].T * weights) @ (2.0 * y[:399] - 1.0)
-    assert scores[399] == pytest.approx(H[399] @ np.linalg.solve(A + 0.9**399 * np.eye(20), b), abs=1e-6)
+    assert scores[399] == pytest.approx(
+        H[399] @ np.linalg.solve(A + 0.9**399 * np.eye(20), b), abs=1e-6
+    )
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(60, 8), (12, 40)])
@@ -275,7 +304,9 @@ def test_projected_features_have_mean_0_and_deviation_1() -> None:
 def test_partial_fit_looks_at_the_rows_of_its_first_call() -> None:
     X, y = small_stream(4)
     for learner in (RFFRLS(features=30), SVDOSELM(rank=3, nodes=10)):
-        other = type(learner)(**learner.get_params()).fit(X[:50], y[:50]).partial_fit(X[50:], y[50:])
+        other = (
+            type(learner)(**learner.get_params()).fit(X[:50], y[:50]).partial_fit(X[50:], y[50:])
+        )
         learner.partial_fit(X[:50], y[:50], classes=range(4)).partial_fit(X[50:], y[50:])
         np.testing.assert_array_equal(learner.decision_function(X), other.decision_function(X))
         with pytest.raises(ValueError, match="must see rows before it learns"):

@@ -54,12 +54,16 @@ def step(rate):
 
 
 def outcome(code: str, folder: Path) -> str:
-    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
 
-def test_an_edit_takes_effect_and_our_loops_load_where_a_rule_cannot_be_imported(tmp_path: Path) -> None:
+def test_an_edit_takes_effect_and_our_loops_load_where_a_rule_cannot_be_imported(
+    tmp_path: Path,
+) -> None:
     """An edit of a rule, of a loop, of what a loop inlines, and of the name of a class that is an argument.
 
     Machine code of before would give its figures under the new source's name. The cache names the classes of arguments,

@@ -13,7 +13,9 @@ from olscale.learners.contract.learner import UNKNOWN
 from olscale.learners.pamo import PAMO1, PAMO2
 
 
-def slow(X: np.ndarray, y: np.ndarray, U: np.ndarray, w: np.ndarray, p: dict[str, float], always: bool) -> np.ndarray:
+def slow(
+    X: np.ndarray, y: np.ndarray, U: np.ndarray, w: np.ndarray, p: dict[str, float], always: bool
+) -> np.ndarray:
     """One pass of a binary problem, labels -1 and +1; hyperplanes `U` of shape (h, k, d) and `w` move in place."""
     scores = np.zeros(len(X))
     for t, (x, label) in enumerate(zip(X, y, strict=True)):
@@ -31,7 +33,9 @@ def slow(X: np.ndarray, y: np.ndarray, U: np.ndarray, w: np.ndarray, p: dict[str
         if loss > 0.0 or always:
             for m in range(len(U)):
                 error = z[m] - raw[m]
-                U[m, winner[m]] += np.sign(error) * min(p["C"], max(0.0, abs(error) - p["epsilon"])) * x
+                U[m, winner[m]] += (
+                    np.sign(error) * min(p["C"], max(0.0, abs(error) - p["epsilon"])) * x
+                )
     return scores
 
 
@@ -48,7 +52,15 @@ def slow(X: np.ndarray, y: np.ndarray, U: np.ndarray, w: np.ndarray, p: dict[str
     epsilon=st.sampled_from([0.0, 0.05]),
 )
 def test_the_learner_is_the_plain_version(
-    kind: type[PAMO1], sparse: bool, seed: int, classes: int, h: int, k: int, C: float, alpha: float, epsilon: float
+    kind: type[PAMO1],
+    sparse: bool,
+    seed: int,
+    classes: int,
+    h: int,
+    k: int,
+    C: float,
+    alpha: float,
+    epsilon: float,
 ) -> None:
     rng = np.random.default_rng(seed)
     y = rng.integers(0, classes, 50)
@@ -67,7 +79,9 @@ def test_the_learner_is_the_plain_version(
         expected = slow(X, target, U, w, {"C": C, "alpha": alpha, "epsilon": epsilon}, kind.always)
         np.testing.assert_allclose(scores[:, c], expected, rtol=0.0, atol=1e-8)
         np.testing.assert_allclose(learner.state_["W"][c], w, rtol=0.0, atol=1e-8)
-    np.testing.assert_allclose(learner.state_["theta"].T, planes.reshape(-1, 5), rtol=0.0, atol=1e-8)
+    np.testing.assert_allclose(
+        learner.state_["theta"].T, planes.reshape(-1, 5), rtol=0.0, atol=1e-8
+    )
 
 
 @pytest.mark.parametrize("kind", [PAMO1, PAMO2])

@@ -44,14 +44,23 @@ def oracle(
         share = np.cumsum(s**power) / np.sum(s**power)
         nodes = int(np.argmax(share >= ratio - 1e-15)) + 1
     U = U[:, :nodes] * np.sign(U[np.abs(U[:, :nodes]).argmax(axis=0), np.arange(nodes)])
-    H, G = (1.0 / (1.0 + np.exp(-rows @ U)) for rows in (extended.T, np.hstack([new - mean, np.ones((len(new), 1))])))
+    H, G = (
+        1.0 / (1.0 + np.exp(-rows @ U))
+        for rows in (extended.T, np.hstack([new - mean, np.ones((len(new), 1))]))
+    )
     T = np.where(y[:, None] == np.arange(y.max() + 1), 1.0, -1.0)
     T = T[:, 1:] if y.max() == 1 else T
-    beta = np.linalg.pinv(H) @ T if lam == 0.0 else np.linalg.solve(H.T @ H + lam * np.eye(nodes), H.T @ T)
+    beta = (
+        np.linalg.pinv(H) @ T
+        if lam == 0.0
+        else np.linalg.solve(H.T @ H + lam * np.eye(nodes), H.T @ T)
+    )
     return G @ beta
 
 
-def scores_of(learner: Any, X: np.ndarray, y: np.ndarray, new: np.ndarray, cut: int = 10**9) -> np.ndarray:
+def scores_of(
+    learner: Any, X: np.ndarray, y: np.ndarray, new: np.ndarray, cut: int = 10**9
+) -> np.ndarray:
     learner.begin(X.shape[1], y.max() + 1)
     for start in range(0, len(X), cut):
         learner.learn(X[start : start + cut], y[start : start + cut])
@@ -69,14 +78,18 @@ CHOICES: tuple[dict[str, Any], ...] = (
 
 @pytest.mark.parametrize("params", CHOICES)
 @pytest.mark.parametrize(("classes", "n", "d"), [(2, 90, 20), (4, 90, 20), (3, 40, 120)])
-def test_scores_are_those_of_the_equations(classes: int, n: int, d: int, params: dict[str, Any]) -> None:
+def test_scores_are_those_of_the_equations(
+    classes: int, n: int, d: int, params: dict[str, Any]
+) -> None:
     X, y = stream(classes, n, d)
     new, _ = stream(classes, 30, d, seed=1)
     plain = {key: value for key, value in params.items() if key != "ratio_of"}
     expected = oracle(X, y, new, power=2 if params.get("ratio_of") == "s2" else 1, **plain)
     np.testing.assert_allclose(scores_of(PVM(**params), X, y, new), expected, atol=1e-11)
     for block in (1, 16):
-        np.testing.assert_allclose(scores_of(OSPVM(block=block, **params), X, y, new), expected, atol=1e-11)
+        np.testing.assert_allclose(
+            scores_of(OSPVM(block=block, **params), X, y, new), expected, atol=1e-11
+        )
 
 
 @pytest.mark.parametrize("block", [1, 16, 40])
@@ -107,7 +120,9 @@ def test_the_figures_on_orl_are_met(row: dict[str, str]) -> None:
     nodes = int(params_of(row)["nodes"])
     scores = [scores_of(learner, X, y, test) for learner in (PVM(nodes=nodes), OSPVM(nodes=nodes))]
     for found in scores:
-        assert np.mean(codes_of(found) == labels) == pytest.approx(float(row["test_accuracy"]), abs=1e-12)
+        assert np.mean(codes_of(found) == labels) == pytest.approx(
+            float(row["test_accuracy"]), abs=1e-12
+        )
         total = noted(row, "sum |score| over the 200 x 40 test scores")
         assert np.abs(found).sum() == pytest.approx(total, rel=1e-11)
     np.testing.assert_allclose(scores[1], scores[0], atol=1e-11)
@@ -117,7 +132,9 @@ def test_one_by_one_on_orl_is_batch() -> None:
     """From one row on; 71 nodes are those of the ratio 0.7."""
     X, y, test, _ = orl()
     learner, batch = OSPVM(ratio=0.7, block=1), PVM(nodes=71)
-    np.testing.assert_allclose(scores_of(learner, X, y, test), scores_of(batch, X, y, test), atol=1e-11)
+    np.testing.assert_allclose(
+        scores_of(learner, X, y, test), scores_of(batch, X, y, test), atol=1e-11
+    )
     assert learner.measures()["nodes"] == 71.0
     assert learner.measures()["rank"] == 199.0
 
@@ -141,7 +158,9 @@ def test_rows_are_scored_by_the_blocks_before() -> None:
     np.testing.assert_array_equal(scores[:16], 0.0)
     for start in (16, 64):
         np.testing.assert_allclose(
-            scores[start : start + 16], oracle(X[:start], y[:start], X[start : start + 16], 5), atol=1e-10
+            scores[start : start + 16],
+            oracle(X[:start], y[:start], X[start : start + 16], 5),
+            atol=1e-10,
         )
 
 
@@ -153,7 +172,8 @@ def test_the_constant_node_makes_signs_not_matter(monkeypatch: pytest.MonkeyPatc
         before = scores_of(PVM(nodes=60), read_only(scale * X), y, read_only(scale * test))
         with monkeypatch.context() as patch:
             patch.setattr(
-                "olscale.compiled.components._signs", lambda U: np.where(np.arange(U.shape[1]) % 2, 1.0, -1.0)
+                "olscale.compiled.components._signs",
+                lambda U: np.where(np.arange(U.shape[1]) % 2, 1.0, -1.0),
             )
             after = scores_of(PVM(nodes=60), read_only(scale * X), y, read_only(scale * test))
         moved.append(np.abs(after - before).max())
@@ -207,7 +227,11 @@ def test_a_state_that_cannot_be_is_refused() -> None:
         "U": state["U"][:, :5],
         "seen": state["seen"] - 90,
     }
-    for name, array in (*wrong.items(), ("labels", state["labels"] + 2), ("s", state["s"].astype(np.float32))):
+    for name, array in (
+        *wrong.items(),
+        ("labels", state["labels"] + 2),
+        ("s", state["s"].astype(np.float32)),
+    ):
         fresh: BlockLearner = OSPVM()
         fresh.begin(20, 2)
         with pytest.raises(ValueError, match="state does not fit learner ospvm"):

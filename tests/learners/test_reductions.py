@@ -66,7 +66,14 @@ def stacked(X: np.ndarray, prototype: np.ndarray, k: int, lam: float) -> np.ndar
     sparse=st.booleans(),
 )
 def test_lol_is_pa_on_stacked_rows(
-    seed: int, classes: int, k: int, lam: float, C: float | None, paper: bool, multiclass: str, sparse: bool
+    seed: int,
+    classes: int,
+    k: int,
+    lam: float,
+    C: float | None,
+    paper: bool,
+    multiclass: str,
+    sparse: bool,
 ) -> None:
     """Eqs. (14)-(19): PA-I (PA where C never binds) on x~ has the weights w~ = [sqrt(lam) w, u_1, ..., u_k]."""
     chunk = stream(seed, classes)
@@ -86,9 +93,14 @@ def test_lol_is_pa_on_stacked_rows(
 @pytest.mark.parametrize("multiclass", ["ova", "max-score"])
 @settings(max_examples=40)
 @given(
-    seed=SEEDS, classes=st.integers(2, 4), lam=st.sampled_from([0.05, 1.0, 7.0]), C=st.sampled_from([0.02, 1.0, 1e9])
+    seed=SEEDS,
+    classes=st.integers(2, 4),
+    lam=st.sampled_from([0.05, 1.0, 7.0]),
+    C=st.sampled_from([0.02, 1.0, 1e9]),
 )
-def test_with_one_prototype_lol_is_pa(multiclass: str, seed: int, classes: int, lam: float, C: float) -> None:
+def test_with_one_prototype_lol_is_pa(
+    multiclass: str, seed: int, classes: int, lam: float, C: float
+) -> None:
     """With k = 1, u = lam w, and w + u moves as PA-I with C (1 + 1/lam) does, whatever lam; I-LOL as PA-I with C."""
     chunk = stream(seed, classes)
     for local, C_of_pa in ((LOL(k=1, lam=lam, C=C), C * (1.0 + 1.0 / lam)), (ILOL(k=1, C=C), C)):

@@ -39,7 +39,9 @@ def test_the_reference_file_has_rows_of_diabetes() -> None:
     assert len(ROWS) == 7
 
 
-@pytest.mark.parametrize("row", [pytest.param(row, id=f"{row['learner']} {row['params']}") for row in ROWS])
+@pytest.mark.parametrize(
+    "row", [pytest.param(row, id=f"{row['learner']} {row['params']}") for row in ROWS]
+)
 def test_figures_of_other_programs_are_met(row: dict[str, str]) -> None:
     X, y = diabetes()
     params = params_of(row)
@@ -60,13 +62,22 @@ def test_figures_of_other_programs_are_met(row: dict[str, str]) -> None:
     [
         ({"loss": "squared"}, {"loss": "squared_error"}),
         ({"loss": "absolute"}, {"loss": "epsilon_insensitive", "epsilon": 0.0}),
-        ({"loss": "epsilon-insensitive", "epsilon": 0.3}, {"loss": "epsilon_insensitive", "epsilon": 0.3}),
+        (
+            {"loss": "epsilon-insensitive", "epsilon": 0.3},
+            {"loss": "epsilon_insensitive", "epsilon": 0.3},
+        ),
         ({"loss": "huber", "epsilon": 0.3}, {"loss": "huber", "epsilon": 0.3}),
     ],
 )
 def test_each_loss_is_that_of_scikit_learn(params: dict[str, Any], theirs: dict[str, Any]) -> None:
     X, y = diabetes()
-    fixed = {"learning_rate": "invscaling", "power_t": 0.4, "eta0": 0.05, "penalty": None, "fit_intercept": False}
+    fixed = {
+        "learning_rate": "invscaling",
+        "power_t": 0.4,
+        "eta0": 0.05,
+        "penalty": None,
+        "fit_intercept": False,
+    }
     reference = SGDRegressor(**theirs, **fixed, shuffle=False, max_iter=1, tol=None).fit(X, y)
     learner = begun("sgd-r", X.shape[1], eta=0.05, power=0.4, **params)
     learner.learn(X, y)
@@ -136,13 +147,17 @@ def test_forgetting_without_excitation_ends_as_diverged() -> None:
     """A feature that stays constant: its variance would grow like forget^-t, and predictions be noise without a word."""
     X, y = diabetes()
     X = np.hstack([np.tile(X, (3, 1)), np.zeros((3 * len(X), 1))])
-    with pytest.raises(DivergedError, match=r"a variance grew past .*use a larger forget, or form=diagonal") as caught:
+    with pytest.raises(
+        DivergedError, match=r"a variance grew past .*use a larger forget, or form=diagonal"
+    ) as caught:
         begun("rls", X.shape[1], forget=0.95).learn(X, np.tile(y, 3))
     assert caught.value.row == pytest.approx(-np.log(2.0**52) / np.log(0.95), abs=2)
 
 
 def test_a_matrix_that_does_not_fit_is_refused() -> None:
-    with pytest.raises(ParameterError, match=r"a matrix over 3000000 features needs .*use form=diagonal"):
+    with pytest.raises(
+        ParameterError, match=r"a matrix over 3000000 features needs .*use form=diagonal"
+    ):
         begun("rls", 3_000_000)
     begun("rls", 3_000_000, form="diagonal")
 

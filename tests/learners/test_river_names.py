@@ -31,7 +31,12 @@ def table(rows: int = 300) -> list[dict[str, Any]]:
     for _ in range(rows):
         x1, colour = round(draw.gauss(0, 1), 4), draw.choice(["red", "green", "blue", ""])
         label = "yes" if (colour == "red") ^ (x1 > 0.3) else "no"
-        row = {"x1": x1, "colour": colour, "x2": float(draw.randrange(3)), "shape": draw.choice("ab")}
+        row = {
+            "x1": x1,
+            "colour": colour,
+            "x2": float(draw.randrange(3)),
+            "shape": draw.choice("ab"),
+        }
         made.append({**row, "y": label})
     return made
 
@@ -56,7 +61,9 @@ def mistakes_of_river(model: Any, rows: list[dict[str, Any]]) -> int:
         x = {key: None if row[key] == "" else row[key] for key in KEYS}
         y = row["y"] if model._multiclass else row["y"] == "yes"
         predicted = model.predict_one(x)
-        wrong += ("yes" if model._multiclass else True) != y if predicted is None else predicted != y
+        wrong += (
+            ("yes" if model._multiclass else True) != y if predicted is None else predicted != y
+        )
         model.learn_one(x, y)
     return wrong
 
@@ -79,7 +86,11 @@ def test_eleven_models_make_the_mistakes_of_rivers_own_loop(words: str, tmp_path
 
 def test_rows_are_named_as_the_manifest_says(words: str) -> None:
     dataset = open_dataset(words)
-    rows = [row for chunk in dataset.chunks("train") for row in feature_names(dataset.manifest, ()).rows(chunk.X)]
+    rows = [
+        row
+        for chunk in dataset.chunks("train")
+        for row in feature_names(dataset.manifest, ()).rows(chunk.X)
+    ]
     expected = [{key: None if row[key] == "" else row[key] for key in KEYS} for row in table()]
     assert rows == expected
     assert [list(row) for row in rows] == [list(KEYS)] * len(rows)
@@ -117,7 +128,9 @@ def test_the_version_says_that_names_are_given(words: str) -> None:
     manifest = open_dataset(words).manifest
     learner = make_learner("river.tree:HoeffdingTreeClassifier", {})
     before = learner.version
-    learner.expect_names(feature_names(manifest.model_copy(update={"feature_names": None}), ()), (0, 1))
+    learner.expect_names(
+        feature_names(manifest.model_copy(update={"feature_names": None}), ()), (0, 1)
+    )
     assert learner.version == before
     learner.expect_names(feature_names(manifest, ()), ("no", "yes"))
     assert learner.version == f"{before}+adapter2"
@@ -138,7 +151,10 @@ def test_an_imputer_of_rivers_gets_what_is_missing(tmp_path: Path) -> None:
         "protocol": {"order": "time"},
     }
     store = evaluate(parse_experiment(content), tmp_path / "store", in_process=True).store
-    found = {row["learner"].partition(":")[2]: row for row in store.read(["learner", "metrics", "reason"]).to_pylist()}
+    found = {
+        row["learner"].partition(":")[2]: row
+        for row in store.read(["learner", "metrics", "reason"]).to_pylist()
+    }
     from tests.learners.river_models import imputed
 
     assert dict(found["imputed"]["metrics"])["mistakes"] == mistakes_of_river(imputed(), rows)

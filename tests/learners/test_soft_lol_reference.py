@@ -27,12 +27,28 @@ class SlowSoftLOL:
     """One pass, with the weights after each row; `adaptive` predicts by the mean or by the weights of now."""
 
     def __init__(
-        self, k: int, m: int, lam: float, C: float, sharpness: int, averaging: int, adaptive: bool = False
+        self,
+        k: int,
+        m: int,
+        lam: float,
+        C: float,
+        sharpness: int,
+        averaging: int,
+        adaptive: bool = False,
     ) -> None:
-        self.k, self.m, self.lam, self.C, self.sharpness, self.averaging = k, m, lam, C, sharpness, averaging
+        self.k, self.m, self.lam, self.C, self.sharpness, self.averaging = (
+            k,
+            m,
+            lam,
+            C,
+            sharpness,
+            averaging,
+        )
         self.adaptive, self.force = adaptive, "mean"
         self.forces: list[str] = []
-        self.ahead: list[int] = []  # of each row since the other took over, by how much the one not in force did better
+        self.ahead: list[
+            int
+        ] = []  # of each row since the other took over, by how much the one not in force did better
         self.points: list[np.ndarray] = []
         self.scores: list[np.ndarray] = []
         self.doubtful = False
@@ -50,7 +66,9 @@ class SlowSoftLOL:
                 gates = self._gates(x, fresh)
                 nearest = len(self.points) - 1 if fresh else int(np.argmax(gates[:-1]))
                 numbers[nearest] += 1
-                self.points[nearest] = self.points[nearest] + (x - self.points[nearest]) / numbers[nearest]
+                self.points[nearest] = (
+                    self.points[nearest] + (x - self.points[nearest]) / numbers[nearest]
+                )
                 f = np.einsum("p,pcd,d->c", gates, self.w, x)
                 both = {"mean": np.einsum("p,pcd,d->c", gates, self.mean(), x), "now": f}
                 self.forces.append(self.force)
@@ -118,7 +136,9 @@ def streams(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, int]:
     classes, rows, d = draw(st.integers(2, 6)), draw(st.integers(1, 60)), draw(st.integers(2, 6))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     y = rng.integers(0, classes, rows)
-    X = rng.normal(size=(classes, d))[y] + draw(st.sampled_from([0.3, 1.0])) * rng.normal(size=(rows, d))
+    X = rng.normal(size=(classes, d))[y] + draw(st.sampled_from([0.3, 1.0])) * rng.normal(
+        size=(rows, d)
+    )
     X[rng.random(X.shape) < draw(st.sampled_from([0.0, 0.2]))] = 0.0
     return X, y, classes
 
@@ -152,7 +172,9 @@ def test_the_learner_is_the_plain_version(
     learner.begin(X.shape[1], classes)
     expected, scores = np.array(slow.scores), learner.learn(rows, y)
     np.testing.assert_allclose(scores, expected, rtol=0.0, atol=1e-7)
-    np.testing.assert_allclose(learner.prototypes_, np.array(slow.points).reshape(-1, X.shape[1]), atol=1e-9)
+    np.testing.assert_allclose(
+        learner.prototypes_, np.array(slow.points).reshape(-1, X.shape[1]), atol=1e-9
+    )
     V = learner.state_["V"]
     np.testing.assert_allclose(V[:, :, : X.shape[1], 0], slow.w, rtol=0.0, atol=1e-7)
     assert not V[:, :, X.shape[1] :].any()
@@ -166,12 +188,17 @@ def test_the_learner_is_the_plain_version(
     sparse=st.booleans(),
     cut=st.integers(0, 500),
 )
-def test_the_adaptive_form_is_the_plain_version(seed: int, classes: int, k: int, sparse: bool, cut: int) -> None:
+def test_the_adaptive_form_is_the_plain_version(
+    seed: int, classes: int, k: int, sparse: bool, cut: int
+) -> None:
     """On streams whose labels turn over twice, cut somewhere and restored: scores, and which form is in force."""
     X, y = _turning(seed, classes)
     slow = SlowSoftLOL(k, 3, 3.0, 1.0, 2, 3, adaptive=True).run(X, y, classes)
     assume(not slow.doubtful)
-    rows, labels = (Chunk(to_csr(part) if sparse else part, y, 4).X for part in (X[:cut], X[cut:])), (y[:cut], y[cut:])
+    rows, labels = (
+        (Chunk(to_csr(part) if sparse else part, y, 4).X for part in (X[:cut], X[cut:])),
+        (y[:cut], y[cut:]),
+    )
     scores: list[np.ndarray] = []
     state = None
     for part, codes in zip(rows, labels, strict=True):
@@ -213,7 +240,9 @@ def test_the_adaptive_form_changes_no_run_of_before() -> None:
     assert SoftLOL().resolved_params().keys() == names
     assert (SoftLOL().resolved_params()["averaging"], SoftLOL.version) == (3, 2)
     assert SoftLOL(averaging="adaptive").resolved_params()["averaging"] == "adaptive"
-    with pytest.raises(ParameterError, match="averaging was 'adaptiv', expected a whole number >= 1, or 'adaptive'"):
+    with pytest.raises(
+        ParameterError, match="averaging was 'adaptiv', expected a whole number >= 1, or 'adaptive'"
+    ):
         SoftLOL(averaging="adaptiv").resolved_params()
 
 
@@ -292,7 +321,9 @@ def test_it_learns_letter_far_better_than_lol_does(shared_data: Callable[[str], 
     X, y = load_svmlight_file(str(shared_data("letter/letter.scale")), n_features=16)
     order = np.random.default_rng(0).permutation(len(y))
     rows, labels = np.ascontiguousarray(X.toarray()[order]), (y[order] - 1).astype(np.int64)
-    rows = np.hstack([(rows - rows[:7500].mean(axis=0)) / rows[:7500].std(axis=0), np.ones((len(rows), 1))])
+    rows = np.hstack(
+        [(rows - rows[:7500].mean(axis=0)) / rows[:7500].std(axis=0), np.ones((len(rows), 1))]
+    )
     errors = []
     for learner in (SoftLOL(), LOL()):
         learner.begin(17, 26)

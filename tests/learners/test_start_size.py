@@ -78,11 +78,15 @@ def test_sizes_are_told_from_small_ones(monkeypatch: pytest.MonkeyPatch) -> None
         learner = make_learner(name, params)
         learner.begin(columns, 2)
         most = max(array.nbytes for array in learner.state_.values())
-        monkeypatch.setattr(start_size, "memory_bytes", lambda most=most: int(0.8 * most / _MEMORIES))
+        monkeypatch.setattr(
+            start_size, "memory_bytes", lambda most=most: int(0.8 * most / _MEMORIES)
+        )
         monkeypatch.setattr(start_size, "_MANY_WEIGHTS", 1)
         with pytest.raises(ParameterError, match="alone would take"):
             check_start_size(make_learner(name, params), columns, 2)
-        monkeypatch.setattr(start_size, "memory_bytes", lambda most=most: int(1.25 * most / _MEMORIES))
+        monkeypatch.setattr(
+            start_size, "memory_bytes", lambda most=most: int(1.25 * most / _MEMORIES)
+        )
         check_start_size(make_learner(name, params), columns, 2)
 
 
@@ -94,6 +98,10 @@ def test_what_workers_with_more_memory_may_hold_passes(monkeypatch: pytest.Monke
 
 
 def test_what_only_looks_large_passes() -> None:
-    for name, params in (("fogd", {"seed": 10**12}), ("pa1", {"C": 1e12}), ("kernel-perceptron", {"capacity": 10**9})):
+    for name, params in (
+        ("fogd", {"seed": 10**12}),
+        ("pa1", {"C": 1e12}),
+        ("kernel-perceptron", {"capacity": 10**9}),
+    ):
         check(make_learner(name, params))
     assert np.isfinite(make_learner("pa1", {"C": 1e12}).get_params()["C"])

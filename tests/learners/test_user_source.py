@@ -58,7 +58,15 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def forget() -> None:
     """Have Python import the modules anew, as another process would."""
-    for name in ("own_model", "own_learner", "late_helper", "unrelated", "steps", "steps.size", "steps.more"):
+    for name in (
+        "own_model",
+        "own_learner",
+        "late_helper",
+        "unrelated",
+        "steps",
+        "steps.size",
+        "steps.more",
+    ):
         sys.modules.pop(name, None)
     importlib.invalidate_caches()
 
@@ -67,8 +75,12 @@ def version(name: str = "own_model:Model") -> str:
     return str(make_learner(name, {}).version)
 
 
-@pytest.mark.parametrize("file", ["own_model.py", "steps/size.py", "steps/more.py", "late_helper.py"])
-def test_an_edit_of_a_learner_or_of_what_it_imports_is_another_learner(home: Path, file: str) -> None:
+@pytest.mark.parametrize(
+    "file", ["own_model.py", "steps/size.py", "steps/more.py", "late_helper.py"]
+)
+def test_an_edit_of_a_learner_or_of_what_it_imports_is_another_learner(
+    home: Path, file: str
+) -> None:
     before = version()
     (home / file).write_text((home / file).read_text() + "# edited\n")
     forget()
@@ -82,7 +94,9 @@ def test_an_edit_of_another_module_changes_nothing(home: Path) -> None:
     assert version() == before
 
 
-def test_a_digest_is_of_the_content_and_not_of_the_place(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_digest_is_of_the_content_and_not_of_the_place(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = version()
     shutil.copytree(home, home / "moved")
     for file in (home / "moved").glob("*.py"):
@@ -100,7 +114,10 @@ def test_functions_models_and_learners_of_ours_from_outside_have_one_too(home: P
     (home / "own_model.py").write_text(MODEL + "model = Model()\n")
     assert version("own_model:build") == version("own_model:model") == version()
     stated, _, digest = version("own_learner:Mine").partition("+")
-    assert (stated, len(digest)) == ("2" if make_learner("perceptron", {}).version == 2 else "1", 12)
+    assert (stated, len(digest)) == (
+        "2" if make_learner("perceptron", {}).version == 2 else "1",
+        12,
+    )
 
 
 def test_what_is_installed_or_ours_keeps_its_version() -> None:
@@ -108,7 +125,12 @@ def test_what_is_installed_or_ours_keeps_its_version() -> None:
 
     assert make_learner("sklearn.linear_model:SGDClassifier", {}).version == sklearn.__version__
     assert make_learner("pa1", {}).version == learner_class("pa1").version
-    assert source_digest(["sklearn.linear_model", "json", "olscale.compiled.decorator", "no_such_module"]) is None
+    assert (
+        source_digest(
+            ["sklearn.linear_model", "json", "olscale.compiled.decorator", "no_such_module"]
+        )
+        is None
+    )
 
 
 def test_the_version_is_that_of_what_was_imported_not_of_the_file(home: Path) -> None:
@@ -116,14 +138,18 @@ def test_the_version_is_that_of_what_was_imported_not_of_the_file(home: Path) ->
     before = version()
     (home / "own_model.py").write_text(MODEL + "# edited\n")
     assert version() == before
-    with pytest.raises(OlscaleError, match=r"own_model was edited after Python had imported it; start Python anew"):
+    with pytest.raises(
+        OlscaleError, match=r"own_model was edited after Python had imported it; start Python anew"
+    ):
         check_sources(["own_model:Model"])
     importlib.reload(sys.modules["own_model"])
     assert version() != before
     assert check_sources(["own_model:Model"]) == []
 
 
-def test_a_class_that_was_typed_in_is_known_by_its_methods_and_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_class_that_was_typed_in_is_known_by_its_methods_and_said_to_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     import linecache
 
     main = sys.modules["__main__"]
@@ -131,10 +157,13 @@ def test_a_class_that_was_typed_in_is_known_by_its_methods_and_said_to_be(monkey
     monkeypatch.setattr(main, "__spec__", None, raising=False)
     found = []
     for number, eta in enumerate((0.1, 0.2)):
-        cell = (
-            f"class Typed:\n    def partial_fit(self, X, y): self.eta = {eta}\n    def predict(self, X): return [0]\n"
+        cell = f"class Typed:\n    def partial_fit(self, X, y): self.eta = {eta}\n    def predict(self, X): return [0]\n"
+        linecache.cache[f"<cell {number}>"] = (
+            len(cell),
+            None,
+            cell.splitlines(True),
+            f"<cell {number}>",
         )
-        linecache.cache[f"<cell {number}>"] = (len(cell), None, cell.splitlines(True), f"<cell {number}>")
         scope = {"__name__": "__main__"}
         exec(compile(cell, f"<cell {number}>", "exec"), scope)
         monkeypatch.setattr(main, "Typed", scope["Typed"], raising=False)
@@ -159,7 +188,9 @@ def test_a_learner_without_a_source_is_said_to_be_one(home: Path) -> None:
 def test_what_cannot_be_imported_on_a_worker_is_an_answer(home: Path) -> None:
     found = learner_versions(["own_model:Model", "nowhere:Model"])
     assert found["own_model:Model"] == version()
-    assert found["nowhere:Model"].startswith("!learner 'nowhere:Model' cannot be imported (No module named 'nowhere')")
+    assert found["nowhere:Model"].startswith(
+        "!learner 'nowhere:Model' cannot be imported (No module named 'nowhere')"
+    )
 
 
 def test_a_process_with_another_source_computes_nothing_under_this_id(home: Path) -> None:
@@ -169,5 +200,7 @@ def test_a_process_with_another_source_computes_nothing_under_this_id(home: Path
 
     key = StreamKey("dense", "f" * 64, (), None)
     check_learners([Run(key, "own_model:Model", version(), {}), Run(key, "pa", 99, {})])
-    with pytest.raises(ExecutionError, match="own_model:Model is not what the experiment was planned with"):
+    with pytest.raises(
+        ExecutionError, match="own_model:Model is not what the experiment was planned with"
+    ):
         check_learners([Run(key, "own_model:Model", "0+0123456789ab", {})])

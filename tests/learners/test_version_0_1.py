@@ -32,14 +32,17 @@ def load(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         sys.modules.pop(name, None)
 
 
-def test_the_documented_learner_keeps_the_contract_and_is_evaluated(load: Any, tmp_path: Path) -> None:
+def test_the_documented_learner_keeps_the_contract_and_is_evaluated(
+    load: Any, tmp_path: Path
+) -> None:
     from olscale.data.generators import generate
 
     for _, check in learner_checks(load("averaged_perceptron").AveragedPerceptron):
         check()
     generate("rotating-xor", tmp_path / "xor", rows=200)
     experiment = olscale.Experiment(
-        datasets=[{"path": str(tmp_path / "xor")}], learners=[{"name": "averaged_perceptron:AveragedPerceptron"}]
+        datasets=[{"path": str(tmp_path / "xor")}],
+        learners=[{"name": "averaged_perceptron:AveragedPerceptron"}],
     )
     done = olscale.evaluate(experiment, tmp_path / "store", in_process=True)
     assert set(done.store.read(["outcome"])["outcome"].to_pylist()) == {"ok"}
@@ -54,7 +57,11 @@ def test_every_hook_is_asked_and_may_call_the_one_before(load: Any) -> None:
     compile_loops(learner, ROWS)
     cost = cost_of(learner)
     cost.check_memory(3, 2)
-    assert (cost.row_numbers(3, 2, 3.0), cost.state_bytes(3, 2), cost.cheaper()) == (6.0, 5, "fewer columns")
+    assert (cost.row_numbers(3, 2, 3.0), cost.state_bytes(3, 2), cost.cheaper()) == (
+        6.0,
+        5,
+        "fewer columns",
+    )
     assert class_axes(learner, 2) is not None
     assert fuse([learner, learner]) == [learner, learner]
     assert learner.norm_limits()[0] == 2.0 * module.PA1().norm_limits()[0]

@@ -39,7 +39,20 @@ TARGETS = read_only(X @ np.array([1.0, -2.0, 0.5, 0.0]) + 0.3 * RANDOM.normal(si
 WEIGHTS = read_only(RANDOM.uniform(0.0, 3.0, size=ROWS))
 TWICE = read_only(RANDOM.integers(1, 3, size=ROWS).astype(np.float64))
 
-OF_THE_SLACK = ["pa1", "pa2", "scw1", "scw2", "lol", "ilol", "soft-lol", "pamo1", "pamo2", "olk", "bpas", "svm"]
+OF_THE_SLACK = [
+    "pa1",
+    "pa2",
+    "scw1",
+    "scw2",
+    "lol",
+    "ilol",
+    "soft-lol",
+    "pamo1",
+    "pamo2",
+    "olk",
+    "bpas",
+    "svm",
+]
 OF_THE_SLACK_OF_TARGETS = ["pa1-r", "pa2-r", "olk-r", "svr", "ls-svm"]
 OF_A_STEP = ["ogd-kernel", "fogd", "nogd", "kernel-perceptron-r", "sgd-r"]
 OF_THE_SQUARE = ["rls", "ridge", "krls", "oselm", "oselm-r", "rff-rls", "rff-rls-r"]
@@ -78,7 +91,10 @@ def test_a_weight_of_all_rows_is_a_parameter(name: str, parameter: str, factor: 
 
 
 def test_the_diagonal_form_of_arow_divides_r_too() -> None:
-    weighted, scaled = begun("arow", covariance="diagonal"), begun("arow", r=0.5, covariance="diagonal")
+    weighted, scaled = (
+        begun("arow", covariance="diagonal"),
+        begun("arow", r=0.5, covariance="diagonal"),
+    )
     scores = learn_rows(weighted, X, Y, read_only(np.full(ROWS, 2.0)))
     np.testing.assert_array_equal(scores, scaled.learn(X, Y))
 
@@ -106,16 +122,22 @@ def test_gradient_descent_is_that_of_scikit_learn() -> None:
     once = {"penalty": None, "fit_intercept": False, "shuffle": False, "max_iter": 1, "tol": None}
     falling = {"learning_rate": "invscaling", "power_t": 0.5, "eta0": 0.1, **once}
     expected = SGDClassifier(loss="hinge", **falling).fit(X, Y, sample_weight=WEIGHTS).coef_
-    np.testing.assert_allclose(OGD(C=0.1).fit(X, Y, sample_weight=WEIGHTS).coef_, expected, rtol=1e-12)
+    np.testing.assert_allclose(
+        OGD(C=0.1).fit(X, Y, sample_weight=WEIGHTS).coef_, expected, rtol=1e-12
+    )
     expected = SGDRegressor(**falling).fit(X, TARGETS, sample_weight=WEIGHTS).coef_
-    np.testing.assert_allclose(SGDR(eta=0.1).fit(X, TARGETS, sample_weight=WEIGHTS).coef_, expected, rtol=1e-12)
+    np.testing.assert_allclose(
+        SGDR(eta=0.1).fit(X, TARGETS, sample_weight=WEIGHTS).coef_, expected, rtol=1e-12
+    )
 
 
 @pytest.mark.parametrize("name", ["ridge", "rls"])
 def test_ridge_is_that_of_scikit_learn(name: str) -> None:
     expected = Ridge(alpha=1.0, fit_intercept=False).fit(X, TARGETS, sample_weight=WEIGHTS).coef_
     learner: Any = make_learner(name)
-    np.testing.assert_allclose(learner.fit(X, TARGETS, sample_weight=WEIGHTS).coef_, expected, rtol=1e-10)
+    np.testing.assert_allclose(
+        learner.fit(X, TARGETS, sample_weight=WEIGHTS).coef_, expected, rtol=1e-10
+    )
 
 
 def test_ridge_by_the_root_mean_square_takes_no_weights() -> None:
@@ -130,8 +152,12 @@ def test_perceptron_and_pegasos_by_hand() -> None:
             w += weight * y * x
         step = weight * y * x / (lam * t) if y * (v @ x) < 1.0 else 0.0
         v = (1.0 - 1.0 / t) * v + step
-    np.testing.assert_allclose(Perceptron().fit(X, Y, sample_weight=WEIGHTS).coef_[0], w, rtol=1e-12)
-    np.testing.assert_allclose(Pegasos(lam=lam).fit(X, Y, sample_weight=WEIGHTS).coef_[0], v, rtol=1e-10)
+    np.testing.assert_allclose(
+        Perceptron().fit(X, Y, sample_weight=WEIGHTS).coef_[0], w, rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        Pegasos(lam=lam).fit(X, Y, sample_weight=WEIGHTS).coef_[0], v, rtol=1e-10
+    )
 
 
 def test_balanced_classes_of_a_fit_are_those_of_scikit_learn() -> None:
@@ -203,7 +229,11 @@ def test_numbers_and_lists_are_weights(weights: Any) -> None:
 
 def test_parameters_that_are_not_set_change_nothing() -> None:
     """A run is known by its parameters: one that weighs no classes is what it was before there were such weights."""
-    assert make_learner("pa1").resolved_params() == {"C": 1.0, "dtype": "float64", "multiclass": "max-score"}
+    assert make_learner("pa1").resolved_params() == {
+        "C": 1.0,
+        "dtype": "float64",
+        "multiclass": "max-score",
+    }
     assert set(begun("pa1").state()) == {"seen", "updates", "W"}
     assert repr(PA1(C=0.5)) == "PA1(C=0.5)"
     assert PA1(C=0.5, class_weight="balanced").get_params()["class_weight"] == "balanced"
@@ -223,7 +253,9 @@ def test_what_weighs_classes_learns_alone() -> None:
 def test_scikit_learn_knows_which_take_weights(name: str) -> None:
     target = learner_class(name)
     assert has_fit_parameter(target(), "sample_weight") == target.takes_weights
-    assert ("class_weight" in target().get_params()) == (target.takes_weights and target.task == "classification")
+    assert ("class_weight" in target().get_params()) == (
+        target.takes_weights and target.task == "classification"
+    )
 
 
 def test_ensembles_say_which_take_weights() -> None:
@@ -234,7 +266,10 @@ def test_ensembles_say_which_take_weights() -> None:
 
 def test_weights_are_routed_through_pipelines() -> None:
     with sklearn.config_context(enable_metadata_routing=True):
-        steps = StandardScaler().set_fit_request(sample_weight=False), PA1(C=0.1).set_fit_request(sample_weight=True)
+        steps = (
+            StandardScaler().set_fit_request(sample_weight=False),
+            PA1(C=0.1).set_fit_request(sample_weight=True),
+        )
         pipeline = make_pipeline(*steps).fit(X, Y, sample_weight=WEIGHTS)
     expected = PA1(C=0.1).fit(StandardScaler().fit_transform(X), Y, sample_weight=WEIGHTS)
     np.testing.assert_array_equal(pipeline[-1].coef_, expected.coef_)
@@ -260,7 +295,9 @@ def test_a_rule_without_a_weight_is_refused(learner: LinearLearner) -> None:
         learner.begin(4, 2)
         learn_rows(learner, X, Y, WEIGHTS)
 
-    with pytest.raises(ParameterError, match="takes no weights of rows: its rule has no loss that could") as refusal:
+    with pytest.raises(
+        ParameterError, match="takes no weights of rows: its rule has no loss that could"
+    ) as refusal:
         learn()
     assert "\n" not in str(refusal.value)
 

@@ -12,7 +12,9 @@ from tests.cli.command import run
 PAGE = Path(__file__).parents[2] / "docs" / "models.md"
 
 
-def test_the_page_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     text = PAGE.read_text(encoding="utf-8")
     table, use, search = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)

@@ -46,7 +46,10 @@ def test_new_text_counts_as_that_of_the_model(tmp_path: Path, text: str, base: i
 def test_text_that_seems_to_count_from_1_is_refused(tmp_path: Path) -> None:
     columns = model(tmp_path, ZERO)
     new = write(tmp_path / "new.svm", ONE)
-    with pytest.raises(ModelError, match=r"has no index 0, and its largest index 3 is one above .*--index-base 1 if"):
+    with pytest.raises(
+        ModelError,
+        match=r"has no index 0, and its largest index 3 is one above .*--index-base 1 if",
+    ):
         read(columns, new)
     assert read(columns, new, base=1) == ROWS
     assert read(columns, new, base=0) == [[0, 1, 0], [0, 0, 2]]
@@ -73,7 +76,9 @@ def test_an_index_0_for_a_model_that_counts_from_1_is_an_error(tmp_path: Path) -
     assert read(columns, new, base=0) == ROWS
 
 
-def test_a_model_that_does_not_know_takes_what_the_text_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_does_not_know_takes_what_the_text_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Models of earlier versions, and of other formats."""
     columns = ColumnsEntry(count=3, kind="dense")
     assert read(columns, write(tmp_path / "new.svm", ZERO)) == ROWS
@@ -87,7 +92,9 @@ def test_datasets_count_as_the_model_or_are_refused(tmp_path: Path) -> None:
     ingest(write(tmp_path / "a.svm", "0 1:5 9:1\n"), tmp_path / "zero", index_base=0)
     ingest(tmp_path / "a.svm", tmp_path / "one")
     assert read(columns, tmp_path / "zero") == [[0, 5, 0]]
-    with pytest.raises(ModelError, match="count from 1, the model learned from text that counts from 0; if both"):
+    with pytest.raises(
+        ModelError, match="count from 1, the model learned from text that counts from 0; if both"
+    ):
         read(columns, tmp_path / "one")
     assert read(columns, tmp_path / "one", base=1) == [[5, 0, 0]]
     with pytest.raises(ModelError, match="count from 1, not from 0"):
@@ -96,7 +103,10 @@ def test_datasets_count_as_the_model_or_are_refused(tmp_path: Path) -> None:
 
 def test_a_dense_dataset_of_text_may_have_more_or_less_indices(tmp_path: Path) -> None:
     columns = model(tmp_path, ONE)
-    for text, expected in (("0 1:1\n1 2:2\n", [[1, 0, 0], [0, 2, 0]]), ("0 1:1 4:4\n", [[1, 0, 0]])):
+    for text, expected in (
+        ("0 1:1\n1 2:2\n", [[1, 0, 0], [0, 2, 0]]),
+        ("0 1:1 4:4\n", [[1, 0, 0]]),
+    ):
         name = f"d{len(text)}"
         dataset = ingest(write(tmp_path / "a.svm", text), tmp_path / name)
         assert dataset.kind == "dense"

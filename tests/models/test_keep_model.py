@@ -23,7 +23,9 @@ from tests.cluster import Cluster
 AHEAD, AS_ROWS_COME = ["standardize", "bias"], ["impute:mean", "running-standardize", "bias"]
 
 
-def evaluated(dataset: Dataset, store: Path, keep: bool, transforms: list[str] = AHEAD, **options: object) -> Store:
+def evaluated(
+    dataset: Dataset, store: Path, keep: bool, transforms: list[str] = AHEAD, **options: object
+) -> Store:
     experiment = olscale.Experiment(
         datasets=[{"path": dataset.path}],
         learners=[{"name": "pa1", "params": {"C": [0.1, 1.0], "multiclass": "ova"}}],
@@ -36,7 +38,9 @@ def evaluated(dataset: Dataset, store: Path, keep: bool, transforms: list[str] =
 @pytest.mark.parametrize("transforms", [AHEAD, AS_ROWS_COME, ["ipca:components=3", "bias"]])
 def test_kept_models_are_those_of_the_runs(tmp_path: Path, transforms: list[str]) -> None:
     digits = ingest("sklearn:iris", tmp_path / "iris")
-    plain, kept = (evaluated(digits, tmp_path / str(keep), keep, transforms) for keep in (False, True))
+    plain, kept = (
+        evaluated(digits, tmp_path / str(keep), keep, transforms) for keep in (False, True)
+    )
     shards = evaluated(digits, tmp_path / "shards", True, transforms, class_shards=2)
     assert kept_ids(plain) == set()
     assert kept_ids(kept) == kept_ids(shards) == kept.done() == plain.done()
@@ -64,7 +68,9 @@ def test_from_a_store_to_predictions(tmp_path: Path, cluster: Cluster) -> None:
     done = run("evaluate", "--dataset", tmp_path / "xor", *learners, *words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "models of sklearn.linear_model:SGDClassifier are not kept" in done.stderr
-    listed = [line.split() for line in run("models", "list", "runs", cwd=tmp_path).stdout.splitlines()]
+    listed = [
+        line.split() for line in run("models", "list", "runs", cwd=tmp_path).stdout.splitlines()
+    ]
     [own] = [line[0] for line in listed if line[-1] == "kept"]
     [other] = [line[0] for line in listed if line[-1] != "kept"]
     saved = run("models", "save", "runs", own, "lol.olm", cwd=tmp_path)
@@ -82,7 +88,9 @@ def test_from_a_store_to_predictions(tmp_path: Path, cluster: Cluster) -> None:
     assert run("models", "show", "lol.olm", cwd=tmp_path).stdout.startswith("learner      lol (")
 
 
-def test_models_of_regressions_are_listed_with_their_figures_and_learn_on(shelf: Path, tmp_path: Path) -> None:
+def test_models_of_regressions_are_listed_with_their_figures_and_learn_on(
+    shelf: Path, tmp_path: Path
+) -> None:
     experiment = olscale.Experiment(
         datasets=[{"path": str(shelf / "targets")}],
         learners=[{"name": "rls"}, {"name": "mean"}],
@@ -101,14 +109,29 @@ def test_models_of_regressions_are_listed_with_their_figures_and_learn_on(shelf:
     assert (model.partial_fit(rows, before + 1.0).predict(rows) > before).all()
 
 
-def test_the_dataset_of_a_run_is_found_in_the_data_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_dataset_of_a_run_is_found_in_the_data_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Or it is said where it was looked for: a store here has nothing beside it in the root folder."""
     generate("rotating-xor", tmp_path / "home" / "xor", seed=0)
-    run("evaluate", "--dataset", "home/xor", "--learner", "pa1", "--order", "time", "--store", "runs", cwd=tmp_path)
+    run(
+        "evaluate",
+        "--dataset",
+        "home/xor",
+        "--learner",
+        "pa1",
+        "--order",
+        "time",
+        "--store",
+        "runs",
+        cwd=tmp_path,
+    )
     monkeypatch.setenv("OLSCALE_DATASETS", str(tmp_path / "elsewhere"))
     start = run("models", "list", "runs", cwd=tmp_path).stdout.split()[0]
     missed = run("models", "save", "runs", start, "a.olm", cwd=tmp_path)
-    assert f"is not at xor, data/xor, {tmp_path}/elsewhere/xor; name it by --dataset" in missed.stderr
+    assert (
+        f"is not at xor, data/xor, {tmp_path}/elsewhere/xor; name it by --dataset" in missed.stderr
+    )
     monkeypatch.setenv("OLSCALE_DATASETS", str(tmp_path / "home"))
     assert run("models", "save", "runs", start, "a.olm", cwd=tmp_path).returncode == 0
 

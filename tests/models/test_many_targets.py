@@ -28,7 +28,9 @@ def folder(tmp_path_factory):
 
 
 def write(path, names, rows):
-    path.write_text(",".join(names) + "\n" + "".join(",".join(map(repr, row)) + "\n" for row in rows.tolist()))
+    path.write_text(
+        ",".join(names) + "\n" + "".join(",".join(map(repr, row)) + "\n" for row in rows.tolist())
+    )
 
 
 @pytest.fixture(scope="module")

@@ -34,13 +34,18 @@ def written(tmp_path: Path, change: dict[bytes, bytes], **arrays: np.ndarray) ->
         ({b'"pa1"': b'"os:system"'}, "its learner 'os:system' is none of olscale's"),
         ({b'"version":1': b'"version":99'}, "learned by version 99 of pa1, here is version 1"),
         ({b'"count":3': b'"count":4'}, "has 3 names"),
-        ({b'"classes":["x","y","z"]': b'"classes":["x","y","z","zz"]'}, "state does not fit learner pa1"),
+        (
+            {b'"classes":["x","y","z"]': b'"classes":["x","y","z","zz"]'},
+            "state does not fit learner pa1",
+        ),
         ({b'"classes":["x","y","z"]': b'"classes":["y","x","z"]'}, "sorted, each once"),
         ({b'"standardize",': b""}, "it has arrays of transform1|not fitted"),
         ({b'"format":1': b'"format":1,"more":1'}, "at more: Extra inputs"),
     ],
 )
-def test_what_does_not_fit_is_refused(change: dict[bytes, bytes], said: str, tmp_path: Path) -> None:
+def test_what_does_not_fit_is_refused(
+    change: dict[bytes, bytes], said: str, tmp_path: Path
+) -> None:
     with pytest.raises(ModelError, match=said) as refused:
         olscale.load_model(written(tmp_path, change))
     assert "\n" not in str(refused.value)
@@ -50,7 +55,9 @@ def test_a_learner_of_ones_own_is_imported_only_where_it_is_named(tmp_path: Path
     file = written(tmp_path, {b'"pa1"': b'"olscale.learners.passive_aggressive:PA1"'})
     with pytest.raises(ModelError, match="if you know and trust it, name it"):
         olscale.load_model(file)
-    assert olscale.load_model(file, "olscale.learners.passive_aggressive:PA1").classes_.tolist() == ["x", "y", "z"]
+    assert olscale.load_model(
+        file, "olscale.learners.passive_aggressive:PA1"
+    ).classes_.tolist() == ["x", "y", "z"]
     with pytest.raises(ModelError, match="os:system"):
         olscale.load_model(written(tmp_path, {b'"pa1"': b'"os:system"'}), "os:system")
 
@@ -60,24 +67,36 @@ def test_a_file_is_no_larger_than_it_says(tmp_path: Path) -> None:
         archive.writestr("model.json.npy", bytes(1 << 24))
     with pytest.raises(ModelError, match="it is compressed"):
         olscale.load_model(tmp_path / "bomb.olm")
-    huge = {"sparse/learner/W/shape": np.array([1 << 40, 3]), "sparse/learner/W/at": np.array([1 << 50])}
+    huge = {
+        "sparse/learner/W/shape": np.array([1 << 40, 3]),
+        "sparse/learner/W/at": np.array([1 << 50]),
+    }
     with pytest.raises(ModelError, match=r"lie outside of it|does not fit the memory|damaged"):
-        olscale.load_model(written(tmp_path, {}, **huge, **{"sparse/learner/W/blocks": np.zeros((1, 32))}))
+        olscale.load_model(
+            written(tmp_path, {}, **huge, **{"sparse/learner/W/blocks": np.zeros((1, 32))})
+        )
 
 
 def test_every_changed_byte_is_noticed(tmp_path: Path) -> None:
     data = seeds()[0]["model.olm"]
     for place in range(100, len(data) - 1000, 997):
-        (tmp_path / "m.olm").write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        (tmp_path / "m.olm").write_bytes(
+            data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+        )
         try:
             olscale.load_model(tmp_path / "m.olm")
         except ModelError:
             continue
         # Dates and the like in zip headers are no content.
-        assert read_arrays(io.BytesIO((tmp_path / "m.olm").read_bytes())).keys() == read_arrays(io.BytesIO(data)).keys()
+        assert (
+            read_arrays(io.BytesIO((tmp_path / "m.olm").read_bytes())).keys()
+            == read_arrays(io.BytesIO(data)).keys()
+        )
 
 
-def test_a_saved_file_appears_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_saved_file_appears_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "m.olm").write_bytes(seeds()[0]["model.olm"])
     model = olscale.load_model(tmp_path / "m.olm")
 

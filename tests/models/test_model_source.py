@@ -16,12 +16,16 @@ from olscale.errors import FormatError, ModelError, UnknownNameError
 from olscale.models.about import ColumnsEntry
 from olscale.models.source import ModelSource
 
-NAMED = ColumnsEntry(count=4, kind="sparse", names=("a", "b", "t=x", "t=y"), text=("t",), label="kind")
+NAMED = ColumnsEntry(
+    count=4, kind="sparse", names=("a", "b", "t=x", "t=y"), text=("t",), label="kind"
+)
 PLACED = ColumnsEntry(count=2, kind="dense", names=("x1", "x2"), label=0)
 ROWS = [[1.0, 2.0, 1.0, 0.0], [3.0, 4.0, 0.0, 1.0]]
 
 
-def rows(columns: ColumnsEntry, path: Path, **options: object) -> tuple[list[list[float]], ModelSource, list[object]]:
+def rows(
+    columns: ColumnsEntry, path: Path, **options: object
+) -> tuple[list[list[float]], ModelSource, list[object]]:
     source = ModelSource(columns, str(path), options=ReadOptions(**options))  # type: ignore[arg-type]
     parts = list(source)
     found = np.concatenate([to_dense(part.X, columns.count) for part in parts])
@@ -49,7 +53,9 @@ def test_other_formats_of_tables(tmp_path: Path) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
-    parquet.write_table(pa.table({"t": ["y", "x"], "b": [4, 2], "a": [3, 1]}), tmp_path / "rows.parquet")
+    parquet.write_table(
+        pa.table({"t": ["y", "x"], "b": [4, 2], "a": [3, 1]}), tmp_path / "rows.parquet"
+    )
     assert rows(NAMED, tmp_path / "rows.parquet")[0] == ROWS[::-1]
     arff = "@relation r\n@attribute t {x,y}\n@attribute a real\n@attribute b real\n@data\nx,1,2\ny,3,4\n"
     (tmp_path / "rows.arff").write_text(arff)
@@ -58,7 +64,9 @@ def test_other_formats_of_tables(tmp_path: Path) -> None:
 
 def test_json_lines_with_and_without_a_label(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
-    path.write_text('{"t": "x", "b": 2, "kind": "k", "a": 1}\n{"b": 4, "a": 3, "t": "y", "kind": "l"}\n')
+    path.write_text(
+        '{"t": "x", "b": 2, "kind": "k", "a": 1}\n{"b": 4, "a": 3, "t": "y", "kind": "l"}\n'
+    )
     found, _, labels = rows(NAMED, path)
     assert (found, labels) == (ROWS, [["k", "l"]])
     path.write_text('{"b": 2, "a": 1, "t": "x"}\n{"b": 4, "t": "z", "a": 3}\n')
@@ -88,7 +96,9 @@ def test_features_are_hashed_as_the_model_learned_them(tmp_path: Path) -> None:
 
 
 def test_numbers_in_a_column_of_text_stay_text(tmp_path: Path) -> None:
-    columns = ColumnsEntry(count=3, kind="sparse", names=("a", "t=1", "t=2"), text=("t",), label="kind")
+    columns = ColumnsEntry(
+        count=3, kind="sparse", names=("a", "t=1", "t=2"), text=("t",), label="kind"
+    )
     (tmp_path / "rows.csv").write_text("a,t\n5,2\n6,2\n")
     assert rows(columns, tmp_path / "rows.csv")[0] == [[5.0, 0.0, 1.0], [6.0, 0.0, 1.0]]
 
@@ -126,17 +136,24 @@ def test_without_names_places_and_their_number_count(tmp_path: Path) -> None:
 
 
 ENCODE = ["t=hash:16", "note=text:32", "day=date"]
-CELLS = [(f"t{i}", "good day" if i % 2 else "bad day", f"2024-03-0{i + 1}", f"{i}", f"{i % 2}") for i in range(6)]
+CELLS = [
+    (f"t{i}", "good day" if i % 2 else "bad day", f"2024-03-0{i + 1}", f"{i}", f"{i % 2}")
+    for i in range(6)
+]
 
 
 def table(path: Path, columns: str = "t,note,day,a,label") -> Path:
     places = [["t", "note", "day", "a", "label"].index(name) for name in columns.split(",")]
-    path.write_text("\n".join([columns, *(",".join(row[i] for i in places) for row in CELLS)]) + "\n")
+    path.write_text(
+        "\n".join([columns, *(",".join(row[i] for i in places) for row in CELLS)]) + "\n"
+    )
     return path
 
 
 def rows_of(dataset: Dataset) -> list[list[float]]:
-    return np.concatenate([to_dense(chunk.X, dataset.columns) for chunk in dataset.chunks("train")]).tolist()
+    return np.concatenate(
+        [to_dense(chunk.X, dataset.columns) for chunk in dataset.chunks("train")]
+    ).tolist()
 
 
 @pytest.mark.parametrize("columns", ["t,note,day,a,label", "label,a,day,note,t", "a,day,t,note"])
@@ -155,25 +172,39 @@ def test_text_is_encoded_as_the_model_learned_it(columns: str, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("encode", "fault"),
     [
-        (["t=hash:8", *ENCODE[1:]], "of column 't' .* is hash:features=8, .*anew with --encode t=hash:features=16$"),
-        (["t=text:16", *ENCODE[1:]], "of column 't' .* is text:features=16, expected hash:features=16"),
+        (
+            ["t=hash:8", *ENCODE[1:]],
+            "of column 't' .* is hash:features=8, .*anew with --encode t=hash:features=16$",
+        ),
+        (
+            ["t=text:16", *ENCODE[1:]],
+            "of column 't' .* is text:features=16, expected hash:features=16",
+        ),
         (ENCODE[:2], "of column 'day' .* is one feature a value, expected date"),
     ],
 )
-def test_a_dataset_that_is_encoded_otherwise_is_refused(encode: list[str], fault: str, tmp_path: Path) -> None:
-    model = ColumnsEntry.of(ingest(str(table(tmp_path / "t.csv")), tmp_path / "data", encode=ENCODE).manifest)
+def test_a_dataset_that_is_encoded_otherwise_is_refused(
+    encode: list[str], fault: str, tmp_path: Path
+) -> None:
+    model = ColumnsEntry.of(
+        ingest(str(table(tmp_path / "t.csv")), tmp_path / "data", encode=ENCODE).manifest
+    )
     other = ingest(str(tmp_path / "t.csv"), tmp_path / "other", encode=encode)
     with pytest.raises(ModelError, match=fault):
         rows(model, tmp_path / "other")
     if len(encode) < len(ENCODE):
-        with pytest.raises(ModelError, match=r"is date, expected one feature a value.*without --encode day=\.\.\."):
+        with pytest.raises(
+            ModelError, match=r"is date, expected one feature a value.*without --encode day=\.\.\."
+        ):
             rows(ColumnsEntry.of(other.manifest), tmp_path / "data")
 
 
 def test_codings_of_earlier_manifests_are_not_known(tmp_path: Path) -> None:
     old = TableEntry.model_validate_json('{"numeric": 1, "categorical": {"t": 16}, "coded": ["t"]}')
     assert old.coded == {"t": ""}
-    manifest = ingest(str(table(tmp_path / "t.csv", "t,a,label")), tmp_path / "data", encode=ENCODE[0]).manifest
+    manifest = ingest(
+        str(table(tmp_path / "t.csv", "t,a,label")), tmp_path / "data", encode=ENCODE[0]
+    ).manifest
     model = ColumnsEntry.of(manifest.model_copy(update={"table": old}))
     with pytest.raises(ModelError, match="by a coding of --encode that its dataset did not keep"):
         rows(model, tmp_path / "t.csv")
@@ -181,13 +212,20 @@ def test_codings_of_earlier_manifests_are_not_known(tmp_path: Path) -> None:
 
 def test_values_of_a_bounded_column_are_those_of_the_model(tmp_path: Path) -> None:
     def csv(name: str, cells: str) -> str:
-        (tmp_path / name).write_text("a,t,label\n" + "".join(f"{i},{cell},{i % 2}\n" for i, cell in enumerate(cells)))
+        (tmp_path / name).write_text(
+            "a,t,label\n" + "".join(f"{i},{cell},{i % 2}\n" for i, cell in enumerate(cells))
+        )
         return str(tmp_path / name)
 
     encode = "t=one-hot:values=2"
     model = ColumnsEntry.of(ingest(csv("t.csv", "xyzx"), tmp_path / "data", encode=encode).manifest)
     assert model.names == ("a", "t=x", "t=y", "t=other")
-    assert [row[1:] for row in rows(model, tmp_path / "data")[0]] == [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0]]
+    assert [row[1:] for row in rows(model, tmp_path / "data")[0]] == [
+        [1, 0, 0],
+        [0, 1, 0],
+        [0, 0, 1],
+        [1, 0, 0],
+    ]
     found, source, _ = rows(model, Path(csv("new.csv", "qyx")))
     assert ([row[1:] for row in found], source.unknown) == ([[0, 0, 1], [0, 1, 0], [1, 0, 0]], 0)
     ingest(str(tmp_path / "new.csv"), tmp_path / "new", encode=encode)
@@ -204,7 +242,9 @@ def test_an_unclear_first_row_is_kept_as_a_note(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("unknown,5.5\n0.5,2.5\n1.5,2.5\n")
     found, source, _ = rows(PLACED, tmp_path / "rows.csv")
     assert len(found) == 2
-    assert source.notes == ["the first row (unknown, 5.5) is read as names of columns; --no-header if it is data"]
+    assert source.notes == [
+        "the first row (unknown, 5.5) is read as names of columns; --no-header if it is data"
+    ]
     (tmp_path / "rows.svm").write_text("1 1:1\n")
     with pytest.raises(FormatError, match="has no delimiter to choose"):
         rows(PLACED, tmp_path / "rows.svm", delimiter=";")
@@ -220,7 +260,9 @@ def test_cells_are_written_as_the_model_learned_them(tmp_path: Path) -> None:
     assert (model.quoting, model.escape, model.missing) == ("none", "backslash", ("-",))
     assert ColumnsEntry.model_validate_json(model.model_dump_json()) == model
     new = tmp_path / "new.tsv"
-    new.write_text("kind\tword\ta\n" + "\n".join(line[: line.rindex("\t")] for line in lines) + "\n")
+    new.write_text(
+        "kind\tword\ta\n" + "\n".join(line[: line.rindex("\t")] for line in lines) + "\n"
+    )
     np.testing.assert_array_equal(rows(model, new)[0], rows_of(dataset))
     new.write_text(new.read_text().replace("-", "x"))
     np.testing.assert_array_equal(rows(model, new, missing=("x",))[0], rows_of(dataset))
@@ -239,7 +281,11 @@ def test_a_column_that_the_model_knows_as_a_number_is_one_in_any_format(tmp_path
     from pyarrow import parquet
 
     days = pa.array([3, 1, 3])
-    for name, column in (("t", days.dictionary_encode()), ("plain", days), ("text", days.cast("string"))):
+    for name, column in (
+        ("t", days.dictionary_encode()),
+        ("plain", days),
+        ("text", days.cast("string")),
+    ):
         table = pa.table({"day": column, "x": [1, 2, 3], "label": ["a", "b", "a"]})
         parquet.write_table(table, tmp_path / f"{name}.parquet")
     (tmp_path / "t.csv").write_text("day,x\n3,1\n1,2\n3,3\n")
@@ -249,4 +295,8 @@ def test_a_column_that_the_model_knows_as_a_number_is_one_in_any_format(tmp_path
         assert rows(model, tmp_path / name)[0] == [[3.0, 1.0], [1.0, 2.0], [3.0, 3.0]]
     categories = ColumnsEntry.of(ingest(tmp_path / "t.parquet", tmp_path / "one-hot").manifest)
     for name in ("t.parquet", "plain.parquet", "text.parquet", "t.csv"):
-        assert rows(categories, tmp_path / name)[0] == [[1.0, 1.0, 0.0], [2.0, 0.0, 1.0], [3.0, 1.0, 0.0]]
+        assert rows(categories, tmp_path / name)[0] == [
+            [1.0, 1.0, 0.0],
+            [2.0, 0.0, 1.0],
+            [3.0, 1.0, 0.0],
+        ]

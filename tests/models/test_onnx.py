@@ -66,6 +66,8 @@ def test_onnx_predicts_alike(name: str, classes: tuple[object, ...], tmp_path: P
 
 
 def test_without_the_package_one_line_says_what_to_install() -> None:
-    code = "import sys; sys.modules['onnx'] = None; from olscale.models.onnx import _Nodes; _Nodes()"
+    code = (
+        "import sys; sys.modules['onnx'] = None; from olscale.models.onnx import _Nodes; _Nodes()"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "pip install olscale[onnx]" in done.stderr.splitlines()[-1]

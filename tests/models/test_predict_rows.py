@@ -17,7 +17,11 @@ from tests.cli.command import run
 
 def saved(path: Path, classes: tuple[str | int, ...], columns: ColumnsEntry) -> Path:
     """Save a model that predicts the second class where the first feature is positive."""
-    about = About(learner=LearnerEntry(name="pa1", version=1, params={"C": 1.0}), columns=columns, classes=classes)
+    about = About(
+        learner=LearnerEntry(name="pa1", version=1, params={"C": 1.0}),
+        columns=columns,
+        classes=classes,
+    )
     learner = make_learner("pa1", {"C": 1.0})
     learner.begin(columns.count, 2)
     rows = np.eye(1, columns.count)
@@ -34,18 +38,29 @@ def words(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def numbers(tmp_path: Path) -> Path:
-    return saved(tmp_path / "numbers.olm", (0, 1), ColumnsEntry(count=2, kind="dense", index_base=1, label="y"))
+    return saved(
+        tmp_path / "numbers.olm",
+        (0, 1),
+        ColumnsEntry(count=2, kind="dense", index_base=1, label="y"),
+    )
 
 
 def test_rows_that_lack_a_label_are_counted(words: Path, tmp_path: Path) -> None:
     (tmp_path / "new.csv").write_text("id,a,label\n1,1,spam\n2,-1,spam\n3,1,?\n4,-1,\n5,1,eggs\n")
     done = run("predict", words, tmp_path / "new.csv", "--labels", "--keep", "id")
-    assert done.stdout == "id,prediction,label\n1,spam,spam\n2,ham,spam\n3,spam,\n4,ham,\n5,spam,eggs\n"
-    assert done.stderr == "5 rows, error 50.00 % of 2 with a label that the model knows, 2 without a label\n"
+    assert (
+        done.stdout
+        == "id,prediction,label\n1,spam,spam\n2,ham,spam\n3,spam,\n4,ham,\n5,spam,eggs\n"
+    )
+    assert (
+        done.stderr
+        == "5 rows, error 50.00 % of 2 with a label that the model knows, 2 without a label\n"
+    )
     assert run("predict", words, tmp_path / "new.csv").stderr == "5 rows\n"
     (tmp_path / "new.csv").write_text("a\n1\n")
     assert (
-        "the source has no labels; leave out --labels" in run("predict", words, tmp_path / "new.csv", "--labels").stderr
+        "the source has no labels; leave out --labels"
+        in run("predict", words, tmp_path / "new.csv", "--labels").stderr
     )
 
 
@@ -53,7 +68,10 @@ def test_words_are_no_labels_of_a_model_of_numbers(numbers: Path, tmp_path: Path
     (tmp_path / "new.csv").write_text("b,c,y\n1,0,1\n-1,0,1.0\n1,0,spam\n-1,0,7\n")
     done = run("predict", numbers, tmp_path / "new.csv", "--labels")
     assert done.stdout == "prediction,label\n1,1\n0,1\n1,\n0,7\n"
-    assert done.stderr == "4 rows, error 50.00 % of 2 with a label that the model knows, 1 without a label\n"
+    assert (
+        done.stderr
+        == "4 rows, error 50.00 % of 2 with a label that the model knows, 1 without a label\n"
+    )
     (tmp_path / "new.svm").write_text("1 1:1\n1:1 7:1\n? 1:-1 8:2\n")
     done = run("predict", numbers, tmp_path / "new.svm", "--labels")
     assert done.stdout == "prediction,label\n1,1\n1,\n0,\n"
@@ -61,7 +79,15 @@ def test_words_are_no_labels_of_a_model_of_numbers(numbers: Path, tmp_path: Path
         "3 rows, error 0.00 % of 1 with a label that the model knows, 2 without a label",
         "note: 2 values are at indices that the model never met; they count as none",
     ]
-    refused = run("predict", numbers, tmp_path / "new.svm", "--unknown", "refuse", "--out", tmp_path / "out.csv")
+    refused = run(
+        "predict",
+        numbers,
+        tmp_path / "new.svm",
+        "--unknown",
+        "refuse",
+        "--out",
+        tmp_path / "out.csv",
+    )
     assert refused.returncode == 1
     assert "row 1 of " in refused.stderr
     assert "index 7" in refused.stderr
@@ -69,14 +95,18 @@ def test_words_are_no_labels_of_a_model_of_numbers(numbers: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize("kind", ["words", "numbers"])
-def test_parquet_of_first_rows_without_labels(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_parquet_of_first_rows_without_labels(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     """A batch of 8,192 rows without a label does not tell the type of those to come."""
     known = {"words": "ham", "numbers": "1"}[kind]
     header, row = {"words": ("id,a,label", ",1,"), "numbers": ("b,c,y", "0,1,")}[kind]
     (tmp_path / "new.csv").write_text(header + f"\n{row}" * 9_000 + f"\n{row}{known}\n")
     keep = ["--keep", "id"] if kind == "words" else []
     model = request.getfixturevalue(kind)
-    done = run("predict", model, tmp_path / "new.csv", "--labels", "--out", tmp_path / "out.parquet", *keep)
+    done = run(
+        "predict", model, tmp_path / "new.csv", "--labels", "--out", tmp_path / "out.parquet", *keep
+    )
     assert done.returncode == 0, done.stderr
     table = parquet.read_table(tmp_path / "out.parquet")
     assert table["label"].to_pylist()[-1] == (known if kind == "words" else int(known))
@@ -86,11 +116,17 @@ def test_parquet_of_first_rows_without_labels(kind: str, tmp_path: Path, request
 
 def test_a_late_fraction_is_not_cut_in_parquet(numbers: Path, tmp_path: Path) -> None:
     (tmp_path / "new.csv").write_text("b,c,y\n" + "0,1,1\n" * 9_000 + "0,1.5,0.5\n")
-    done = run("predict", numbers, tmp_path / "new.csv", "--labels", "--out", tmp_path / "out.parquet")
+    done = run(
+        "predict", numbers, tmp_path / "new.csv", "--labels", "--out", tmp_path / "out.parquet"
+    )
     assert done.returncode == 1
-    assert done.stderr.startswith("olscale: error: 'label' has a fraction after rows with whole numbers alone")
+    assert done.stderr.startswith(
+        "olscale: error: 'label' has a fraction after rows with whole numbers alone"
+    )
     assert not (tmp_path / "out.parquet").exists()
-    done = run("predict", numbers, tmp_path / "new.csv", "--keep", "c", "--out", tmp_path / "out.parquet")
+    done = run(
+        "predict", numbers, tmp_path / "new.csv", "--keep", "c", "--out", tmp_path / "out.parquet"
+    )
     assert parquet.read_table(tmp_path / "out.parquet")["c"].to_pylist()[-2:] == ["1", "1.5"]
 
 
@@ -113,7 +149,9 @@ def test_numbers_are_compared_where_they_are_known(tmp_path: Path) -> None:
 
 def test_a_kept_column_that_is_called_as_the_answer_keeps_both(words: Path, tmp_path: Path) -> None:
     (tmp_path / "new.csv").write_text("a,label,prediction\n1,ham,old\n")
-    done = run("predict", words, tmp_path / "new.csv", "--keep", "prediction,label", "--drop", "prediction")
+    done = run(
+        "predict", words, tmp_path / "new.csv", "--keep", "prediction,label", "--drop", "prediction"
+    )
     assert done.stdout == "prediction.1,label,prediction\nold,ham,spam\n"
 
 
@@ -125,4 +163,8 @@ def test_no_cell_of_text_is_a_formula_and_numbers_stay_numbers(tmp_path: Path) -
     assert done.stdout == "'=id,prediction,label\n'@x,-1,-1\n-7e2,'=1+1,'=1+1\n'+x,'=1+1,'=1+1\n"
     assert done.stderr == "3 rows, error 0.00 % of 3 with a label that the model knows\n"
     run("predict", model, tmp_path / "new.csv", "--labels", "--out", tmp_path / "out.parquet")
-    assert parquet.read_table(tmp_path / "out.parquet")["prediction"].to_pylist() == ["-1", "=1+1", "=1+1"]
+    assert parquet.read_table(tmp_path / "out.parquet")["prediction"].to_pylist() == [
+        "-1",
+        "=1+1",
+        "=1+1",
+    ]

@@ -49,7 +49,9 @@ def model() -> FinalModel:
     )
     learner = make_learner("pa1", {"C": 0.5})
     learner.begin(2, 2)
-    return FinalModel(about, learner, Pipeline((), 2, 2)).partial_fit([[1.0, 0.0], [0.0, 1.0]], ["spam", "ham"])
+    return FinalModel(about, learner, Pipeline((), 2, 2)).partial_fit(
+        [[1.0, 0.0], [0.0, 1.0]], ["spam", "ham"]
+    )
 
 
 def test_columns_with_names_are_found_in_any_order(model: FinalModel) -> None:
@@ -74,7 +76,9 @@ def test_columns_that_the_model_does_not_have_are_named(model: FinalModel) -> No
         (Loc(np.ones((2, 3)), ["a", "b", "a"]), "a"),
         (pa.table({"a": [1.0], "b": [1.0], "z": [1.0]}), "z"),
     ):
-        with pytest.raises(ParameterError, match=f"columns of X differ from those of the model: {odd}$"):
+        with pytest.raises(
+            ParameterError, match=f"columns of X differ from those of the model: {odd}$"
+        ):
             model.predict(rows)
 
 

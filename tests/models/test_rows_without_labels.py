@@ -49,7 +49,9 @@ def write_arff(path: Path, table: Table) -> None:
 
 
 def write_parquet(path: Path, table: Table) -> None:
-    columns = {name: [None if cell == "" else cell for cell in cells] for name, cells in table.items()}
+    columns = {
+        name: [None if cell == "" else cell for cell in cells] for name, cells in table.items()
+    }
     parquet.write_table(pa.table(columns), path)
 
 
@@ -61,12 +63,20 @@ TABLES: dict[str, Callable[[Path, Table], None]] = {
 }
 
 
-def read(columns: ColumnsEntry, path: Path, **options: Any) -> tuple[list[list[float]], ModelSource, list[Any]]:
+def read(
+    columns: ColumnsEntry, path: Path, **options: Any
+) -> tuple[list[list[float]], ModelSource, list[Any]]:
     keep = options.pop("keep", ())
     refuse_unknown = options.pop("refuse_unknown", False)
-    source = ModelSource(columns, str(path), options=ReadOptions(**options), keep=keep, refuse_unknown=refuse_unknown)
+    source = ModelSource(
+        columns, str(path), options=ReadOptions(**options), keep=keep, refuse_unknown=refuse_unknown
+    )
     parts = list(source)
-    return np.concatenate([to_dense(part.X, columns.count) for part in parts]).tolist(), source, parts
+    return (
+        np.concatenate([to_dense(part.X, columns.count) for part in parts]).tolist(),
+        source,
+        parts,
+    )
 
 
 @dataclass
@@ -83,15 +93,24 @@ class Drawn:
 def drawn_tables(draw: st.DrawFn) -> Drawn:
     count, rows = draw(st.integers(1, 3)), draw(st.integers(2, 5))
     numbers = draw(
-        st.lists(st.lists(st.integers(-50, 50), min_size=rows, max_size=rows), min_size=count, max_size=count)
+        st.lists(
+            st.lists(st.integers(-50, 50), min_size=rows, max_size=rows),
+            min_size=count,
+            max_size=count,
+        )
     )
-    features: Table = {f"a{i}": [cell / 4 + 0.125 for cell in cells] for i, cells in enumerate(numbers)}
+    features: Table = {
+        f"a{i}": [cell / 4 + 0.125 for cell in cells] for i, cells in enumerate(numbers)
+    }
     expected = [list(row) for row in zip(*features.values(), strict=True)]
     text = draw(st.booleans())
     if text:
         words = draw(st.lists(st.sampled_from("uv"), min_size=rows, max_size=rows))
         features["t"] = words
-        expected = [[*row, float(word == "u"), float(word == "v")] for row, word in zip(expected, words, strict=True)]
+        expected = [
+            [*row, float(word == "u"), float(word == "v")]
+            for row, word in zip(expected, words, strict=True)
+        ]
     columns = ColumnsEntry(
         count=len(expected[0]),
         kind="sparse" if text else "dense",
@@ -105,7 +124,9 @@ def drawn_tables(draw: st.DrawFn) -> Drawn:
     return Drawn(columns, features, expected, draw(st.integers(0, len(features))))
 
 
-def with_labels(features: Mapping[str, Sequence[Any]], place: int, name: str, labels: list[Any] | None) -> Table:
+def with_labels(
+    features: Mapping[str, Sequence[Any]], place: int, name: str, labels: list[Any] | None
+) -> Table:
     items = [(key, list(cells)) for key, cells in features.items()]
     if labels is not None:
         items.insert(place, (name, labels))
@@ -139,7 +160,9 @@ def test_a_table_gives_the_same_rows_whatever_its_labels(
 
 def test_an_arff_label_may_be_no_declared_value(tmp_path: Path) -> None:
     columns = ColumnsEntry(count=1, kind="dense", names=("a",), label="y")
-    (tmp_path / "t.arff").write_text("@relation r\n@attribute y {p,q}\n@attribute a real\n@data\nnew,1\n?,2\nq,3\n")
+    (tmp_path / "t.arff").write_text(
+        "@relation r\n@attribute y {p,q}\n@attribute a real\n@data\nnew,1\n?,2\nq,3\n"
+    )
     found, _, parts = read(columns, tmp_path / "t.arff")
     assert found == [[1.0], [2.0], [3.0]]
     assert parts[0].labels == ["new", None, "q"]
@@ -148,10 +171,22 @@ def test_an_arff_label_may_be_no_declared_value(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["null", "timestamp", "float", "bool"])
 def test_labels_of_any_type_in_parquet(tmp_path: Path, kind: str) -> None:
     columns = ColumnsEntry(count=1, kind="dense", names=("a",), label="y")
-    types = {"null": pa.null(), "timestamp": pa.timestamp("s"), "float": pa.float64(), "bool": pa.bool_()}
-    cells = {"null": [None, None], "timestamp": [0, None], "float": [1.0, None], "bool": [True, None]}
+    types = {
+        "null": pa.null(),
+        "timestamp": pa.timestamp("s"),
+        "float": pa.float64(),
+        "bool": pa.bool_(),
+    }
+    cells = {
+        "null": [None, None],
+        "timestamp": [0, None],
+        "float": [1.0, None],
+        "bool": [True, None],
+    }
     expected = {"null": None, "timestamp": "1970-01-01 00:00:00", "float": "1.0", "bool": "1"}
-    parquet.write_table(pa.table({"y": pa.array(cells[kind], types[kind]), "a": [1, 2]}), tmp_path / "t.parquet")
+    parquet.write_table(
+        pa.table({"y": pa.array(cells[kind], types[kind]), "a": [1, 2]}), tmp_path / "t.parquet"
+    )
     found, _, parts = read(columns, tmp_path / "t.parquet")
     assert found == [[1.0], [2.0]]
     assert parts[0].labels == [expected[kind], None]
@@ -164,13 +199,18 @@ def test_labels_of_any_type_in_parquet(tmp_path: Path, kind: str) -> None:
 )
 @settings(max_examples=25, deadline=None)
 def test_a_table_without_names_goes_by_its_places(
-    tmp_path_factory: pytest.TempPathFactory, cells: list[tuple[int, int]], place: int, dropped: bool
+    tmp_path_factory: pytest.TempPathFactory,
+    cells: list[tuple[int, int]],
+    place: int,
+    dropped: bool,
 ) -> None:
     """The first row is data too: the model has no names that it could hold."""
     folder = tmp_path_factory.mktemp("rows")
     rows = [[a + 0.5, b + 0.25] for a, b in cells]
     names = [f"x{i}" for i in range(4) if i not in (place, 3)]
-    columns = ColumnsEntry(count=2, kind="dense", names=tuple(names), label=place, dropped=("x3",) if dropped else ())
+    columns = ColumnsEntry(
+        count=2, kind="dense", names=tuple(names), label=place, dropped=("x3",) if dropped else ()
+    )
     features: Table = {"a": [row[0] for row in rows], "b": [row[1] for row in rows]}
     if dropped:
         features["id"] = [f"id{i}" for i in range(len(rows))]
@@ -239,7 +279,9 @@ ARRAYS: dict[str, Any] = {
 
 @pytest.mark.parametrize("labels", ARRAYS)
 @pytest.mark.parametrize("format", ["npz", "mat"])
-def test_arrays_give_the_same_rows_whatever_their_labels(tmp_path: Path, format: str, labels: str) -> None:
+def test_arrays_give_the_same_rows_whatever_their_labels(
+    tmp_path: Path, format: str, labels: str
+) -> None:
     columns = ColumnsEntry(count=2, kind="dense")
     arrays = {"X": X} if ARRAYS[labels] is None else {"X": X, "y": ARRAYS[labels]}
     path = tmp_path / f"rows.{format}"
@@ -274,10 +316,20 @@ LINES = ["1:1.5", "1:2.5 2:3", "2:4"]
 
 
 @pytest.mark.parametrize(
-    "labels", [["1", "0", "1"], ["?"] * 3, ["", "", ""], ["spam", "x-1", "nan"], ["1,0", "3,7", "?"], ["1", "", "?"]]
+    "labels",
+    [
+        ["1", "0", "1"],
+        ["?"] * 3,
+        ["", "", ""],
+        ["spam", "x-1", "nan"],
+        ["1,0", "3,7", "?"],
+        ["1", "", "?"],
+    ],
 )
 @pytest.mark.parametrize("name", ["rows.svm", "rows.txt"])
-def test_svmlight_text_gives_the_same_rows_whatever_its_labels(tmp_path: Path, labels: list[str], name: str) -> None:
+def test_svmlight_text_gives_the_same_rows_whatever_its_labels(
+    tmp_path: Path, labels: list[str], name: str
+) -> None:
     lines = [f"{label} {line}" for label, line in zip(labels, LINES, strict=True)]
     (tmp_path / name).write_text("\n".join(lines) + "\n")
     columns = ColumnsEntry(count=2, kind="sparse", index_base=1)
@@ -293,18 +345,30 @@ def test_several_labels_of_a_row_are_refused_by_ingest(tmp_path: Path) -> None:
     (tmp_path / "rows.svm").write_text("1,0 1:1\n")
     with pytest.raises(FormatError, match="is SVMlight text of several labels a row"):
         ingest(tmp_path / "rows.svm", tmp_path / "d")
-    with pytest.raises(FormatError, match="line 1: the label is '1,0', which are several, expected one number"):
+    with pytest.raises(
+        FormatError, match="line 1: the label is '1,0', which are several, expected one number"
+    ):
         ingest(tmp_path / "rows.svm", tmp_path / "d", format="svmlight")
 
 
 def test_columns_that_were_dropped_are_dropped_again_and_may_be_kept(tmp_path: Path) -> None:
-    train = {"id": ["a", "b", "007", "d"], "n": [1, 2, 3, 4], "day": [1, 1, 2, 2], "y": ["p", "q", "p", "q"]}
+    train = {
+        "id": ["a", "b", "007", "d"],
+        "n": [1, 2, 3, 4],
+        "day": [1, 1, 2, 2],
+        "y": ["p", "q", "p", "q"],
+    }
     write_csv(tmp_path / "train.csv", train)
-    columns = ColumnsEntry.of(ingest(tmp_path / "train.csv", tmp_path / "d", drop="id,day").manifest)
+    columns = ColumnsEntry.of(
+        ingest(tmp_path / "train.csv", tmp_path / "d", drop="id,day").manifest
+    )
     assert columns.dropped == ("id", "day")
     assert ColumnsEntry.model_validate_json(columns.model_dump_json()) == columns
     for lacking in ((), ("id",), ("day", "y"), ("id", "day", "y")):
-        write_csv(tmp_path / "new.csv", {name: cells for name, cells in train.items() if name not in lacking})
+        write_csv(
+            tmp_path / "new.csv",
+            {name: cells for name, cells in train.items() if name not in lacking},
+        )
         assert read(columns, tmp_path / "new.csv")[0] == [[1.0], [2.0], [3.0], [4.0]]
     write_csv(tmp_path / "new.csv", train)
     _, _, [part] = read(columns, tmp_path / "new.csv", keep=("y,id", "n"))
@@ -314,7 +378,9 @@ def test_columns_that_were_dropped_are_dropped_again_and_may_be_kept(tmp_path: P
     assert list(part.kept["n"]) == [1.0, 2.0, 3.0, 4.0]
     _, _, [part] = read(columns, tmp_path / "new.csv", keep=("0",), drop=("id",))
     assert part.kept == {"id": ["a", "b", "007", "d"]}
-    with pytest.raises(UnknownNameError, match=r"unknown column of .*new.csv 'name'; there are: day, id, n, y"):
+    with pytest.raises(
+        UnknownNameError, match=r"unknown column of .*new.csv 'name'; there are: day, id, n, y"
+    ):
         read(columns, tmp_path / "new.csv", keep=("name",))
     with pytest.raises(FormatError, match="there is no column 9 to keep"):
         read(columns, tmp_path / "new.csv", keep=("9",))
@@ -333,26 +399,37 @@ def test_identifiers_are_kept_as_they_are_written_in_every_format(tmp_path: Path
         assert read(columns, tmp_path / f"t.{format}", keep=("id",))[2][0].kept["id"] == ids
     whole = [9007199254740993, 2, 3]
     write_parquet(tmp_path / "t.parquet", {"id": whole, "a0": [1, 2, 3]})
-    assert read(columns, tmp_path / "t.parquet", keep=("id",))[2][0].kept["id"] == [str(cell) for cell in whole]
+    assert read(columns, tmp_path / "t.parquet", keep=("id",))[2][0].kept["id"] == [
+        str(cell) for cell in whole
+    ]
 
 
 def test_values_that_the_model_never_met_are_counted_or_refused(tmp_path: Path) -> None:
-    named = ColumnsEntry(count=3, kind="sparse", names=("a", "t=u", "t=v=w"), text=("t",), label="y")
+    named = ColumnsEntry(
+        count=3, kind="sparse", names=("a", "t=u", "t=v=w"), text=("t",), label="y"
+    )
     (tmp_path / "t.csv").write_text("a,t\n1,u\n2,new\n3,v=w\n4,x=y\n")
     found, source, _ = read(named, tmp_path / "t.csv")
     assert (found[1], source.unknown) == ([2.0, 0.0, 0.0], 2)
-    with pytest.raises(ModelError, match=r"row 1 of .* has 'new' in column 't', which the model never met"):
+    with pytest.raises(
+        ModelError, match=r"row 1 of .* has 'new' in column 't', which the model never met"
+    ):
         read(named, tmp_path / "t.csv", refuse_unknown=True)
     placed = ColumnsEntry(count=2, kind="dense", index_base=1)
     (tmp_path / "t.svm").write_text("0 1:1\n1 2:1 3:5 9:5\n0 4:1\n")
     found, source, _ = read(placed, tmp_path / "t.svm")
     assert (found, source.unknown_indices) == ([[1, 0], [0, 1], [0, 0]], 3)
-    with pytest.raises(ModelError, match=r"row 1 of .* has a value at index 3, which the model never met"):
+    with pytest.raises(
+        ModelError, match=r"row 1 of .* has a value at index 3, which the model never met"
+    ):
         read(placed, tmp_path / "t.svm", refuse_unknown=True)
 
 
 def test_earlier_models_say_nothing_of_base_and_dropped_columns() -> None:
-    about = About(learner=LearnerEntry(name="pa1", version=1, params={}), columns=ColumnsEntry(count=2, kind="dense"))
+    about = About(
+        learner=LearnerEntry(name="pa1", version=1, params={}),
+        columns=ColumnsEntry(count=2, kind="dense"),
+    )
     text = about.model_dump_json()
     assert "index_base" not in text
     assert "dropped" not in ColumnsEntry(count=2, kind="dense").model_dump_json()

@@ -44,8 +44,14 @@ def dataset(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     for _ in range(400):
         x = rng.normal(size=4)
         colour = rng.choice(["red", "blue", "green"])
-        kind = ["low", "mid", "top"][int(np.digitize(x[0] + x[1] * x[2] + (colour == "red"), [-0.5, 0.8]))]
-        cells = [*(f"{v:.4f}" for v in x), *([colour] if request.param == "sparse" else [f"{x.sum():.3f}"]), kind]
+        kind = ["low", "mid", "top"][
+            int(np.digitize(x[0] + x[1] * x[2] + (colour == "red"), [-0.5, 0.8]))
+        ]
+        cells = [
+            *(f"{v:.4f}" for v in x),
+            *([colour] if request.param == "sparse" else [f"{x.sum():.3f}"]),
+            kind,
+        ]
         lines.append(",".join(cells))
     file = folder / "rows.csv"
     file.write_text("\n".join(lines) + "\n")
@@ -54,17 +60,25 @@ def dataset(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return made
 
 
-def run_through(dataset: Dataset, learner: str, transforms: tuple[str, ...]) -> tuple[GroupPass, FinalModel]:
+def run_through(
+    dataset: Dataset, learner: str, transforms: tuple[str, ...]
+) -> tuple[GroupPass, FinalModel]:
     made = make_learner(learner, PARAMS.get(learner, {}))
-    projection = 1 if any(text.startswith(("project", "rff", "nys")) for text in transforms) else None
-    key = StreamKey(dataset.name, dataset.fingerprint, transforms, Shuffle(0, 1), projection=projection)
+    projection = (
+        1 if any(text.startswith(("project", "rff", "nys")) for text in transforms) else None
+    )
+    key = StreamKey(
+        dataset.name, dataset.fingerprint, transforms, Shuffle(0, 1), projection=projection
+    )
     run = Run(key, learner, made.version, made.resolved_params())
     going = GroupPass(RunGroup(dataset.path, 300, (run,)))
     while not going.ended:
         going.advance()
     [record] = going.finish()
     assert record.outcome == "ok", record.reason
-    return going, final_model(run, going.states[0].learner, dataset, going.pipeline(going.states[0]))
+    return going, final_model(
+        run, going.states[0].learner, dataset, going.pipeline(going.states[0])
+    )
 
 
 def raw_chunks(dataset: Dataset, split: str) -> list[tuple[Rows, Any]]:
@@ -73,7 +87,10 @@ def raw_chunks(dataset: Dataset, split: str) -> list[tuple[Rows, Any]]:
 
 @pytest.mark.parametrize(
     ("learner", "transforms"),
-    [*((name, "standardize") for name in learner_names("classification")), *(("pa1", name) for name in TRANSFORMS)],
+    [
+        *((name, "standardize") for name in learner_names("classification")),
+        *(("pa1", name) for name in TRANSFORMS),
+    ],
 )
 def test_what_is_saved_predicts_and_learns_on_alike(
     dataset: Dataset, learner: str, transforms: str, tmp_path: Path
@@ -109,7 +126,13 @@ def test_a_model_is_computed_again_from_its_record(dataset: Dataset, tmp_path: P
         datasets=[{"path": dataset.path}],
         learners=[{"name": "pa1"}, {"name": "fogd", "params": {"D": 20}}, {"name": "lol"}],
         transforms=["standardize", "project:4"],
-        protocol={"order": "permuted", "permutations": 2, "window": 50, "split": "kfold", "folds": 2},
+        protocol={
+            "order": "permuted",
+            "permutations": 2,
+            "window": 50,
+            "split": "kfold",
+            "folds": 2,
+        },
     )
     done = olscale.evaluate(experiment, tmp_path / "store", in_process=True)
     for id in done.ids:
@@ -133,4 +156,8 @@ def test_the_test_error_is_that_of_the_run(dataset: Dataset, tmp_path: Path) -> 
     model.save(tmp_path / "again.olm")
     assert olscale.load_model(tmp_path / "again.olm").about == model.about
     fresh, _ = run_through(dataset, "arow", TRANSFORMS["minmax"])
-    assert wrong / dataset.rows("test") == fresh.finish()[0].metrics["test_error"] == record.metrics["test_error"]
+    assert (
+        wrong / dataset.rows("test")
+        == fresh.finish()[0].metrics["test_error"]
+        == record.metrics["test_error"]
+    )

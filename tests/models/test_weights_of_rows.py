@@ -25,10 +25,19 @@ Y = (X[:, 0] + 0.3 * RNG.normal(size=200) > 0).astype(int)
 
 def _saved(folder: Path, header: str, params: dict[str, object] | None = None) -> Path:
     """Return the file of a model that has learned with weights, of a table with or without names."""
-    rows = [f"{a!r},{w!r},{b!r},{y}" for (a, b), w, y in zip(X.tolist(), W.tolist(), Y.tolist(), strict=True)]
+    rows = [
+        f"{a!r},{w!r},{b!r},{y}"
+        for (a, b), w, y in zip(X.tolist(), W.tolist(), Y.tolist(), strict=True)
+    ]
     (folder / "t.csv").write_text("\n".join([header, *rows] if header else rows) + "\n")
     weights = "w" if header else "1"
-    made = ingest(folder / "t.csv", folder / "d", weights=weights, header=bool(header), label=None if header else 3)
+    made = ingest(
+        folder / "t.csv",
+        folder / "d",
+        weights=weights,
+        header=bool(header),
+        label=None if header else 3,
+    )
     content = {
         "datasets": [{"path": str(folder / "d")}],
         "learners": [{"name": "pa1", "params": params or {}}],
@@ -59,7 +68,10 @@ def test_the_column_of_weights_may_be_there_or_not(tmp_path: Path, header: str) 
 def test_the_column_of_weights_can_be_kept(tmp_path: Path) -> None:
     model = _saved(tmp_path, "a,w,b,y")
     (tmp_path / "new.csv").write_text("a,w,b\n2,0.5,0\n-2,?,0\n")
-    assert run("predict", model, tmp_path / "new.csv", "--keep", "w").stdout == "w,prediction\n0.5,1\n,0\n"
+    assert (
+        run("predict", model, tmp_path / "new.csv", "--keep", "w").stdout
+        == "w,prediction\n0.5,1\n,0\n"
+    )
 
 
 def test_a_model_learns_on_with_weights(tmp_path: Path) -> None:

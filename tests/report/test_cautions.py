@@ -38,7 +38,9 @@ def store_of(make_record: Run, learners: Iterable[str]) -> Store:
         metrics = {"auc": AUCS[learner], "cumulative_error": 1.0 - AUCS[learner]}
         if learner in CAUTIONED:
             metrics[CAUTIONED[learner]] = 1.0
-        records.append(make_record(learner=learner, permutation=None, outcome="ok", metrics=metrics))
+        records.append(
+            make_record(learner=learner, permutation=None, outcome="ok", metrics=metrics)
+        )
     store.write_together(records)
     return store
 
@@ -88,7 +90,11 @@ def test_a_figure_of_classes_is_never_the_best(store: Store) -> None:
     assert signs(errors) == {"pa1": [""], "mine:Classes": ["*"], "mine:Chance": ["?"]}
     [one] = compared(store, summaries, "auc")
     ranks = comparison_tables(one)[0]
-    assert signs(ranks) == {"mine:Classes": ["c", "c"], "pa1": ["*", "*"], "mine:Chance": ["?", "?"]}
+    assert signs(ranks) == {
+        "mine:Classes": ["c", "c"],
+        "pa1": ["*", "*"],
+        "mine:Chance": ["?", "?"],
+    }
 
 
 def test_a_single_figure_beside_one_of_classes_is_not_the_best(make_record: Run) -> None:
@@ -105,7 +111,10 @@ def test_tables_along_the_stream_mark_figures(store: Store) -> None:
     assert signs(table) == {"pa1": ["", ""], "mine:Classes": ["", ""], "mine:Chance": ["?", "?"]}
     cautions = {row["learner"]: row["cautions"] for row in json.loads(along_json(lines, SEGMENTS))}
     assert cautions == {"pa1": [], "mine:Classes": [], "mine:Chance": ["not reproducible"]}
-    cells = {row["learner"]: row["cautions"] for row in csv.DictReader(along_csv(lines, SEGMENTS).splitlines())}
+    cells = {
+        row["learner"]: row["cautions"]
+        for row in csv.DictReader(along_csv(lines, SEGMENTS).splitlines())
+    }
     assert cells == {"pa1": "", "mine:Classes": "", "mine:Chance": "not reproducible"}
 
 
@@ -123,10 +132,14 @@ def test_cautions_are_no_figures(store: Store) -> None:
 
 def test_programs_are_told_too(store: Store) -> None:
     summaries = summarise(store)
-    [cautions] = [row["cautions"] for row in json.loads(as_json(summaries)) if is_auc_of(row, "mine:Classes")]
+    [cautions] = [
+        row["cautions"] for row in json.loads(as_json(summaries)) if is_auc_of(row, "mine:Classes")
+    ]
     assert cautions == ["of classes"]
     [cautions] = [
-        row["cautions"] for row in csv.DictReader(as_csv(summaries).splitlines()) if is_auc_of(row, "mine:Classes")
+        row["cautions"]
+        for row in csv.DictReader(as_csv(summaries).splitlines())
+        if is_auc_of(row, "mine:Classes")
     ]
     assert cautions == "of classes"
     [one] = compared(store, summaries, "auc")

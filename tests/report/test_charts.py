@@ -42,14 +42,25 @@ def pages(tmp_path_factory: pytest.TempPathFactory, make_record: Callable[..., A
             record = make_record(
                 learner=learner,
                 permutation=i,
-                metrics={"cumulative_error": float(errors[-1]), "drift_alarms": 1.0, "model_bytes": 10.0 + number},
+                metrics={
+                    "cumulative_error": float(errors[-1]),
+                    "drift_alarms": 1.0,
+                    "model_bytes": 10.0 + number,
+                },
                 curve_rows=rows,
                 curve_mistakes=(rows * errors).astype(np.int64),
                 segments=[("Day0", 50, 20 + number), ("Day1", 50, 10)],
                 series=[Series("drift_alarms", np.array([42]), np.array([1.0]))],
                 timings={"rows_per_second": 100.0 + number},
             )
-            run = {**record.run, "protocol": {**record.run["protocol"], "drift": "adwin", "drift_version": "river 0"}}
+            run = {
+                **record.run,
+                "protocol": {
+                    **record.run["protocol"],
+                    "drift": "adwin",
+                    "drift_version": "river 0",
+                },
+            }
             store.write(replace(record, run=run, id=run_id(run)))
     for dataset in ("a", "b", "c", "d", "e"):
         for number, learner in enumerate(LEARNERS):
@@ -57,13 +68,17 @@ def pages(tmp_path_factory: pytest.TempPathFactory, make_record: Callable[..., A
                 for D in (1, 2, 3) if dataset == "a" else (1,):
                     error = 0.1 * number + 0.01 * C + 0.02 * D
                     params = {"C": C, "D": D}
-                    store.write(make_record(dataset, learner, params, metrics={"cumulative_error": error}))
+                    store.write(
+                        make_record(dataset, learner, params, metrics={"cumulative_error": error})
+                    )
     write_report(store, folder / "out")
     return folder / "out"
 
 
 def specs(pages: Path) -> list[dict[str, Any]]:
-    texts = re.findall(r'<script type="application/json">(.*?)</script>', (pages / "index.html").read_text(), re.S)
+    texts = re.findall(
+        r'<script type="application/json">(.*?)</script>', (pages / "index.html").read_text(), re.S
+    )
     return [one for text in texts for one in json.loads(text)]
 
 
@@ -79,7 +94,9 @@ def test_every_chart_is_in_the_language_of_vega_lite(pages: Path) -> None:
     assert not checker.is_valid(wrong)
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="node compiles the charts, and is not installed")
+@pytest.mark.skipif(
+    shutil.which("node") is None, reason="node compiles the charts, and is not installed"
+)
 def test_every_chart_compiles_without_a_word(pages: Path, tmp_path: Path) -> None:
     (tmp_path / "specs.json").write_text(json.dumps(specs(pages)))
     script = """
@@ -95,7 +112,10 @@ def test_every_chart_compiles_without_a_word(pages: Path, tmp_path: Path) -> Non
     console.log(JSON.stringify(said));
     """
     made = subprocess.run(
-        ["node", "-e", script, str(SCRIPTS), str(tmp_path / "specs.json")], capture_output=True, text=True, check=True
+        ["node", "-e", script, str(SCRIPTS), str(tmp_path / "specs.json")],
+        capture_output=True,
+        text=True,
+        check=True,
     )
 
     assert json.loads(made.stdout) == []
@@ -131,10 +151,14 @@ def test_the_page_answers_to_its_reader_without_a_network(pages: Path) -> None:
     async def read() -> None:
         async with browser() as page:
             await page.open((pages / "index.html").as_uri())
-            figures = await page.run("[...document.querySelectorAll('figure:has(.charts)')].map((one) => one.id)")
+            figures = await page.run(
+                "[...document.querySelectorAll('figure:has(.charts)')].map((one) => one.id)"
+            )
             for figure in figures:
                 await drawn(page, figure)
-            assert await page.run("document.querySelectorAll('.charts svg.marks').length") == len(specs(pages))
+            assert await page.run("document.querySelectorAll('.charts svg.marks').length") == len(
+                specs(pages)
+            )
 
             await drawn(page, "digits-curves")
             assert await page.run(LINES) == 3
@@ -186,7 +210,9 @@ def test_nothing_is_wider_than_a_phone(pages: Path, dark: bool) -> None:
     async def look() -> None:
         async with browser() as page:
             await page.open((pages / "index.html").as_uri(), width=390, dark=dark)
-            for figure in await page.run("[...document.querySelectorAll('figure:has(.charts)')].map((one) => one.id)"):
+            for figure in await page.run(
+                "[...document.querySelectorAll('figure:has(.charts)')].map((one) => one.id)"
+            ):
                 await drawn(page, figure)
             assert await page.run("document.documentElement.scrollWidth") == 390
             wide = "[...document.querySelectorAll('.charts svg.marks')].filter((one) => one.clientWidth > 390).length"

@@ -46,7 +46,9 @@ def damage(store: Store, name: str) -> None:
     store.files.write(name, bytes(data))
 
 
-def test_a_run_that_is_replaced_damaged_and_healed_changes_the_open_page(store: Store, make_record: MakeRecord) -> None:
+def test_a_run_that_is_replaced_damaged_and_healed_changes_the_open_page(
+    store: Store, make_record: MakeRecord
+) -> None:
     page = Dashboard([store])
     assert "No finished runs yet" in shown(page, store)
     store.write(make_record(outcome="learner_error", reason="broke"))
@@ -162,6 +164,9 @@ def test_a_line_of_a_journal_with_any_bit_changed_is_passed_over_and_one_of_an_e
     note = line_bytes({"t": 2.0, "notes": ["10 runs"]})
     for position in range(len(note) - 1):
         damaged = note[:position] + bytes([note[position] ^ 1]) + note[position + 1 :]
-        store.put("live/20261122T101500-here-7-3fa9.0001.jsonl", begin + damaged + b'{"t":3.0,"end":"done"}\n')
+        store.put(
+            "live/20261122T101500-here-7-3fa9.0001.jsonl",
+            begin + damaged + b'{"t":3.0,"end":"done"}\n',
+        )
         [live] = LiveReader(store).read()
         assert (live.notes, live.heard, live.end) in (([], 3.0, "done"), (["10 runs"], 3.0, "done"))

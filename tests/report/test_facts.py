@@ -29,7 +29,9 @@ from olscale.results.rows import timing_bytes
 def test_errors_by_class_are_shares_of_the_rows_of_the_class() -> None:
     cells = ("0 as 0", "0 as 1", "1 as 1", "2 as 0", "2 as 2")
     counts = np.array([[8.0, 2.0, 5.0, 3.0, 1.0], [6.0, 4.0, 5.0, 3.0, 1.0]])  # of two replicates
-    summary = Summary("d", "f", (), "pa", "1", {}, {"order": "time"}, "cumulative_error", 0.3, 0.0, 2)
+    summary = Summary(
+        "d", "f", (), "pa", "1", {}, {"order": "time"}, "cumulative_error", 0.3, 0.0, 2
+    )
     by_chance = replace(summary, learner="lol", warned=(NOT_REPRODUCIBLE,))
     right = SegmentErrors(by_chance, ("0 as 0", "1 as 1", "2 as 2"), np.array([[10.0, 5.0, 4.0]]))
 
@@ -37,7 +39,10 @@ def test_errors_by_class_are_shares_of_the_rows_of_the_class() -> None:
     table = class_table("d", shown, ["a", "b", "c"])
 
     assert table.columns == ("a", "b", "c")
-    assert [[entry.mean for entry in line] for line in table.entries] == [["30.00", "0.00", "75.00"], ["0.00"] * 3]
+    assert [[entry.mean for entry in line] for line in table.entries] == [
+        ["30.00", "0.00", "75.00"],
+        ["0.00"] * 3,
+    ]
     assert [entry.best for entry in table.entries[0]] == [False, True, False]
     assert "pa: most often a as b (3.0 rows), c as a (3.0 rows)." in table.notes
     assert ["".join(mark.sign for mark in line[0].marks) for line in table.entries] == ["", "?"]
@@ -52,19 +57,38 @@ def test_what_was_run_is_told(tmp_path: Path, make_record: Callable[..., Any]) -
         environment={"host": "<here>", "cpus": "2", "numpy": "2.4"},
     )
     store.write(record)
-    facts = {"rows": {"train": 1000, "test": 20}, "columns": 3, "nonzeros": 1530, "classes": ["no", "yes"]}
+    facts = {
+        "rows": {"train": 1000, "test": 20},
+        "columns": 3,
+        "nonzeros": 1530,
+        "classes": ["no", "yes"],
+    }
     planned = PlannedDataset("digits", "f" * 64, (), "", facts | {"class_rows": [250, 750]})
-    write_plan(store, "demo", [record.id], (), [planned], [PlannedLearner("pa1", "1", {"C": 0.5}, (0,))])
+    write_plan(
+        store, "demo", [record.id], (), [planned], [PlannedLearner("pa1", "1", {"C": 0.5}, (0,))]
+    )
 
     page = "".join(facts_section(FigureSource(store, summarise(store))))
 
     assert read_plans(store)[0].datasets[0] == planned
-    for told in ("1,000", "20", "50", "no: 25 %, yes: 75 %", "C=0.5", "&lt;here&gt;", "numpy 2.4", "64", "1.5"):
+    for told in (
+        "1,000",
+        "20",
+        "50",
+        "no: 25 %, yes: 75 %",
+        "C=0.5",
+        "&lt;here&gt;",
+        "numpy 2.4",
+        "64",
+        "1.5",
+    ):
         assert f">{told}<" in page or told in page
     assert "Protocol: permuted order, seed 0." in page
 
 
-def test_older_plans_tell_nothing_of_data_sets(tmp_path: Path, make_record: Callable[..., Any]) -> None:
+def test_older_plans_tell_nothing_of_data_sets(
+    tmp_path: Path, make_record: Callable[..., Any]
+) -> None:
     store = open_store(tmp_path / "store", create=True)
     store.write(make_record(metrics={"cumulative_error": 0.1}))
 
@@ -81,7 +105,9 @@ def test_facts_are_those_of_the_manifest(shelf: Path) -> None:
 
 
 @pytest.mark.parametrize("field", ["rows_per_second", "model_bytes"])
-def test_speed_and_memory_have_tables(tmp_path: Path, make_record: Callable[..., Any], field: str) -> None:
+def test_speed_and_memory_have_tables(
+    tmp_path: Path, make_record: Callable[..., Any], field: str
+) -> None:
     store = open_store(tmp_path / "store", create=True)
     metrics, timings = {"cumulative_error": 0.1, "model_bytes": 64.0}, {"rows_per_second": 1000.0}
     store.write(make_record(metrics=metrics, timings=timings))
@@ -91,13 +117,19 @@ def test_speed_and_memory_have_tables(tmp_path: Path, make_record: Callable[...,
     assert field.replace("_", " ").capitalize() in page
 
 
-def test_all_data_sets_are_those_of_the_store(tmp_path: Path, make_record: Callable[..., Any]) -> None:
+def test_all_data_sets_are_those_of_the_store(
+    tmp_path: Path, make_record: Callable[..., Any]
+) -> None:
     """A learner that met two of three sets did not meet all, also where no learner did."""
     store = open_store(tmp_path / "store", create=True)
     for learner, datasets in (("pa", "ab"), ("lol", "bc")):
         for name in datasets:
             fingerprint = name * 64
-            store.write(make_record(name, learner, fingerprint=fingerprint, metrics={"cumulative_error": 0.1}))
+            store.write(
+                make_record(
+                    name, learner, fingerprint=fingerprint, metrics={"cumulative_error": 0.1}
+                )
+            )
 
     page = "".join(facts_section(FigureSource(store, summarise(store))))
 
@@ -136,7 +168,9 @@ def test_speeds_are_by_processor_time_and_marked_where_a_run_waited(
         ("lol", quick | {"rows_per_cpu_second": 3210.0, "waited": 1.0}),
         ("ilol", {"rows_per_second": 2109.0}),
     ):
-        store.write(make_record(learner=learner, metrics={"cumulative_error": 0.1}, timings=timings))
+        store.write(
+            make_record(learner=learner, metrics={"cumulative_error": 0.1}, timings=timings)
+        )
     summaries = summarise(store)
 
     page = "".join(facts_section(FigureSource(store, summaries)))
@@ -146,5 +180,9 @@ def test_speeds_are_by_processor_time_and_marked_where_a_run_waited(
     assert [word in page for word in ("4,321", "3,210", "2,109")] == [True] * 3
     assert "w waited: wall time is above 1.5 times the processor time" in page
     assert "t by the clock: runs of an earlier version" in page
-    assert [s.cautions for s in summaries if s.learner == "lol" and s.metric == "cumulative_error"] == [[]]
-    assert [s.cautions for s in summaries if s.learner == "lol" and s.metric == "rows_per_second"] == [["waited"]]
+    assert [
+        s.cautions for s in summaries if s.learner == "lol" and s.metric == "cumulative_error"
+    ] == [[]]
+    assert [
+        s.cautions for s in summaries if s.learner == "lol" and s.metric == "rows_per_second"
+    ] == [["waited"]]

@@ -39,11 +39,15 @@ def lines(panel) -> dict[str, np.ndarray]:
 
 
 def test_curves_are_means_in_percent_with_bands():
-    figure = curve_figure({"letter": {"pa1": curve(0.3), "arow": curve(0.2)}, "usps": {"pa1": curve(0.1)}})
+    figure = curve_figure(
+        {"letter": {"pa1": curve(0.3), "arow": curve(0.2)}, "usps": {"pa1": curve(0.1)}}
+    )
 
     left, right = figure.axes
     assert (left.get_title(), right.get_title()) == ("letter", "usps")
-    np.testing.assert_allclose(lines(left)["arow"], np.column_stack([np.arange(10, 101, 10), np.full(10, 20.0)]))
+    np.testing.assert_allclose(
+        lines(left)["arow"], np.column_stack([np.arange(10, 101, 10), np.full(10, 20.0)])
+    )
     assert (len(left.collections), len(right.collections)) == (2, 1)
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["pa1", "arow"]
 
@@ -51,8 +55,13 @@ def test_curves_are_means_in_percent_with_bands():
 def test_a_learner_looks_the_same_in_every_panel():
     figure = curve_figure({"a": {"pa1": curve(0.3), "arow": curve(0.2)}, "b": {"arow": curve(0.2)}})
 
-    of_arow = [next(line for line in panel.get_lines() if line.get_label() == "arow") for panel in figure.axes]
-    assert len({(line.get_color(), line.get_linestyle(), line.get_marker()) for line in of_arow}) == 1
+    of_arow = [
+        next(line for line in panel.get_lines() if line.get_label() == "arow")
+        for panel in figure.axes
+    ]
+    assert (
+        len({(line.get_color(), line.get_linestyle(), line.get_marker()) for line in of_arow}) == 1
+    )
 
 
 def test_the_legend_of_one_panel_is_in_the_order_of_the_lines_ends():
@@ -80,16 +89,25 @@ def named(learner: str, dataset: str = "letter", **params: float) -> Curve:
 
 
 def look(figure, label: str) -> tuple[str, str]:
-    line = next(line for panel in figure.axes for line in panel.get_lines() if line.get_label() == label)
+    line = next(
+        line for panel in figure.axes for line in panel.get_lines() if line.get_label() == label
+    )
     return line.get_color(), line.get_marker()
 
 
 def test_a_learner_has_one_colour_and_one_mark_in_a_whole_report():
     """Whoever else is in a figure, and whatever kind of figure it is."""
-    shown = [named(name) for name in ("pa", "pa1", "lol")] + [named("lol", "usps"), named("arow", "usps")]
+    shown = [named(name) for name in ("pa", "pa1", "lol")] + [
+        named("lol", "usps"),
+        named("arow", "usps"),
+    ]
     of_learner = Looks(curve.summary for curve in shown)
-    everybody = curve_figure({"": {curve.summary.learner: curve for curve in shown[:3]}}, of_learner=of_learner)
-    two = curve_figure({"": {curve.summary.learner: curve for curve in shown[3:]}}, of_learner=of_learner)
+    everybody = curve_figure(
+        {"": {curve.summary.learner: curve for curve in shown[:3]}}, of_learner=of_learner
+    )
+    two = curve_figure(
+        {"": {curve.summary.learner: curve for curve in shown[3:]}}, of_learner=of_learner
+    )
     swept = sweep([summary(C / 20, "test_error", C=C) for C in (1, 2, 4)], "C")
     assert swept is not None
     alone = parameter_figure({"": {"pa1": swept}}, of_learner=of_learner)
@@ -142,7 +160,11 @@ def test_a_parameters_axis_follows_its_values(values, scale, ticks):
 
 
 def test_a_surface_has_its_figures_and_a_frame_on_the_least():
-    grid = [summary(C / 10 + alpha / 100, "test_error", C=C, alpha=alpha) for C in (2, 1, 4) for alpha in (1, 2, 3)]
+    grid = [
+        summary(C / 10 + alpha / 100, "test_error", C=C, alpha=alpha)
+        for C in (2, 1, 4)
+        for alpha in (1, 2, 3)
+    ]
     found = sweep(grid, "alpha", "C")
     assert found is not None
 
@@ -159,7 +181,12 @@ def test_a_surface_has_its_figures_and_a_frame_on_the_least():
 
 
 def test_a_hole_in_a_surface_has_no_figure():
-    grid = [summary(0.1, "test_error", C=C, alpha=alpha) for C in (1, 2, 4) for alpha in (1, 2, 3) if C + alpha != 7]
+    grid = [
+        summary(0.1, "test_error", C=C, alpha=alpha)
+        for C in (1, 2, 4)
+        for alpha in (1, 2, 3)
+        if C + alpha != 7
+    ]
     found = sweep(grid, "alpha", "C")
     assert found is not None
 
@@ -174,14 +201,20 @@ def test_boundaries_stand_over_the_rows_since_the_last_snapshot():
     figure = boundary_figure({str(snapshot.stop): (plane, snapshot) for snapshot in taken})
 
     for panel, start in zip(figure.axes, (0, 100), strict=True):
-        drawn = [points.get_offsets() for points in panel.collections if len(points.get_offsets()) > 1]
-        expected = [plane.X[start : start + 100][plane.y[start : start + 100] == code] for code in (0, 1)]
+        drawn = [
+            points.get_offsets() for points in panel.collections if len(points.get_offsets()) > 1
+        ]
+        expected = [
+            plane.X[start : start + 100][plane.y[start : start + 100] == code] for code in (0, 1)
+        ]
         assert [len(points) for points in drawn] == [len(points) for points in expected]
         np.testing.assert_array_equal(drawn[0], expected[0])
 
 
 def test_segments_in_stream_order():
-    days = SegmentErrors(summary(), ("Day0", "Day1", "Day2"), np.array([[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]]))
+    days = SegmentErrors(
+        summary(), ("Day0", "Day1", "Day2"), np.array([[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]])
+    )
 
     figure = segment_figure({"pa1": days})
 
@@ -193,7 +226,10 @@ def test_segments_in_stream_order():
 
 @pytest.mark.long
 def test_the_same_figure_gives_the_same_bytes(tmp_path):
-    paths = [save(curve_figure({"": {"pa1": curve(0.3)}}), tmp_path / name, "curves") for name in ("one", "two")]
+    paths = [
+        save(curve_figure({"": {"pa1": curve(0.3)}}), tmp_path / name, "curves")
+        for name in ("one", "two")
+    ]
 
     assert [path.name for path in paths[0]] == ["curves.svg", "curves.pdf", "curves.png"]
     for one, two in zip(*paths, strict=True):
@@ -221,7 +257,9 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
 def test_alarms_are_strokes_at_their_rows():
     alarms = [([10, 40], [[1.0, 2.0], [0.0, 1.0]]), ([], np.zeros((2, 0)))]
     shown = {
-        label: Curve(summary(metric="drift_alarms"), np.array(rows, dtype=np.int64), np.array(counts))
+        label: Curve(
+            summary(metric="drift_alarms"), np.array(rows, dtype=np.int64), np.array(counts)
+        )
         for label, (rows, counts) in zip(("pa", "arow"), alarms, strict=True)
     }
 

@@ -19,10 +19,14 @@ from tests.execution.test_journal import OFTEN, two_learners
 
 
 def going(**more: float) -> LiveEvaluation:
-    one = LiveEvaluation("id", "<b>tuning</b>", "here", 7, total=4, done=1, began=100.0, heard=111.0)
+    one = LiveEvaluation(
+        "id", "<b>tuning</b>", "here", 7, total=4, done=1, began=100.0, heard=111.0
+    )
     one.groups = {"g": LiveGroup("g", 1000, 1.0, ("a", "b"), 500, "w1", 3_000_000, 111.0)}
     one.runs = {
-        name: LiveRun(name, "d&d", "pa", {"C": C}, "time order", rows=[100, 200], errors=[0.5, error])
+        name: LiveRun(
+            name, "d&d", "pa", {"C": C}, "time order", rows=[100, 200], errors=[0.5, error]
+        )
         for name, C, error in (("a", 1.0, 0.25), ("b", 0.5, 0.125))
     }
     one.notes = ["a worker was lost"]
@@ -75,7 +79,9 @@ def test_a_regression_shows_its_rmse() -> None:
 
 def test_of_many_data_sets_those_that_go_on_are_shown_with_their_curves() -> None:
     one = going()
-    one.runs |= {f"r{i}": LiveRun(f"r{i}", f"set-{i}", "pa", {}, outcome="ok" * (i < 50)) for i in range(60)}
+    one.runs |= {
+        f"r{i}": LiveRun(f"r{i}", f"set-{i}", "pa", {}, outcome="ok" * (i < 50)) for i in range(60)
+    }
     one.runs["r55"].rows, one.runs["r55"].errors = [100, 200], [0.5, 0.25]
     whole, rest = live_html([one], now=112.0).split("<h4>53 more data sets</h4>")
     assert whole.count("<h4>") == 1 + 8
@@ -163,10 +169,16 @@ job = olscale.evaluate(experiment, {str(tmp_path / "store")!r}, in_process=True,
 
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
-def test_the_page_is_for_this_machine_and_sends_what_has_changed(shelf: Path, tmp_path: Path) -> None:
+def test_the_page_is_for_this_machine_and_sends_what_has_changed(
+    shelf: Path, tmp_path: Path
+) -> None:
     evaluate(two_learners(shelf), tmp_path / "store", in_process=True, settings=OFTEN)
     store, nights = open_store(tmp_path / "store"), tmp_path / "home" / "page" / "index.html"
     assert "experiment: done" in repr(watch(store))
@@ -187,7 +199,10 @@ def test_the_page_is_for_this_machine_and_sends_what_has_changed(shelf: Path, tm
         nights.write_text("Nights of small")
         assert (await client.fetch(url + "page/0/")).body == b"Nights of small"
         tag = (await client.fetch(url + "live/0")).headers["Etag"]
-        asked = [(url + "live/0", {"If-None-Match": tag}), (url + "live/0", {"Host": "evil.example"})]
+        asked = [
+            (url + "live/0", {"If-None-Match": tag}),
+            (url + "live/0", {"Host": "evil.example"}),
+        ]
         asked += [
             (url + "results/7", {}),
             (url + "page/1/", {}),
@@ -197,7 +212,11 @@ def test_the_page_is_for_this_machine_and_sends_what_has_changed(shelf: Path, tm
         ]
         for where, headers in asked:
             try:
-                found.append((await client.fetch(HTTPRequest(where, headers=headers, request_timeout=120))).code)
+                found.append(
+                    (
+                        await client.fetch(HTTPRequest(where, headers=headers, request_timeout=120))
+                    ).code
+                )
             except HTTPClientError as error:
                 found.append(error.code)
         server.cancel()

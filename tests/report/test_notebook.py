@@ -57,7 +57,11 @@ def test_they_can_be_narrowed(done: Any) -> None:
 
     assert {row["metric"] for row in results.select("updates")} == {"updates"}
     assert [table.rows for table in results.select(learner="lol").tables()] == [("lol",)] * 2
-    assert len(results.select(dataset="<dense>")) == len(results.select(dataset="dense")) == len(results)
+    assert (
+        len(results.select(dataset="<dense>"))
+        == len(results.select(dataset="dense"))
+        == len(results)
+    )
     with pytest.raises(UnknownNameError, match="did you mean 'updates'"):
         results.select("update")
 
@@ -69,7 +73,9 @@ def test_rows_are_what_the_command_prints_as_json(done: Any) -> None:
 
     from olscale.cli import olscale as command
 
-    printed = CliRunner().invoke(command, ["results", done[0].store.path, "--format", "json"]).stdout
+    printed = (
+        CliRunner().invoke(command, ["results", done[0].store.path, "--format", "json"]).stdout
+    )
     assert list(olscale.Results(done[0].store.path)) == json.loads(printed)
 
 

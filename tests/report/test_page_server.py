@@ -33,10 +33,14 @@ def status(port: int, asks: bytes) -> int:
     return asyncio.run(asyncio.wait_for(answer(port, asks), 60))
 
 
-def test_what_cannot_be_is_not_there_and_the_log_has_a_line_for_a_kind_of_refusal(process: Served) -> None:
+def test_what_cannot_be_is_not_there_and_the_log_has_a_line_for_a_kind_of_refusal(
+    process: Served,
+) -> None:
     assert status(process.port, request("/report/0/", "Connection: close")) == 200
     for address in ADDRESSES * 3:
-        assert status(process.port, request(address, "Connection: close")) in (400, 404), address[:40]
+        assert status(process.port, request(address, "Connection: close")) in (400, 404), address[
+            :40
+        ]
     lines = process.lines()
     assert sorted(line.split(": ")[1] for line in lines) == ["400", "404"]
     assert not any("Traceback" in line for line in lines)
@@ -65,7 +69,9 @@ def test_connections_beyond_the_descriptors_make_room_for_who_asks(process: Serv
 
 
 @asynccontextmanager
-async def serving(sockets: list[Any] | None = None, **limits: Any) -> AsyncIterator[tuple[PageServer, int]]:
+async def serving(
+    sockets: list[Any] | None = None, **limits: Any
+) -> AsyncIterator[tuple[PageServer, int]]:
     """Serve a page of no store here."""
     page = Dashboard([])
     server = PageServer(page.application(), **limits)
@@ -93,7 +99,9 @@ def test_who_asks_for_nothing_in_time_is_left_alone(begun: bytes) -> None:
     assert asyncio.run(left_alone()) == b""
 
 
-def test_who_does_not_take_the_answer_in_time_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_does_not_take_the_answer_in_time_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(dashboard, "SECONDS_TO_TAKE", 0.05)
     monkeypatch.setattr(Dashboard, "page", lambda page: "x" * (32 << 20))
 
@@ -139,7 +147,9 @@ def test_a_request_that_is_being_answered_makes_room_for_no_other_and_is_made_on
             asking += [asyncio.create_task(answer(port, asks))]
             while len(server.busy) < 3:
                 await asyncio.sleep(0.01)
-            asking += [asyncio.create_task(answer(port, asks))]  # waits until another has its answer
+            asking += [
+                asyncio.create_task(answer(port, asks))
+            ]  # waits until another has its answer
             await asyncio.sleep(0.05)
             assert len(server.busy) == 3
             made.set()

@@ -33,8 +33,16 @@ def source(tmp_path, make_record):
                         learner=learner,
                         params=params,
                         permutation=i,
-                        metrics={"test_error": error, "cumulative_error": error, "holdout_error": error},
-                        series=(Series("holdout_error", np.array([15, 30]), np.array([2 * error, error])),),
+                        metrics={
+                            "test_error": error,
+                            "cumulative_error": error,
+                            "holdout_error": error,
+                        },
+                        series=(
+                            Series(
+                                "holdout_error", np.array([15, 30]), np.array([2 * error, error])
+                            ),
+                        ),
                         curve_rows=np.array([10, 20, 30]),
                         curve_mistakes=np.array([3, 4, 5]),
                     )
@@ -56,7 +64,10 @@ def titles(figure):
 @pytest.mark.parametrize(("name", "param"), [("lol-2016-fig5", "k"), ("lol-2016-fig6", "lam")])
 def test_lol_against_a_parameter(source, name, param):
     values = [1, 60, 100]
-    runs = source(*[("lol", LOL | {param: value}) for value in values], ("lol", LOL | {"prototypes": "offline"}))
+    runs = source(
+        *[("lol", LOL | {param: value}) for value in values],
+        ("lol", LOL | {"prototypes": "offline"}),
+    )
 
     figure = draw(name, runs)
 
@@ -68,7 +79,8 @@ def test_lol_against_a_parameter(source, name, param):
 
 def test_cumulative_errors_show_lol_as_the_paper_sets_it_and_the_best_of_others(source):
     figure = draw(
-        "lol-2016-fig4", source(("lol", LOL), ("lol", LOL | {"k": 5}), ("pa1", {"C": 1.0}), ("pa1", {"C": 1.25}))
+        "lol-2016-fig4",
+        source(("lol", LOL), ("lol", LOL | {"k": 5}), ("pa1", {"C": 1.0}), ("pa1", {"C": 1.25})),
     )
 
     assert titles(figure) == ["letter", "svmguide1"]
@@ -83,7 +95,9 @@ def test_sequential_against_offline_prototypes(source):
 
 
 def test_pamo_on_its_grid(source):
-    grid = [{"h": 16, "k": 2, "alpha": a, "C": c} for a in (0.1, 0.5, 0.9) for c in (0.25, 1.0, 4.0)]
+    grid = [
+        {"h": 16, "k": 2, "alpha": a, "C": c} for a in (0.1, 0.5, 0.9) for c in (0.25, 1.0, 4.0)
+    ]
     runs = source(*[("pamo1", params) for params in grid], ("pamo1", grid[0] | {"h": 64}))
 
     assert titles(draw("pamo-2018-fig6", runs))[:2] == ["letter", "svmguide1"]
@@ -100,7 +114,10 @@ def test_pamo_each_permutation(source):
 
 def test_ospvm_with_and_without_its_mean(source):
     of = {"mean_update": True, "ratio": 0.7}
-    figure = draw("ospvm-2016-fig2", source(("ospvm", of), ("ospvm", of | {"mean_update": False}), ("pvm", {})))
+    figure = draw(
+        "ospvm-2016-fig2",
+        source(("ospvm", of), ("ospvm", of | {"mean_update": False}), ("pvm", {})),
+    )
 
     assert titles(figure) == ["letter", "svmguide1"]
     lines = figure.axes[0].get_lines()
@@ -108,7 +125,9 @@ def test_ospvm_with_and_without_its_mean(source):
     assert lines[0].get_xdata().tolist() == [15, 30]
 
 
-def test_ospvm_grows_along_the_rows_of_a_data_set_in_the_data_home(source, small_catalogue, shelf, tmp_path):
+def test_ospvm_grows_along_the_rows_of_a_data_set_in_the_data_home(
+    source, small_catalogue, shelf, tmp_path
+):
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "orl").symlink_to(shelf / "dense")
 
@@ -155,7 +174,9 @@ def test_boundaries_of_a_data_set_in_the_data_home(source, small_catalogue, shel
 
 
 @pytest.mark.parametrize(
-    "figure", [figure for name in PAPERS for figure in paper_figures(name) if figure.needs], ids=lambda f: f.name
+    "figure",
+    [figure for name in PAPERS for figure in paper_figures(name) if figure.needs],
+    ids=lambda f: f.name,
 )
 def test_what_is_missing_is_said_with_a_pipeline_that_exists(figure, source, small_catalogue):
     with pytest.raises(MissingRunsError):

@@ -42,7 +42,9 @@ def store(tmp_path: Path, make_record: Any) -> Store:
         store.write(record)
         ids.append(record.id)
         learner = PlannedLearner(name, "1", {}, (0,), EVIL if of == "plain" else of)
-        write_plan(store, f"{EVIL}{of}", [record.id], (), [PlannedDataset(EVIL, "f" * 64)], [learner])
+        write_plan(
+            store, f"{EVIL}{of}", [record.id], (), [PlannedDataset(EVIL, "f" * 64)], [learner]
+        )
     return store
 
 
@@ -78,7 +80,9 @@ def test_rows_stay_lines_and_columns_stand_below_each_other(store: Store) -> Non
 
     assert len(lines) == 6 + len(table.rows) + len(table.notes)
     row = next(line for line in lines if line.startswith(WIDE))
-    other = next(line for line in lines if "plain" not in line and line.startswith("=1+") and "10.00" in line)
+    other = next(
+        line for line in lines if "plain" not in line and line.startswith("=1+") and "10.00" in line
+    )
     # Each of the two characters takes two columns of the terminal.
     assert row.index("10.00") + 2 == other.index("10.00")
 

@@ -27,9 +27,18 @@ AHEAD = "^ looks ahead: standardize saw rows before they were predicted."
 LATE = "r predicts nothing before row 64 and is compared along a stream with --burn-in 64 only, else by test errors."
 
 
-def summary(learner: str = "pa1", metric: str = "cumulative_error", mean: float = 0.1, **more: Any) -> Summary:
-    fields: dict[str, Any] = {"transforms": (), "version": "1", "params": {}, "protocol": {"order": "time"}}
-    return Summary("d", "f", learner=learner, metric=metric, mean=mean, std=0.0, n=1, **(fields | more))
+def summary(
+    learner: str = "pa1", metric: str = "cumulative_error", mean: float = 0.1, **more: Any
+) -> Summary:
+    fields: dict[str, Any] = {
+        "transforms": (),
+        "version": "1",
+        "params": {},
+        "protocol": {"order": "time"},
+    }
+    return Summary(
+        "d", "f", learner=learner, metric=metric, mean=mean, std=0.0, n=1, **(fields | more)
+    )
 
 
 @pytest.mark.parametrize(
@@ -43,10 +52,15 @@ def summary(learner: str = "pa1", metric: str = "cumulative_error", mean: float 
         (("tuning",), {"tuned": {"grid": {"C": [1, 2]}}}),
         (("2 passes",), {"protocol": {"passes": 2}}),
         (("mine:Mine",), {"learner": "mine:Mine", "prepared": True}),
-        (("minmax", "tuning"), {"transforms": ("minmax",), "tuned": {"grid": {}, "metric": "test_error"}}),
+        (
+            ("minmax", "tuning"),
+            {"transforms": ("minmax",), "tuned": {"grid": {}, "metric": "test_error"}},
+        ),
     ],
 )
-def test_what_saw_rows_ahead_is_told_of_figures_along_the_stream_alone(seen: tuple[str, ...], more: Any) -> None:
+def test_what_saw_rows_ahead_is_told_of_figures_along_the_stream_alone(
+    seen: tuple[str, ...], more: Any
+) -> None:
     assert looked_ahead(summary(**more)) == seen
     assert looked_ahead(summary(metric="window_kappa", **more)) == seen
     for metric in ("test_error", "fit_seconds", "model_bytes", "norm_w"):
@@ -65,7 +79,9 @@ def test_what_saw_rows_ahead_is_told_of_figures_along_the_stream_alone(seen: tup
         (True, {"split": "prequential-kfold"}),
     ],
 )
-def test_a_reference_is_comparable_from_the_row_that_it_first_predicts(comparable: bool, protocol: Any) -> None:
+def test_a_reference_is_comparable_from_the_row_that_it_first_predicts(
+    comparable: bool, protocol: Any
+) -> None:
     for metric in ("cumulative_error", "window_error", "auc", "kappa"):
         assert is_comparable(summary("svm", metric, protocol=protocol)) == comparable
     for metric in ("test_error", "holdout_error"):
@@ -76,7 +92,11 @@ def test_a_reference_is_comparable_from_the_row_that_it_first_predicts(comparabl
 def test_every_form_of_a_table_marks_figures_and_leaves_references_out() -> None:
     [table] = tables(
         [
-            summary("pa1", mean=0.2, tuned={"grid": {"C": [1]}, "metric": "test_error", "split": "half", "folds": 3}),
+            summary(
+                "pa1",
+                mean=0.2,
+                tuned={"grid": {"C": [1]}, "metric": "test_error", "split": "half", "folds": 3},
+            ),
             summary("arow", mean=0.3),
             summary("svm", mean=0.1),
         ]
@@ -116,12 +136,18 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 def experiment(folder: Path, **more: Any) -> Any:
     learners = [{"name": "pa1"}, {"name": "perceptron"}, {"name": "svm"}]
-    content = {"transforms": ["standardize"], "protocol": {"order": "time", "mcnemar": True}, "learners": learners}
+    content = {
+        "transforms": ["standardize"],
+        "protocol": {"order": "time", "mcnemar": True},
+        "learners": learners,
+    }
     return parse_experiment(content | {"datasets": [{"path": str(folder / "d")}]} | more)
 
 
 def test_compare_ranks_no_reference_along_the_stream_and_names_it(store: Store) -> None:
-    along = json.loads(run("compare", store.path, "--metric", "cumulative_error", "--format", "json").stdout)
+    along = json.loads(
+        run("compare", store.path, "--metric", "cumulative_error", "--format", "json").stdout
+    )
     assert sorted(along["learners"]) == ["pa1", "perceptron"]
     [entry] = along["left_out"]
     assert entry["learner"] == "svm"
@@ -131,7 +157,9 @@ def test_compare_ranks_no_reference_along_the_stream_and_names_it(store: Store) 
 
 
 def test_references_are_compared_by_test_errors_and_on_test_rows_alone(store: Store) -> None:
-    tested = json.loads(run("compare", store.path, "--metric", "test_error", "--format", "json").stdout)
+    tested = json.loads(
+        run("compare", store.path, "--metric", "test_error", "--format", "json").stdout
+    )
     assert "svm" in tested["learners"]
     assert tested["looks_ahead"] == {}
     pairs = {rows["rows"]: len(rows["pairs"]) for rows in tested["mcnemar"]}
@@ -145,7 +173,10 @@ def test_curves_and_reports_say_it_too(store: Store, tmp_path: Path) -> None:
     done = run("report", store.path, "--out", tmp_path / "page")
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "page" / "index.html").read_text()
-    assert "Figures along the stream look ahead: standardize saw rows before they were predicted." in page
+    assert (
+        "Figures along the stream look ahead: standardize saw rows before they were predicted."
+        in page
+    )
     assert "Not shown along the stream: svm, which predicts nothing before row 64" in page
 
 
@@ -189,7 +220,16 @@ def test_strict_online_names_each_kind_and_what_to_do_instead(store: Store, tmp_
 def test_strict_online_lets_streaming_forms_pass(store: Store, tmp_path: Path) -> None:
     folder = Path(store.path).parent
     done = run(
-        *("evaluate", "--dataset", folder / "d", "--learner", "pa1", "--order", "time", "--strict-online"),
+        *(
+            "evaluate",
+            "--dataset",
+            folder / "d",
+            "--learner",
+            "pa1",
+            "--order",
+            "time",
+            "--strict-online",
+        ),
         *("--transform", "running-standardize,bias", "--store", tmp_path / "s", "--in-process"),
     )
     assert done.returncode == 0, done.stderr

@@ -18,10 +18,26 @@ from olscale.report import as_csv, as_json, latex, plain, print_rich, select, ta
 PERMUTED = {"order": "permuted", "seed": 0}
 
 
-def summary(learner="pa1", mean=0.1, std=0.01, n=5, metric="test_error", dataset="digits", params=None, **rest):
+def summary(
+    learner="pa1",
+    mean=0.1,
+    std=0.01,
+    n=5,
+    metric="test_error",
+    dataset="digits",
+    params=None,
+    **rest,
+):
     values = {"transforms": (), "fingerprint": "f" * 64, "version": 1, "protocol": PERMUTED} | rest
     return Summary(
-        dataset=dataset, learner=learner, params=params or {}, metric=metric, mean=mean, std=std, n=n, **values
+        dataset=dataset,
+        learner=learner,
+        params=params or {},
+        metric=metric,
+        mean=mean,
+        std=std,
+        n=n,
+        **values,
     )
 
 
@@ -54,7 +70,10 @@ def test_what_reads_as_a_tie_is_marked_as_one():
 
 
 def test_higher_is_better_for_rates_and_nothing_is_best_for_updates():
-    rates = [summary("a", 5e5, metric="rows_per_second"), summary("b", 1e6, metric="rows_per_second")]
+    rates = [
+        summary("a", 5e5, metric="rows_per_second"),
+        summary("b", 1e6, metric="rows_per_second"),
+    ]
     updates = [replace(s, metric="updates") for s in rates]
 
     assert [line[0].best for line in tables(rates, "rows_per_second")[0].entries] == [False, True]
@@ -95,7 +114,12 @@ def test_versions_transforms_and_fingerprints_stay_apart():
     [table] = tables(rows)
 
     assert table.rows == ("pa1 v1", "pa1 v2")
-    assert table.columns == ("digits [raw]", "digits [scale,bias]", "letter #01234567", "letter #ffffffff")
+    assert table.columns == (
+        "digits [raw]",
+        "digits [scale,bias]",
+        "letter #01234567",
+        "letter #ffffffff",
+    )
 
 
 def test_cell_without_a_figure_says_why():
@@ -129,7 +153,10 @@ def test_both_errors_give_two_tables_and_streams_only_the_second():
 def test_protocols_are_not_mixed():
     one, two = tables([summary(), summary(protocol={"order": "time"})])
 
-    assert {one.title, two.title} == {"Test error (%), permuted order, seed 0", "Test error (%), time order"}
+    assert {one.title, two.title} == {
+        "Test error (%), permuted order, seed 0",
+        "Test error (%), time order",
+    }
 
 
 def test_nothing_but_failures_is_still_a_table():
@@ -163,7 +190,11 @@ def test_plain_text_is_aligned_and_marked():
 
 
 def test_terminal_output_has_bold_and_fits_the_width():
-    rows = [summary(name, error, dataset=f"dataset-{i}") for i in range(9) for name, error in (("a", 0.1), ("b", 0.2))]
+    rows = [
+        summary(name, error, dataset=f"dataset-{i}")
+        for i in range(9)
+        for name, error in (("a", 0.1), ("b", 0.2))
+    ]
     out = io.StringIO()
 
     print_rich(tables(rows), file=out, columns=60)
@@ -176,31 +207,58 @@ def test_terminal_output_has_bold_and_fits_the_width():
 
 
 def test_json_has_the_fields_scripts_rely_on():
-    [first, second] = json.loads(as_json([summary(params={"C": 0.5}, transforms=("bias",)), failed()]))
+    [first, second] = json.loads(
+        as_json([summary(params={"C": 0.5}, transforms=("bias",)), failed()])
+    )
 
-    contract = {"dataset", "transforms", "learner", "params", "protocol", "metric", "mean", "std", "n"}
+    contract = {
+        "dataset",
+        "transforms",
+        "learner",
+        "params",
+        "protocol",
+        "metric",
+        "mean",
+        "std",
+        "n",
+    }
     assert contract <= first.keys()
-    assert (first["params"], first["protocol"], first["transforms"]) == ({"C": 0.5}, PERMUTED, ["bias"])
+    assert (first["params"], first["protocol"], first["transforms"]) == (
+        {"C": 0.5},
+        PERMUTED,
+        ["bias"],
+    )
     assert (first["mean"], first["std"], first["n"]) == (0.1, 0.01, 5)
     assert (second["mean"], second["failures"]) == (None, {"diverged": 5})
     assert json.loads(as_json([])) == []
 
 
 def test_csv_has_a_line_a_summary():
-    [row] = csv.DictReader(io.StringIO(as_csv([summary(params={"C": 0.5}, transforms=("scale", "bias"))])))
+    [row] = csv.DictReader(
+        io.StringIO(as_csv([summary(params={"C": 0.5}, transforms=("scale", "bias"))]))
+    )
 
     assert (row["learner"], row["mean"], row["transforms"]) == ("pa1", "0.1", "scale,bias")
     assert json.loads(row["params"]) == {"C": 0.5}
 
 
 def test_a_caption_has_no_advice_and_each_table_a_label_of_its_own():
-    tuned = [summary(params={"C": 1.0}), summary(params={"C": 2.0}, dataset="letter"), summary("pa", 0.2)]
+    tuned = [
+        summary(params={"C": 1.0}),
+        summary(params={"C": 2.0}, dataset="letter"),
+        summary("pa", 0.2),
+    ]
     one = tables(tuned)
 
     assert "`--format json` shows all parameters." in plain(one)
     text = latex([*one, *one, *tables([replace(s, transforms=("bias",)) for s in tuned])])
     assert "--format" not in text
-    assert text.count(r"Each dataset has its own setting of pa1 (C). The best of each column is in bold.}") == 3
+    assert (
+        text.count(
+            r"Each dataset has its own setting of pa1 (C). The best of each column is in bold.}"
+        )
+        == 3
+    )
     labels = re.findall(r"\\label\{(.*)\}", text)
     assert len(set(labels)) == 3
     assert all(re.fullmatch("tab:[a-z0-9-]+", label) for label in labels)
@@ -209,7 +267,10 @@ def test_a_caption_has_no_advice_and_each_table_a_label_of_its_own():
 
 def test_a_tuned_learner_is_told_of_once():
     grid = {"grid": {"C": [1, 2]}, "split": "half", "folds": 10, "seed": 0, "metric": "test_error"}
-    rows = [summary(params={"C": C, "k": C}, dataset=name, tuned=grid) for C, name in ((1, "a"), (2, "b"))]
+    rows = [
+        summary(params={"C": C, "k": C}, dataset=name, tuned=grid)
+        for C, name in ((1, "a"), (2, "b"))
+    ]
 
     [table] = tables(rows)
 

@@ -58,9 +58,13 @@ experiment = olscale.Experiment(
 
 
 @pytest.mark.slow
-def test_an_evaluation_on_workers_shows_itself_until_all_runs_are_done(rows: Path, tmp_path: Path) -> None:
+def test_an_evaluation_on_workers_shows_itself_until_all_runs_are_done(
+    rows: Path, tmp_path: Path
+) -> None:
     start = EXPERIMENT.format(rows=str(rows))
-    kernel = Kernel(start, f"olscale.evaluate(experiment, {str(tmp_path / 's')!r}, workers=2, settings=often);")
+    kernel = Kernel(
+        start, f"olscale.evaluate(experiment, {str(tmp_path / 's')!r}, workers=2, settings=often);"
+    )
     kernel.execute()
     outputs = kernel.nb.cells[1].outputs
     shown = [one["data"] for one in outputs if one["output_type"] == "display_data"]
@@ -86,17 +90,28 @@ def test_a_kernel_sees_what_another_process_does_also_after_a_new_start_and_who_
     store = str(tmp_path / "s")
     script = tmp_path / "job.py"
     call = f"olscale.evaluate(experiment, {store!r}, in_process=True, settings=often)"
-    script.write_text(f"{EXPERIMENT.format(rows=str(rows))}\nfor _ in range(1000):\n    {call[:-1]}, force=True)\n")
-    job = subprocess.Popen([sys.executable, str(script)], env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
+    script.write_text(
+        f"{EXPERIMENT.format(rows=str(rows))}\nfor _ in range(1000):\n    {call[:-1]}, force=True)\n"
+    )
+    job = subprocess.Popen(
+        [sys.executable, str(script)], env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    )
     try:
         deadline = time() + 120
         while not list((tmp_path / "s" / "live").glob("*.jsonl")) and time() < deadline:
             sleep(0.2)
         for _ in range(2):  # the second is a kernel that knows nothing of the first
-            kernel = Kernel("import olscale, time", f"view = olscale.watch({store!r})", "time.sleep(6)", "view.stop()")
+            kernel = Kernel(
+                "import olscale, time",
+                f"view = olscale.watch({store!r})",
+                "time.sleep(6)",
+                "view.stop()",
+            )
             kernel.execute()
             assert kernel.nb.cells[1].outputs[0]["data"]["text/plain"].startswith("seen: running")
-            assert len(set(stood([update["text/plain"] for update in kernel.updates]))) >= 2, "streams move"
+            assert len(set(stood([update["text/plain"] for update in kernel.updates]))) >= 2, (
+                "streams move"
+            )
     finally:
         job.send_signal(signal.SIGKILL)
         job.wait()

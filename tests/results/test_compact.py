@@ -92,11 +92,17 @@ class Interrupted(Mortal):
 
 def start(store: Path, code: str) -> subprocess.Popen[str]:
     source = PROCESS + textwrap.dedent(code)
-    return subprocess.Popen([sys.executable, "-c", source, str(store)], stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [sys.executable, "-c", source, str(store)], stdout=subprocess.PIPE, text=True
+    )
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+    return {
+        str(file.relative_to(folder)): file.read_bytes()
+        for file in folder.rglob("*")
+        if file.is_file()
+    }
 
 
 def rows(store: Store) -> list[dict[str, Any]]:
@@ -105,7 +111,11 @@ def rows(store: Store) -> list[dict[str, Any]]:
 
 @pytest.fixture(params=["local", "memory"])
 def store(request, tmp_path) -> Store:
-    path = str(tmp_path / "store") if request.param == "local" else f"memory://{tmp_path.name}/{request.node.name}"
+    path = (
+        str(tmp_path / "store")
+        if request.param == "local"
+        else f"memory://{tmp_path.name}/{request.node.name}"
+    )
     return open_store(path, create=True)
 
 
@@ -178,13 +188,20 @@ def test_runs_written_together_are_those_written_one_by_one(store, make_record):
     other = open_store(f"memory://together/{store.path}", create=True)
     fill(other, make_record, range(20))
 
-    assert (rows(other), other.timings(columns=["id", "timings"]), other.done(), summarise(other)) == together
+    assert (
+        rows(other),
+        other.timings(columns=["id", "timings"]),
+        other.done(),
+        summarise(other),
+    ) == together
     assert store.single_files("runs") == store.single_files("timings") == []
     assert store.get(min(store.done())).run == other.get(min(store.done())).run
     assert not store.write(record(make_record, 3))
 
 
-def test_a_damaged_file_of_a_run_group_is_set_aside_and_its_runs_are_to_be_done_again(store, make_record):
+def test_a_damaged_file_of_a_run_group_is_set_aside_and_its_runs_are_to_be_done_again(
+    store, make_record
+):
     fill_together(store, make_record, range(3))
     before = store.compacted_files("runs")
     fill_together(store, make_record, range(3, 6))
@@ -211,7 +228,9 @@ def test_rows_of_some_runs_are_read_from_row_groups_that_have_them(store, make_r
     asked = [records[2].id, records[5].id]
     table = store.read(["id", "curve_rows"], ids=asked)
     assert table["id"].to_pylist() == asked
-    assert [rows.values.to_pylist() for rows in table["curve_rows"]] == [records[i].curve_rows.tolist() for i in (2, 5)]
+    assert [rows.values.to_pylist() for rows in table["curve_rows"]] == [
+        records[i].curve_rows.tolist() for i in (2, 5)
+    ]
     assert fetched == [1, 2]
 
 
@@ -256,9 +275,14 @@ def test_lost_run_stays_loose_until_it_has_a_result(store, make_record):
 
 
 @pytest.mark.long
-def test_same_runs_give_the_same_parts_however_they_were_compacted(tmp_path, make_record, small_parts):
+def test_same_runs_give_the_same_parts_however_they_were_compacted(
+    tmp_path, make_record, small_parts
+):
     """Two runs make one part, more of them 16 and then 256."""
-    for name, steps in (("at once", [range(40)]), ("step by step", [range(2), range(30, 40), range(2, 30)])):
+    for name, steps in (
+        ("at once", [range(40)]),
+        ("step by step", [range(2), range(30, 40), range(2, 30)]),
+    ):
         store = open_store(tmp_path / name, create=True)
         for numbers in steps:
             fill(store, make_record, numbers)
@@ -279,7 +303,9 @@ def test_same_runs_give_the_same_parts_however_they_were_compacted(tmp_path, mak
 @pytest.mark.long
 @pytest.mark.parametrize("after", [False, True])
 def test_death_at_any_step_loses_and_doubles_nothing(tmp_path, make_record, small_parts, after):
-    folder = f"memory://{tmp_path.name}"  # a disk would be waited for at each of some thousand files
+    folder = (
+        f"memory://{tmp_path.name}"  # a disk would be waited for at each of some thousand files
+    )
     whole = open_store(f"{folder}/whole", create=True)
     fill(whole, make_record, range(8))
     expected, timings = rows(whole), whole.timings()["id"]
@@ -346,7 +372,9 @@ def test_compaction_killed_again_and_again_loses_nothing(tmp_path):
     assert deaths >= 4
 
     store = open_store(path)
-    mistakes = [dict(metrics)["mistakes"] for metrics in store.read(["metrics"])["metrics"].to_pylist()]
+    mistakes = [
+        dict(metrics)["mistakes"] for metrics in store.read(["metrics"])["metrics"].to_pylist()
+    ]
 
     assert sorted(mistakes) == list(range(120))
     compact(store)
@@ -359,7 +387,10 @@ def test_readers_see_each_run_once_while_others_write_and_compact(tmp_path):
     path = tmp_path / "store"
     assert start(path, "for i in range(40): store.write(record(i))").wait(60) == 0
     stop = tmp_path / "stop"
-    compactors = [start(path, f"import os\nwhile not os.path.exists({str(stop)!r}): compact(store)") for _ in range(2)]
+    compactors = [
+        start(path, f"import os\nwhile not os.path.exists({str(stop)!r}): compact(store)")
+        for _ in range(2)
+    ]
     writer = start(path, "for i in range(40, 100): store.write(record(i))")
     store = open_store(path)
     reads = 0
@@ -436,7 +467,8 @@ def test_full_disk_is_one_line_and_loses_nothing(tmp_path, make_record, monkeypa
     with monkeypatch.context() as patch:
         patch.setattr("os.fsync", full)
         with pytest.raises(
-            StoreError, match=r"cannot write .* No space left on device; check its permissions and free"
+            StoreError,
+            match=r"cannot write .* No space left on device; check its permissions and free",
         ):
             compact(store)
     assert rows(store) == before

@@ -36,7 +36,11 @@ def test_store_of_version_1_loads(old):
     assert (len(store.done()), len(store.lost())) == (3, 1)
     assert sorted(store.read()["outcome"].to_pylist()) == ["diverged", "lost", "ok", "ok"]
     [errors] = [s for s in summarise(store) if s.metric == "cumulative_error"]
-    assert (round(errors.mean, 3), errors.n, errors.failures) == (0.305, 2, {"diverged": 1, "lost": 1})
+    assert (round(errors.mean, 3), errors.n, errors.failures) == (
+        0.305,
+        2,
+        {"diverged": 1, "lost": 1},
+    )
     assert store_status(store).experiments[0].total == 4
     assert store.get("1f23c113f9724814fe05e7aab5028477").timings.keys() == {"fit_seconds"}
 
@@ -54,12 +58,16 @@ def test_compaction_makes_a_version_with_parts_of_it(old):
 def test_store_of_a_newer_version_is_refused(old):
     (old / "store.json").write_text('{"format": "olscale metrics store", "version": 4}')
 
-    with pytest.raises(StoreError, match="has format version 4, this olscale reads up to 3; upgrade olscale"):
+    with pytest.raises(
+        StoreError, match="has format version 4, this olscale reads up to 3; upgrade olscale"
+    ):
         open_store(old)
 
 
 def test_any_changed_byte_of_a_loose_file_is_found(make_record):
-    data = run_bytes(make_record(metrics={"test_error": 0.25}, curve_rows=[10, 20], curve_mistakes=[1, 2]))
+    data = run_bytes(
+        make_record(metrics={"test_error": 0.25}, curve_rows=[10, 20], curve_mistakes=[1, 2])
+    )
     intact = parse(data, RUN_SCHEMA, RUN_SCHEMA.names)
 
     for at in range(len(data)):
@@ -107,7 +115,12 @@ def test_store_that_vanishes_is_one_line_and_does_not_come_back_empty(tmp_path, 
     store.write(make_record())
     shutil.rmtree(tmp_path / "store")
 
-    for use in (store.done, store.read, lambda: compact(store), lambda: store.write(make_record(permutation=5))):
+    for use in (
+        store.done,
+        store.read,
+        lambda: compact(store),
+        lambda: store.write(make_record(permutation=5)),
+    ):
         with pytest.raises(StoreError, match=r"^[^\n]*metrics store .*store: [^\n]+$"):
             use()
     assert not (tmp_path / "store").exists()
@@ -122,13 +135,18 @@ def test_a_damaged_part_is_named_to_who_asks_for_one_of_its_runs(tmp_path, make_
     [name] = store.compacted_files("runs")
     data = bytearray(Path(store.path, name).read_bytes())
     columns = pq.ParquetFile(pa.BufferReader(bytes(data))).metadata.row_group(0)
-    run = next(column for column in map(columns.column, range(columns.num_columns)) if column.path_in_schema == "run")
+    run = next(
+        column
+        for column in map(columns.column, range(columns.num_columns))
+        if column.path_in_schema == "run"
+    )
     data[run.data_page_offset - 2] ^= 1  # the end of the page of texts before it
     Path(store.path, name).write_bytes(data)
 
     assert store.done() == {record.id}
     with pytest.raises(
-        StoreError, match=rf"damaged file {name} in the metrics store .*; olscale compact sets it aside"
+        StoreError,
+        match=rf"damaged file {name} in the metrics store .*; olscale compact sets it aside",
     ):
         store.get(record.id)
 
@@ -227,7 +245,9 @@ def test_any_changed_bit_of_a_store_json_is_found(tmp_path, make_record):
         if bad[at // 8] in b" \t\r\n" and data[at // 8] in b" \t\r\n":
             continue
         near.put("store.json", bad)
-        with pytest.raises(StoreError, match=r"is not a metrics store: its store\.json .*olscale evaluate"):
+        with pytest.raises(
+            StoreError, match=r"is not a metrics store: its store\.json .*olscale evaluate"
+        ):
             open_store(near.path)
     with pytest.raises(StoreError, match="is not a metrics store"):
         mend_version(near.path)
@@ -255,11 +275,18 @@ def test_a_footer_that_contradicts_itself_is_damaged(tmp_path, make_record):
     footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
     whole_rows = store.read(["id", "segments"]).to_pylist()
     seen = set()
-    for piece in (bytes([0x16, 60]), b"mistakes", b"name", b"rows"):  # 30 as Thrift writes it, and names of fields
+    for piece in (
+        bytes([0x16, 60]),
+        b"mistakes",
+        b"name",
+        b"rows",
+    ):  # 30 as Thrift writes it, and names of fields
         for match in re.finditer(re.escape(piece), data[footer:]):
             for bit in range(8):
                 at = footer + match.end() - 1
-                (tmp_path / name).write_bytes(data[:at] + bytes([data[at] ^ 1 << bit]) + data[at + 1 :])
+                (tmp_path / name).write_bytes(
+                    data[:at] + bytes([data[at] ^ 1 << bit]) + data[at + 1 :]
+                )
                 bad = (tmp_path / name).read_bytes()
                 kept = salvage("runs", bad).select(["id", "segments"]).to_pylist()
                 assert all(row in whole_rows for row in kept), (piece, at, bit)

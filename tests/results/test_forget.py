@@ -23,7 +23,9 @@ def fill(store: Store, make_record, count: int = 3) -> dict[tuple[str, str], set
         for learner in ("pa1", "arow"):
             for i in range(count):
                 outcome = "lost" if (dataset, learner, i) == ("letter", "arow", 0) else "ok"
-                record = make_record(dataset, learner, permutation=i, outcome=outcome, timings={"fit_seconds": 1.0})
+                record = make_record(
+                    dataset, learner, permutation=i, outcome=outcome, timings={"fit_seconds": 1.0}
+                )
                 store.write(record)
                 ids.setdefault((dataset, learner), set()).add(record.id)
     return ids
@@ -60,7 +62,9 @@ def store(request, tmp_path, make_record, monkeypatch) -> Store:
         (("arow", "pa1"), ("digits",), {("digits", "pa1"), ("digits", "arow")}),
     ],
 )
-def test_runs_that_are_named_are_gone_and_no_others(store, tmp_path, make_record, learners, datasets, gone):
+def test_runs_that_are_named_are_gone_and_no_others(
+    store, tmp_path, make_record, learners, datasets, gone
+):
     ids = fill(open_store(f"memory://{tmp_path.name}/ids", create=True), make_record)
     kept = [row for row in store.read().to_pylist() if (row["dataset"], row["learner"]) not in gone]
     timed = store.timings()["id"].to_pylist()
@@ -73,7 +77,9 @@ def test_runs_that_are_named_are_gone_and_no_others(store, tmp_path, make_record
     assert seen.timings()["id"].to_pylist() == [id for id in timed if id not in forgotten]
     assert not forgotten & (seen.done() | seen.lost())
     for kind in ("runs", "timings"):
-        assert not forgotten.intersection(id for of in seen.compacted_ids(kind).values() for id in of.to_pylist())
+        assert not forgotten.intersection(
+            id for of in seen.compacted_ids(kind).values() for id in of.to_pylist()
+        )
         assert not [name for name in seen.single_files(kind) if name[-40:-8] in forgotten]
     fill(seen, make_record)
     assert len(seen.read()) == 12
@@ -91,7 +97,11 @@ def test_everything_leaves_an_empty_store(store):
 
 def test_plans_and_selections_of_which_nothing_is_left_go_too(store, tmp_path, make_record):
     ids = fill(open_store(f"memory://{tmp_path.name}/ids", create=True), make_record)
-    tuned = [selection("digits", "pa1"), selection("digits", "arow"), selection("letter", "tuned-only")]
+    tuned = [
+        selection("digits", "pa1"),
+        selection("digits", "arow"),
+        selection("letter", "tuned-only"),
+    ]
     for one in tuned:
         write_selection(store, one)
     write_plan(store, "one", ids["digits", "pa1"], [LeftOut("dataset", "usps", "absent")])
@@ -116,7 +126,10 @@ def test_checkpoints_of_what_is_named_go_too(store, make_record):
         "d": {"runs": ["2" * 32], "dataset": "digits", "learners": ["arow"]},
     }
     for key, about in packs.items():
-        store.put(f"checkpoints/{key}/pack.json", json_bytes({**about, "classes": [0, 2], "chunk_rows": 4}))
+        store.put(
+            f"checkpoints/{key}/pack.json",
+            json_bytes({**about, "classes": [0, 2], "chunk_rows": 4}),
+        )
         store.put(f"checkpoints/{key}/000000003.npz", b"state")
         store.put(f"tmp/shards-{about['runs'][0]}/first.npz", b"scores")
     store.put(f"checkpoints/e/{done}.json", json.dumps({"outcome": "timeout"}).encode())
@@ -124,14 +137,21 @@ def test_checkpoints_of_what_is_named_go_too(store, make_record):
     store.forget(["pa1"], ["digits"])
 
     assert {name.split("/")[1] for name in store.names("checkpoints")} == {"c", "d"}
-    assert {name.split("/")[1] for name in store.names("tmp")} == {f"shards-{'1' * 32}", f"shards-{'2' * 32}"}
+    assert {name.split("/")[1] for name in store.names("tmp")} == {
+        f"shards-{'1' * 32}",
+        f"shards-{'2' * 32}",
+    }
 
 
 def test_what_is_not_there_is_named_with_the_nearest(store):
-    with pytest.raises(UnknownNameError, match=r"unknown learner in the metrics store .* 'arw'; did you mean 'arow'\?"):
+    with pytest.raises(
+        UnknownNameError,
+        match=r"unknown learner in the metrics store .* 'arw'; did you mean 'arow'\?",
+    ):
         store.forget(["arw"])
     with pytest.raises(
-        UnknownNameError, match=r"unknown dataset in the metrics store .* 'leter'; did you mean 'letter'\?"
+        UnknownNameError,
+        match=r"unknown dataset in the metrics store .* 'leter'; did you mean 'letter'\?",
     ):
         store.forget(["arow"], ["leter"])
     for nothing in ({}, {"everything": True, "learners": ["arow"]}):
@@ -156,7 +176,11 @@ def test_death_at_any_step_loses_nothing_else(tmp_path, make_record, monkeypatch
     fill(before, make_record, 1)
     compact(before)
     fill(before, make_record, 2)
-    kept = [row for row in before.read().to_pylist() if row["learner"] == "arow" and row["outcome"] == "ok"]
+    kept = [
+        row
+        for row in before.read().to_pylist()
+        if row["learner"] == "arow" and row["outcome"] == "ok"
+    ]
     for step in range(1, 1000):
         store = copied(before, f"{folder}/{step}")
         store.files = Mortal(store.files, step, after)

@@ -20,7 +20,9 @@ def steady(seconds: float, share: float = 0.5, steps: int = 10) -> list[tuple[fl
 
 def test_nothing_is_told_before_anything_is_known() -> None:
     assert Pace().seconds_left(1.0) != Pace().seconds_left(1.0)
-    assert paced((0.5, 100.0)).seconds_left(200.0) != paced((0.5, 100.0)).seconds_left(200.0), "of an earlier process"
+    assert paced((0.5, 100.0)).seconds_left(200.0) != paced((0.5, 100.0)).seconds_left(200.0), (
+        "of an earlier process"
+    )
     assert paced((0.5, 100.0), (1.0, 110.0)).seconds_left(120.0) == 0.0
 
 
@@ -41,7 +43,9 @@ def test_while_machine_code_is_made_the_time_left_does_not_grow_and_then_is_as_b
     assert pace.seconds_left(after) < 2.0 * before
     pace.step(0.55, after)
     pace.step(0.6, after + 2.0)
-    assert pace.seconds_left(after + 2.0) == pytest.approx(16.0 * (20.0 + LONGEST_PAUSE) / 20.0, rel=0.2)
+    assert pace.seconds_left(after + 2.0) == pytest.approx(
+        16.0 * (20.0 + LONGEST_PAUSE) / 20.0, rel=0.2
+    )
 
 
 def test_a_machine_that_gets_other_work_to_do_is_followed() -> None:
@@ -62,7 +66,9 @@ def test_nothing_is_told_by_a_little_that_has_in_it_what_comes_before_the_first_
     assert pace.seconds_left(14.0) != pace.seconds_left(14.0)
     pace.step(0.011, 15.0)
     assert pace.seconds_left(15.0) == pytest.approx(98.9)
-    assert paced((0.0, 0.0), (0.5, 10.0)).seconds_left(10.0) == pytest.approx(10.0), "half of a short one"
+    assert paced((0.0, 0.0), (0.5, 10.0)).seconds_left(10.0) == pytest.approx(10.0), (
+        "half of a short one"
+    )
 
 
 def test_the_time_in_which_machine_code_is_made_is_no_work() -> None:

@@ -35,9 +35,21 @@ NAMED = {
 
 @pytest.mark.parametrize(
     ("part", "value"),
-    [("number", "1"), ("number", float("inf")), ("datasets", [0]), ("datasets", [[]]), ("learners", {"a": 1})]
-    + [("learners", [NAMED["learners"][0] | change]) for change in ({"datasets": [1]}, {"datasets": [0.5]})]
-    + [("learners", [NAMED["learners"][0] | {"params": params}]) for params in ([1], None, {"C": float("nan")})],
+    [
+        ("number", "1"),
+        ("number", float("inf")),
+        ("datasets", [0]),
+        ("datasets", [[]]),
+        ("learners", {"a": 1}),
+    ]
+    + [
+        ("learners", [NAMED["learners"][0] | change])
+        for change in ({"datasets": [1]}, {"datasets": [0.5]})
+    ]
+    + [
+        ("learners", [NAMED["learners"][0] | {"params": params}])
+        for params in ([1], None, {"C": float("nan")})
+    ],
 )
 def test_names_in_a_plan_that_are_damaged_are_named(tmp_path, part, value):
     """In a store of olscale 0.1.0: later ones have checksums besides."""
@@ -50,7 +62,9 @@ def test_names_in_a_plan_that_are_damaged_are_named(tmp_path, part, value):
         read_plans(store)
 
 
-def test_a_damaged_plan_of_another_experiment_stops_no_evaluation_and_its_own_is_written_anew(tmp_path):
+def test_a_damaged_plan_of_another_experiment_stops_no_evaluation_and_its_own_is_written_anew(
+    tmp_path,
+):
     store = open_store(tmp_path, create=True)
     write_plan(store, "mine", ["a" * 32])
     [file] = store.files.names("plans")
@@ -61,7 +75,9 @@ def test_a_damaged_plan_of_another_experiment_stops_no_evaluation_and_its_own_is
     assert write_plan(store, "mine", ["b" * 32]).runs == ("b" * 32,)
 
 
-@pytest.mark.parametrize("content", [b"[]", b"\xff", b"[" * 5000, b'{"runs": ' + b"9" * 5000 + b"}"])
+@pytest.mark.parametrize(
+    "content", [b"[]", b"\xff", b"[" * 5000, b'{"runs": ' + b"9" * 5000 + b"}"]
+)
 def test_damaged_plan_is_named(tmp_path, content: bytes):
     store = open_store(tmp_path, create=True)
     store.put("plans/x.json", content)
@@ -72,7 +88,10 @@ def test_damaged_plan_is_named(tmp_path, content: bytes):
 
 
 DEFINITION = {"dataset": {"name": "d"}, "grid": {"C": [1.0, 2.0]}, "protocol": {"split": "half"}}
-POINTS = [{"params": {"C": 1.0}, "error": 0.5, "failed": 0}, {"params": {"C": 2.0}, "error": 0.25, "failed": 0}]
+POINTS = [
+    {"params": {"C": 1.0}, "error": 0.5, "failed": 0},
+    {"params": {"C": 2.0}, "error": 0.25, "failed": 0},
+]
 WHOLE = {"id": run_id(DEFINITION), "definition": DEFINITION, "points": POINTS, "chosen": {"C": 2.0}}
 FILE = f"selections/{WHOLE['id']}.json"
 

@@ -38,25 +38,38 @@ def start(store: Path, code: str) -> subprocess.Popen[bytes]:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+    return {
+        str(file.relative_to(folder)): file.read_bytes()
+        for file in folder.rglob("*")
+        if file.is_file()
+    }
 
 
 @pytest.fixture(params=["local", "memory"])
 def store(request, tmp_path) -> Store:
-    path = str(tmp_path / "store") if request.param == "local" else f"memory://{tmp_path.name}/{request.node.name}"
+    path = (
+        str(tmp_path / "store")
+        if request.param == "local"
+        else f"memory://{tmp_path.name}/{request.node.name}"
+    )
     return open_store(path, create=True)
 
 
 def test_written_run_is_done_read_and_got(store, make_record):
     record = make_record(
-        params={"C": 0.5}, metrics={"mistakes": 7}, timings={"fit_seconds": 1.5}, environment={"host": "h"}
+        params={"C": 0.5},
+        metrics={"mistakes": 7},
+        timings={"fit_seconds": 1.5},
+        environment={"host": "h"},
     )
 
     assert store.write(record)
 
     assert store.done() == {record.id}
     assert store.read()["params"].to_pylist() == ['{"C":0.5}']
-    assert store.read(["learner", "metrics"]).to_pylist() == [{"learner": "pa1", "metrics": [("mistakes", 7.0)]}]
+    assert store.read(["learner", "metrics"]).to_pylist() == [
+        {"learner": "pa1", "metrics": [("mistakes", 7.0)]}
+    ]
     got = store.get(record.id)
     assert (got.run, got.metrics, got.timings, got.environment) == (
         record.run,
@@ -112,7 +125,9 @@ def test_two_executions_give_the_same_bytes(tmp_path, make_record):
     for name, order in (("a", range(6)), ("b", reversed(range(6)))):
         written = open_store(tmp_path / name, create=True)
         for i in order:
-            written.write(make_record(permutation=i, metrics={"mistakes": i}, environment={"host": name}))
+            written.write(
+                make_record(permutation=i, metrics={"mistakes": i}, environment={"host": name})
+            )
 
     assert contents(tmp_path / "a" / "runs") == contents(tmp_path / "b" / "runs")
     assert len(contents(tmp_path / "a" / "runs")) == 6
@@ -121,11 +136,16 @@ def test_two_executions_give_the_same_bytes(tmp_path, make_record):
 @pytest.mark.long
 def test_two_processes_may_write_the_same_and_different_runs(tmp_path):
     path = tmp_path / "store"
-    writers = [start(path, f"for i in range({low}, {low} + 30): store.write(record(i))") for low in (0, 10)]
+    writers = [
+        start(path, f"for i in range({low}, {low} + 30): store.write(record(i))") for low in (0, 10)
+    ]
 
     assert [writer.wait(60) for writer in writers] == [0, 0]
 
-    mistakes = [dict(metrics)["mistakes"] for metrics in open_store(path).read(["metrics"])["metrics"].to_pylist()]
+    mistakes = [
+        dict(metrics)["mistakes"]
+        for metrics in open_store(path).read(["metrics"])["metrics"].to_pylist()
+    ]
     assert sorted(mistakes) == list(range(40))
 
 
@@ -176,7 +196,9 @@ def test_many_files_read_at_once_as_they_do_one_by_one(tmp_path, make_record, mo
     store = open_store(tmp_path / "a store [1]" / "s", create=True)
     for i in range(6):
         metrics = {"x": float("nan"), "y": i}
-        store.write(make_record(permutation=i, params={"C": 0.5}, transforms=("bias",), metrics=metrics))
+        store.write(
+            make_record(permutation=i, params={"C": 0.5}, transforms=("bias",), metrics=metrics)
+        )
     plain = open_store(tmp_path / "plain", create=True)
     for id in store.done():
         plain.write(store.get(id))
@@ -212,7 +234,9 @@ def test_runs_with_and_without_series_are_one_table(tmp_path, make_record, monke
     monkeypatch.setattr("olscale.results.single.WORTHWHILE", 1)
 
     files = [file.read_bytes() for file in sorted(tmp_path.rglob("runs/*/*.parquet"))]
-    assert read_together(files, one_by_one["id"].to_pylist(), RUN_SCHEMA, RUN_SCHEMA.names) is not None
+    assert (
+        read_together(files, one_by_one["id"].to_pylist(), RUN_SCHEMA, RUN_SCHEMA.names) is not None
+    )
     assert store.read().to_pylist() == one_by_one.to_pylist()
 
 
@@ -235,11 +259,14 @@ def test_damaged_run_is_named_or_left_out(tmp_path, make_record, monkeypatch, da
     for i in range(3):
         store.write(make_record(permutation=i))
     good, bad, _ = sorted((tmp_path / "runs").rglob("*.parquet"))
-    content = {"truncated": bad.read_bytes()[:-20], "empty": b"", "copied": good.read_bytes()}[damage]
+    content = {"truncated": bad.read_bytes()[:-20], "empty": b"", "copied": good.read_bytes()}[
+        damage
+    ]
     bad.write_bytes(content)
 
     with pytest.raises(
-        StoreError, match=f"damaged file runs/{bad.parent.name}/{bad.name}.*olscale compact sets it aside"
+        StoreError,
+        match=f"damaged file runs/{bad.parent.name}/{bad.name}.*olscale compact sets it aside",
     ):
         store.read()
     assert store.read(on_damage="skip").num_rows == 2
@@ -305,7 +332,8 @@ def test_unknown_protocol_is_a_store_error():
 
 
 @pytest.mark.parametrize(
-    ("old", "new"), [(b'{"dataset"', b'{"dataset?'), (b'"pa1"', b'"p\xff1"'), (b'{"dataset"', b'["dataset"')]
+    ("old", "new"),
+    [(b'{"dataset"', b'{"dataset?'), (b'"pa1"', b'"p\xff1"'), (b'{"dataset"', b'["dataset"')],
 )
 def test_run_whose_text_was_changed_is_named(tmp_path, make_record, old: bytes, new: bytes):
     """Parquet finds no fault with a changed byte of a text, and files of version 1 have no checksum."""
@@ -319,7 +347,9 @@ def test_run_whose_text_was_changed_is_named(tmp_path, make_record, old: bytes, 
     data = path.read_bytes()
     assert old in data
     path.write_bytes(data.replace(old, new))
-    with pytest.raises(StoreError, match=f"damaged file runs/{path.parent.name}/{path.name} in the metrics store"):
+    with pytest.raises(
+        StoreError, match=f"damaged file runs/{path.parent.name}/{path.name} in the metrics store"
+    ):
         store.get(record.id)
 
 
@@ -332,6 +362,8 @@ def test_date_beyond_the_calendar_is_damage(tmp_path, make_record):
     (path,) = (tmp_path / "timings").rglob("*.parquet")
     table = pq.read_table(path)
     late = pa.array([2**62], pa.int64()).cast(pa.timestamp("us", tz="UTC"))
-    pq.write_table(table.set_column(table.column_names.index("finished_at"), "finished_at", late), path)
+    pq.write_table(
+        table.set_column(table.column_names.index("finished_at"), "finished_at", late), path
+    )
     with pytest.raises(StoreError, match=f"damaged file timings/{path.parent.name}/{path.name}"):
         store.timings()

@@ -79,10 +79,24 @@ def test_a_lock_that_is_a_pipe_is_refused(tmp_path: Path) -> None:
 
 def test_a_store_with_pipes_is_read_filled_and_compacted(shelf: Path, tmp_path: Path) -> None:
     store = open_store(tmp_path / "store", create=True)
-    folders = ("runs/ab", "timings/ab", "lost/ab", "compacted/runs", "compacted/timings", "damaged", "tmp", "models")
+    folders = (
+        "runs/ab",
+        "timings/ab",
+        "lost/ab",
+        "compacted/runs",
+        "compacted/timings",
+        "damaged",
+        "tmp",
+        "models",
+    )
     for folder in folders:
         pipe(tmp_path / "store" / folder / f"{ID}.parquet")
-    for name in ("plans/one-ab.json", f"selections/{ID}.json", "checkpoints/ab/pack.json", "live/one.0001.jsonl"):
+    for name in (
+        "plans/one-ab.json",
+        f"selections/{ID}.json",
+        "checkpoints/ab/pack.json",
+        "live/one.0001.jsonl",
+    ):
         pipe(tmp_path / "store" / name)
     done = evaluate(two_learners(shelf), store.path, in_process=True)
     assert done.outcomes == {"ok": 2}
@@ -106,7 +120,9 @@ def test_a_dataset_with_a_pipe_is_refused_in_a_line(layout: str, name: str, tmp_
     assert "\n" not in str(fault.value)
 
 
-def test_pipes_among_sources_are_passed_over_and_one_that_is_named_is_refused(tmp_path: Path) -> None:
+def test_pipes_among_sources_are_passed_over_and_one_that_is_named_is_refused(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "rows").mkdir()
     (tmp_path / "rows" / "a.svm").write_text("+1 1:1\n-1 1:2\n")
     pipe(tmp_path / "rows" / "b.svm")
@@ -119,11 +135,25 @@ def test_pipes_among_sources_are_passed_over_and_one_that_is_named_is_refused(tm
 
 
 @pytest.mark.parametrize(
-    "name", ["history/0.parquet", "told.json", "nights/1/begun.json", "nights/1/bench-0.json", "ingested.json"]
+    "name",
+    [
+        "history/0.parquet",
+        "told.json",
+        "nights/1/begun.json",
+        "nights/1/bench-0.json",
+        "ingested.json",
+    ],
 )
-def test_nights_go_on_beside_pipes(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps, "run_benchmarks", lambda names, rows: {"linear": [Figure("speed", 1.0, "rows/s")]})
-    job, home = parse_job({"name": "n", "bench": [{"names": ["linear"]}]}, folder=tmp_path), JobHome(tmp_path / "home")
+def test_nights_go_on_beside_pipes(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        steps, "run_benchmarks", lambda names, rows: {"linear": [Figure("speed", 1.0, "rows/s")]}
+    )
+    job, home = (
+        parse_job({"name": "n", "bench": [{"names": ["linear"]}]}, folder=tmp_path),
+        JobHome(tmp_path / "home"),
+    )
     pipe(home.path / name)
     assert run_night(job, home, "1", clock=lambda: 1e9).state == "good"
     assert history_nights(home) == ["1"]

@@ -20,17 +20,27 @@ from olscale.storage.local import LocalStorage
 from olscale.storage.open import open_output, open_storage
 from olscale.testing import storage_checks
 
-CHECKS = pytest.mark.parametrize("check", [pytest.param(check, id=name) for name, check in storage_checks()])
+CHECKS = pytest.mark.parametrize(
+    "check", [pytest.param(check, id=name) for name, check in storage_checks()]
+)
 
 
 @CHECKS
-@pytest.mark.parametrize("place", ["{tmp}/place", "file://{tmp}/place", "{tmp}/pl[a]ce/tmp", "memory://{tmp}/pl[a]ce"])
-def test_storage_keeps_its_promises(check: Callable[[Storage], None], place: str, tmp_path: Path) -> None:
-    check(open_storage(place.format(tmp=tmp_path), temporaries="tmp" if place.endswith("tmp") else ""))
+@pytest.mark.parametrize(
+    "place", ["{tmp}/place", "file://{tmp}/place", "{tmp}/pl[a]ce/tmp", "memory://{tmp}/pl[a]ce"]
+)
+def test_storage_keeps_its_promises(
+    check: Callable[[Storage], None], place: str, tmp_path: Path
+) -> None:
+    check(
+        open_storage(place.format(tmp=tmp_path), temporaries="tmp" if place.endswith("tmp") else "")
+    )
 
 
 @CHECKS
-def test_object_storage_keeps_its_promises(check: Callable[[Storage], None], bucket: str, request: Any) -> None:
+def test_object_storage_keeps_its_promises(
+    check: Callable[[Storage], None], bucket: str, request: Any
+) -> None:
     check(open_storage(f"{bucket}/storage/{abs(hash(request.node.name))}"))
 
 
@@ -92,7 +102,9 @@ def test_a_place_that_has_vanished_does_not_come_back_empty(tmp_path: Path) -> N
     assert not (tmp_path / "gone").exists()
 
 
-def test_a_relative_path_is_made_absolute_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_path_is_made_absolute_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     storage = open_storage("place")
     monkeypatch.chdir("/")
@@ -122,9 +134,13 @@ def test_output_that_fails_is_not_uploaded(tmp_path: Path) -> None:
 
 def test_output_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(DatasetError, match=r"file/below cannot be written \(File exists\); choose another place"):
+    with pytest.raises(
+        DatasetError, match=r"file/below cannot be written \(File exists\); choose another place"
+    ):
         open_output(f"{tmp_path}/file/below").__enter__()
     folder = open_output(str(tmp_path))
     folder.__enter__()
-    with pytest.raises(DatasetError, match=r"cannot be written \(Is a directory\); choose another place"):
+    with pytest.raises(
+        DatasetError, match=r"cannot be written \(Is a directory\); choose another place"
+    ):
         folder.__exit__(None, None, None)

@@ -30,7 +30,9 @@ def test_budgets_and_memory_limits_take_the_same_sizes(text: str, size: float) -
 def test_what_is_no_size_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"expected bytes, such as 2GB, 512MiB or 4096, got "):
         parse_size(text)
-    with pytest.raises(ParameterError, match=r"memory limit was .*, expected a size such as '2GB' or '512MiB'"):
+    with pytest.raises(
+        ParameterError, match=r"memory limit was .*, expected a size such as '2GB' or '512MiB'"
+    ):
         parse_limit(text)
 
 
@@ -42,7 +44,14 @@ def test_a_limit_is_positive(limit: int | str) -> None:
 
 @pytest.mark.parametrize(
     ("size", "text"),
-    [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (2.5e6, "2.5 MB"), (3e9, "3.0 GB"), (7e13, "70.0 TB")],
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1.0 kB"),
+        (2.5e6, "2.5 MB"),
+        (3e9, "3.0 GB"),
+        (7e13, "70.0 TB"),
+    ],
 )
 def test_sizes_are_printed_with_a_unit(size: float, text: str) -> None:
     assert text == size_text(size)

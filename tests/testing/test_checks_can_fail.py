@@ -110,7 +110,9 @@ class SparseTwice(UnitNorm):
 
     def apply(self, X: Any, columns: int) -> Any:
         found = super().apply(X, columns)
-        return CSR(found.indptr, found.indices, 2.0 * found.data) if isinstance(found, CSR) else found
+        return (
+            CSR(found.indptr, found.indices, 2.0 * found.data) if isinstance(found, CSR) else found
+        )
 
 
 class OneDraw(RandomProjection):
@@ -366,9 +368,14 @@ class Crashes(NpzFormat):
 )
 def test_checks_of_formats_can_fail(tmp_path: Path, format: Callable[[], Any], idea: str) -> None:
     np.savez(tmp_path / "rows.npz", X=np.arange(12.0).reshape(4, 3), y=np.array([0, 1, 1, 0]))
-    assert any(name.startswith(idea) for name in failures(format_checks(format(), str(tmp_path / "rows.npz"))))
+    assert any(
+        name.startswith(idea)
+        for name in failures(format_checks(format(), str(tmp_path / "rows.npz")))
+    )
 
 
 def test_a_source_of_too_few_rows_is_no_test_of_a_format(tmp_path: Path) -> None:
     np.savez(tmp_path / "rows.npz", X=np.ones((2, 3)), y=np.array([0, 1]))
-    assert failures(format_checks(NpzFormat(), str(tmp_path / "rows.npz"))) == ["any batch size gives the same rows"]
+    assert failures(format_checks(NpzFormat(), str(tmp_path / "rows.npz"))) == [
+        "any batch size gives the same rows"
+    ]

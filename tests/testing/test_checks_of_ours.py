@@ -22,7 +22,10 @@ from olscale.learners import Perceptron
 from olscale.measures import UNWEIGHTED, askable
 from olscale.testing import format_checks, layout_checks, metric_checks, transform_checks
 from olscale.testing.check_list import Check
-from olscale.testing.learners import check_label_comes_after_the_prediction, check_labels_do_not_matter
+from olscale.testing.learners import (
+    check_label_comes_after_the_prediction,
+    check_labels_do_not_matter,
+)
 
 TRANSFORMS: dict[str, Callable[[], Any]] = {
     name: partial(make_transform, name)
@@ -42,10 +45,16 @@ TRANSFORMS: dict[str, Callable[[], Any]] = {
             "ipca:9,block=1",
         )
     },
-    **{f"project, {kind}": partial(make_transform, f"project:3,kind={kind}") for kind in ("gaussian", "sparse")},
+    **{
+        f"project, {kind}": partial(make_transform, f"project:3,kind={kind}")
+        for kind in ("gaussian", "sparse")
+    },
     "project, very-sparse": partial(make_transform, "project:40,kind=very-sparse"),
     "drop": partial(Drop, 2),
-    **{f"impute, {strategy}": partial(make_transform, f"impute:{strategy}") for strategy in ("median", "zero")},
+    **{
+        f"impute, {strategy}": partial(make_transform, f"impute:{strategy}")
+        for strategy in ("median", "zero")
+    },
 }
 SCORINGS = {
     "plain": PLAIN,
@@ -53,9 +62,16 @@ SCORINGS = {
     "fading": Scoring(fading=0.9),
     "holdout from the test split": Scoring(holdout_every=40),
     "holdout from the stream": Scoring(holdout_every=30, holdout_rows=10),
-    "measures held out": Scoring(measures=tuple(askable()), costs=(1.0, 2.0, 0.5), holdout_every=40),
+    "measures held out": Scoring(
+        measures=tuple(askable()), costs=(1.0, 2.0, 0.5), holdout_every=40
+    ),
     "measures": Scoring(
-        measures=tuple(askable()), costs=(1.0, 2.0, 0.5), window=30, fading=0.9, holdout_every=30, holdout_rows=10
+        measures=tuple(askable()),
+        costs=(1.0, 2.0, 0.5),
+        window=30,
+        fading=0.9,
+        holdout_every=30,
+        holdout_rows=10,
     ),
     "drift adwin": Scoring(drift="adwin"),
     "drift ddm": Scoring(drift="ddm"),
@@ -76,10 +92,10 @@ SCORINGS = {
     },
 }
 CSV = "a,b,kind,label\n1,2.5,x,yes\n-3,,y,no\n0.5,1e3,x,yes\n4,5,z,no\n"
-ARFF = (
-    "@relation r\n@attribute a numeric\n@attribute b {x,y}\n@attribute c {yes,no}\n@data\n1,x,yes\n?,y,no\n2.5,y,yes\n"
+ARFF = "@relation r\n@attribute a numeric\n@attribute b {x,y}\n@attribute c {yes,no}\n@data\n1,x,yes\n?,y,no\n2.5,y,yes\n"
+JSONL = (
+    '{"a": 1, "b": "x", "label": 0}\n{"a": null, "b": "y", "label": 1}\n{"a": 2.5, "label": 0}\n'
 )
-JSONL = '{"a": 1, "b": "x", "label": 0}\n{"a": null, "b": "y", "label": 1}\n{"a": 2.5, "label": 0}\n'
 VW = "1 |f a:0.5 b |g c:2\n-1 2 'tag|f:2 b:1.25\n1 |\n-1 |f a a:2\n"
 SVMLIGHT = "+1 1:0.5 3:2\n-1 2:1.25\n+1\n-1 1:1 7:-3\n"
 
@@ -97,9 +113,15 @@ def _sources(folder: Path) -> dict[str, str]:
         (folder / f"rows.{name}").write_text(text)
     np.savez(folder / "rows.npz", X=X, y=y)
     scipy.io.savemat(folder / "rows.mat", {"X": X, "y": y})
-    pq.write_table(pa.table({"a": [1.0, 2.0, 0.5], "b": ["x", "y", "x"], "label": [1, 0, 1]}), folder / "rows.parquet")
+    pq.write_table(
+        pa.table({"a": [1.0, 2.0, 0.5], "b": ["x", "y", "x"], "label": [1, 0, 1]}),
+        folder / "rows.parquet",
+    )
     images = np.arange(48, dtype=np.uint8).reshape(3, 4, 4)
-    for name, array in (("rows-images-idx3-ubyte", images), ("rows-labels-idx1-ubyte", np.array([1, 0, 2], np.uint8))):
+    for name, array in (
+        ("rows-images-idx3-ubyte", images),
+        ("rows-labels-idx1-ubyte", np.array([1, 0, 2], np.uint8)),
+    ):
         head = bytes([0, 0, 8, array.ndim]) + b"".join(n.to_bytes(4, "big") for n in array.shape)
         (folder / name).write_bytes(head + array.tobytes())
     places = {name: str(folder / f"rows.{name}") for name in (*texts, "npz", "mat", "parquet")}
@@ -112,7 +134,11 @@ def _named(checks: list[Check], prefix: str) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.long) if name == "mat" else name for name in format_names()]
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.long) if name == "mat" else name
+        for name in format_names()
+    ],
 )
 def test_formats_keep_the_contract(tmp_path: Path, name: str) -> None:
     sources = _sources(tmp_path)
@@ -122,7 +148,15 @@ def test_formats_keep_the_contract(tmp_path: Path, name: str) -> None:
         check()
 
 
-WEIGHTED = {"csv": "a", "tsv": "b", "arff": "a", "jsonl": "a", "vw": "importance", "parquet": "a", "npz": "w"}
+WEIGHTED = {
+    "csv": "a",
+    "tsv": "b",
+    "arff": "a",
+    "jsonl": "a",
+    "vw": "importance",
+    "parquet": "a",
+    "npz": "w",
+}
 """Formats that have weights, with what ``--weights`` names in their small sources; that of MAT is as that of NPZ."""
 
 
@@ -138,7 +172,9 @@ def test_formats_keep_the_contract_of_weights(tmp_path: Path, name: str) -> None
             text = text.replace(odd, number)
         path.write_text(text)
     options = ReadOptions(weights=WEIGHTED[name])
-    assert all(batch.weights is not None for batch in find_format(str(path), name).read(str(path), options))
+    assert all(
+        batch.weights is not None for batch in find_format(str(path), name).read(str(path), options)
+    )
     for _, check in format_checks(find_format(str(path), name), str(path), options):
         check()
 
@@ -170,7 +206,10 @@ def test_metrics_keep_the_contract(check: Callable[[], None]) -> None:
 
 
 def test_every_metric_is_checked() -> None:
-    assert all(any(metric.wanted(scoring) for scoring in SCORINGS.values()) for metric in METRICS.load_all())
+    assert all(
+        any(metric.wanted(scoring) for scoring in SCORINGS.values())
+        for metric in METRICS.load_all()
+    )
 
 
 def _transforms() -> Iterator[Any]:

@@ -45,7 +45,9 @@ def test_a_pixel_is_told_as_a_stream_of_its_own(name: str, params: dict[str, flo
 
 
 @pytest.mark.parametrize(("name", "params"), PARAMS)
-def test_frames_go_on_from_a_state_and_pixels_do_not_matter_to_each_other(name: str, params: dict[str, float]) -> None:
+def test_frames_go_on_from_a_state_and_pixels_do_not_matter_to_each_other(
+    name: str, params: dict[str, float]
+) -> None:
     told = _told(name, params, SEQUENCE)
     first, second = MODELS[name](**params), MODELS[name](**params)
     for frame in SEQUENCE[:11]:
@@ -68,14 +70,21 @@ def test_the_oldest_frame_makes_room() -> None:
 def test_colours_are_one_distance() -> None:
     """A grey picture in three channels is that of a width smaller by the root of three."""
     grey = _told("olk-n", {"p": 5.0}, SEQUENCE)
-    colour = _told("olk-n", {"p": 5.0 * np.sqrt(3.0)}, [np.repeat(frame[..., None], 3, axis=2) for frame in SEQUENCE])
+    colour = _told(
+        "olk-n",
+        {"p": 5.0 * np.sqrt(3.0)},
+        [np.repeat(frame[..., None], 3, axis=2) for frame in SEQUENCE],
+    )
     assert (grey != colour).mean() < 1e-3
 
 
 @pytest.mark.parametrize(
     ("frame", "why"),
     [
-        (np.zeros((70, 50), dtype=np.uint8), r"shape \(70, 50\), expected uint8 of shape \(50, 70\)"),
+        (
+            np.zeros((70, 50), dtype=np.uint8),
+            r"shape \(70, 50\), expected uint8 of shape \(50, 70\)",
+        ),
         (np.zeros((50, 70)), "float64 of shape"),
         (np.full((50, 70), np.nan), "no numbers"),
     ],
@@ -112,7 +121,9 @@ def test_masks_are_read_as_they_are_written(tmp_path: Path) -> None:
         list(masks(tmp_path / "three.npy"))
     for name, odd in (("shadows", [0.0, 50.0, 255.0]), ("missing", [0.0, np.nan])):
         np.save(tmp_path / f"{name}.npy", np.array(odd)[:, None, None] * np.ones((1, 3, 4)))
-        with pytest.raises(FormatError, match="expected \\(height, width\\), 0 and one other value"):
+        with pytest.raises(
+            FormatError, match="expected \\(height, width\\), 0 and one other value"
+        ):
             list(masks(tmp_path / f"{name}.npy"))
 
 
@@ -127,13 +138,23 @@ def test_the_command_writes_masks_and_says_how_good_they_are(tmp_path: Path) -> 
     made = list(ripples(count=60, height=100, width=120))
     np.save(tmp_path / "frames.npy", [frame for frame, _ in made])
     np.save(tmp_path / "truth.npy", [mask for _, mask in made])
-    options = ["--to", str(tmp_path / "masks"), "--truth", str(tmp_path / "truth.npy"), "--model", "olk-n:p=10"]
+    options = [
+        "--to",
+        str(tmp_path / "masks"),
+        "--truth",
+        str(tmp_path / "truth.npy"),
+        "--model",
+        "olk-n:p=10",
+    ]
     call = ["background", str(tmp_path / "frames.npy"), *options, "--after", "40"]
     done = CliRunner().invoke(olscale, call, catch_exceptions=False, standalone_mode=False)
     agreement = Agreement()
     for written, (_, mask) in list(zip(masks(tmp_path / "masks"), made, strict=True))[40:]:
         agreement.add(written, mask)
-    assert f"frames 41 to 60: precision {agreement.precision:.3f}, recall {agreement.recall:.3f}" in done.output
+    assert (
+        f"frames 41 to 60: precision {agreement.precision:.3f}, recall {agreement.recall:.3f}"
+        in done.output
+    )
     assert agreement.f1 > 0.6
     with pytest.raises(DatasetError, match="is there already"):
         CliRunner().invoke(olscale, call, catch_exceptions=False, standalone_mode=False)

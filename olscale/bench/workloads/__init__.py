@@ -21,7 +21,12 @@ GENERATORS.ours.update(
 
 
 def generate_archive(
-    name: str, file: str | os.PathLike[str], *, seed: int = 0, rows: int | None = None, columns: int | None = None
+    name: str,
+    file: str | os.PathLike[str],
+    *,
+    seed: int = 0,
+    rows: int | None = None,
+    columns: int | None = None,
 ) -> tuple[int, int]:
     """Write the rows of a generator in the form in which the set it stands for is published.
 

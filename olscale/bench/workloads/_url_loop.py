@@ -96,7 +96,16 @@ def _draw(draws: Any, place: int, own: float) -> Any:
 
 @compiled
 def _head(
-    key: Any, draws: Any, places: Any, before: int, day: int, y: int, first: int, at: int, indices: Any, data: Any
+    key: Any,
+    draws: Any,
+    places: Any,
+    before: int,
+    day: int,
+    y: int,
+    first: int,
+    at: int,
+    indices: Any,
+    data: Any,
 ) -> int:
     """Add the features at `places` of the head that a row of class `y` has; return where the row ends."""
     for place in places:
@@ -130,7 +139,15 @@ def _tail(u: float, begin: float) -> float:
 
 @compiled
 def fill(
-    start: int, seed: int, columns: int, day_rows: int, days: int, indptr: Any, indices: Any, data: Any, malicious: Any
+    start: int,
+    seed: int,
+    columns: int,
+    day_rows: int,
+    days: int,
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    malicious: Any,
 ) -> int:
     """Write the rows from number `start` on to the arrays of a CSR and return the number of nonzeros."""
     key = _mix(np.uint64(seed) + _GOLDEN)
@@ -163,7 +180,18 @@ def fill(
         for step in range(strata + _RECENT):
             if not behind and (step >= strata or _tail(step / strata, begin) * born > block):
                 # Where it comes in the order of columns, so that little is put in its place later.
-                at = _head(key, draws, range(_EARLY, _HEAD), _REAL + block, day, y, first, at, indices, data)
+                at = _head(
+                    key,
+                    draws,
+                    range(_EARLY, _HEAD),
+                    _REAL + block,
+                    day,
+                    y,
+                    first,
+                    at,
+                    indices,
+                    data,
+                )
                 behind = True
             drawn = _draw(draws, _VALUES + _HEAD + step, _OWN_TAIL)
             for _ in range(3):  # a second draw stays in its stratum

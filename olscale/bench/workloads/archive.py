@@ -36,7 +36,9 @@ def svmlight_text(batch: Batch) -> memoryview:
     X = batch.X
     assert isinstance(X, CSR)
     text = np.empty(PAIR_BYTES * len(X.data) + ROW_BYTES * len(batch), dtype=np.uint8)
-    return memoryview(text)[: write_rows(X.indptr, X.indices, X.data, np.asarray(batch.target), text)]  # type: ignore[arg-type]
+    return memoryview(text)[
+        : write_rows(X.indptr, X.indices, X.data, np.asarray(batch.target), text)
+    ]  # type: ignore[arg-type]
 
 
 def write_archive(file: str, members: Iterable[tuple[str, Batch | bytes]]) -> tuple[int, int]:
@@ -53,7 +55,9 @@ def write_archive(file: str, members: Iterable[tuple[str, Batch | bytes]]) -> tu
     with (
         open_output(file) as raw,
         GzipFile(filename="", fileobj=raw, mode="wb", compresslevel=_LEVEL, mtime=0) as out,
-        tarfile.open(fileobj=out, mode="w|", format=tarfile.USTAR_FORMAT, bufsize=_BLOCK_BYTES) as tar,
+        tarfile.open(
+            fileobj=out, mode="w|", format=tarfile.USTAR_FORMAT, bufsize=_BLOCK_BYTES
+        ) as tar,
         ThreadPoolExecutor(1) as packing,
     ):
         # A member is packed while the rows of the next are made.

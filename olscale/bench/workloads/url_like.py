@@ -87,13 +87,20 @@ def members(rows: int, seed: int, columns: int = COLUMNS) -> Iterator[tuple[str,
     tuple of str and Batch or bytes
         ``url_svmlight/FeatureTypes`` (numbers of the real-valued features), then ``url_svmlight/DayN.svm``, sorted as text.
     """
-    yield "url_svmlight/FeatureTypes", "".join(f"{feature + 1}\n" for feature in range(REAL)).encode()
+    yield (
+        "url_svmlight/FeatureTypes",
+        "".join(f"{feature + 1}\n" for feature in range(REAL)).encode(),
+    )
     for day in sorted(range(-(-rows // DAY_ROWS)), key=str):
         yield f"url_svmlight/Day{day}.svm", _day(day, rows, seed, columns)
 
 
 def chunks(
-    rows: int, chunk_rows: int = 16_384, seed: int = 0, columns: int = COLUMNS, day_rows: int | None = None
+    rows: int,
+    chunk_rows: int = 16_384,
+    seed: int = 0,
+    columns: int = COLUMNS,
+    day_rows: int | None = None,
 ) -> Iterator[Chunk]:
     """Yield rows in memory, as a dataset would give them.
 
@@ -123,7 +130,9 @@ def chunks(
         yield Chunk(X, malicious, columns)
 
 
-def _rows(start: int, stop: int, seed: int, columns: int, day_rows: int) -> tuple[CSR, NDArray[np.int64]]:
+def _rows(
+    start: int, stop: int, seed: int, columns: int, day_rows: int
+) -> tuple[CSR, NDArray[np.int64]]:
     from olscale.bench.workloads._url_loop import MOST_NONZEROS, fill
 
     if columns < _FEWEST_COLUMNS:

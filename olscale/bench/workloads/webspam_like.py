@@ -50,7 +50,11 @@ def _batch(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     kind = generator.integers(_KINDS, size=_BATCH_ROWS)
     shape = (_BATCH_ROWS, COLUMNS)
-    X = np.where(generator.random(shape) < presence[kind], profiles[kind] * (0.5 + generator.random(shape)), 0.0)
+    X = np.where(
+        generator.random(shape) < presence[kind],
+        profiles[kind] * (0.5 + generator.random(shape)),
+        0.0,
+    )
     X /= np.maximum(np.sqrt(np.einsum("ij,ij->i", X, X)), 1e-12)[:, None]
     mean = presence * profiles
     mean /= np.linalg.norm(mean, axis=1)[:, None]

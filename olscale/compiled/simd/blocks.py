@@ -47,7 +47,9 @@ def pad_columns(columns: int) -> int:
     return int(2 ** np.ceil(np.log2(columns)))
 
 
-def for_each_block(builder: Any, weights: Any, write: Callable[[ColumnBlock], None], widest: int = BLOCKS[0]) -> None:
+def for_each_block(
+    builder: Any, weights: Any, write: Callable[[ColumnBlock], None], widest: int = BLOCKS[0]
+) -> None:
     """Have `write` write the loop over the features of a row for blocks of each size, so that all columns have their turn.
 
     The larger blocks come first; of each size below the widest at most three blocks are left, of 8 and less at most one.
@@ -58,11 +60,20 @@ def for_each_block(builder: Any, weights: Any, write: Callable[[ColumnBlock], No
         if size <= widest:
             count = builder.udiv(builder.sub(columns, first), INT64(size))
             with cgutils.for_range(builder, count) as loop:
-                write(ColumnBlock(builder, weights, size, builder.add(first, builder.mul(loop.index, INT64(size)))))
+                write(
+                    ColumnBlock(
+                        builder,
+                        weights,
+                        size,
+                        builder.add(first, builder.mul(loop.index, INT64(size))),
+                    )
+                )
             first = builder.add(first, builder.mul(count, INT64(size)))
 
 
-def for_first_columns(builder: Any, weights: Any, columns: Any, write: Callable[[ColumnBlock], None]) -> None:
+def for_first_columns(
+    builder: Any, weights: Any, columns: Any, write: Callable[[ColumnBlock], None]
+) -> None:
     """Have `write` write the loop for the first `columns` of weights of doubles whose rows have room for whole vectors.
 
     What is left of a multiple of 64 is one block of one to eight vectors, and each number of them has a loop of its own: the
@@ -73,7 +84,9 @@ def for_first_columns(builder: Any, weights: Any, columns: Any, write: Callable[
     with cgutils.for_range(builder, count) as loop:
         write(ColumnBlock(builder, weights, BLOCKS[0], builder.mul(loop.index, widest)))
     first = builder.mul(count, widest)
-    vectors = builder.udiv(builder.add(builder.sub(columns, first), INT64(VECTOR - 1)), INT64(VECTOR))
+    vectors = builder.udiv(
+        builder.add(builder.sub(columns, first), INT64(VECTOR - 1)), INT64(VECTOR)
+    )
     choice = builder.switch(vectors, end)
     for vector in range(1, BLOCKS[0] // VECTOR + 1):
         case = builder.append_basic_block(f"columns.{vector * VECTOR}")
@@ -116,7 +129,10 @@ class ColumnBlock:
 
     def load(self, feature: Any) -> list[Any]:
         """Return the weights of a feature."""
-        return [load_vector(self.builder, self.data, start, self.count) for start in self.starts(feature)]
+        return [
+            load_vector(self.builder, self.data, start, self.count)
+            for start in self.starts(feature)
+        ]
 
     def load_steps(self, steps: Any) -> list[Any]:
         """Return this block's steps, of an array of doubles with one a column; they stay in registers from here on."""

@@ -48,7 +48,10 @@ def multiply_dense(typing_context, x, W, f):
 
         def write(block: ColumnBlock) -> None:
             # The first block sums the square too: it is done while the sums of the columns wait for each other.
-            with builder.if_else(builder.icmp_signed("==", block.first, INT64(0))) as (first, later):
+            with builder.if_else(builder.icmp_signed("==", block.first, INT64(0))) as (
+                first,
+                later,
+            ):
                 with first:
                     multiply_block(block, squared=True)
                 with later:
@@ -87,14 +90,18 @@ def move_multiply_dense(typing_context, before, a, x, W, f):
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        earlier, steps, row, weights, sums = open_arrays(context, builder, signature, arguments, 0, 1, 2, 3, 4)
+        earlier, steps, row, weights, sums = open_arrays(
+            context, builder, signature, arguments, 0, 1, 2, 3, 4
+        )
         square = zero_slot(builder, DOUBLE)
 
         def write(block: ColumnBlock) -> None:
             vectors = block.load_steps(steps.data)
             builder.store(DOUBLE(0.0), square)
             with cgutils.for_range(builder, builder.extract_value(row.shape, 0)) as loop:
-                value, old = (builder.load(builder.gep(array.data, [loop.index])) for array in (row, earlier))
+                value, old = (
+                    builder.load(builder.gep(array.data, [loop.index])) for array in (row, earlier)
+                )
                 block.add(value, block.move(loop.index, old, vectors))
                 accumulate(builder, square, value, value)
             block.store_sums(sums.data)
@@ -109,7 +116,9 @@ def _multiply_csr(fused: bool = False) -> Callable[..., Any]:
     """Return the code of `multiply_csr`."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        features, values, weights, sums = open_arrays(context, builder, signature, arguments, 0, 1, 4, 5)
+        features, values, weights, sums = open_arrays(
+            context, builder, signature, arguments, 0, 1, 4, 5
+        )
         start, stop = arguments[2:4]
         last = builder.sub(builder.extract_value(features.shape, 0), INT64(1))
         square = zero_slot(builder, DOUBLE)
@@ -168,13 +177,19 @@ def move_csr(typing_context, indices, data, start, stop, W, a):
     """Add the outer product of the sparse row `start` to `stop` and `a` to `W`."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        features, values, weights, steps = open_arrays(context, builder, signature, arguments, 0, 1, 4, 5)
+        features, values, weights, steps = open_arrays(
+            context, builder, signature, arguments, 0, 1, 4, 5
+        )
 
         def write(block: ColumnBlock) -> None:
             vectors = block.load_steps(steps.data)
             with cgutils.for_range(builder, arguments[3], start=arguments[2]) as loop:
                 value = builder.load(builder.gep(values.data, [loop.index]))
-                block.move(_feature(builder, features, loop.index), convert(builder, value, DOUBLE), vectors)
+                block.move(
+                    _feature(builder, features, loop.index),
+                    convert(builder, value, DOUBLE),
+                    vectors,
+                )
 
         for_each_block(builder, weights, write, _WIDEST_MOVE)
         return context.get_dummy_value()

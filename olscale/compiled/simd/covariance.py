@@ -49,7 +49,10 @@ def subtract_multiply(typing_context, S, h, x, g):
         width = builder.extract_value(arrays[0].shape, 1)
         rest = builder.urem(width, width.type(_BLOCK))
         whole = builder.sub(width, rest)
-        with cgutils.for_range_slice(builder, width.type(0), whole, width.type(_BLOCK)) as (first, _):
+        with cgutils.for_range_slice(builder, width.type(0), whole, width.type(_BLOCK)) as (
+            first,
+            _,
+        ):
             _write_block(builder, _BLOCK, arrays, first)
         # A loop for each width that the last block can have: fewer columns than 64, in whole vectors.
         for columns in range(VECTOR, _BLOCK, VECTOR):
@@ -74,7 +77,9 @@ def _write_block(builder: Any, columns: int, arrays: list[Any], first: Any) -> N
         for start, step, total in zip(starts, steps, sums, strict=True):
             place = builder.add(row, start)
             value = convert(builder, load_vector(builder, S.data, place, VECTOR), DOUBLE)
-            value = convert(builder, builder.fsub(value, builder.fmul(hj, step)), S.data.type.pointee)
+            value = convert(
+                builder, builder.fsub(value, builder.fmul(hj, step)), S.data.type.pointee
+            )
             store_vector(builder, value, S.data, place)
             # As it is stored: what is multiplied is the matrix that the next row will find.
             accumulate(builder, total, xj, convert(builder, value, DOUBLE))

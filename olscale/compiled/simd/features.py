@@ -8,7 +8,14 @@ from numba.core import cgutils
 
 from olscale.compiled.intrinsics import intrinsic
 from olscale.compiled.simd.turns import DOUBLES, TURNS, Vectors, all_of, exponentials, sines_cosines
-from olscale.compiled.simd.vectors import INT64, VECTOR, broadcast, load_vector, open_arrays, store_vector
+from olscale.compiled.simd.vectors import (
+    INT64,
+    VECTOR,
+    broadcast,
+    load_vector,
+    open_arrays,
+    store_vector,
+)
 
 
 @intrinsic
@@ -35,12 +42,22 @@ def gaussian_values(typing_context, count, gamma, size, sizes, k):
                 product = load_vector(builder, products.data, place, VECTOR)
                 total = builder.fadd(size, load_vector(builder, squares.data, place, VECTOR))
                 distance = builder.fsub(total, builder.fmul(product, all_of(2.0)))
-                positive = builder.fcmp_ordered(">", distance, all_of(0.0))  # rounding makes distances below 0
-                exponents.append(builder.fmul(factor, builder.select(positive, distance, all_of(0.0))))
-            for place, value in zip(places, exponentials(Vectors(builder, exponents)).values, strict=True):
+                positive = builder.fcmp_ordered(
+                    ">", distance, all_of(0.0)
+                )  # rounding makes distances below 0
+                exponents.append(
+                    builder.fmul(factor, builder.select(positive, distance, all_of(0.0)))
+                )
+            for place, value in zip(
+                places, exponentials(Vectors(builder, exponents)).values, strict=True
+            ):
                 store_vector(builder, value, products.data, place)
 
-        _for_turns(builder, builder.udiv(builder.add(arguments[0], INT64(VECTOR - 1)), INT64(VECTOR)), write)
+        _for_turns(
+            builder,
+            builder.udiv(builder.add(arguments[0], INT64(VECTOR - 1)), INT64(VECTOR)),
+            write,
+        )
         return context.get_dummy_value()
 
     return types.void(types.intp, types.float64, types.float64, sizes, k), codegen
@@ -64,7 +81,9 @@ def fourier_values(typing_context, angles, factor, scale, cosines, sines):
 
         def write(places: list[Any]) -> None:
             numbers = [load_vector(builder, given.data, place, VECTOR) for place in places]
-            found = sines_cosines(Vectors(builder, [builder.fmul(factor, vector) for vector in numbers]))
+            found = sines_cosines(
+                Vectors(builder, [builder.fmul(factor, vector) for vector in numbers])
+            )
             for result, vectors in zip(results, found, strict=True):
                 for place, vector in zip(places, vectors.values, strict=True):
                     store_vector(builder, builder.fmul(scale, vector), result.data, place)
@@ -83,5 +102,10 @@ def _for_turns(builder: Any, vectors: Any, write: Callable[[list[Any]], None]) -
         count = builder.udiv(builder.sub(vectors, first), INT64(turns))
         with cgutils.for_range(builder, count) as loop:
             start = builder.add(first, builder.mul(loop.index, INT64(turns)))
-            write([builder.mul(builder.add(start, INT64(turn)), INT64(VECTOR)) for turn in range(turns)])
+            write(
+                [
+                    builder.mul(builder.add(start, INT64(turn)), INT64(VECTOR))
+                    for turn in range(turns)
+                ]
+            )
         first = builder.mul(count, INT64(turns))

@@ -18,7 +18,16 @@ from numba import types
 from numba.core import cgutils
 
 from olscale.compiled.intrinsics import intrinsic
-from olscale.compiled.simd.vectors import DOUBLE, INT8, INT32, INT64, VECTOR, broadcast, load_vector, open_arrays
+from olscale.compiled.simd.vectors import (
+    DOUBLE,
+    INT8,
+    INT32,
+    INT64,
+    VECTOR,
+    broadcast,
+    load_vector,
+    open_arrays,
+)
 
 _VECTORS = 8
 AT_ONCE = _VECTORS * VECTOR
@@ -59,9 +68,13 @@ def lowest_of(typing_context, values, count):
         infinities = broadcast(builder, DOUBLE(float("inf")), _DOUBLES)
 
         def write(at: Any) -> Any:
-            places = builder.add(broadcast(builder, at, _PLACES), ir.Constant(_PLACES, list(range(VECTOR))))
+            places = builder.add(
+                broadcast(builder, at, _PLACES), ir.Constant(_PLACES, list(range(VECTOR)))
+            )
             inside = builder.icmp_signed("<", places, broadcast(builder, count, _PLACES))
-            return builder.select(inside, load_vector(builder, numbers.data, at, VECTOR), infinities)
+            return builder.select(
+                inside, load_vector(builder, numbers.data, at, VECTOR), infinities
+            )
 
         return _first_lowest(builder, count, write)[0]
 
@@ -78,7 +91,10 @@ def few_lowest(typing_context, values, indices, low):
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         numbers, places, results = open_arrays(context, builder, signature, arguments, 0, 1, 2)
-        most, size = builder.extract_value(results.shape, 0), builder.extract_value(numbers.shape, 0)
+        most, size = (
+            builder.extract_value(results.shape, 0),
+            builder.extract_value(numbers.shape, 0),
+        )
         infinity = DOUBLE(float("inf"))
         count = cgutils.alloca_once_value(builder, INT64(0))
         worst = cgutils.alloca_once_value(builder, infinity)
@@ -87,7 +103,10 @@ def few_lowest(typing_context, values, indices, low):
             for n, vector in enumerate(left):
                 at = builder.add(start, INT64(n * VECTOR))
                 builder.store(load_vector(builder, numbers.data, at, VECTOR), vector)
-            smallest, rounds = cgutils.alloca_once(builder, _DOUBLES), builder.append_basic_block("rounds")
+            smallest, rounds = (
+                cgutils.alloca_once(builder, _DOUBLES),
+                builder.append_basic_block("rounds"),
+            )
             take, done = builder.append_basic_block("take"), builder.append_basic_block("done")
             builder.branch(rounds)
             builder.position_at_end(rounds)
@@ -124,16 +143,23 @@ def _first_lowest(builder: Any, size: Any, write: Callable[[Any], Any]) -> tuple
         # Less, not less or equal: of equals the first stays. No number, as of a model that diverged, is never less.
         less = builder.fcmp_ordered("<", value, builder.load(best))
         builder.store(builder.select(less, value, builder.load(best)), best)
-        builder.store(builder.select(less, broadcast(builder, at, _PLACES), builder.load(where)), where)
+        builder.store(
+            builder.select(less, broadcast(builder, at, _PLACES), builder.load(where)), where
+        )
     values, starts = builder.load(best), builder.load(where)
     starts = builder.add(starts, ir.Constant(_PLACES, list(range(VECTOR))))
     half = VECTOR // 2
     while half:
         # Number n is compared with number n ^ half, so after three turns each place has the smallest of all.
         other, others = _swap(builder, values, half), _swap(builder, starts, half)
-        equal = builder.and_(builder.fcmp_ordered("==", other, values), builder.icmp_signed("<", others, starts))
+        equal = builder.and_(
+            builder.fcmp_ordered("==", other, values), builder.icmp_signed("<", others, starts)
+        )
         better = builder.or_(builder.fcmp_ordered("<", other, values), equal)
-        values, starts = builder.select(better, other, values), builder.select(better, others, starts)
+        values, starts = (
+            builder.select(better, other, values),
+            builder.select(better, others, starts),
+        )
         half //= 2
     value, place = (builder.extract_element(vector, INT32(0)) for vector in (values, starts))
     # Nothing is below infinity if every number is infinite or none.
@@ -177,7 +203,9 @@ def _take_out(builder: Any, left: list[Any], smallest: Any) -> Any:
     return builder.cttz(equal, ir.IntType(1)(0))
 
 
-def _insert(builder: Any, low: Any, indices: Any, count: Any, most: Any, value: Any, place: Any) -> None:
+def _insert(
+    builder: Any, low: Any, indices: Any, count: Any, most: Any, value: Any, place: Any
+) -> None:
     """Put a number and its place where they belong in the ascending order, after equals; the last drops out."""
     end = builder.sub(most, INT64(1))
     at = cgutils.alloca_once(builder, INT64)

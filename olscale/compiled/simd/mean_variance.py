@@ -52,13 +52,17 @@ def sum_moments(typing_context, A, indices, data, start, stop):
         def add(p: Any, powers: Any) -> None:
             """Add the feature at `p` with ``powers = (x, x^2)``: one product and sum for both moments."""
             j = builder.zext(builder.load(builder.gep(features.data, [p])), INT64)
-            moments = convert(builder, load_vector(builder, state.data, builder.mul(j, INT64(2)), 2), DOUBLE)
+            moments = convert(
+                builder, load_vector(builder, state.data, builder.mul(j, INT64(2)), 2), DOUBLE
+            )
             accumulate(builder, sums, powers, moments)
             builder.store(builder.fadd(builder.load(squares), powers), squares)
 
         def powers(x: Any, n: int) -> Any:
             """Return x and its square of number `n` of four."""
-            return builder.shuffle_vector(x, builder.fmul(x, x), ir.Constant(ir.VectorType(INT32, 2), [n, _FOUR + n]))
+            return builder.shuffle_vector(
+                x, builder.fmul(x, x), ir.Constant(ir.VectorType(INT32, 2), [n, _FOUR + n])
+            )
 
         whole = builder.sub(last, builder.urem(builder.sub(last, first), INT64(_FOUR)))
         with cgutils.for_range_slice(builder, first, whole, INT64(_FOUR)) as (p, _):
@@ -91,10 +95,14 @@ def move_four(typing_context, A, m0, m1, m2, m3, data, p, a, gamma, tiny):
 
         # Four features a vector for the arithmetic, so that one division serves four variances.
         loaded = [load_vector(builder, state.data, place, 2) for place in places]
-        mean, variance = (convert(builder, _gather(builder, loaded, side), DOUBLE) for side in range(2))
+        mean, variance = (
+            convert(builder, _gather(builder, loaded, side), DOUBLE) for side in range(2)
+        )
         s = builder.fmul(variance, x)
         growth = builder.fmul(gamma, builder.fmul(s, x))
-        variance = builder.fdiv(variance, builder.fadd(ir.Constant(_DOUBLES, [1.0] * _FOUR), growth))
+        variance = builder.fdiv(
+            variance, builder.fadd(ir.Constant(_DOUBLES, [1.0] * _FOUR), growth)
+        )
         mean = builder.fadd(mean, builder.fmul(a, s))
         mean, variance = convert(builder, mean, number), convert(builder, variance, number)
         for n, place in enumerate(places):
@@ -106,11 +114,15 @@ def move_four(typing_context, A, m0, m1, m2, m3, data, p, a, gamma, tiny):
         return builder.icmp_unsigned("==", every, ir.Constant(ir.IntType(_FOUR), -1))
 
     starts = [types.uint64] * _FOUR
-    return types.boolean(A, *starts, data, types.uint64, types.float64, types.float64, types.float64), codegen
+    return types.boolean(
+        A, *starts, data, types.uint64, types.float64, types.float64, types.float64
+    ), codegen
 
 
 def _gather(builder: Any, loaded: list[Any], side: int) -> Any:
     """Return the means (side 0) or the variances (side 1) of four features as one vector."""
     two = ir.Constant(ir.VectorType(INT32, 2), [side, 2 + side])
     halves = [builder.shuffle_vector(loaded[n], loaded[n + 1], two) for n in (0, 2)]
-    return builder.shuffle_vector(*halves, ir.Constant(ir.VectorType(INT32, _FOUR), list(range(_FOUR))))
+    return builder.shuffle_vector(
+        *halves, ir.Constant(ir.VectorType(INT32, _FOUR), list(range(_FOUR)))
+    )

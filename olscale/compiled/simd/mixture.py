@@ -62,7 +62,9 @@ def mix_multiply(typing_context, x, V, c, planes, indices, gates):
     products = types.UniTuple(types.float64, 2)
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        row, weights, places, shares = open_arrays(context, builder, signature, arguments, 0, 1, 4, 5)
+        row, weights, places, shares = open_arrays(
+            context, builder, signature, arguments, 0, 1, 4, 5
+        )
         total = zero_slot(builder, _SUMS)
         sums = [cgutils.alloca_once(builder, _SUMS) for _ in range(_TILE)]
 
@@ -70,7 +72,9 @@ def mix_multiply(typing_context, x, V, c, planes, indices, gates):
             for n in range(groups):
                 builder.store(_SUMS(None), sums[n])
             with cgutils.for_range(builder, arguments[3]) as loop:
-                gate = broadcast(builder, builder.load(builder.gep(shares.data, [loop.index])), _SUMS)
+                gate = broadcast(
+                    builder, builder.load(builder.gep(shares.data, [loop.index])), _SUMS
+                )
                 plane = builder.load(builder.gep(places.data, [loop.index]))
                 for n in range(groups):
                     start = _start(builder, weights, plane, arguments[2], j, n)
@@ -84,7 +88,9 @@ def mix_multiply(typing_context, x, V, c, planes, indices, gates):
         numbers = [builder.extract_element(builder.load(total), INT32(n)) for n in range(VECTOR)]
         # Groups 0 and 1, 2 and 3, then both: for the weights of now (even places) and for the mean (odd ones).
         while len(numbers) > 2:
-            numbers = [builder.fadd(numbers[n], numbers[n + 2]) for n in range(len(numbers)) if n % 4 < 2]
+            numbers = [
+                builder.fadd(numbers[n], numbers[n + 2]) for n in range(len(numbers)) if n % 4 < 2
+            ]
         return context.make_tuple(builder, products, numbers)
 
     return products(x, V, types.intp, types.intp, indices, gates), codegen
@@ -95,7 +101,9 @@ def mix_move(typing_context, x, V, c, planes, indices, gates, a, b):
     """Add the outer product of a dense row and ``gates[n] (a, b)`` to each ``V[indices[n], c]`` of the first `planes`."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        row, weights, places, shares = open_arrays(context, builder, signature, arguments, 0, 1, 4, 5)
+        row, weights, places, shares = open_arrays(
+            context, builder, signature, arguments, 0, 1, 4, 5
+        )
         steps = ir.Constant(_SUMS, ir.Undefined)
         for n in range(VECTOR):
             steps = builder.insert_element(steps, arguments[6 + n % 2], INT32(n))
@@ -103,20 +111,28 @@ def mix_move(typing_context, x, V, c, planes, indices, gates, a, b):
         def move(j: Any, groups: int, values: Callable[[int], Any]) -> None:
             along = [builder.fmul(steps, values(n)) for n in range(groups)]
             with cgutils.for_range(builder, arguments[3]) as loop:
-                gate = broadcast(builder, builder.load(builder.gep(shares.data, [loop.index])), _SUMS)
+                gate = broadcast(
+                    builder, builder.load(builder.gep(shares.data, [loop.index])), _SUMS
+                )
                 plane = builder.load(builder.gep(places.data, [loop.index]))
                 for n in range(groups):
                     start = _start(builder, weights, plane, arguments[2], j, n)
                     w = convert(builder, load_vector(builder, weights.data, start, VECTOR), DOUBLE)
-                    store_vector(builder, multiply_add(builder, gate, along[n], w), weights.data, start)
+                    store_vector(
+                        builder, multiply_add(builder, gate, along[n], w), weights.data, start
+                    )
 
         _visit_tiles(builder, row, move)
         return context.get_dummy_value()
 
-    return types.void(x, V, types.intp, types.intp, indices, gates, types.float64, types.float64), codegen
+    return types.void(
+        x, V, types.intp, types.intp, indices, gates, types.float64, types.float64
+    ), codegen
 
 
-def _visit_tiles(builder: Any, row: Any, visit: Callable[[Any, int, Callable[[int], Any]], None]) -> None:
+def _visit_tiles(
+    builder: Any, row: Any, visit: Callable[[Any, int, Callable[[int], Any]], None]
+) -> None:
     """Call `visit` with a feature, a number of groups from it on, and the values of the features in each, twice each.
 
     Past the end of the row the values are 0. Tiles of zeros are left out: images and counts have many, and their weights
@@ -138,7 +154,9 @@ def _visit_tiles(builder: Any, row: Any, visit: Callable[[Any, int, Callable[[in
             bits = builder.or_(bits, builder.bitcast(four(j, n), _BITS))
         # The sign is shifted out, for -0 is 0 as well.
         unsigned = builder.shl(bits, ir.Constant(_BITS, [1] * GROUPS))
-        filled = builder.bitcast(builder.icmp_unsigned("!=", unsigned, _BITS(None)), ir.IntType(GROUPS))
+        filled = builder.bitcast(
+            builder.icmp_unsigned("!=", unsigned, _BITS(None)), ir.IntType(GROUPS)
+        )
         return builder.icmp_unsigned("!=", filled, ir.IntType(GROUPS)(0))
 
     def rest(j: Any) -> Any:

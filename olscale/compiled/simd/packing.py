@@ -40,7 +40,9 @@ def split_halves(typing_context: Any, halves: Any, i: Any, indices: Any, j: Any,
     """``halves[i:i+16] = indices[j:j+16] & 0xffff``; return a mask of those whose upper half is another than `high`."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        loaded = builder.load(_address(context, builder, signature.args[2], arguments[2], arguments[3], _INDICES))
+        loaded = builder.load(
+            _address(context, builder, signature.args[2], arguments[2], arguments[3], _INDICES)
+        )
         loaded.align = 4
         address = _address(context, builder, signature.args[0], arguments[0], arguments[1], _HALVES)
         builder.store(builder.trunc(loaded, _HALVES), address).align = 2
@@ -55,11 +57,15 @@ def join_halves(typing_context: Any, indices: Any, i: Any, halves: Any, j: Any, 
     """``indices[i:i+16] = halves[j:j+16] + (high << 16)``."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        loaded = builder.load(_address(context, builder, signature.args[2], arguments[2], arguments[3], _HALVES))
+        loaded = builder.load(
+            _address(context, builder, signature.args[2], arguments[2], arguments[3], _HALVES)
+        )
         loaded.align = 2
         upper = builder.shl(arguments[4], ir.Constant(_INT32, 16))
         joined = builder.or_(builder.zext(loaded, _INDICES), _splat(builder, upper))
-        address = _address(context, builder, signature.args[0], arguments[0], arguments[1], _INDICES)
+        address = _address(
+            context, builder, signature.args[0], arguments[0], arguments[1], _INDICES
+        )
         builder.store(joined, address).align = 4
         return context.get_dummy_value()
 
@@ -71,7 +77,9 @@ def others(typing_context: Any, data: Any, i: Any) -> Any:
     """Return a mask of those of ``data[i:i+16]`` that are not 1."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        loaded = builder.load(_address(context, builder, signature.args[0], arguments[0], arguments[1], _VALUES))
+        loaded = builder.load(
+            _address(context, builder, signature.args[0], arguments[0], arguments[1], _VALUES)
+        )
         loaded.align = 8
         return _mask(builder, builder.fcmp_unordered("!=", loaded, _ONES))  # nan is not 1 either
 

@@ -58,7 +58,12 @@ def add_picked(typing_context, features, values, start, stop, mask, W, f):
                 value = builder.load(builder.gep(row.data, [loop.index]))
                 x = broadcast(builder, value, _DOUBLES) if vectors else value
                 for total, at in zip(totals, starts, strict=True):
-                    accumulate(builder, total, x, convert(builder, load(weights, builder.add(line, at)), DOUBLE))
+                    accumulate(
+                        builder,
+                        total,
+                        x,
+                        convert(builder, load(weights, builder.add(line, at)), DOUBLE),
+                    )
             for total, at in zip(totals, starts, strict=True):
                 if vectors:
                     store_vector(builder, builder.load(total), sums.data, at)

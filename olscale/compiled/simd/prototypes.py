@@ -34,15 +34,24 @@ def add_multiply_dense(typing_context, before, column, a, row, S, f):
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        earlier, values, weights, sums = open_arrays(context, builder, signature, arguments, 0, 3, 4, 5)
+        earlier, values, weights, sums = open_arrays(
+            context, builder, signature, arguments, 0, 3, 4, 5
+        )
         column, a = arguments[1:3]
-        width, size = builder.extract_value(weights.shape, 1), builder.extract_value(values.shape, 0)
+        width, size = (
+            builder.extract_value(weights.shape, 1),
+            builder.extract_value(values.shape, 0),
+        )
         ready = builder.select(builder.icmp_signed("<", size, INT64(_FAR)), size, INT64(_FAR))
 
         def move(j: Any) -> None:
             place = builder.gep(weights.data, [builder.add(builder.mul(j, width), column)])
-            value, total = (builder.load(address) for address in (builder.gep(earlier.data, [j]), place))
-            sum_ = builder.fadd(convert(builder, total, a.type), builder.fmul(a, convert(builder, value, a.type)))
+            value, total = (
+                builder.load(address) for address in (builder.gep(earlier.data, [j]), place)
+            )
+            sum_ = builder.fadd(
+                convert(builder, total, a.type), builder.fmul(a, convert(builder, value, a.type))
+            )
             builder.store(convert(builder, sum_, place.type.pointee), place)
 
         def write(block: ColumnBlock) -> None:
@@ -51,7 +60,8 @@ def add_multiply_dense(typing_context, before, column, a, row, S, f):
 
             # The first block adds the row, whichever block the column is in: later ones then find it there.
             pending = builder.and_(
-                builder.icmp_signed("==", block.first, INT64(0)), builder.icmp_signed(">=", column, INT64(0))
+                builder.icmp_signed("==", block.first, INT64(0)),
+                builder.icmp_signed(">=", column, INT64(0)),
             )
             with builder.if_then(pending), cgutils.for_range(builder, ready) as loop:
                 move(loop.index)

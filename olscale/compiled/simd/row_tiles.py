@@ -40,7 +40,9 @@ _DOUBLES = ir.VectorType(DOUBLE, VECTOR)
 
 
 @intrinsic
-def multiply_rows(typing_context, places, positions, stop, values, first, length, W, column, vectors, K):
+def multiply_rows(
+    typing_context, places, positions, stop, values, first, length, W, column, vectors, K
+):
     """Set so many vectors of columns, from `column` on, of four rows of `K` to the products of four rows and `W`.
 
     A row has `length` of the `values`, one row after another from `first` on. The bits are those of
@@ -48,7 +50,9 @@ def multiply_rows(typing_context, places, positions, stop, values, first, length
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        at, position, row, weights, sums = open_arrays(context, builder, signature, arguments, 0, 1, 3, 6, 9)
+        at, position, row, weights, sums = open_arrays(
+            context, builder, signature, arguments, 0, 1, 3, 6, 9
+        )
         stop, first, length, column, vectors = (arguments[n] for n in (2, 4, 5, 7, 8))
         width = builder.extract_value(weights.shape, 1)
         # The rows of K need not lie side by side.
@@ -61,10 +65,14 @@ def multiply_rows(typing_context, places, positions, stop, values, first, length
             totals = [[zero_slot(builder, _DOUBLES) for _ in starts] for _ in rows]
             with cgutils.for_range(builder, stop) as loop:
                 place, p = (
-                    builder.zext(builder.load(builder.gep(array.data, [loop.index])), INT64) for array in (at, position)
+                    builder.zext(builder.load(builder.gep(array.data, [loop.index])), INT64)
+                    for array in (at, position)
                 )
                 line = builder.mul(place, width)
-                w = [load_vector(builder, weights.data, builder.add(line, start), VECTOR) for start in starts]
+                w = [
+                    load_vector(builder, weights.data, builder.add(line, start), VECTOR)
+                    for start in starts
+                ]
                 for beginning, mine in zip(rows, totals, strict=True):
                     value = builder.load(builder.gep(row.data, [builder.add(beginning, p)]))
                     for total, weight in zip(mine, w, strict=True):
@@ -72,7 +80,10 @@ def multiply_rows(typing_context, places, positions, stop, values, first, length
             for r, mine in enumerate(totals):
                 for total, start in zip(mine, starts, strict=True):
                     store_vector(
-                        builder, builder.load(total), sums.data, builder.add(builder.mul(step, INT64(r)), start)
+                        builder,
+                        builder.load(total),
+                        sums.data,
+                        builder.add(builder.mul(step, INT64(r)), start),
                     )
 
         wide = builder.udiv(vectors, INT64(_WIDE))

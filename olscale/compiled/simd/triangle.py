@@ -67,8 +67,14 @@ def multiply_panel(typing_context: Any, S: Any, start: Any, first: Any, z: Any, 
         for part in range(0, PANEL, _ROWS):
             rows = [builder.add(first, INT64(part + n)) for n in range(_ROWS)]
             # Where column 0 of a row would be: places are then those of columns.
-            bases = [builder.sub(builder.add(start, builder.mul(INT64(part + n), left)), first) for n in range(_ROWS)]
-            factors = [broadcast(builder, builder.load(builder.gep(vector.data, [row])), _DOUBLES) for row in rows]
+            bases = [
+                builder.sub(builder.add(start, builder.mul(INT64(part + n), left)), first)
+                for n in range(_ROWS)
+            ]
+            factors = [
+                broadcast(builder, builder.load(builder.gep(vector.data, [row])), _DOUBLES)
+                for row in rows
+            ]
             totals = [zero_slot(builder, _DOUBLES) for _ in rows]
             for total in totals:
                 builder.store(ir.Constant(_DOUBLES, [0.0] * VECTOR), total)
@@ -87,7 +93,9 @@ def multiply_panel(typing_context: Any, S: Any, start: Any, first: Any, z: Any, 
                 store_vector(builder, across, sums.data, column)
             for row, total in zip(rows, totals, strict=True):
                 place = builder.gep(sums.data, [row])
-                builder.store(builder.fadd(builder.load(place), _sum(builder, builder.load(total))), place)
+                builder.store(
+                    builder.fadd(builder.load(place), _sum(builder, builder.load(total))), place
+                )
         return context.get_dummy_value()
 
     return types.void(S, types.intp, types.intp, z, g), codegen
@@ -104,7 +112,10 @@ def subtract_panel(typing_context: Any, S: Any, start: Any, first: Any, H: Any, 
         left = builder.sub(width, first)
         for part in range(0, PANEL, _ROWS):
             row = builder.add(first, INT64(part))
-            bases = [builder.sub(builder.add(start, builder.mul(INT64(part + n), left)), first) for n in range(_ROWS)]
+            bases = [
+                builder.sub(builder.add(start, builder.mul(INT64(part + n), left)), first)
+                for n in range(_ROWS)
+            ]
             slots = [zero_slot(builder, _DOUBLES) for _ in bases]
             with cgutils.for_range_slice(builder, first, width, INT64(VECTOR)) as (column, _):
                 places = [builder.add(base, column) for base in bases]

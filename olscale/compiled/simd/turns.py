@@ -59,7 +59,9 @@ class Vectors:
 
     def _do(self, operation: Callable[[Any, Any], Any], other: Any) -> "Vectors":
         others = other.values if isinstance(other, Vectors) else [all_of(other)] * len(self.values)
-        return Vectors(self.builder, [operation(a, b) for a, b in zip(self.values, others, strict=True)])
+        return Vectors(
+            self.builder, [operation(a, b) for a, b in zip(self.values, others, strict=True)]
+        )
 
     def map(self, operation: Callable[[Any], Any]) -> list[Any]:
         """Return what `operation` makes of each vector."""
@@ -87,7 +89,9 @@ def exponentials(x: Vectors) -> Vectors:
     p = Vectors(builder, [even] * len(x.values)), Vectors(builder, [odd] * len(x.values))
     for a, b in zip(EVEN[1:], ODD[1:], strict=True):
         p = p[0] * z + a, p[1] * z + b
-    bits = shifted.map(lambda vector: builder.add(builder.bitcast(vector, WHOLES), all_of(BIAS, WHOLES)))
+    bits = shifted.map(
+        lambda vector: builder.add(builder.bitcast(vector, WHOLES), all_of(BIAS, WHOLES))
+    )
     powers = [builder.bitcast(builder.shl(vector, all_of(52, WHOLES)), DOUBLES) for vector in bits]
     values = (p[0] + r * p[1]) * Vectors(builder, powers)
     return Vectors(builder, _choose(builder, enough, values.values, 0.0))
@@ -116,7 +120,10 @@ def sines_cosines(x: Vectors) -> tuple[Vectors, Vectors]:
 
 
 def _choose(builder: Any, tests: list[Any], values: list[Any], otherwise: float) -> list[Any]:
-    return [builder.select(test, value, all_of(otherwise)) for test, value in zip(tests, values, strict=True)]
+    return [
+        builder.select(test, value, all_of(otherwise))
+        for test, value in zip(tests, values, strict=True)
+    ]
 
 
 def _signed(builder: Any, vector: Any, quadrant: Any) -> Any:

@@ -26,7 +26,9 @@ def fill_vectors(columns: int) -> int:
     return -(-columns // VECTOR) * VECTOR
 
 
-def open_arrays(context: Any, builder: Any, signature: Any, arguments: Any, *places: int) -> list[Any]:
+def open_arrays(
+    context: Any, builder: Any, signature: Any, arguments: Any, *places: int
+) -> list[Any]:
     """Return the arrays among the arguments of an intrinsic, those at `places`, with their data and shapes."""
     return [context.make_array(signature.args[n])(context, builder, arguments[n]) for n in places]
 
@@ -49,7 +51,9 @@ def broadcast(builder: Any, value: Any, vector: Any) -> Any:
 
 def load_vector(builder: Any, data: Any, first: Any, count: int) -> Any:
     """Return `count` numbers of an array from `first` on, in the array's precision."""
-    address = builder.bitcast(builder.gep(data, [first]), ir.VectorType(data.type.pointee, count).as_pointer())
+    address = builder.bitcast(
+        builder.gep(data, [first]), ir.VectorType(data.type.pointee, count).as_pointer()
+    )
     return builder.load(address, align=_bytes(data))
 
 
@@ -64,7 +68,9 @@ def multiply_add(builder: Any, x: Any, w: Any, total: Any) -> Any:
     """Return ``x w + total`` for vectors, rounded once: an instruction where there is one, and the same bits elsewhere."""
     vector = x.type
     name = f"llvm.fma.v{vector.count}f{64 if vector.element == DOUBLE else 32}"
-    function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(vector, [vector] * 3), name)
+    function = cgutils.get_or_insert_function(
+        builder.module, ir.FunctionType(vector, [vector] * 3), name
+    )
     return builder.call(function, [x, w, total])
 
 
@@ -76,7 +82,10 @@ def zero_slot(builder: Any, kind: Any) -> Any:
 def accumulate(builder: Any, slot: Any, x: Any, w: Any, fused: bool = False) -> None:
     """Add ``x w`` to a slot; if `fused`, product and sum are rounded together."""
     total = builder.load(slot)
-    builder.store(multiply_add(builder, x, w, total) if fused else builder.fadd(total, builder.fmul(x, w)), slot)
+    builder.store(
+        multiply_add(builder, x, w, total) if fused else builder.fadd(total, builder.fmul(x, w)),
+        slot,
+    )
 
 
 def _bytes(data: Any) -> int:

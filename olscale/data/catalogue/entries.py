@@ -114,8 +114,13 @@ def catalogue() -> dict[str, CatalogueEntry]:
     >>> letter.rows, letter.columns, letter.classes
     ({'train': 15000, 'test': 5000}, 16, 26)
     """
-    content = tomllib.loads(files("olscale.data.catalogue").joinpath("catalogue.toml").read_text(encoding="utf-8"))
-    return {name: CatalogueEntry.model_validate({"name": name, **entry}) for name, entry in content.items()}
+    content = tomllib.loads(
+        files("olscale.data.catalogue").joinpath("catalogue.toml").read_text(encoding="utf-8")
+    )
+    return {
+        name: CatalogueEntry.model_validate({"name": name, **entry})
+        for name, entry in content.items()
+    }
 
 
 def find_entry(name: str) -> CatalogueEntry:

@@ -46,7 +46,11 @@ def data_home() -> str:
 
 
 def fetch(
-    name: str, dest: str | os.PathLike[str], *, say: Say | None = None, progress: Progress | None = None
+    name: str,
+    dest: str | os.PathLike[str],
+    *,
+    say: Say | None = None,
+    progress: Progress | None = None,
 ) -> Dataset:
     """Get the files of the data set `name` and ingest them.
 
@@ -71,13 +75,17 @@ def fetch(
     entry = _obtainable(name)
     path = path_text(dest, "dest")
     if open_storage(path).exists(MANIFEST):
-        raise DatasetError(f"{path} already is a dataset; choose another directory, or remove this one first")
+        raise DatasetError(
+            f"{path} already is a dataset; choose another directory, or remove this one first"
+        )
     if entry.generated:
         options = dict(entry.generated)
         return generate(options.pop("generator"), dest, **options)
     tell: Say = say or (lambda line: None)
     paths = {file: str(_obtain(entry, file, _cache() / "downloads", tell)) for file in entry.files}
-    train, test = ([paths[file] for file in entry.files if file.role == split] for split in ("train", "test"))
+    train, test = (
+        [paths[file] for file in entry.files if file.role == split] for split in ("train", "test")
+    )
     return ingest(train, dest, test=test, progress=progress, **entry.options)
 
 
@@ -160,7 +168,11 @@ def availability(entry: CatalogueEntry) -> str:
         return "generated"
     if all(_mirrored(file) for file in entry.files):
         return "mirror"
-    return "download" if all(file.url or _mirrored(file) for file in entry.files) else f"needs {MIRROR}"
+    return (
+        "download"
+        if all(file.url or _mirrored(file) for file in entry.files)
+        else f"needs {MIRROR}"
+    )
 
 
 def _cache() -> Path:
@@ -187,7 +199,11 @@ def _obtain(entry: CatalogueEntry, file: CatalogueFile, keep: Path, say: Say) ->
             )
         return path
     root = os.environ.get(MIRROR)
-    lacks = f"the mirror {root} does not have {file.path}" if root else f"{MIRROR} names no mirror to take it from"
+    lacks = (
+        f"the mirror {root} does not have {file.path}"
+        if root
+        else f"{MIRROR} names no mirror to take it from"
+    )
     if file.url is None:
         raise DatasetError(
             f"data set {entry.name} cannot be downloaded: {entry.mirror_only} (see {entry.page}), and {lacks}; "
@@ -196,7 +212,10 @@ def _obtain(entry: CatalogueEntry, file: CatalogueFile, keep: Path, say: Say) ->
     target = keep / file.path
     try:
         return _download(file, file.url, target, say)
-    except (OSError, ValueError) as error:  # of requests and of pooch, which raises ValueError for a wrong checksum
+    except (
+        OSError,
+        ValueError,
+    ) as error:  # of requests and of pooch, which raises ValueError for a wrong checksum
         # The cause, where the error is only that all attempts failed.
         reason = getattr(error.args[0] if error.args else None, "reason", error)
         raise DatasetError(
@@ -218,12 +237,20 @@ def _download(file: CatalogueFile, url: str, target: Path, say: Say) -> Path:
     pooch.get_logger().setLevel("ERROR")  # ours are the lines to read
     part = f"{target.name}.{os.getpid()}.part"
     try:
-        pooch.retrieve(url, None, fname=part, path=target.parent, downloader=pooch.HTTPDownloader(timeout=_TIMEOUT))
+        pooch.retrieve(
+            url,
+            None,
+            fname=part,
+            path=target.parent,
+            downloader=pooch.HTTPDownloader(timeout=_TIMEOUT),
+        )
         whole = target.parent / part
         got, size = sha256_and_size(str(whole))
         if got not in file.sha256:
             if file.published:
-                raise ValueError(f"wrong checksum: got sha256 {got}, expected {' or '.join(file.sha256)}")
+                raise ValueError(
+                    f"wrong checksum: got sha256 {got}, expected {' or '.join(file.sha256)}"
+                )
             say(f"note: no checksum is published for {url}; got {size:,} bytes with sha256 {got}")
         whole.replace(target)
     finally:

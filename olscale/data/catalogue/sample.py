@@ -70,7 +70,9 @@ def sample(dataset: Dataset, dest: str | os.PathLike[str], rows: int) -> Dataset
                 named = dataset.classes
                 if named is not None:
                     values = [named[code] for code in chunk.y.tolist()]
-                    target = values if isinstance(values[0], str) else np.array(values, dtype=np.float64)  # type: ignore[assignment]
+                    target = (
+                        values if isinstance(values[0], str) else np.array(values, dtype=np.float64)
+                    )  # type: ignore[assignment]
                 names = dataset.manifest.feature_names
                 batch = Batch(
                     chunk.X,

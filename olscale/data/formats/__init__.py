@@ -71,7 +71,9 @@ def known_suffixes() -> frozenset[str]:
     return frozenset(suffix for format in FORMATS.load_all() for suffix in format.suffixes)
 
 
-def find_format(source: str, name: str | None = None, stream: io.BufferedReader | None = None) -> Format:
+def find_format(
+    source: str, name: str | None = None, stream: io.BufferedReader | None = None
+) -> Format:
     """Return the format called `name`, or guess that of `source`.
 
     The guess goes by the file name's ending after that of the compression, then by the first decompressed bytes.

@@ -25,21 +25,33 @@ def all_declared(
         slot, first, last = slots[i], declared[begin], declared[ends[i] - 1]
         column = numbers[:, slot] if slot < width else others[slot - width]
         known = declared[begin : ends[i]]
-        if last - first == len(known) - 1 and (np.floor(known) == known).all():  # most often: 0 and 1, 1 to 5
+        if (
+            last - first == len(known) - 1 and (np.floor(known) == known).all()
+        ):  # most often: 0 and 1, 1 to 5
             for at in range(row, rows):
                 value = column[at]
-                odd |= (value < first) | (value > last) | ((value == value) & (np.floor(value) != value))
+                odd |= (
+                    (value < first)
+                    | (value > last)
+                    | ((value == value) & (np.floor(value) != value))
+                )
         else:
             for at in range(row, rows):
                 value = column[at]
-                odd |= value == value and declared[_place(declared, begin, ends[i] - 1, value)] != value
+                odd |= (
+                    value == value
+                    and declared[_place(declared, begin, ends[i] - 1, value)] != value
+                )
         begin = ends[i]
     return not odd
 
 
 @compiled
 def entries_declared(
-    indices: NDArray[np.int32], data: NDArray[np.float64], ends: NDArray[np.int64], declared: NDArray[np.float64]
+    indices: NDArray[np.int32],
+    data: NDArray[np.float64],
+    ends: NDArray[np.int64],
+    declared: NDArray[np.float64],
 ) -> bool:
     """Return whether each number of sparse rows is missing, or a declared one of its column where these are known.
 
@@ -48,7 +60,11 @@ def entries_declared(
     for i in range(len(indices)):
         first, last = ends[indices[i]], ends[indices[i] + 1]
         value = data[i]
-        if first < last and value == value and declared[_place(declared, first, last - 1, value)] != value:
+        if (
+            first < last
+            and value == value
+            and declared[_place(declared, first, last - 1, value)] != value
+        ):
             return False
     return True
 

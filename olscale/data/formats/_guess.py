@@ -35,6 +35,10 @@ def fits_number(cell: str) -> bool:
 
 def label_is_first(columns: Sequence[Sequence[str]]) -> bool:
     """Return whether the first of numeric `columns`, and no other, looks like labels."""
-    whole = [all(is_number(cell) and float(cell).is_integer() for cell in column) for column in columns]
+    whole = [
+        all(is_number(cell) and float(cell).is_integer() for cell in column) for column in columns
+    ]
     values = len(set(columns[0]))
-    return whole[0] and not any(whole[1:]) and values <= MOST_LABELS and 2 * values <= len(columns[0])
+    return (
+        whole[0] and not any(whole[1:]) and values <= MOST_LABELS and 2 * values <= len(columns[0])
+    )

@@ -90,7 +90,11 @@ def _described(name: str, value: Any, arrays: list[Any]) -> dict[str, Any]:
             np.diff(matrix.indptr) < 0
         ).any():  # SciPy does not look where the last pointer says that there are no values
             raise ValueError(f"the columns of {name!r} overlap")
-        arrays += [matrix.data.astype(np.float64), matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)]
+        arrays += [
+            matrix.data.astype(np.float64),
+            matrix.indices.astype(np.int64),
+            matrix.indptr.astype(np.int64),
+        ]
         return {"kind": "sparse", "shape": matrix.shape}
     if not isinstance(value, np.ndarray):
         return _other(type(value).__name__, ())

@@ -65,7 +65,11 @@ def fill_sparse_rows(
 
 @compiled
 def _add_codes(
-    codes: NDArray[np.int32], absent: int, end: int, indices: NDArray[np.int32], data: NDArray[np.float64]
+    codes: NDArray[np.int32],
+    absent: int,
+    end: int,
+    indices: NDArray[np.int32],
+    data: NDArray[np.float64],
 ) -> int:
     """Write a 1 for each of `codes`, in ascending order, from `end` on; return where they end."""
     first = end

@@ -14,7 +14,17 @@ from olscale.compiled.decorator import compiled
 from olscale.compiled.eight_bytes import byte_at, digit_run
 from olscale.compiled.number import HARD, NOT_A_NUMBER, digits_at, number_at
 
-OK, MISSING_LABEL, BAD_LABEL, BAD_INDEX, NEGATIVE_INDEX, LARGE_INDEX, BAD_VALUE, UNORDERED, ZERO_INDEX = range(9)
+(
+    OK,
+    MISSING_LABEL,
+    BAD_LABEL,
+    BAD_INDEX,
+    NEGATIVE_INDEX,
+    LARGE_INDEX,
+    BAD_VALUE,
+    UNORDERED,
+    ZERO_INDEX,
+) = range(9)
 MAX_INDEX = 2**31 - 2
 
 _NEWLINE, _SPACE, _TAB, _RETURN, _HASH, _COLON, _MINUS, _POINT = (ord(c) for c in "\n \t\r#:-.")
@@ -137,7 +147,12 @@ def parse_rows(
                         while byte_at(buffer, pos) != _NEWLINE:
                             pos += 1
                         break
-                    if byte == _Q and buffer[pos + 1] == _I and buffer[pos + 2] == _D and buffer[pos + 3] == _COLON:
+                    if (
+                        byte == _Q
+                        and buffer[pos + 1] == _I
+                        and buffer[pos + 2] == _D
+                        and buffer[pos + 3] == _COLON
+                    ):
                         while not _is_end(byte_at(buffer, pos)):
                             pos += 1
                         continue

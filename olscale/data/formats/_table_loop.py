@@ -26,7 +26,12 @@ MOST_HARD = 4096
 
 _MOST_BYTES = 131_072  # of a cell: Python's csv takes no longer one
 _NEWLINE, _SPACE, _TAB, _RETURN, _MINUS, _BACKSLASH = (ord(c) for c in "\n \t\r-\\")
-_WORDS = np.array([sum(ord(c) << 8 * i for i, c in enumerate(word)) for word in ("", "?", "na", "n/a", "null", "none")])
+_WORDS = np.array(
+    [
+        sum(ord(c) << 8 * i for i, c in enumerate(word))
+        for word in ("", "?", "na", "n/a", "null", "none")
+    ]
+)
 
 
 @compiled
@@ -92,7 +97,9 @@ def _after_blanks(buffer: NDArray[np.uint8], pos: int, delimiter: int) -> int:
 
 
 @compiled
-def _quoted_end(buffer: NDArray[np.uint8], pos: int, stop: int, quote: int, escaped: bool) -> tuple[int, int]:
+def _quoted_end(
+    buffer: NDArray[np.uint8], pos: int, stop: int, quote: int, escaped: bool
+) -> tuple[int, int]:
     """Return where the cell with a quote at `pos` ends, 0 if that is no plain matter, and the lines that end in it."""
     lines = 0
     pos += 1
@@ -171,15 +178,26 @@ def _number(
     pos = _after_blanks(buffer, end, delimiter)
     if last < 0:
         byte = byte_at(buffer, pos)
-        whole = byte == delimiter or byte == _NEWLINE or byte == _RETURN or (delimiter == _SPACE and pos > end)
+        whole = (
+            byte == delimiter
+            or byte == _NEWLINE
+            or byte == _RETURN
+            or (delimiter == _SPACE and pos > end)
+        )
     else:
         whole = pos == last
-    if whole and state != NOT_A_NUMBER and not (value != value and byte_at(buffer, first) == _MINUS):
+    if (
+        whole
+        and state != NOT_A_NUMBER
+        and not (value != value and byte_at(buffer, first) == _MINUS)
+    ):
         return value, pos, end, state == HARD
     if last < 0:
         last = _plain_end(buffer, first, delimiter, escaped)
     pos = last
-    while last > first and (byte_at(buffer, last - 1) == _SPACE or byte_at(buffer, last - 1) == _TAB):
+    while last > first and (
+        byte_at(buffer, last - 1) == _SPACE or byte_at(buffer, last - 1) == _TAB
+    ):
         last -= 1
     missing = last >= 0 and _is_missing(buffer, first, last, words, ends)
     return np.nan, pos if missing else -1, last, False
@@ -270,8 +288,16 @@ def parse_rows(
             if is_number and byte_at(buffer, first) != quote:
                 value, after, state = number_at(buffer, first, mark)
             # Most cells are a number and a delimiter; what else there may be takes many more comparisons.
-            if state == EXACT and value == value and byte_at(buffer, after) == (_NEWLINE if at_end else delimiter):
-                after = _next_cell(buffer, after, delimiter, at_end) if delimiter == _SPACE else after + 1
+            if (
+                state == EXACT
+                and value == value
+                and byte_at(buffer, after) == (_NEWLINE if at_end else delimiter)
+            ):
+                after = (
+                    _next_cell(buffer, after, delimiter, at_end)
+                    if delimiter == _SPACE
+                    else after + 1
+                )
             else:
                 start, end, last = pos, -1, -1
                 if byte_at(buffer, start) == quote:
@@ -281,12 +307,19 @@ def parse_rows(
                     if passed and not quoted[0]:
                         quoted[0] = lines + new_lines + 1
                         quoted[1] = quoted[0] + passed
-                    elif delimiter == _TAB and not quoted[2] and not passed and _holds(buffer, start, end, _TAB):
+                    elif (
+                        delimiter == _TAB
+                        and not quoted[2]
+                        and not passed
+                        and _holds(buffer, start, end, _TAB)
+                    ):
                         quoted[2] = lines + new_lines + 1
                     new_lines += passed
                     first, last = _after_blanks(buffer, start + 1, delimiter), end - 1
                 if is_number:
-                    value, after, last, hard_one = _number(buffer, first, last, delimiter, mark, escaped, words, ends)
+                    value, after, last, hard_one = _number(
+                        buffer, first, last, delimiter, mark, escaped, words, ends
+                    )
                     if after < 0 or (kind == TARGET and value != value):
                         return begin, lines, row, hards, True
                     if hard_one:
@@ -320,7 +353,9 @@ def parse_rows(
 
 
 @compiled
-def parse_numbers(buffer: NDArray[np.uint8], stop: int, mark: int, numbers: NDArray[np.float64]) -> bool:
+def parse_numbers(
+    buffer: NDArray[np.uint8], stop: int, mark: int, numbers: NDArray[np.float64]
+) -> bool:
     """Parse a plain number on each line, and nothing else, to fill `numbers`; return whether `buffer` holds just that."""
     pos = 0
     for i in range(len(numbers)):
@@ -334,7 +369,10 @@ def parse_numbers(buffer: NDArray[np.uint8], stop: int, mark: int, numbers: NDAr
 
 @compiled
 def gather_cells(
-    buffer: NDArray[np.uint8], cells: NDArray[np.int32], offsets: NDArray[np.int32], data: NDArray[np.uint8]
+    buffer: NDArray[np.uint8],
+    cells: NDArray[np.int32],
+    offsets: NDArray[np.int32],
+    data: NDArray[np.uint8],
 ) -> None:
     """Copy `cells`, first byte and end of each, one behind the other into `data`, from `offsets` on."""
     for i in range(len(cells)):

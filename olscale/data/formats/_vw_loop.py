@@ -18,7 +18,17 @@ from olscale.compiled.decorator import compiled
 from olscale.compiled.eight_bytes import byte_at, word_at
 from olscale.compiled.number import HARD, NOT_A_NUMBER, number_at
 
-OK, BAD_LABEL, NO_LABEL, TAB_BEFORE_BAR, NO_BAR, BAD_SPACE, BAD_VALUE, BAD_RETURN, BAD_IMPORTANCE = range(9)
+(
+    OK,
+    BAD_LABEL,
+    NO_LABEL,
+    TAB_BEFORE_BAR,
+    NO_BAR,
+    BAD_SPACE,
+    BAD_VALUE,
+    BAD_RETURN,
+    BAD_IMPORTANCE,
+) = range(9)
 FULL, HARD_NUMBERS = 20, 21
 """No faults: the table of names is full; the row has numbers that are left to ``float``."""
 
@@ -93,7 +103,9 @@ def hash_of(text: NDArray[np.uint8], start: int, end: int, seed: np.uint64) -> n
 
 
 @compiled
-def _equal(text: NDArray[np.uint8], start: int, end: int, arena: NDArray[np.uint8], first: int) -> bool:
+def _equal(
+    text: NDArray[np.uint8], start: int, end: int, arena: NDArray[np.uint8], first: int
+) -> bool:
     while start + 8 <= end:
         if word_at(text, start) != word_at(arena, first):
             return False
@@ -104,7 +116,9 @@ def _equal(text: NDArray[np.uint8], start: int, end: int, arena: NDArray[np.uint
 
 
 @compiled
-def _copied(text: NDArray[np.uint8], start: int, end: int, arena: NDArray[np.uint8], first: int) -> int:
+def _copied(
+    text: NDArray[np.uint8], start: int, end: int, arena: NDArray[np.uint8], first: int
+) -> int:
     for i in range(end - start):
         arena[first + i] = text[start + i]
     return first + end - start
@@ -296,7 +310,9 @@ def _label_at(
                 fault = NO_BAR
             return pos, fault, row, words, label, importance, base, hards
         token = pos
-        value, end, is_number, hards_now = _number_or_hard(buffer, pos, hards, hard, hard_values, hard_known)
+        value, end, is_number, hards_now = _number_or_hard(
+            buffer, pos, hards, hard, hard_values, hard_known
+        )
         while not _is_end(byte_at(buffer, pos)):
             pos += 1
         if byte_at(buffer, pos) == _TAB:
@@ -388,7 +404,9 @@ def parse_rows(
     nonzeros = indptr[rows]
     while pos < stop and rows < max_rows and nonzeros < max_nonzeros:
         row = pos
-        pos, fault, token, words, label, importance, base, hards = _label_at(buffer, pos, hard, hard_values, hard_known)
+        pos, fault, token, words, label, importance, base, hards = _label_at(
+            buffer, pos, hard, hard_values, hard_known
+        )
         byte = byte_at(buffer, pos)
         if fault == OK and byte == _BAR and words == 0 and needs_label:
             fault = NO_LABEL
@@ -412,7 +430,9 @@ def parse_rows(
             seed = hash_of(buffer, token, pos, np.uint64(0))
             scale = 1.0
             if byte_at(buffer, pos) == _COLON:
-                scale, pos, is_number, hards = _number_or_hard(buffer, pos + 1, hards, hard, hard_values, hard_known)
+                scale, pos, is_number, hards = _number_or_hard(
+                    buffer, pos + 1, hards, hard, hard_values, hard_known
+                )
                 if space[0] == space[1] or not is_number or scale - scale != 0.0:
                     fault = BAD_SPACE
             if not _is_end(byte_at(buffer, pos)):
@@ -476,7 +496,9 @@ def parse_rows(
                 if mask >= 0:
                     index = int(np.int64(hashed & np.uint64(mask)))
                 else:
-                    index = _number_of(buffer, space, text, name, word, hashed, slots, arena, counts)
+                    index = _number_of(
+                        buffer, space, text, name, word, hashed, slots, arena, counts
+                    )
                     if index < 0:
                         return row, lines, rows, FULL, token, hards
                 is_sorted = is_sorted and index > previous

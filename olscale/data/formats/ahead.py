@@ -16,7 +16,9 @@ def read_ahead(stream: io.BufferedReader) -> io.BufferedReader:
 
     Errors of `stream` are raised where its bytes would have been.
     """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
     return stream if cores < 2 else io.BufferedReader(_Ahead(stream), _BLOCK_BYTES)
 
 

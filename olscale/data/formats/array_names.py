@@ -153,7 +153,9 @@ def choose_arrays(
     raise FormatError(source, f"holds the arrays {listed}; expected {expected}; {cure}")
 
 
-def weights_array(source: str, held: Sequence[HeldArray], options: ReadOptions, split: str | None) -> str | None:
+def weights_array(
+    source: str, held: Sequence[HeldArray], options: ReadOptions, split: str | None
+) -> str | None:
     """Return the name of the array of weights that `ReadOptions.weights` asks for; None where it asks for none.
 
     In a file of two splits the array ``w`` may be called ``w_train`` and ``w_test``; that of the test rows beside
@@ -175,7 +177,9 @@ def weights_array(source: str, held: Sequence[HeldArray], options: ReadOptions, 
     chosen = next((one for one in names if one in there), None)
     if chosen is None:
         listed = ", ".join(map(str, held[:_MOST_LISTED])) or "none"
-        raise FormatError(source, f"holds the arrays {listed}; expected {' or '.join(names)} for --weights {name}")
+        raise FormatError(
+            source, f"holds the arrays {listed}; expected {' or '.join(names)} for --weights {name}"
+        )
     return chosen
 
 

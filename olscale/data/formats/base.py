@@ -79,7 +79,9 @@ class Batch:
 
     def __post_init__(self) -> None:
         refuse_masked(self.X, "the rows of a source")  # of a format of somebody's own
-        refuse_masked(None if isinstance(self.target, list) else self.target, "the labels of a source")
+        refuse_masked(
+            None if isinstance(self.target, list) else self.target, "the labels of a source"
+        )
 
     def __len__(self) -> int:
         return len(self.target)
@@ -196,9 +198,13 @@ class ReadOptions:
             check_delimiter(self.delimiter)
         check_quoting(self.quoting, self.escape)
         if self.escape is not None and self.delimiter == "\\":
-            raise ParameterError("delimiter is a backslash, which escape gives another meaning; leave one of them out")
+            raise ParameterError(
+                "delimiter is a backslash, which escape gives another meaning; leave one of them out"
+            )
 
-    def set_aside(self, source: str, names: Sequence[str], dropped: frozenset[int], width: int) -> ColumnsAside:
+    def set_aside(
+        self, source: str, names: Sequence[str], dropped: frozenset[int], width: int
+    ) -> ColumnsAside:
         """Return which of the columns `names` are no features for another reason than that they are labels.
 
         `dropped` are left out anyway, and `width` of the columns are in the file.
@@ -293,7 +299,8 @@ def batches_of_arrays(
     """
     if X.ndim < 2 or X.dtype.kind not in "buif":
         raise FormatError(
-            source, f"features are {X.dtype} of shape {X.shape}, expected numbers of shape (rows, columns)"
+            source,
+            f"features are {X.dtype} of shape {X.shape}, expected numbers of shape (rows, columns)",
         )
     unlabelled = y is None or (not options.labels_needed and np.size(y) == 0)
     if y is None or unlabelled:
@@ -324,10 +331,15 @@ def batches_of_arrays(
 
 def _weights(source: str, weights: NDArray[Any], rows: int, name: str) -> NDArray[np.float64]:
     """Return the array `name` as the weights of so many rows."""
-    if weights.size != rows or max(weights.shape, default=0) != rows or weights.dtype.kind not in "buif":
+    if (
+        weights.size != rows
+        or max(weights.shape, default=0) != rows
+        or weights.dtype.kind not in "buif"
+    ):
         got = f"{weights.dtype} of shape {weights.shape}"
         raise FormatError(
-            source, f"the weights, its array {name}, are {got}; expected a number for each of {rows} rows"
+            source,
+            f"the weights, its array {name}, are {got}; expected a number for each of {rows} rows",
         )
     return checked_weights(source, weights.reshape(-1).astype(np.float64), name)
 
@@ -335,15 +347,23 @@ def _weights(source: str, weights: NDArray[Any], rows: int, name: str) -> NDArra
 def _target_names(y: NDArray[Any] | list[str], rows: int) -> tuple[str, ...]:
     """Return names for the targets of a row where there are several: as many rows of them as of features."""
     several = isinstance(y, np.ndarray) and y.ndim == 2 and len(y) == rows and y.shape[1] > 1
-    return tuple(f"y{number}" for number in range(y.shape[1])) if isinstance(y, np.ndarray) and several else ()
+    return (
+        tuple(f"y{number}" for number in range(y.shape[1]))
+        if isinstance(y, np.ndarray) and several
+        else ()
+    )
 
 
 def _target(source: str, y: NDArray[Any], several: bool) -> Target:
     flat = y.reshape(-1) if y.ndim == 2 and 1 in y.shape and not several else y
     if flat.ndim != 1 and not several:
-        raise FormatError(source, f"targets have shape {y.shape}, expected (rows,), or (rows, targets) of numbers")
+        raise FormatError(
+            source, f"targets have shape {y.shape}, expected (rows,), or (rows, targets) of numbers"
+        )
     if several and flat.dtype.kind not in "buif":
-        raise FormatError(source, f"targets are {y.dtype} of shape {y.shape}; several of a row must be numbers")
+        raise FormatError(
+            source, f"targets are {y.dtype} of shape {y.shape}; several of a row must be numbers"
+        )
     if flat.dtype.kind == "U":
         _check_text(source, flat)
         return [str(label) for label in flat]

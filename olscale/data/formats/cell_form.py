@@ -39,7 +39,9 @@ def missing_words(texts: Iterable[str]) -> tuple[str, ...]:
     for text in texts:
         cells = [cell.strip() for cell in next(csv.reader([text], skipinitialspace=True), [])]
         if not any(cells):
-            raise ParameterError(f"missing was {text!r}, expected words with commas between, such as '-,#N/A'")
+            raise ParameterError(
+                f"missing was {text!r}, expected words with commas between, such as '-,#N/A'"
+            )
         words.update(dict.fromkeys(filter(None, cells)))
     return tuple(words)
 
@@ -99,7 +101,9 @@ class CellForm:
             return list(lines)
         return list(_protected_lines(f"{line}\n" for line in lines))
 
-    def split(self, lines: Iterable[str], delimiter: str, *, strict: bool = False) -> Iterator[list[str]]:
+    def split(
+        self, lines: Iterable[str], delimiter: str, *, strict: bool = False
+    ) -> Iterator[list[str]]:
         """Yield the cells of rows, for `plain`; a quoted cell may go on in the next of `lines`.
 
         Raises
@@ -142,7 +146,9 @@ class CellForm:
         word = cell.strip()
         if word in self.words:
             return True
-        return bool(self.numbers) and is_number(word, self.mark) and self._value(word) in self.numbers
+        return (
+            bool(self.numbers) and is_number(word, self.mark) and self._value(word) in self.numbers
+        )
 
     def _value(self, word: str) -> float:
         return float(word.replace(self.mark, "."))

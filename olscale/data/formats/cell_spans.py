@@ -6,7 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def different_cells(buffer: NDArray[np.uint8], spans: NDArray[np.int32]) -> tuple[list[str], NDArray[Any]]:
+def different_cells(
+    buffer: NDArray[np.uint8], spans: NDArray[np.int32]
+) -> tuple[list[str], NDArray[Any]]:
     """Return the different ones among cells, in order of first appearance, and which of them each is.
 
     Parameters
@@ -35,4 +37,6 @@ def codes_of(coded: Any) -> NDArray[np.int32]:
     Arrow's ``to_numpy`` imports pandas where that is installed, which takes longer than to read 30 MB of text.
     """
     items = coded.indices
-    return np.frombuffer(items.buffers()[1], dtype=np.int32, count=len(items), offset=4 * items.offset)
+    return np.frombuffer(
+        items.buffers()[1], dtype=np.int32, count=len(items), offset=4 * items.offset
+    )

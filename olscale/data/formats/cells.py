@@ -158,7 +158,9 @@ def point_cure(cell: str) -> str | None:
     return "a point is no decimal mark: write a comma"
 
 
-def checked_rows(source: str, rows: Iterator[Line], width: int | None = None, least: int = 2) -> Iterator[Line]:
+def checked_rows(
+    source: str, rows: Iterator[Line], width: int | None = None, least: int = 2
+) -> Iterator[Line]:
     """Yield `rows` as long as they have `width` cells, or as many as the first.
 
     Raises
@@ -170,7 +172,9 @@ def checked_rows(source: str, rows: Iterator[Line], width: int | None = None, le
     for line, row in rows:
         width = width or len(row)
         if len(row) != width:
-            raise FormatError(source, f"the row has {len(row)} cells, expected {width} {as_what}", line)
+            raise FormatError(
+                source, f"the row has {len(row)} cells, expected {width} {as_what}", line
+            )
         if width < least:
             raise FormatError(source, "the row has one cell, expected features and a label", line)
         yield line, row

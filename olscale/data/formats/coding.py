@@ -65,7 +65,9 @@ class Coding(ABC):
 class _Hashed(Coding):
     def __init__(self, features: int = FEATURES) -> None:
         if not 1 <= features <= _MOST_FEATURES:
-            raise ParameterError(f"encode: features was {features}, expected 1 to {_MOST_FEATURES:,}")
+            raise ParameterError(
+                f"encode: features was {features}, expected 1 to {_MOST_FEATURES:,}"
+            )
         self.parts = [f"#{number}" for number in range(features)]
 
     def __str__(self) -> str:
@@ -169,11 +171,15 @@ def _parts(cell: str) -> tuple[float, ...]:
     return time.year, time.month, time.day, time.weekday(), time.hour, time.minute, seconds
 
 
-CODINGS: dict[str, type[AnyCoding]] = {coding.name: coding for coding in (Hash, Words, Date, FirstValues, AsNumber)}
+CODINGS: dict[str, type[AnyCoding]] = {
+    coding.name: coding for coding in (Hash, Words, Date, FirstValues, AsNumber)
+}
 """Codings by name."""
 
 
-def coded_as_text(names: Sequence[str], text: Sequence[bool], codings: Mapping[str, AnyCoding]) -> tuple[bool, ...]:
+def coded_as_text(
+    names: Sequence[str], text: Sequence[bool], codings: Mapping[str, AnyCoding]
+) -> tuple[bool, ...]:
     """Return which columns are read as text, where `text` says what they hold: a coding decides for its column.
 
     Examples
@@ -217,7 +223,9 @@ def parse_codings(texts: Iterable[str]) -> dict[str, AnyCoding]:
                 "COLUMN=number or COLUMN=one-hot:values=N"
             )
         if match[1] in found:
-            raise ParameterError(f"encode names the column {match[1]!r} twice; expected one coding for it")
+            raise ParameterError(
+                f"encode names the column {match[1]!r} twice; expected one coding for it"
+            )
         found[match[1]] = kind() if number is None else kind(_number(number))  # type: ignore[call-arg]
     return found
 
@@ -227,5 +235,7 @@ def _number(text: str) -> int:
     if power and int(power[1]) < 64:
         return 1 << int(power[1])
     if not text.isdecimal():
-        raise ParameterError(f"encode: the number was {text!r}, expected a whole one, as 1000 or 2^18")
+        raise ParameterError(
+            f"encode: the number was {text!r}, expected a whole one, as 1000 or 2^18"
+        )
     return int(text)

@@ -91,9 +91,14 @@ class ColumnWatch:
                 columns.distinct |= {
                     position
                     for j, position in enumerate(numeric)
-                    if (begin[:, j] == np.trunc(begin[:, j])).all() and len(np.unique(begin[:, j])) == len(begin)
+                    if (begin[:, j] == np.trunc(begin[:, j])).all()
+                    and len(np.unique(begin[:, j])) == len(begin)
                 }
-        place = [j for j, position in enumerate(numeric) if position in columns.rises] if columns.rises else []
+        place = (
+            [j for j, position in enumerate(numeric) if position in columns.rises]
+            if columns.rises
+            else []
+        )
         if place:
             watched = numbers[:, place]
             if self._last is not None:

@@ -25,7 +25,9 @@ def strip_compression(source: str) -> str:
     's3://sets/ijcnn1.trn'
     """
     lowered = source.lower()
-    return next((source[: -len(suffix)] for suffix in _SUFFIXES if lowered.endswith(suffix)), source)
+    return next(
+        (source[: -len(suffix)] for suffix in _SUFFIXES if lowered.endswith(suffix)), source
+    )
 
 
 def open_raw(source: str) -> BinaryIO:
@@ -42,12 +44,18 @@ def open_raw(source: str) -> BinaryIO:
         import fsspec
 
         with errors_of(source):
-            return io.BufferedReader(_RemoteFile(source, fsspec.open(source, "rb").open()), _READ_BYTES)
+            return io.BufferedReader(
+                _RemoteFile(source, fsspec.open(source, "rb").open()), _READ_BYTES
+            )
     except FileNotFoundError:
         raise FormatError(source, "no such file") from None
     except IsADirectoryError:
         raise FormatError(source, "is a directory, expected a file") from None
-    except (PermissionError, ValueError, ImportError) as error:  # the latter two: an unknown or uninstalled protocol
+    except (
+        PermissionError,
+        ValueError,
+        ImportError,
+    ) as error:  # the latter two: an unknown or uninstalled protocol
         raise FormatError(source, f"cannot be opened ({error})") from error
     except OSError as error:
         if error.errno != errno.EINVAL:
@@ -112,7 +120,14 @@ def errors_of(source: str) -> Iterator[None]:
     """Turn into one line what a connection or an object store's client raises: these have errors of their own."""
     try:
         yield
-    except (OlscaleError, FileNotFoundError, IsADirectoryError, PermissionError, ValueError, ImportError):
+    except (
+        OlscaleError,
+        FileNotFoundError,
+        IsADirectoryError,
+        PermissionError,
+        ValueError,
+        ImportError,
+    ):
         raise
     except Exception as error:
         raise unreadable(source, error) from error
@@ -121,7 +136,9 @@ def errors_of(source: str) -> Iterator[None]:
 def unreadable(source: str, error: Exception) -> FormatError:
     """Return the error of bytes that could not be got."""
     reason = getattr(error, "strerror", None) or str(error).strip() or type(error).__name__
-    return FormatError(source, f"cannot be read ({reason}); check disk or connection, and run the same again")
+    return FormatError(
+        source, f"cannot be read ({reason}); check disk or connection, and run the same again"
+    )
 
 
 class _RemoteFile(io.RawIOBase):
@@ -151,7 +168,9 @@ class _RemoteFile(io.RawIOBase):
             raise unreadable(self._source, error) from error
         size = getattr(self._file, "size", None)
         if not content and len(buffer) and size is not None and self.tell() < size:
-            raise unreadable(self._source, EOFError(f"it ended after {self.tell():,} of {size:,} bytes"))
+            raise unreadable(
+                self._source, EOFError(f"it ended after {self.tell():,} of {size:,} bytes")
+            )
         buffer[: len(content)] = content
         return len(content)
 
@@ -187,7 +206,9 @@ class _Stream(io.RawIOBase):
                 raise
             truncated = "truncat" in str(error).lower()
             problem = "truncated" if truncated else "corrupt"
-            raise FormatError(self._source, f"{problem} {self._codec} data ({error}); get the file again") from error
+            raise FormatError(
+                self._source, f"{problem} {self._codec} data ({error}); get the file again"
+            ) from error
 
     def close(self) -> None:
         if not self.closed:

@@ -88,7 +88,11 @@ class CsvFormat:
     def matches(self, source: str, head: bytes) -> bool:
         """Return whether the first lines split into equally many cells."""
         lines = text_lines(head)
-        return bool(lines) and (delimiter := delimiter_of(lines)) is not None and self.delimiter in (None, delimiter)
+        return (
+            bool(lines)
+            and (delimiter := delimiter_of(lines)) is not None
+            and self.delimiter in (None, delimiter)
+        )
 
     def splits(self, source: str) -> tuple[str, ...]:
         """Return ``("train",)``: a table is one split."""
@@ -223,7 +227,9 @@ def _batches(
         codings=parse_codings(options.encode),
         before=options.table,
     )
-    dialect = TextDialect(delimiter, form.quote, decimal, escaped=form.escaped, words=form.words, numbers=form.numbers)
+    dialect = TextDialect(
+        delimiter, form.quote, decimal, escaped=form.escaped, words=form.words, numbers=form.numbers
+    )
     cleared = ((line, form.cleared(row)) for line, row in rows)
     parser = TableParser(text, cleared, encoder, dialect, form.cell, watch=watch)
     for batch in parser.batches(options.chunk_rows, first, [line for line, _ in body]):
@@ -235,17 +241,27 @@ def _batches(
 def _no_table(source: str, head: bytes) -> FormatError:
     """Return the error of a text whose first bytes are no rows."""
     if not head.strip():
-        return NoRowsError(source, f"no rows: the file {'has empty lines only' if head else 'is empty'}")
+        return NoRowsError(
+            source, f"no rows: the file {'has empty lines only' if head else 'is empty'}"
+        )
     if (nul := head.find(b"\0")) >= 0:
         return FormatError(
-            source, "holds a NUL byte, expected UTF-8 text; is it a table, and whole?", head.count(b"\n", 0, nul) + 1
+            source,
+            "holds a NUL byte, expected UTF-8 text; is it a table, and whole?",
+            head.count(b"\n", 0, nul) + 1,
         )
     problem = "its lines do not split into equally many cells, at least a feature and a label; --delimiter if they do"
     return FormatError(source, problem, 1)
 
 
 def _columns(
-    blocks: TextBlocks, named: Sequence[str], body: Sequence[Line], options: ReadOptions, *, beside: bool, commas: bool
+    blocks: TextBlocks,
+    named: Sequence[str],
+    body: Sequence[Line],
+    options: ReadOptions,
+    *,
+    beside: bool,
+    commas: bool,
 ) -> tuple[TableColumns, int | None, list[Column]]:
     """Return the columns of a table whose first rows are `body`, the position of one that is always empty, and the cells.
 
@@ -260,7 +276,12 @@ def _columns(
     dropped = columns_named(source, names, options.drop, width)
     last, empty = width - 1, None
     # More than one row: a last cell that is empty once may well be a missing label.
-    if not beside and len(body) > 1 and not (named and named[last]) and not any(cell.strip() for cell in cells[last]):
+    if (
+        not beside
+        and len(body) > 1
+        and not (named and named[last])
+        and not any(cell.strip() for cell in cells[last])
+    ):
         empty, dropped = last, dropped | {last}
     dropped, carried, as_written, weights = options.set_aside(source, names, dropped, width)
     # There is nothing to carry in a column that a delimiter at the end of each row makes.
@@ -269,14 +290,19 @@ def _columns(
     fits = _fits(mark)
     segments = segment_position(source, names, options.segments)
     read = [position not in dropped or position in (segments, weights) for position in range(width)]
-    numbers = [column_of(each, blocks, mark) if is_read else None for is_read, each in zip(read, cells, strict=True)]
+    numbers = [
+        column_of(each, blocks, mark) if is_read else None
+        for is_read, each in zip(read, cells, strict=True)
+    ]
     text = [
         is_read and known is None and not all(map(fits, set(column)))
         for is_read, known, column in zip(read, numbers, cells, strict=True)
     ]
     text = [*coded_as_text(names[:width], text, parse_codings(options.encode))]
     if commas and options.decimal is None:
-        _refuse_commas(source, names, body, [position for position, is_text in enumerate(text) if is_text])
+        _refuse_commas(
+            source, names, body, [position for position, is_text in enumerate(text) if is_text]
+        )
     text = [is_text or position in as_written for position, is_text in enumerate(text)]
     chosen = options.label
     if (
@@ -290,7 +316,11 @@ def _columns(
     if options.labelled:
         labels = label_positions(source, names, chosen, dropped, width, options.table)
     if len(labels) > 1 and not named:
-        raise FormatError(source, "several labels must have names; give the table a line that names its columns", 1)
+        raise FormatError(
+            source,
+            "several labels must have names; give the table a line that names its columns",
+            1,
+        )
     text += [constant.text for constant in added]
     text_or_not = text_columns(names, text, labels, options.table)
     first: list[Column] = [
@@ -318,7 +348,9 @@ def _fits(*marks: str) -> Callable[[str], bool]:
     return lambda cell: is_missing(cell) or any(is_number(cell, mark) for mark in marks)
 
 
-def _refuse_commas(source: str, names: Sequence[str], body: Sequence[Line], text: Iterable[int]) -> None:
+def _refuse_commas(
+    source: str, names: Sequence[str], body: Sequence[Line], text: Iterable[int]
+) -> None:
     for position in text:
         if has_decimal_commas([row[position] for _, row in body]):
             line, cell = next((line, row[position]) for line, row in body if "," in row[position])
@@ -362,7 +394,11 @@ def _cells_without_quotes(text: TextBlocks, delimiter: str, form: CellForm) -> I
     if delimiter == WHITESPACE or form.escaped or not text.fill() or pays(text):
         return
     block = text.buffer[text.pos : text.stop]
-    if not block.isascii() or not block.endswith(b"\n") or any(mark in block for mark in (b'"', b"\r", b"\0")):
+    if (
+        not block.isascii()
+        or not block.endswith(b"\n")
+        or any(mark in block for mark in (b'"', b"\r", b"\0"))
+    ):
         return
     lines = block.decode().split("\n")[:-1]
     if max(map(len, lines)) > csv.field_size_limit():

@@ -83,7 +83,9 @@ def delimiter_of(lines: Sequence[str], form: CellForm = _FORM) -> str | None:
         return None
     fitting = _fitting(lines, form)
     # Where none fits there is a ragged row among the first: the reader will name it.
-    return next(iter(fitting), next((delimiter for delimiter in _DELIMITERS if delimiter in lines[0]), None))
+    return next(
+        iter(fitting), next((delimiter for delimiter in _DELIMITERS if delimiter in lines[0]), None)
+    )
 
 
 def delimiter_notes(lines: Sequence[str], form: CellForm = _FORM) -> tuple[str, ...]:
@@ -97,11 +99,15 @@ def delimiter_notes(lines: Sequence[str], form: CellForm = _FORM) -> tuple[str, 
     called = [_called(delimiter) for delimiter in (_fitting(lines, form) if lines else ())]
     if len(called) < 2:
         return ()
-    return (f"cells are taken to end at {called[0]}; --delimiter if they end at {' or '.join(called[1:])}",)
+    return (
+        f"cells are taken to end at {called[0]}; --delimiter if they end at {' or '.join(called[1:])}",
+    )
 
 
 def _called(delimiter: str) -> str:
-    return next((name for name, character in NAMES.items() if character == delimiter), repr(delimiter))
+    return next(
+        (name for name, character in NAMES.items() if character == delimiter), repr(delimiter)
+    )
 
 
 def _fitting(lines: Sequence[str], form: CellForm) -> dict[str, list[list[str]]]:
@@ -113,7 +119,9 @@ def _fitting(lines: Sequence[str], form: CellForm) -> dict[str, list[list[str]]]
         fitting[WHITESPACE] = apart
     if len(fitting) == 1:
         return fitting
-    best = sorted(fitting, key=lambda delimiter: _fitness(fitting[delimiter], delimiter), reverse=True)
+    best = sorted(
+        fitting, key=lambda delimiter: _fitness(fitting[delimiter], delimiter), reverse=True
+    )
     return {delimiter: fitting[delimiter] for delimiter in best}
 
 

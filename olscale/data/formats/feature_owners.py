@@ -32,7 +32,9 @@ class FeatureOwners:
 them in the file, or leave one out with --drop
     """
 
-    def __init__(self, source: str, numeric: Sequence[str], text: Sequence[str], known: dict[str, str]) -> None:
+    def __init__(
+        self, source: str, numeric: Sequence[str], text: Sequence[str], known: dict[str, str]
+    ) -> None:
         self._source, self._known = source, known
         self._watched = _watched([*numeric, *text], set(text))
         for name in self._watched.intersection(numeric):

@@ -69,7 +69,8 @@ class _Column:
         """Whether the first cell stands below too, or as the same number."""
         cells = {cell.strip() for cell in self.below}
         return self.first in cells or (
-            _is_whole(self.first) and any(is_number(cell) and float(cell) == float(self.first) for cell in cells)
+            _is_whole(self.first)
+            and any(is_number(cell) and float(cell) == float(self.first) for cell in cells)
         )
 
     @property
@@ -107,8 +108,14 @@ def header_notes(
     columns = _columns(rows, fits)
     if not (_unclear_names(columns) if header else _unclear_data(columns)):
         return ()
-    cells = [column.first[:_SHOWN_CELL] for column in columns[:_SHOWN]] + ["..."] * (len(columns) > _SHOWN)
-    read = "names of columns; --no-header if it is data" if header else "data, not as names; --header if it is names"
+    cells = [column.first[:_SHOWN_CELL] for column in columns[:_SHOWN]] + ["..."] * (
+        len(columns) > _SHOWN
+    )
+    read = (
+        "names of columns; --no-header if it is data"
+        if header
+        else "data, not as names; --header if it is names"
+    )
     return (f"the first row ({', '.join(cells)}) is read as {read}",)
 
 
@@ -128,13 +135,17 @@ def _is_fraction(cell: str, fits: Callable[[str], bool]) -> bool:
 
 def _counts(columns: Sequence[_Column]) -> bool:
     """Return whether the first cells are 0, 1, 2, ..., with words between that are new, and the rows go on otherwise."""
-    index = columns[0] if not columns[0].first else None  # pandas writes the numbers of rows without a name
+    index = (
+        columns[0] if not columns[0].first else None
+    )  # pandas writes the numbers of rows without a name
     columns = columns[index is not None :]
     counted = [column for column in columns if not column.is_word]
     if not counted or not _is_numbered([column.first for column in counted]):
         return False
     words = [column for column in columns if column.is_word]
-    if len({column.first for column in words}) < len(words) or any(column.comes_back for column in words):
+    if len({column.first for column in words}) < len(words) or any(
+        column.comes_back for column in words
+    ):
         return False
     if index is not None and len(index.below) > 1 and _is_numbered(index.below):
         return True
@@ -147,7 +158,9 @@ def _counts(columns: Sequence[_Column]) -> bool:
     # 0 and 1 are in many a row of data.
     if index is not None or len(counted) < 2:
         return False
-    return any(column.is_text for column in counted) or (bool(words) and all(column.is_fractions for column in counted))
+    return any(column.is_text for column in counted) or (
+        bool(words) and all(column.is_fractions for column in counted)
+    )
 
 
 def _is_numbered(cells: Sequence[str]) -> bool:

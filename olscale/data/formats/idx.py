@@ -51,14 +51,19 @@ class IdxFormat:
             shape, dtype = _header(source, stream)
             if len(shape) < 2:
                 raise FormatError(
-                    source, f"holds an array of shape {shape}, expected rows of features; name the images"
+                    source,
+                    f"holds an array of shape {shape}, expected rows of features; name the images",
                 )
             if labels is not None and shape[0] != len(labels):
                 problem = f"its file of labels holds {len(labels)} labels"
                 raise FormatError(source, f"holds {shape[0]} rows but {problem}")
             if not math.prod(shape):
-                raise FormatError(source, f"holds an array of shape {shape}, so no rows of features")
-            most = max(1, min(options.chunk_rows, _BATCH_BYTES // (math.prod(shape[1:]) * dtype.itemsize)))
+                raise FormatError(
+                    source, f"holds an array of shape {shape}, so no rows of features"
+                )
+            most = max(
+                1, min(options.chunk_rows, _BATCH_BYTES // (math.prod(shape[1:]) * dtype.itemsize))
+            )
             for start in range(0, shape[0], most):
                 rows = min(most, shape[0] - start)
                 X = _rows(source, stream, shape, dtype, rows)
@@ -87,7 +92,9 @@ def _labels_beside(source: str, *, needed: bool) -> str | None:
     if not candidates and not needed:
         return None
     if not candidates:
-        raise FormatError(source, "its labels cannot be found: expected a name with 'images-idx3', as MNIST has")
+        raise FormatError(
+            source, "its labels cannot be found: expected a name with 'images-idx3', as MNIST has"
+        )
     for candidate in candidates:
         try:
             open_source(candidate).close()
@@ -122,7 +129,9 @@ def _label_names(images: str) -> list[str]:
 def _header(source: str, stream: BufferedReader) -> tuple[tuple[int, ...], np.dtype[Any]]:
     magic = stream.read(4)
     if len(magic) < 4 or magic[:2] != b"\0\0" or magic[2] not in _DTYPES:
-        raise FormatError(source, f"starts with {magic!r}, expected the magic number of an IDX file")
+        raise FormatError(
+            source, f"starts with {magic!r}, expected the magic number of an IDX file"
+        )
     sizes = stream.read(4 * magic[3])
     if len(sizes) < 4 * magic[3]:
         raise FormatError(source, "truncated: ends inside its header")
@@ -143,9 +152,17 @@ def _read(stream: BufferedReader, size: int) -> bytearray:
     return got
 
 
-def _rows(source: str, stream: BufferedReader, shape: tuple[int, ...], dtype: np.dtype[Any], rows: int) -> NDArray[Any]:
+def _rows(
+    source: str, stream: BufferedReader, shape: tuple[int, ...], dtype: np.dtype[Any], rows: int
+) -> NDArray[Any]:
     expected = rows * math.prod(shape[1:]) * dtype.itemsize
     got = _read(stream, expected)
     if len(got) < expected:
-        raise FormatError(source, f"truncated: its header promises {shape[0]} rows; get the file again")
-    return np.frombuffer(got, dtype).reshape(rows, *shape[1:]).astype(dtype.newbyteorder("="), copy=False)
+        raise FormatError(
+            source, f"truncated: its header promises {shape[0]} rows; get the file again"
+        )
+    return (
+        np.frombuffer(got, dtype)
+        .reshape(rows, *shape[1:])
+        .astype(dtype.newbyteorder("="), copy=False)
+    )

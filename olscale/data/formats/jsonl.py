@@ -108,7 +108,9 @@ class _Records:
             names = [*before.names, *names]
         names = list(dict.fromkeys(names))
         if unwritable := [name for name in names if not _is_unicode(name)]:
-            raise FormatError(text.source, f"key {unwritable[0][:40]!a} is no valid text; rename it")
+            raise FormatError(
+                text.source, f"key {unwritable[0][:40]!a} is no valid text; rename it"
+            )
         self._known_rows = len(self._sample)
         width = len(names)
         added = options.added_columns(names)
@@ -117,7 +119,9 @@ class _Records:
         self._unmet = set(self._late)
         drop = [word for word in options.drop if word not in self._late]
         dropped = columns_named(text.source, names, drop, width)
-        dropped, carried, as_written, weights = options.set_aside(text.source, names, dropped, width)
+        dropped, carried, as_written, weights = options.set_aside(
+            text.source, names, dropped, width
+        )
         segments = segment_position(text.source, names, options.segments)
         labels = self._labels(names, width, dropped, options)
         keys = names[:width]
@@ -129,8 +133,12 @@ class _Records:
             name: _Key(types.get(name, NUMBER), read, place in as_written)
             for place, (name, read) in enumerate(zip(keys, is_read, strict=True))
         }
-        is_text = [key.as_written or (key.is_read and key.type == TEXT) for key in self._keys.values()]
-        is_text += [constant.text or place in as_written for place, constant in enumerate(added, width)]
+        is_text = [
+            key.as_written or (key.is_read and key.type == TEXT) for key in self._keys.values()
+        ]
+        is_text += [
+            constant.text or place in as_written for place, constant in enumerate(added, width)
+        ]
         columns = TableColumns(
             tuple(names),
             labels[0],
@@ -207,7 +215,9 @@ class _Records:
             return {}
         if not isinstance(record, dict):
             got = _NESTED.get(type(record), repr(line.strip()[:40]))
-            raise FormatError(source, f"the line is {got}, expected an object of keys and values", number)
+            raise FormatError(
+                source, f"the line is {got}, expected an object of keys and values", number
+            )
         return record
 
     def _unrepeated(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -238,7 +248,9 @@ class _Records:
         for line, record in self._sample:
             for key, value in record.items():
                 if key in read and value is not None:
-                    self._check_type(key, value, types.setdefault(key, self._type(key, value, line)), line)
+                    self._check_type(
+                        key, value, types.setdefault(key, self._type(key, value, line)), line
+                    )
         return types
 
     def _type(self, key: str, value: object, line: int) -> str:
@@ -256,7 +268,9 @@ class _Records:
             problem += f", expected {expected} as in the rows before; {cure}"
             raise FormatError(self._text.source, problem, line)
 
-    def _check_before(self, name: str, types: dict[str, str], before: TableColumns | None, *, is_label: bool) -> None:
+    def _check_before(
+        self, name: str, types: dict[str, str], before: TableColumns | None, *, is_label: bool
+    ) -> None:
         """Refuse a key that is text here and was none in the source before, or the other way."""
         if before is None or name not in before.names:
             return
@@ -265,7 +279,9 @@ class _Records:
         if name not in types:
             types[name] = expected
         elif was_text != (types[name] == TEXT) and not is_label:
-            problem = f"key {name[:40]!r} is {types[name]}, expected {expected} as in the source before"
+            problem = (
+                f"key {name[:40]!r} is {types[name]}, expected {expected} as in the source before"
+            )
             raise FormatError(self._text.source, problem)
 
     def _columns_of(self, records: Sequence[Record]) -> tuple[list[Column], Sequence[int]]:
@@ -273,7 +289,10 @@ class _Records:
         for line, record in records:
             for key, value in record.items():
                 self._check_value(key, value, line)
-        columns = [_column([record.get(name) for _, record in records], key) for name, key in self._keys.items()]
+        columns = [
+            _column([record.get(name) for _, record in records], key)
+            for name, key in self._keys.items()
+        ]
         return columns, [line for line, _ in records]
 
     def _check_value(self, key: str, value: object, line: int) -> None:
@@ -282,7 +301,9 @@ class _Records:
         if known is None and key not in self._late:
             problem = f"key {key[:40]!r} is in none of the first {self._known_rows:,} records"
             cure = f"leave it out with --drop {key}, or put a record that has it among the first"
-            raise FormatError(self._text.source, f"{problem}, which decide the columns; {cure}", line)
+            raise FormatError(
+                self._text.source, f"{problem}, which decide the columns; {cure}", line
+            )
         if known is not None and known.is_read and value is not None:
             self._check_type(key, value, known.type, line)
             if isinstance(value, str) and not _is_unicode(value):
@@ -313,7 +334,10 @@ class _Records:
         unknown = set(table.column_names) - self._keys.keys() - self._late
         if unknown or table.num_rows != lines:
             return None
-        columns = [_arrow_column(table.column(name), key) if key.is_read else () for name, key in self._keys.items()]
+        columns = [
+            _arrow_column(table.column(name), key) if key.is_read else ()
+            for name, key in self._keys.items()
+        ]
         self._unmet -= set(table.column_names)
         first = text.line + 1
         text.pos = text.stop

@@ -27,7 +27,9 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 def too_long(source: str, line: int) -> FormatError:
     """Return the error of a line beyond the limit."""
     return FormatError(
-        source, f"the line is longer than {MAX_LINE >> 20} MiB, the most that is read; is a line break missing?", line
+        source,
+        f"the line is longer than {MAX_LINE >> 20} MiB, the most that is read; is a line break missing?",
+        line,
     )
 
 
@@ -64,7 +66,12 @@ class TextBlocks:
     """
 
     def __init__(
-        self, source: str, stream: io.BufferedReader, block_bytes: int | None = None, *, returns: bool = False
+        self,
+        source: str,
+        stream: io.BufferedReader,
+        block_bytes: int | None = None,
+        *,
+        returns: bool = False,
     ) -> None:
         self.buffer = bytearray((block_bytes or BLOCK_BYTES) + ROOM_BYTES)
         self.pos = self.stop = self.line = 0
@@ -194,10 +201,14 @@ class TextLines:
             line = raw.decode()
         except UnicodeDecodeError as error:
             cure = "if it is Latin-1, write it anew: iconv -f LATIN1 -t UTF-8 FILE > NEW"
-            raise FormatError(text.source, f"is not UTF-8 text ({error.reason}); {cure}", text.line) from error
+            raise FormatError(
+                text.source, f"is not UTF-8 text ({error.reason}); {cure}", text.line
+            ) from error
         if len(line) > MAX_CELLS and self._delimiter and line.count(self._delimiter) >= MAX_CELLS:
             raise FormatError(
-                text.source, f"the row has more than {MAX_CELLS:,} cells, the most that are read", text.line
+                text.source,
+                f"the row has more than {MAX_CELLS:,} cells, the most that are read",
+                text.line,
             )
         return line
 

@@ -80,9 +80,13 @@ class MatFormat:
                 raise FormatError(source, problem)
         X = variables[features]
         y = None if targets is None else _labels(source, targets, variables[targets], X.shape)
-        weights = None if counting is None else _labels(source, counting, variables[counting], X.shape)
+        weights = (
+            None if counting is None else _labels(source, counting, variables[counting], X.shape)
+        )
         if isinstance(X, np.ndarray):
-            yield from batches_of_arrays(source, _side_by_side(source, X), y, options, weights=weights)
+            yield from batches_of_arrays(
+                source, _side_by_side(source, X), y, options, weights=weights
+            )
         else:
             yield from batches_of_sparse(source, X, y, options, weights)
 
@@ -140,14 +144,18 @@ def _side_by_side(source: str, X: NDArray[Any]) -> NDArray[Any]:
     views = list(X.reshape(-1))
     shapes = [np.shape(view) for view in views]
     if not views or any(len(shape) != 2 or shape[0] != shapes[0][0] for shape in shapes):
-        raise FormatError(source, f"its cells have shapes {shapes}, expected views of the same rows")
+        raise FormatError(
+            source, f"its cells have shapes {shapes}, expected views of the same rows"
+        )
     return np.hstack(views)
 
 
 def start_reader() -> subprocess.Popen[bytes]:
     """Start the process that takes a file on its standard input and gives its matrices (`_loadmat`)."""
     command = [sys.executable, "-P", str(Path(_loadmat.__file__))]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
 
 
 def _load(source: str) -> dict[str, Any]:
@@ -166,7 +174,9 @@ def _load(source: str) -> dict[str, Any]:
             answer = json.loads(child.stdout.readline() or "{}")
             # A pipe is no file to NumPy, which would look for its position.
             arrays = SimpleNamespace(read=child.stdout.read)
-            matrices = {name: _value(about, arrays) for name, about in answer.get("matrices", {}).items()}
+            matrices = {
+                name: _value(about, arrays) for name, about in answer.get("matrices", {}).items()
+            }
     if "matrices" not in answer:
         problem = answer.get("problem", f"SciPy's reader ended with code {child.returncode}")
         raise FormatError(source, f"is no MAT file or is damaged ({problem})")

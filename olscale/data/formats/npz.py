@@ -21,7 +21,13 @@ from olscale.errors import FormatError
 from olscale.storage.npz import array_header, check_size
 
 _NAMES: Mapping[str, tuple[tuple[str, str], ...]] = {
-    "train": (("X_train", "y_train"), ("x_train", "y_train"), ("X", "y"), ("x", "y"), ("data", "target")),
+    "train": (
+        ("X_train", "y_train"),
+        ("x_train", "y_train"),
+        ("X", "y"),
+        ("x", "y"),
+        ("data", "target"),
+    ),
     "test": (("X_test", "y_test"), ("x_test", "y_test")),
 }
 _SPARSE = "X"
@@ -110,7 +116,9 @@ def _archive(path: str, file: BinaryIO) -> np.lib.npyio.NpzFile:
     except FormatError:
         raise
     except Exception as error:  # zipfile raises nearly anything at damaged bytes
-        raise FormatError(path, f"is no NPZ archive or is truncated ({str(error) or repr(error)})") from error
+        raise FormatError(
+            path, f"is no NPZ archive or is truncated ({str(error) or repr(error)})"
+        ) from error
     if not isinstance(archive, np.lib.npyio.NpzFile):
         raise FormatError(path, f"{_BARE}; keep both together: numpy.savez(FILE, X=X, y=y)")
     return archive
@@ -126,14 +134,20 @@ def _array(source: str, arrays: np.lib.npyio.NpzFile, key: str) -> NDArray[Any]:
         array = arrays[key]
     except FormatError:
         raise
-    except Exception as error:  # zipfile, its four decompressors and NumPy raise nearly anything at damaged bytes
-        raise FormatError(source, f"its array {key} cannot be read ({str(error) or repr(error)})") from error
+    except (
+        Exception
+    ) as error:  # zipfile, its four decompressors and NumPy raise nearly anything at damaged bytes
+        raise FormatError(
+            source, f"its array {key} cannot be read ({str(error) or repr(error)})"
+        ) from error
     if not isinstance(array, np.ndarray):
         raise FormatError(source, f"its member {key} is no array")
     return array
 
 
-def _labels(source: str, arrays: np.lib.npyio.NpzFile, key: str, options: ReadOptions) -> NDArray[Any] | None:
+def _labels(
+    source: str, arrays: np.lib.npyio.NpzFile, key: str, options: ReadOptions
+) -> NDArray[Any] | None:
     """Return the labels; None where they are none, as an array of `None`, and need not be."""
     try:
         return _array(source, arrays, key)

@@ -63,7 +63,9 @@ class OneHot:
         self.feature_names = [names[position] for position in numeric]
         chosen = {j: codings[position] for j, position in enumerate(text) if position in codings}
         self._coded = {j: coding for j, coding in chosen.items() if isinstance(coding, Coding)}
-        self._bounds = {j: coding.values for j, coding in chosen.items() if isinstance(coding, FirstValues)}
+        self._bounds = {
+            j: coding.values for j, coding in chosen.items() if isinstance(coding, FirstValues)
+        }
         self._kept = {j: kept[text[j]] for j in self._bounds}
         self._first: dict[int, int] = {}
         for j, coding in self._coded.items():
@@ -100,7 +102,9 @@ class OneHot:
         missing = np.empty(codes.shape, dtype=np.bool_)
         for j, column in enumerate(ids):
             if j in self._coded:
-                missing[:, j] = np.array([value is None for value in values[j]], dtype=np.bool_)[column]
+                missing[:, j] = np.array([value is None for value in values[j]], dtype=np.bool_)[
+                    column
+                ]
             else:
                 codes[:, j] = self._codes[j][column]
                 missing[:, j] = codes[:, j] == _ABSENT
@@ -126,7 +130,10 @@ class OneHot:
             if j not in self._coded and len(values[j]) > len(known):
                 unseen = np.flatnonzero(ids[j] >= len(known))
                 found, first = np.unique(ids[j][unseen], return_index=True)
-                new += [(row, j, i) for row, i in zip(unseen[first].tolist(), found.tolist(), strict=True)]
+                new += [
+                    (row, j, i)
+                    for row, i in zip(unseen[first].tolist(), found.tolist(), strict=True)
+                ]
                 more = np.full(len(values[j]) - len(known), _ABSENT, dtype=np.int32)
                 self._codes[j] = np.concatenate([known, more])
         for _, j, i in sorted(new):
@@ -194,7 +201,9 @@ def side_by_side(parts: Sequence[CSR]) -> CSR:
     """Return the entries that several CSR of equally many rows have in each, in the order of their columns."""
     if len(parts) == 1:
         return parts[0]
-    row = np.concatenate([np.repeat(np.arange(len(X.indptr) - 1), np.diff(X.indptr)) for X in parts])
+    row = np.concatenate(
+        [np.repeat(np.arange(len(X.indptr) - 1), np.diff(X.indptr)) for X in parts]
+    )
     indices = np.concatenate([X.indices for X in parts])
     order = np.lexsort((indices, row))
     indptr = np.sum([X.indptr for X in parts], axis=0)

@@ -94,7 +94,9 @@ CERTAIN = (
         "keep features and labels together: numpy.savez(FILE, X=X, y=y)",
         rb"\x93NUMPY",
     ),
-    _magic(_PICKLE, f"load it where you trust it, and {_AS_CSV}", rb"\x80[\x02-\x05][\x95ccX}(\]K]"),
+    _magic(
+        _PICKLE, f"load it where you trust it, and {_AS_CSV}", rb"\x80[\x02-\x05][\x95ccX}(\]K]"
+    ),
     _magic("an Avro file", _AS_CSV, rb"Obj\x01"),
     _magic("an ORC file", "save it as Parquet", rb"ORC(?=.*\0)"),
     _magic(
@@ -111,7 +113,9 @@ CERTAIN = (
     _magic("a file of TensorFlow records", _AS_CSV, rb".{3}\0{5}.{4}\x0a"),
     _magic("a binary file of XGBoost", "name the text that it was made of", rb"\x01\xab\xff\xff"),
     _magic("a binary file of LightGBM", "name the text that it was made of", rb"_+LightGBM_Binary"),
-    _magic("an image", "save the pixels of all images as NPZ", rb"\x89PNG\r|\xff\xd8\xff|GIF8[79]a"),
+    _magic(
+        "an image", "save the pixels of all images as NPZ", rb"\x89PNG\r|\xff\xd8\xff|GIF8[79]a"
+    ),
     _begin(
         "a Git LFS pointer and not the file itself",
         "get that: git lfs pull",

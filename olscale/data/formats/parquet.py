@@ -120,7 +120,9 @@ def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
     text += tuple(constant.text for constant in added)
     chosen = [name in categories and position not in labels for position, name in enumerate(names)]
     text = tuple(
-        is_text or position in as_written or (chosen[position] and position < width and read[position])
+        is_text
+        or position in as_written
+        or (chosen[position] and position < width and read[position])
         for position, is_text in enumerate(text)
     )
     columns = TableColumns(
@@ -146,7 +148,9 @@ def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
     # Of declared categories each is a class, however many there are.
     declared = options.labelled and all(names[label] in categories for label in labels)
     row = 1
-    for part in table.iter_batches(batch_size=encoder.batch_rows(options.chunk_rows), use_threads=False):
+    for part in table.iter_batches(
+        batch_size=encoder.batch_rows(options.chunk_rows), use_threads=False
+    ):
         cells = [
             _cells(column, is_text) if is_read else ()
             for column, is_text, is_read in zip(part.columns, text[:width], read, strict=True)
@@ -167,7 +171,9 @@ def _index_of(schema: Any, names: list[str]) -> frozenset[int]:
     """Return the positions of the columns that are the index of a data frame of pandas, as its metadata say."""
     try:
         index = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
-        return frozenset(names.index(name) for name in index if isinstance(name, str) and name in names)
+        return frozenset(
+            names.index(name) for name in index if isinstance(name, str) and name in names
+        )
     except (LookupError, ValueError, TypeError):  # not of pandas, or of none that we know
         return frozenset()
 

@@ -67,7 +67,11 @@ def declared_categories(metadata: Mapping[bytes, bytes]) -> frozenset[str]:
         pass
     try:
         columns = json.loads(metadata[b"pandas"])["columns"]
-        names.update(str(column["field_name"]) for column in columns if column["pandas_type"] == "categorical")
+        names.update(
+            str(column["field_name"])
+            for column in columns
+            if column["pandas_type"] == "categorical"
+        )
     except (LookupError, ValueError, TypeError):  # not of pandas, or of none that we know
         pass
     return frozenset(names)

@@ -9,7 +9,9 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 _TAB = "\t"
 
 
-def single_quote_notes(source: str, names: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
+def single_quote_notes(
+    source: str, names: Sequence[str], rows: Sequence[Sequence[str]]
+) -> tuple[str, ...]:
     """Return what is to be said of the first column whose cells all stand between single quotes, if there is one.
 
     Examples
@@ -19,7 +21,9 @@ def single_quote_notes(source: str, names: Sequence[str], rows: Sequence[Sequenc
     """
     for name, cells in zip(names, zip(*rows, strict=True), strict=True):
         if all(map(_SINGLE.fullmatch, cells)):
-            told = f"the cells of column {name!r} stand between single quotes, which are part of them"
+            told = (
+                f"the cells of column {name!r} stand between single quotes, which are part of them"
+            )
             return (f"{source}: {told}; write double ones if not",)
     return ()
 
@@ -70,7 +74,9 @@ class QuoteWatch:
     def add_span(self, first: int, last: int) -> None:
         """Note a cell that begins in line `first` and ends in line `last`."""
         if self.span_note is None:
-            self.span_note = f"the quote that opens a cell in line {first} closes in line {last}; {CURE}"
+            self.span_note = (
+                f"the quote that opens a cell in line {first} closes in line {last}; {CURE}"
+            )
             self._notes.append(f"{self._source}: {self.span_note}")
 
     def add_tab(self, line: int) -> None:

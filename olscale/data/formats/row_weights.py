@@ -47,7 +47,9 @@ def checked_weights(source: str, weights: NDArray[np.float64], column: str) -> N
     """
     wrong = first_wrong_weight(weights)
     if wrong is not None:
-        raise FormatError(source, f"row {1 + wrong}: {weight_problem(float(weights[wrong]), column)}")
+        raise FormatError(
+            source, f"row {1 + wrong}: {weight_problem(float(weights[wrong]), column)}"
+        )
     return weights + 0.0
 
 
@@ -87,11 +89,15 @@ def weights_position(
         return None
     positions = column_positions(source, names, [weights], "for the weights", width)
     if len(positions) != 1:
-        raise FormatError(source, f"{len(positions)} columns are named for the weights, {weights!r}; name one")
+        raise FormatError(
+            source, f"{len(positions)} columns are named for the weights, {weights!r}; name one"
+        )
     [position] = positions
     other = "is to be dropped" if position in dropped else ""
     if label is not None and position in label_positions(source, names, label, width=width):
         other = "is the label"
     if other:
-        raise FormatError(source, f"column {names[position]!r} has the weights and {other}; choose one of them")
+        raise FormatError(
+            source, f"column {names[position]!r} has the weights and {other}; choose one of them"
+        )
     return position

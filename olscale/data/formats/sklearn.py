@@ -46,5 +46,9 @@ class SklearnFormat:
         bunch = getattr(datasets, f"load_{name}")()
         names = tuple(map(str, bunch.feature_names))
         for batch in batches_of_arrays(source, bunch.data, bunch.target, options, names):
-            several = tuple(bunch.target_names) if batch.targets else ()  # of classes, names of these
-            yield replace(batch, regression="target_names" not in bunch or bool(several), targets=several)
+            several = (
+                tuple(bunch.target_names) if batch.targets else ()
+            )  # of classes, names of these
+            yield replace(
+                batch, regression="target_names" not in bunch or bool(several), targets=several
+            )

@@ -30,7 +30,9 @@ from olscale.errors import FormatError, NoRowsError
 MAX_NONZEROS = 4_000_000
 
 _ROW = re.compile(rb"\s*[-+]?[\w.][-+\w.]*(\s+qid:\S+)?(\s+\d+:[-+\w.]+)+\s*(#.*)?")
-_ROW_WITHOUT_LABEL = re.compile(rb"\s*((\?|\d+(,\d+)+)\s+)?(qid:\S+\s+)?\d+:[-+\w.]+(\s+\d+:[-+\w.]+)*\s*")
+_ROW_WITHOUT_LABEL = re.compile(
+    rb"\s*((\?|\d+(,\d+)+)\s+)?(qid:\S+\s+)?\d+:[-+\w.]+(\s+\d+:[-+\w.]+)*\s*"
+)
 """Also a row with several labels, which is refused by its name."""
 _NO_INDEX = 2**31 - 1
 """Larger than any index."""
@@ -53,7 +55,11 @@ class SvmlightFormat:
         for line in whole[:100]:
             text = line.split(b"#")[0]
             if len(text.split()) > 1:
-                matches = _ROW.fullmatch(text) or _ROW.match(text + b"0") or _ROW_WITHOUT_LABEL.fullmatch(text)
+                matches = (
+                    _ROW.fullmatch(text)
+                    or _ROW.match(text + b"0")
+                    or _ROW_WITHOUT_LABEL.fullmatch(text)
+                )
                 return matches is not None
         return False
 
@@ -66,7 +72,9 @@ class SvmlightFormat:
         return read_svmlight(source, options)
 
 
-def read_svmlight(source: str, options: ReadOptions, block_bytes: int | None = None) -> Iterator[Batch]:
+def read_svmlight(
+    source: str, options: ReadOptions, block_bytes: int | None = None
+) -> Iterator[Batch]:
     """Yield the rows of `source` in its order as CSR batches.
 
     Parameters
@@ -151,21 +159,23 @@ class _Parser:
             zero_allowed = self._zero_based is True or self._open
             base = 0 if zero_allowed else 1
             self._make_room(text.stop - text.pos)
-            text.pos, lines, self._rows, hards, smallest, largest, fault, token, previous = loop.parse_rows(
-                buffer,
-                text.pos,
-                text.stop,
-                self._options.chunk_rows,
-                MAX_NONZEROS,
-                zero_allowed,
-                base,
-                self._options.labels_needed,
-                self._rows,
-                self._labels,
-                self._indptr,
-                self._indices,
-                self._data,
-                self._hard,
+            text.pos, lines, self._rows, hards, smallest, largest, fault, token, previous = (
+                loop.parse_rows(
+                    buffer,
+                    text.pos,
+                    text.stop,
+                    self._options.chunk_rows,
+                    MAX_NONZEROS,
+                    zero_allowed,
+                    base,
+                    self._options.labels_needed,
+                    self._rows,
+                    self._labels,
+                    self._indptr,
+                    self._indices,
+                    self._data,
+                    self._hard,
+                )
             )
             text.line += lines
             if fault:
@@ -178,7 +188,10 @@ class _Parser:
                     self._labels[-1 - slot] = number
                 else:
                     self._data[slot] = number
-            self._smallest, self._largest = min(self._smallest, smallest), max(self._largest, largest)
+            self._smallest, self._largest = (
+                min(self._smallest, smallest),
+                max(self._largest, largest),
+            )
             if self._rows == self._options.chunk_rows or self._indptr[self._rows] >= MAX_NONZEROS:
                 yield self._emit()
 
@@ -186,7 +199,9 @@ class _Parser:
         if self._rows:
             yield self._emit()
         if not self._emitted:
-            raise NoRowsError(self._text.source, "no rows: the file is empty, or holds only comments")
+            raise NoRowsError(
+                self._text.source, "no rows: the file is empty, or holds only comments"
+            )
 
     @property
     def _open(self) -> bool:
@@ -216,7 +231,9 @@ class _Parser:
         rows = min(self._rows + size // 2 + 1, self._options.chunk_rows)
         pairs = used + size // 4 + 1
         # When they are full, what the whole batch will have if it goes on like this: then they grow once, not by and by.
-        likely = min(used * self._options.chunk_rows // max(1, self._rows), MAX_NONZEROS) + size // 2
+        likely = (
+            min(used * self._options.chunk_rows // max(1, self._rows), MAX_NONZEROS) + size // 2
+        )
         self._labels = _grown(self._labels, rows, self._rows, 2 * self._rows)
         self._indptr = _grown(self._indptr, rows + 1, self._rows + 1, 2 * self._rows)
         self._indices = _grown(self._indices, pairs, used, likely)
@@ -230,7 +247,11 @@ class _Parser:
         word = re.split(rb"[ \t\r\n]", bytes(buffer[token : token + 200]), maxsplit=1)[0]
         got = repr(word[:40].decode("utf-8", "replace") + ("..." if len(word) > 40 else ""))
         index = got.strip("'").partition(":")[0]
-        known = "in the files before, or as asked" if self._zero_based is False else "in the rows before"
+        known = (
+            "in the files before, or as asked"
+            if self._zero_based is False
+            else "in the rows before"
+        )
         label = "expected a finite number"
         if re.fullmatch(r"'[^',]+(,[^',]+)+'", got):
             label = "which are several, expected one number; a table can have a column for each"

@@ -106,7 +106,9 @@ class TableColumns:
 
     def in_file(self, positions: Sequence[int]) -> list[tuple[int, int]]:
         """Return place and value of those of `positions` that are columns of the file."""
-        return [(place, position) for place, position in enumerate(positions) if position < self.width]
+        return [
+            (place, position) for place, position in enumerate(positions) if position < self.width
+        ]
 
     @property
     def labels(self) -> tuple[int, ...]:
@@ -155,7 +157,9 @@ class TableRows:
         )
 
 
-def _part(missing: NDArray[np.bool_] | CSR | None, first: int, last: int) -> NDArray[np.bool_] | CSR | None:
+def _part(
+    missing: NDArray[np.bool_] | CSR | None, first: int, last: int
+) -> NDArray[np.bool_] | CSR | None:
     if isinstance(missing, CSR):
         return CSR(missing.indptr[first : last + 1], missing.indices, missing.data)
     return None if missing is None else missing[first:last]
@@ -240,14 +244,19 @@ def label_positions(
     for position in positions:
         if position in dropped:
             raise FormatError(
-                source, f"column {names[position]!r} is the label and is to be dropped; choose one of them"
+                source,
+                f"column {names[position]!r} is the label and is to be dropped; choose one of them",
             )
         if positions.count(position) > 1:
-            raise FormatError(source, f"column {names[position]!r} is named twice as a label; name each once")
+            raise FormatError(
+                source, f"column {names[position]!r} is named twice as a label; name each once"
+            )
     return positions
 
 
-def columns_named(source: str, names: Sequence[str], words: Iterable[str], width: int | None = None) -> frozenset[int]:
+def columns_named(
+    source: str, names: Sequence[str], words: Iterable[str], width: int | None = None
+) -> frozenset[int]:
     """Return the positions of the columns to drop that `words` name, as `column_positions` takes them."""
     return frozenset(column_positions(source, names, words, "to drop", width))
 

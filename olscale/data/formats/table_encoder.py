@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows
 from olscale.data.formats.base import Batch, Target
-from olscale.data.formats.cells import Cell, CellRules, UntypedCells, is_number, numbers_of, point_cure
+from olscale.data.formats.cells import (
+    Cell,
+    CellRules,
+    UntypedCells,
+    is_number,
+    numbers_of,
+    point_cure,
+)
 from olscale.data.formats.coding import AnyCoding, AsNumber, CodingError, FirstValues, coded_as_text
 from olscale.data.formats.column_watch import ColumnWatch
 from olscale.data.formats.feature_owners import FeatureOwners
@@ -100,22 +107,33 @@ class TableEncoder:
     ) -> None:
         self._rules = rules or UntypedCells()
         columns.text = coded_as_text(columns.names, columns.text, codings)
-        if columns.weights is not None:  # numbers, whatever they look like: a word among them is told with its line
-            columns.text = tuple(is_text and i != columns.weights for i, is_text in enumerate(columns.text))
+        if (
+            columns.weights is not None
+        ):  # numbers, whatever they look like: a word among them is told with its line
+            columns.text = tuple(
+                is_text and i != columns.weights for i, is_text in enumerate(columns.text)
+            )
         self.columns, self._source, self._names = columns, source, list(columns.names)
         self._labelled = columns.label != UNLABELLED
-        self._label_name = self._names[columns.label] if label_name is None and self._labelled else label_name
+        self._label_name = (
+            self._names[columns.label] if label_name is None and self._labelled else label_name
+        )
         self.empty, columns.decimal = empty, decimal
         texts = [self._names[label] for label in columns.labels if columns.text[label]]
         if texts and columns.more:
-            raise FormatError(source, f"label {texts[0]!r} holds text, and of several labels each must be a number")
+            raise FormatError(
+                source,
+                f"label {texts[0]!r} holds text, and of several labels each must be a number",
+            )
         if not columns.features:
             raise FormatError(source, "no column is left as a feature; drop fewer")
         self.places = CellPlaces(columns)
         self.values = [Values() for _ in self.places.text]
         positions = {name: self._position(name) for name in codings}
         self._codings = {
-            positions[name]: coding for name, coding in codings.items() if not isinstance(coding, AsNumber)
+            positions[name]: coding
+            for name, coding in codings.items()
+            if not isinstance(coding, AsNumber)
         }
         self._as_numbers = frozenset(positions.values()) - self._codings.keys()
         columns.coded = {name: str(coding) for name, coding in codings.items()}
@@ -124,9 +142,13 @@ class TableEncoder:
         bounded = [name for name, coding in codings.items() if isinstance(coding, FirstValues)]
         kept = {self._position(name): columns.kept.setdefault(name, []) for name in bounded}
         numeric, text = self.places.numeric, self.places.categorical
-        numbers, words = ([self._names[position] for position in positions] for positions in (numeric, text))
+        numbers, words = (
+            [self._names[position] for position in positions] for positions in (numeric, text)
+        )
         owners = FeatureOwners(source, numbers, words, columns.owners)
-        self._one_hot = OneHot(self._names, numeric, text, values or {}, self._codings, kept, owners)
+        self._one_hot = OneHot(
+            self._names, numeric, text, values or {}, self._codings, kept, owners
+        )
         self._feature_names: tuple[str, ...] = ()
         self._watch = ColumnWatch(columns, self.places.numeric)
 
@@ -206,7 +228,9 @@ class TableEncoder:
         span, labels = slice(cells.rows, cells.rows + len(lines)), self.columns.labels
         self._check_empty(columns, lines)
         in_file = self.columns.in_file
-        for j, position in sorted(in_file(self.places.others), key=lambda place: place[1] not in labels):
+        for j, position in sorted(
+            in_file(self.places.others), key=lambda place: place[1] not in labels
+        ):
             cells.others[j, span] = self.floats(position, columns[position], lines)
             if position in labels:
                 self.check_label(position, np.isnan(cells.others[j, span]).tolist(), lines)
@@ -239,12 +263,17 @@ class TableEncoder:
         by = self.columns.segments
         # Before the cells of coded columns are forgotten, which may make the segments as well.
         segments = None if by is None else self._column(cells, by)
-        carried = {self._names[position]: self._carried(cells, position) for position in self.columns.carried}
+        carried = {
+            self._names[position]: self._carried(cells, position)
+            for position in self.columns.carried
+        }
         X: Rows = numbers
         absent = np.zeros((rows, 0), dtype=np.bool_)
         if places.categorical:
             X, absent = self._in_features(numbers, cells.ids[: len(places.categorical), :rows])
-        missing = missing_cells(numbers, places.numeric, absent, places.categorical, len(self._names))
+        missing = missing_cells(
+            numbers, places.numeric, absent, places.categorical, len(self._names)
+        )
         names = self._one_hot.feature_names
         if len(self._feature_names) != len(names):
             self._feature_names = tuple(names)
@@ -252,9 +281,18 @@ class TableEncoder:
             if position in self.columns.carried and position in self.columns.dropped:
                 self.values[j] = Values()  # identifiers are all different
         table = TableRows(self.columns, missing, segments, carried)
-        found = Batch(X, self._target(cells), len(names), self._feature_names, label=self._label_name, table=table)
+        found = Batch(
+            X,
+            self._target(cells),
+            len(names),
+            self._feature_names,
+            label=self._label_name,
+            table=table,
+        )
         if self.columns.more:
-            found = replace(found, targets=tuple(self._names[label] for label in self.columns.labels))
+            found = replace(
+                found, targets=tuple(self._names[label] for label in self.columns.labels)
+            )
         if self.columns.weights is not None:
             weights = cells.others[places.others.index(self.columns.weights), :rows]
             found = replace(found, weights=weights + 0.0)  # no zero has a sign
@@ -271,7 +309,9 @@ class TableEncoder:
             message = f"column {column!r} is {cell[:40]!r}, expected {expected}, as --encode says"
             raise FormatError(self._source, message) from None
         for j, position in enumerate(categorical):
-            if position in self._codings:  # each cell by itself: those of other batches need not be kept
+            if (
+                position in self._codings
+            ):  # each cell by itself: those of other batches need not be kept
                 self.values[j] = Values()
         return X, absent
 
@@ -283,7 +323,9 @@ class TableEncoder:
             kind = "the label" if position in self.columns.labels else "dropped"
             if position == self.columns.weights:
                 kind = "that of the weights"
-            raise FormatError(self._source, f"column {name!r} is {kind}, expected a feature for --encode")
+            raise FormatError(
+                self._source, f"column {name!r} is {kind}, expected a feature for --encode"
+            )
         return position
 
     def _target(self, cells: FilledCells) -> Target:
@@ -331,7 +373,9 @@ class TableEncoder:
         """Refuse the first label of the column `position` that is absent."""
         if True in absent:
             name = self._names[position] if self.columns.more else self._label_name
-            problem = f"the label is missing (column {name if isinstance(name, int) else repr(name)})"
+            problem = (
+                f"the label is missing (column {name if isinstance(name, int) else repr(name)})"
+            )
             cure = "take the row out, or name another column with --label"
             raise FormatError(self._source, f"{problem}; {cure}", lines[absent.index(True)])
 
@@ -352,7 +396,10 @@ class TableEncoder:
         position = self.columns.weights
         if position is None:
             return True
-        return first_wrong_weight(cells.others[cells.places.others.index(position), first:stop]) is None
+        return (
+            first_wrong_weight(cells.others[cells.places.others.index(position), first:stop])
+            is None
+        )
 
     def floats(self, position: int, cells: Column, lines: Sequence[int]) -> NDArray[np.float64]:
         """Return `cells` of a column of numbers, NaN where they have no value; refuse other words."""

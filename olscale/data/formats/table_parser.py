@@ -92,7 +92,14 @@ class TextDialect:
     def form(self, quoted: NDArray[np.int64]) -> tuple[Any, ...]:
         """Return what the loop takes before the kinds of the columns."""
         quote = -1 if self.quote is None else ord(self.quote)
-        return ord(self.delimiter), quote, ord(self.decimal), self.escaped, *self._word_bytes(), quoted
+        return (
+            ord(self.delimiter),
+            quote,
+            ord(self.decimal),
+            self.escaped,
+            *self._word_bytes(),
+            quoted,
+        )
 
     def _word_bytes(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         """Return the words that mean "no value" one behind the other, as they are written, and where each ends."""
@@ -122,7 +129,9 @@ def column_of(cells: Sequence[str], text: TextBlocks, mark: str) -> NDArray[np.f
 
         lines = bytearray("\n".join([*cells, ""]).encode() + bytes(ROOM_BYTES))
         numbers = np.empty(len(cells))
-        if parse_numbers(np.frombuffer(lines, dtype=np.uint8), len(lines) - ROOM_BYTES, ord(mark), numbers):
+        if parse_numbers(
+            np.frombuffer(lines, dtype=np.uint8), len(lines) - ROOM_BYTES, ord(mark), numbers
+        ):
             return numbers
     return numbers_of(cells, mark)
 
@@ -164,7 +173,9 @@ class TableParser:
         self._few_rows = encoder.batch_rows(_FEW_ROWS, _FEW_CELLS)
         self._turns = Turns(rows, self._put, self._few_rows)
 
-    def batches(self, chunk_rows: int, first: Sequence[Column] = (), lines: Sequence[int] = ()) -> Iterator[Batch]:
+    def batches(
+        self, chunk_rows: int, first: Sequence[Column] = (), lines: Sequence[int] = ()
+    ) -> Iterator[Batch]:
         """Yield all rows as batches of `chunk_rows`, fewer where wide.
 
         `first` are the columns of the rows that were read before, and `lines` their lines.
@@ -218,7 +229,10 @@ class _Loop:
         columns, places = encoder.columns, encoder.places
         kinds = np.full(columns.width, loop.SKIP, dtype=np.int8)
         slots = np.zeros(columns.width, dtype=np.int32)
-        for positions, kind in ((places.numeric + places.others, loop.NUMBER), (places.text, loop.TEXT)):
+        for positions, kind in (
+            (places.numeric + places.others, loop.NUMBER),
+            (places.text, loop.TEXT),
+        ):
             for place, position in columns.in_file(positions):
                 kinds[position] = kind
                 slots[position] = place
@@ -233,12 +247,22 @@ class _Loop:
         self._hard = np.empty((loop.MOST_HARD + 1 + len(kinds), 4), dtype=np.int64)
         self._decimal = dialect.decimal.encode()
         # A column that is coded as text holds no numbers to be checked.
-        declared = {position: numbers for position, numbers in declared.items() if not columns.text[position]}
+        declared = {
+            position: numbers
+            for position, numbers in declared.items()
+            if not columns.text[position]
+        }
         sets = [np.unique(np.array([*numbers], dtype=np.float64)) for numbers in declared.values()]
         ends = np.cumsum([len(numbers) for numbers in sets], dtype=np.int64)
-        self._declared = slots[np.array([*declared], dtype=np.int64)], ends, np.concatenate([np.empty(0), *sets])
+        self._declared = (
+            slots[np.array([*declared], dtype=np.int64)],
+            ends,
+            np.concatenate([np.empty(0), *sets]),
+        )
 
-    def parse(self, text: TextBlocks, cells: TableCells, cell_of: Callable[[int, str], Cell]) -> bool:
+    def parse(
+        self, text: TextBlocks, cells: TableCells, cell_of: Callable[[int, str], Cell]
+    ) -> bool:
         """Fill in the rows of a block as far as they are plain; return whether there was nothing else."""
         if not text.is_plain():
             return False
@@ -275,7 +299,9 @@ class _Loop:
                 return False
         encoder = self._encoder
         for j, position in encoder.columns.in_file(encoder.places.text):
-            if rows > before and not self._put_text(buffer, spans[j, before:rows], j, position, cells, cell_of):
+            if rows > before and not self._put_text(
+                buffer, spans[j, before:rows], j, position, cells, cell_of
+            ):
                 return False
         text.pos, text.line, cells.rows = pos, text.line + lines, rows
         return not odd
@@ -298,7 +324,9 @@ class _Loop:
         others = cells.others[:, before:rows]
         others[np.isin(others, absent)] = np.nan
         places = self._encoder.places.others
-        labels = [j for j, position in enumerate(places) if position in self._encoder.columns.labels]
+        labels = [
+            j for j, position in enumerate(places) if position in self._encoder.columns.labels
+        ]
         return not np.isnan(others[labels]).any()
 
     def _put_text(
@@ -318,5 +346,7 @@ class _Loop:
             return False
         if position in self._encoder.columns.labels and None in words:
             return False
-        cells.ids[j, cells.rows : cells.rows + len(spans)] = self._encoder.values[j].ids(words)[which]
+        cells.ids[j, cells.rows : cells.rows + len(spans)] = self._encoder.values[j].ids(words)[
+            which
+        ]
         return True

@@ -46,7 +46,9 @@ def labels_names(source: str) -> list[str]:
     return [*dict.fromkeys(names)]
 
 
-def open_text(source: str, stream: io.BufferedReader | None = None, delimiter: str | None = None) -> io.BufferedReader:
+def open_text(
+    source: str, stream: io.BufferedReader | None = None, delimiter: str | None = None
+) -> io.BufferedReader:
     """Open text to be read from its first byte to its last.
 
     Parameters
@@ -73,7 +75,11 @@ def open_text(source: str, stream: io.BufferedReader | None = None, delimiter: s
         return _checked(source, stream)
     opened = _checked(source, open_source(source))
     labels = labels_beside(source)
-    return opened if labels is None else io.BufferedReader(_Labelled(source, opened, labels, delimiter), 1 << 20)
+    return (
+        opened
+        if labels is None
+        else io.BufferedReader(_Labelled(source, opened, labels, delimiter), 1 << 20)
+    )
 
 
 def _checked(source: str, text: io.BufferedReader) -> io.BufferedReader:
@@ -102,7 +108,9 @@ def _refuse_wide(source: str, head: bytes) -> None:
 class _Labelled(io.RawIOBase):
     """The rows of one file, each with its label from another in front."""
 
-    def __init__(self, source: str, rows: io.BufferedReader, labels: str, delimiter: str | None) -> None:
+    def __init__(
+        self, source: str, rows: io.BufferedReader, labels: str, delimiter: str | None
+    ) -> None:
         self._rows, self._labels = rows, open_source(labels)
         self._lines = _joined(source, rows, labels, self._labels, (delimiter or "").encode())
         self._rest = b""
@@ -131,7 +139,9 @@ class _Labelled(io.RawIOBase):
         super().close()
 
 
-def _joined(source: str, rows: io.BufferedReader, labels: str, of: io.BufferedReader, apart: bytes) -> Iterator[bytes]:
+def _joined(
+    source: str, rows: io.BufferedReader, labels: str, of: io.BufferedReader, apart: bytes
+) -> Iterator[bytes]:
     given = (line.strip() for line in _lines(labels, of) if line.strip())
     pairs, count = False, 0
     for row in _lines(source, rows):
@@ -142,12 +152,17 @@ def _joined(source: str, rows: io.BufferedReader, labels: str, of: io.BufferedRe
         # Of pairs a blank line between others is a row of zeros.
         label = next(given, None) if text or pairs else b""
         if label is None and text:
-            raise FormatError(labels, f"ends after {count} labels but {source} goes on; expected a label for each row")
+            raise FormatError(
+                labels,
+                f"ends after {count} labels but {source} goes on; expected a label for each row",
+            )
         count += bool(label)
         # A blank line stays one: errors count lines.
         yield label + apart + text + b"\n" if label else b"\n"
     if next(given, None) is not None:
-        raise FormatError(source, f"ends after {count} rows but {labels} goes on; expected a row for each label")
+        raise FormatError(
+            source, f"ends after {count} rows but {labels} goes on; expected a row for each label"
+        )
 
 
 def _lines(source: str, stream: io.BufferedReader) -> Iterator[bytes]:

@@ -201,7 +201,9 @@ class _Parser:
         if unlabelled:
             labels = np.zeros(len(labels))
         weights = importances if self._weighted else None
-        return Batch(X, labels, len(names), names, table=self._table, unlabelled=unlabelled, weights=weights)
+        return Batch(
+            X, labels, len(names), names, table=self._table, unlabelled=unlabelled, weights=weights
+        )
 
     def _notes(self) -> tuple[str, ...]:
         from olscale.data.formats import _vw_loop as loop
@@ -212,7 +214,9 @@ class _Parser:
             "a base (an initial prediction), which is not used": self._counts[loop.BASED],
         }
         return tuple(
-            f"rows of {self._text.source} that have {kind}: {count:,}" for kind, count in kinds.items() if count
+            f"rows of {self._text.source} that have {kind}: {count:,}"
+            for kind, count in kinds.items()
+            if count
         )
 
     def _parse(self) -> None:

@@ -84,7 +84,9 @@ def generate(
     sources = [SourceEntry(name=source, split="train")]
     with (
         claim(path_text(dest, "dest"), {"generator": name, **arguments}) as directory,
-        DatasetWriter(directory, layout, chunk_rows, "files" if module.SEGMENTS else None, labels=labels) as writer,
+        DatasetWriter(
+            directory, layout, chunk_rows, "files" if module.SEGMENTS else None, labels=labels
+        ) as writer,
     ):
         for number, batch in enumerate(batches):
             writer.write("train", Member(f"{source}, segment {number}", str(number)), batch)
@@ -96,11 +98,15 @@ def generate(
     return open_dataset(dest)
 
 
-def recipe(name: str, form: str, seed: int, rows: int | None, columns: int | None) -> tuple[Any, dict[str, int], str]:
+def recipe(
+    name: str, form: str, seed: int, rows: int | None, columns: int | None
+) -> tuple[Any, dict[str, int], str]:
     """Return the generator's module, the arguments of its function `form`, and what to call the rows."""
     module = GENERATORS.load(name)
     if not hasattr(module, form):
-        raise ParameterError(f"generator {name} has no published archive to imitate; name a directory for its dataset")
+        raise ParameterError(
+            f"generator {name} has no published archive to imitate; name a directory for its dataset"
+        )
     arguments = {"seed": seed, "rows": module.ROWS if rows is None else rows}
     if arguments["rows"] < 1:
         raise ParameterError(f"rows is {rows}, expected at least 1")
@@ -108,6 +114,12 @@ def recipe(name: str, form: str, seed: int, rows: int | None, columns: int | Non
         raise ParameterError(f"seed is {seed}, expected 0 or more")
     if columns is not None:
         if "columns" not in inspect.signature(getattr(module, form)).parameters:
-            raise ParameterError(f"generator {name} has a width of its own; leave columns={columns} out")
+            raise ParameterError(
+                f"generator {name} has a width of its own; leave columns={columns} out"
+            )
         arguments["columns"] = columns
-    return module, arguments, f"generator:{name}:" + ",".join(f"{key}={value}" for key, value in arguments.items())
+    return (
+        module,
+        arguments,
+        f"generator:{name}:" + ",".join(f"{key}={value}" for key, value in arguments.items()),
+    )

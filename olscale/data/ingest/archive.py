@@ -147,7 +147,9 @@ def _opened(archive: str, forward: "_Forward", info: tarfile.TarInfo) -> Buffere
     """Return the decompressed content of a member, or None where it is no file, as a link."""
     if info.issparse():
         # Holes are zero bytes, as many as a header of 512 bytes says.
-        raise FormatError(archive, f"{info.name} has holes, which no text has; pack it without --sparse")
+        raise FormatError(
+            archive, f"{info.name} has holes, which no text has; pack it without --sparse"
+        )
     if not info.isfile():
         return None
     if info.size < 0:
@@ -198,7 +200,9 @@ class _Forward:
     def seek(self, position: int) -> None:
         while self._at < position:
             if not self.read(min(position - self._at, _READ_BYTES)):
-                raise FormatError(self.archive, "truncated: a file in it is longer than the archive; get it again")
+                raise FormatError(
+                    self.archive, "truncated: a file in it is longer than the archive; get it again"
+                )
 
 
 class _Content(RawIOBase):
@@ -214,7 +218,9 @@ class _Content(RawIOBase):
         wanted = min(len(buffer), self._left)
         got = self._forward.readinto(memoryview(buffer)[:wanted]) if wanted else 0
         if wanted and not got:
-            raise FormatError(self._forward.archive, "is no tar archive or is damaged (unexpected end of data)")
+            raise FormatError(
+                self._forward.archive, "is no tar archive or is damaged (unexpected end of data)"
+            )
         self._left -= got
         return got
 
@@ -231,5 +237,7 @@ def open_member(archive: str, number: int) -> Iterator[BufferedReader]:
     with closing(open_members(archive)) as members:
         found = next(islice(members, number, None), None)
         if found is None:
-            raise FormatError(archive, "changed while it was read: files in it are gone; ingest it again")
+            raise FormatError(
+                archive, "changed while it was read: files in it are gone; ingest it again"
+            )
         yield found[1]

@@ -52,9 +52,13 @@ def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Storage]:
     if not missing and not directory.is_folder():
         raise DatasetError(f"{dest} is a file; name a new directory for the dataset")
     if MANIFEST in names:
-        raise DatasetError(f"{dest} already is a dataset; choose another directory, or remove this one first")
+        raise DatasetError(
+            f"{dest} already is a dataset; choose another directory, or remove this one first"
+        )
     if names and MARKER not in names:
-        raise DatasetError(f"{dest} holds other files ({names[0]} ...); choose a new or empty directory")
+        raise DatasetError(
+            f"{dest} holds other files ({names[0]} ...); choose a new or empty directory"
+        )
     with ExitStack() as stack:
         try:
             ours = stack.enter_context(directory.lock(MARKER))
@@ -65,7 +69,9 @@ def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Storage]:
             ) from error
         # The other process may have finished between the look and the lock.
         if not ours or directory.exists(MANIFEST):
-            raise DatasetError(f"another process is building {dest}; wait for it, or choose another directory")
+            raise DatasetError(
+                f"another process is building {dest}; wait for it, or choose another directory"
+            )
         before = _marker(directory)
         made = missing or [str(path) for path in before.get("made", ())]
         content = {"created_by": f"olscale {__version__}", "made": made, **recipe}
@@ -81,7 +87,9 @@ def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Storage]:
             begun = True
             yield directory
         except Exception as error:
-            with suppress(OSError):  # of a disk that has become read-only; the marker then says that it is not finished
+            with suppress(
+                OSError
+            ):  # of a disk that has become read-only; the marker then says that it is not finished
                 for name in _OWN:
                     directory.remove(name)
             directory.remove_empty(made)
@@ -101,8 +109,12 @@ def start_over(directory: Storage) -> None:
 
 def _refused(dest: str, error: OSError) -> DatasetError:
     if error.errno in UNWRITABLE:
-        return DatasetError(f"{dest} cannot be written ({error.strerror}); make room, or choose another directory")
-    return DatasetError(f"{dest} cannot be made ({error.strerror or error}); choose another directory")
+        return DatasetError(
+            f"{dest} cannot be written ({error.strerror}); make room, or choose another directory"
+        )
+    return DatasetError(
+        f"{dest} cannot be made ({error.strerror or error}); choose another directory"
+    )
 
 
 def _marker(directory: Storage) -> dict[str, Any]:

@@ -54,7 +54,9 @@ class Columns:
             self.kind = kind
             self._names = {} if batch.feature_names is not None else None
         elif kind != self.kind:
-            raise DatasetError(f"{source} has {kind} rows but the sources before it had {self.kind} ones")
+            raise DatasetError(
+                f"{source} has {kind} rows but the sources before it had {self.kind} ones"
+            )
         if isinstance(batch.X, CSR):
             return self._align_sparse(batch, batch.X, source)
         return self._align_dense(batch, batch.X, source, first)
@@ -66,15 +68,21 @@ class Columns:
             if batch.feature_names is not None:
                 self._names = {name: i for i, name in enumerate(batch.feature_names)}
         if batch.columns != self.width:
-            raise DatasetError(f"{source} has {batch.columns} columns but the sources before it had {self.width}")
+            raise DatasetError(
+                f"{source} has {batch.columns} columns but the sources before it had {self.width}"
+            )
         stored = self._stored or dtype
         self._stored = stored = stored if np.can_cast(dtype, stored) else np.dtype(np.float64)
         self.dtype = np.result_type(self.dtype, stored)
         names = batch.feature_names
         if names is not None and names != self.names:
             if self._names is None or sorted(names) != sorted(self._names):
-                cure = "name them alike, or, of CSV and TSV, give --no-header if first rows are data"
-                raise DatasetError(f"{source} has other column names than the sources before it; {cure}")
+                cure = (
+                    "name them alike, or, of CSV and TSV, give --no-header if first rows are data"
+                )
+                raise DatasetError(
+                    f"{source} has other column names than the sources before it; {cure}"
+                )
             X = X[:, [names.index(name) for name in self._names]]
         return X.astype(stored, copy=False)
 
@@ -88,19 +96,25 @@ class Columns:
         self.width = len(self._names)
         return X if bool((target == np.arange(len(target))).all()) else _renumber(X, target)
 
-    def _placed(self, names: tuple[str, ...], known: dict[str, int], source: str) -> NDArray[np.int32]:
+    def _placed(
+        self, names: tuple[str, ...], known: dict[str, int], source: str
+    ) -> NDArray[np.int32]:
         """Return the dataset's column of each of `names`: a source only ever adds to those it had."""
         seen = len(self._seen)
         if names[:seen] != self._seen:
             seen = 0
         if len(names) > seen:
-            new = np.array([known.setdefault(name, len(known)) for name in names[seen:]], dtype=np.int32)
+            new = np.array(
+                [known.setdefault(name, len(known)) for name in names[seen:]], dtype=np.int32
+            )
             self._target = np.concatenate([self._target[:seen], new])
             self._seen = names
             counts = np.bincount(self._target)
             if counts.max() > 1:  # the two would be one column, and a row may have it twice
                 twice = names[int(np.flatnonzero(self._target == counts.argmax())[0])]
-                raise DatasetError(f"{source} has two features {twice!r}; rename one of them, or leave one out")
+                raise DatasetError(
+                    f"{source} has two features {twice!r}; rename one of them, or leave one out"
+                )
         return self._target[: len(names)]
 
 

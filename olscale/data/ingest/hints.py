@@ -42,7 +42,11 @@ def label_hint(manifest: Manifest) -> str | None:
     """Return a line for labels that are text and look like something else: each is a class then."""
     found = [str(label) for label in manifest.label_names or ()]
     mark = (manifest.table and manifest.table.decimal) or "."
-    where = "the label" if manifest.label_column is None else f"the label, column {manifest.label_column!r},"
+    where = (
+        "the label"
+        if manifest.label_column is None
+        else f"the label, column {manifest.label_column!r},"
+    )
     absent = [label for label in found if is_missing(label)]
     word, points = _word_among(found, mark), _points(found, mark)
     looks = look_of(_pointed(found, mark), mark == ".")
@@ -75,18 +79,25 @@ def _of_text(manifest: Manifest) -> Iterator[str]:
         column, value = value_of(name, table.categorical)
         values[column].append(value)
     mark = table.decimal or "."
-    asks = mark == "." and not any(map(has_thousands, values.values()))  # --decimal would take 1,000 for 1
+    asks = mark == "." and not any(
+        map(has_thousands, values.values())
+    )  # --decimal would take 1,000 for 1
     for column, found in values.items():
         if column in (table.coded or ()):
             continue
         count, cure = f"{len(found):,}", f"--drop {listed_columns([column])}"
-        numbers, looks = sum(is_number(value, mark) for value in found), look_of(_pointed(found, mark), asks)
+        numbers, looks = (
+            sum(is_number(value, mark) for value in found),
+            look_of(_pointed(found, mark), asks),
+        )
         points, word = _points(found, mark), _word_among(found, mark)
         if len(found) > 1 and all(map(_TIME.fullmatch, found)):
             also = ""
             if _SEGMENT * len(found) <= rows:
                 also = f" (--segments {listed_columns([column])} shows the error in each)"
-            encode = f" or --encode {quote(f'{column}=date')}" if all(map(_ISO.match, found)) else ""
+            encode = (
+                f" or --encode {quote(f'{column}=date')}" if all(map(_ISO.match, found)) else ""
+            )
             yield (
                 f"column {column!r} holds dates or times, {count} of them; each became a column, and those to come are new "
                 f"ones: {cure}{encode}{also}"
@@ -100,7 +111,11 @@ def _of_text(manifest: Manifest) -> Iterator[str]:
             yield f"column {column!r} is text, {looks.told}; each became a column: {looks.cure}, or {cure}"
         elif word is not None or numbers == len(found) > _FEW_NUMBERS:
             why = "" if word is None else f" because of {word[:40]!r}"
-            numeric = f"--encode {quote(f'{column}=number')}" if word is None else "empty the cells that are none"
+            numeric = (
+                f"--encode {quote(f'{column}=number')}"
+                if word is None
+                else "empty the cells that are none"
+            )
             yield (
                 f"column {column!r} is text{why}, but {numbers:,} of its {count} values are numbers; each became a column: "
                 f"{numeric}, or {cure}"

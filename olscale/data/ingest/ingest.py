@@ -171,7 +171,11 @@ def ingest(
     if not paths["train"]:
         raise DatasetError("no source was given; name at least one file")
     if train_rows is not None and (train_rows < 1 or paths["test"]):
-        wrong = "with sources of the test split" if paths["test"] else f"as {train_rows}, expected at least 1"
+        wrong = (
+            "with sources of the test split"
+            if paths["test"]
+            else f"as {train_rows}, expected at least 1"
+        )
         raise ParameterError(f"train_rows was given {wrong}; leave one of them out")
     if target not in (None, "classes", "real") or (target and novel is not None):
         wrong = f"was {target!r}" + (f", with novel = {novel!r}" if novel is not None else "")
@@ -218,10 +222,16 @@ def ingest(
         by_split["test"] = by_split["train"]
     elif not by_split["test"]:
         by_split["test"] = _test_splits_in(by_split["train"], format, names_of_arrays)
-    files = list(dict.fromkeys(source.file for several in by_split.values() for source in several if source.file))
+    files = list(
+        dict.fromkeys(
+            source.file for several in by_split.values() for source in several if source.file
+        )
+    )
     stamps = {file: stamp(file) for file in files}
     with (
-        claim(path_text(dest, "dest"), redacted_parts({**paths, "options": options, "stamps": stamps})) as directory,
+        claim(
+            path_text(dest, "dest"), redacted_parts({**paths, "options": options, "stamps": stamps})
+        ) as directory,
         ExitStack() as stack,
     ):
         # Hashing runs beside the reading: both take the file from the page cache once.
@@ -265,7 +275,11 @@ def ingest(
                     _write(writer, reader, by_split["train"], "test", train_rows)
                 if index_base is None:
                     reader.check_bases()
-                entries = [_entry(source, split, hashes) for split, several in by_split.items() for source in several]
+                entries = [
+                    _entry(source, split, hashes)
+                    for split, several in by_split.items()
+                    for source in several
+                ]
                 directory.remove(SPILL)
                 writer.finish(entries, densify=reader.may_be_dense)
 
@@ -298,7 +312,13 @@ def _expanded(paths: dict[str, list[str]], note: Callable[[str], None]) -> dict[
     return {"train": sources[: len(train)], "test": sources[len(train) :]}
 
 
-def _write(writer: DatasetWriter, reader: Reader, sources: Sequence[Source], split: str, train_rows: int = 0) -> None:
+def _write(
+    writer: DatasetWriter,
+    reader: Reader,
+    sources: Sequence[Source],
+    split: str,
+    train_rows: int = 0,
+) -> None:
     """Write the rows of `sources` as `split`, but for the first `train_rows`, which train."""
     for source in sources:
         for member in reader.members(source):
@@ -314,7 +334,9 @@ def _write(writer: DatasetWriter, reader: Reader, sources: Sequence[Source], spl
 
 def _paths(paths: Any) -> list[str]:
     several = (
-        isinstance(paths, Iterable) and not isinstance(paths, str | os.PathLike) and not hasattr(paths, "__array__")
+        isinstance(paths, Iterable)
+        and not isinstance(paths, str | os.PathLike)
+        and not hasattr(paths, "__array__")
     )
     return [path_text(path, "source") for path in (paths if several else [paths])]
 

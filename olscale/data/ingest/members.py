@@ -144,7 +144,9 @@ def spill_archive(
     constants = constants_of(folder_columns(path) for path in paths)
     return [
         replace(member, segment=segment, constants=columns, part=len(members) > 1)
-        for (_, member), segment, columns in zip(members, segment_names(paths), constants, strict=True)
+        for (_, member), segment, columns in zip(
+            members, segment_names(paths), constants, strict=True
+        )
     ]
 
 
@@ -202,7 +204,9 @@ def _spill(member: Member, name: str | None, content: BufferedReader, file: Path
     assert member.archive is not None
     format = find_format(member.name, name, content)
     if format.name == "idx":
-        raise FormatError(member.name, "is idx, whose labels are a file of their own; unpack the archive")
+        raise FormatError(
+            member.name, "is idx, whose labels are a file of their own; unpack the archive"
+        )
     if format.name not in TEXT_FORMATS:
         file = file.with_name(file.name + PurePosixPath(member.name).suffix)
         _copy(content, file)

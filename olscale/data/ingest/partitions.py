@@ -37,8 +37,16 @@ def constants_of(files: Iterable[Mapping[str, str | None]]) -> list[tuple[Consta
      (Constant(name='hour', value=None, text=False),)]
     """
     files = list(files)
-    words = {name for columns in files for name, value in columns.items() if value is not None and not is_number(value)}
-    return [tuple(Constant(name, value, name in words) for name, value in columns.items()) for columns in files]
+    words = {
+        name
+        for columns in files
+        for name, value in columns.items()
+        if value is not None and not is_number(value)
+    }
+    return [
+        tuple(Constant(name, value, name in words) for name, value in columns.items())
+        for columns in files
+    ]
 
 
 def partition_names(sources: Iterable[Source]) -> tuple[str, ...]:
@@ -53,10 +61,12 @@ def with_partitions(sources: Sequence[Source], names: Collection[str]) -> list[S
     read as the days before it, ``days``.
     """
     columns = [
-        {name: value for name, value in folder_columns(source.place).items() if name in names} for source in sources
+        {name: value for name, value in folder_columns(source.place).items() if name in names}
+        for source in sources
     ]
     return [
-        replace(source, constants=constants) for source, constants in zip(sources, constants_of(columns), strict=True)
+        replace(source, constants=constants)
+        for source, constants in zip(sources, constants_of(columns), strict=True)
     ]
 
 

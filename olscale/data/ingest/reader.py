@@ -47,7 +47,9 @@ class Reader:
         How sources were read where that was unclear, each line once.
     """
 
-    def __init__(self, format: str | None, options: ReadOptions, folder: Path, journal: Journal) -> None:
+    def __init__(
+        self, format: str | None, options: ReadOptions, folder: Path, journal: Journal
+    ) -> None:
         self.formats: set[str] = set()
         self.notes: list[str] = []
         self._may_be_dense = True
@@ -66,7 +68,9 @@ class Reader:
     def members(self, source: Source) -> list[Member]:
         """Return what `source` is made of, in order; an archive is read to its end."""
         if not is_archive(source.path):
-            return [Member(source.path, source.segment, part=source.part, constants=source.constants)]
+            return [
+                Member(source.path, source.segment, part=source.part, constants=source.constants)
+            ]
         members = spill_archive(
             source.path,
             self._format,
@@ -160,7 +164,9 @@ class Reader:
         format = member.format or find_format(member.name, self._format)
         self.formats.add(format.name)
         if self._options.encode and format.name not in ENCODED_FORMATS:
-            raise FormatError(member.name, f"is {format.name} and has no columns of text; leave --encode out")
+            raise FormatError(
+                member.name, f"is {format.name} and has no columns of text; leave --encode out"
+            )
         check_form(member.name, format.name, self._first)
         # Not the dataset's chunk_rows: what a format finds out from its first batch must not depend on that.
         rows = DEFAULT_CHUNK_ROWS if format.name in TEXT_FORMATS else _BATCH_ROWS
@@ -200,8 +206,12 @@ class Reader:
         if batch.table is not None:
             columns = batch.table.columns
             in_file = columns.names[: columns.width]
-            for name in (constant.name for constant in member.constants if constant.name in in_file):
-                self._note(f"column {name!r} is in the files and in the names of their folders; the files' is read")
+            for name in (
+                constant.name for constant in member.constants if constant.name in in_file
+            ):
+                self._note(
+                    f"column {name!r} is in the files and in the names of their folders; the files' is read"
+                )
         if batch.zero_based is not None:
             self._options = replace(self._options, zero_based=batch.zero_based)
             self.journal.zero_based = batch.zero_based
@@ -209,7 +219,9 @@ class Reader:
             self._options = replace(self._options, label=batch.label)
         if batch.table is not None:
             columns = batch.table.columns
-            self._may_be_dense = self._may_be_dense and bool(columns.sparse) and not columns.has_categories
+            self._may_be_dense = (
+                self._may_be_dense and bool(columns.sparse) and not columns.has_categories
+            )
         if batch.table is not None and self._options.table is None:
             self._options = replace(self._options, table=batch.table.columns)
             self._label = batch.label
@@ -220,7 +232,12 @@ class Reader:
         """Refuse a table whose label is called otherwise than that of the first, unless all others are called alike."""
         first = self._options.table
         given = self._options.label is not None or columns is first
-        if first is None or given or not isinstance(self._label, str) or not isinstance(batch.label, str):
+        if (
+            first is None
+            or given
+            or not isinstance(self._label, str)
+            or not isinstance(batch.label, str)
+        ):
             return
         features = {columns.names[position] for position in columns.features}
         lacking = [first.names[i] for i in first.features if first.names[i] not in features]

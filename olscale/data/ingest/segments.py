@@ -20,7 +20,9 @@ _NO_VALUE = "?"
 class Segments(Protocol):
     """Cuts the rows of a split into segments."""
 
-    def add(self, member: Member, X: StoredRows, names: tuple[str, ...] | None, cells: Target | None) -> None:
+    def add(
+        self, member: Member, X: StoredRows, names: tuple[str, ...] | None, cells: Target | None
+    ) -> None:
         """Note the next rows: `X` of `member`, in columns called `names`; in tables `cells` of the segments' column."""
         ...
 
@@ -43,7 +45,9 @@ class _MemberSegments:
         self._members: list[Member] = []
         self._rows: list[int] = []
 
-    def add(self, member: Member, X: StoredRows, names: tuple[str, ...] | None, cells: Target | None) -> None:
+    def add(
+        self, member: Member, X: StoredRows, names: tuple[str, ...] | None, cells: Target | None
+    ) -> None:
         if not self._members or member is not self._members[-1]:
             self._members.append(member)
             self._rows.append(0)
@@ -72,7 +76,9 @@ class _ColumnSegments:
         self._values: list[Any] = []
         self._rows = 0
 
-    def add(self, member: Member, X: StoredRows, names: tuple[str, ...] | None, cells: Target | None) -> None:
+    def add(
+        self, member: Member, X: StoredRows, names: tuple[str, ...] | None, cells: Target | None
+    ) -> None:
         """Note the next rows; the column need not be a feature.
 
         Raises

@@ -38,21 +38,27 @@ def check_form(source: str, format: str, options: ReadOptions) -> None:
         its indices begin, or when it has no arrays and they name them.
     """
     if options.zero_based is not None and format != SVMLIGHT:
-        raise FormatError(source, f"is {format} and has no indices to count; leave --index-base out")
+        raise FormatError(
+            source, f"is {format} and has no indices to count; leave --index-base out"
+        )
     if options.arrays is not None and format not in ARRAY_FORMATS:
         raise FormatError(source, f"is {format} and has no arrays to name; leave --arrays out")
     if format in ("csv", "tsv"):
         return
     if options.header is not None:
         option = "--header" if options.header else "--no-header"
-        raise FormatError(source, f"is {format} and has no row of names to choose; leave {option} out")
+        raise FormatError(
+            source, f"is {format} and has no row of names to choose; leave {option} out"
+        )
     if options.delimiter is not None:
         raise FormatError(
             source,
             f"is {format} and has no delimiter to choose; leave --delimiter out, or read it with --format csv",
         )
     if options.decimal is not None:
-        raise FormatError(source, f"is {format} and has no decimal mark to choose; leave --decimal out")
+        raise FormatError(
+            source, f"is {format} and has no decimal mark to choose; leave --decimal out"
+        )
     for option, value in (
         ("--quoting", options.quoting),
         ("--escape", options.escape),
@@ -73,11 +79,15 @@ def drop_columns(batch: Batch, words: Iterable[str], source: str) -> Batch:
         If there is no such column.
     """
     if isinstance(batch.X, CSR) or batch.feature_names is None:
-        raise FormatError(source, "does not name its columns, so none can be dropped; take it out of the file")
+        raise FormatError(
+            source, "does not name its columns, so none can be dropped; take it out of the file"
+        )
     known = batch.feature_names
     dropped = columns_named(source, known, words)
     kept = [position for position in range(len(known)) if position not in dropped]
     if not kept:
         raise FormatError(source, "no column is left as a feature; drop fewer")
     X = np.ascontiguousarray(batch.X[:, kept])
-    return replace(batch, X=X, columns=len(kept), feature_names=tuple(known[position] for position in kept))
+    return replace(
+        batch, X=X, columns=len(kept), feature_names=tuple(known[position] for position in kept)
+    )

@@ -145,11 +145,16 @@ def expand(sources: Iterable[str], note: Callable[[str], None] | None = None) ->
         with errors_of(source):
             expanded += _expand_one(source, note or _say_nothing)
     common = redacted(_common_folder([source.root for source in expanded if source.file]))
-    paths = [redacted(source.place).removeprefix(common) if source.file else source.name for source in expanded]
+    paths = [
+        redacted(source.place).removeprefix(common) if source.file else source.name
+        for source in expanded
+    ]
     names = _distinct([source.name for source in expanded], paths)
     return [
         replace(source, name=name, below=path, segment=segment)
-        for source, name, path, segment in zip(expanded, names, paths, segment_names(paths), strict=True)
+        for source, name, path, segment in zip(
+            expanded, names, paths, segment_names(paths), strict=True
+        )
     ]
 
 
@@ -166,7 +171,9 @@ def _expand_one(source: str, note: Callable[[str], None]) -> list[Source]:
         if not fs.isdir(path):
             return [_file(source, path)]
         if fs.exists(f"{path}/{MANIFEST}"):
-            raise DatasetError(f"source {source} already is a dataset; name the files it was made from")
+            raise DatasetError(
+                f"source {source} already is a dataset; name the files it was made from"
+            )
         return _in_folders(fs, [path], path, source, note)
     if _NAME.match(source):
         return [Source(source, source, None)]
@@ -189,7 +196,9 @@ def _expand_one(source: str, note: Callable[[str], None]) -> list[Source]:
     return _files(fs, data, root)
 
 
-def _tell_passed_over(source: str, files: Sequence[str], data: Sequence[str], note: Callable[[str], None]) -> None:
+def _tell_passed_over(
+    source: str, files: Sequence[str], data: Sequence[str], note: Callable[[str], None]
+) -> None:
     read = set(data)
     passed_over = [file for file in files if file not in read]
     if passed_over:
@@ -208,10 +217,14 @@ def _files(fs: Any, paths: Sequence[str], root: str) -> list[Source]:
     ]
 
 
-def _in_folders(fs: Any, folders: Sequence[str], root: str, source: str, note: Callable[[str], None]) -> list[Source]:
+def _in_folders(
+    fs: Any, folders: Sequence[str], root: str, source: str, note: Callable[[str], None]
+) -> list[Source]:
     """Return the data files in `folders`, which are below `root`, of what the user wrote as `source`."""
     entries = [entry for folder in folders for entry in fs.find(folder, detail=True).items()]
-    places = [str(place) for place, detail in entries if detail.get("type") != "other"]  # pipes, sockets and devices
+    places = [
+        str(place) for place, detail in entries if detail.get("type") != "other"
+    ]  # pipes, sockets and devices
     names = sorted((place.removeprefix(f"{root}/") for place in places), key=natural_key)
 
     def address(name: str) -> str:
@@ -233,7 +246,11 @@ def _in_folders(fs: Any, folders: Sequence[str], root: str, source: str, note: C
 
     def pattern(group: Sequence[str]) -> str:
         def matches(glob: str) -> list[str]:
-            return [str(place).removeprefix(f"{root}/") for place in fs.glob(f"{root}/{glob}") if fs.isfile(place)]
+            return [
+                str(place).removeprefix(f"{root}/")
+                for place in fs.glob(f"{root}/{glob}")
+                if fs.isfile(place)
+            ]
 
         fit = pattern_of(group, matches)
         if fit is None:

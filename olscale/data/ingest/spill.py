@@ -41,8 +41,14 @@ def write_batch(file: BinaryIO, batch: Batch) -> None:
         "text": batch.target if text else None,
         "targets": batch.targets,
     }
-    arrays = [*(_packed(batch.X) if isinstance(batch.X, CSR) else [batch.X]), *([] if text else [batch.target])]
-    file.write(json.dumps({"arrays": len(arrays), **about}, default=lambda value: value.item()).encode() + b"\n")
+    arrays = [
+        *(_packed(batch.X) if isinstance(batch.X, CSR) else [batch.X]),
+        *([] if text else [batch.target]),
+    ]
+    file.write(
+        json.dumps({"arrays": len(arrays), **about}, default=lambda value: value.item()).encode()
+        + b"\n"
+    )
     for array in arrays:
         values = np.ascontiguousarray(array)
         np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(values))
@@ -54,8 +60,15 @@ def read_batches(path: Path) -> Iterator[Batch]:
     with path.open("rb") as file:
         while line := file.readline():
             about = json.loads(line)
-            arrays = [np.lib.format.read_array(file, allow_pickle=False) for _ in range(about.pop("arrays"))]
-            text, names, targets = about.pop("text"), about.pop("feature_names"), tuple(about.pop("targets", ()))
+            arrays = [
+                np.lib.format.read_array(file, allow_pickle=False)
+                for _ in range(about.pop("arrays"))
+            ]
+            text, names, targets = (
+                about.pop("text"),
+                about.pop("feature_names"),
+                tuple(about.pop("targets", ())),
+            )
             target = arrays.pop() if text is None else text
             X = _unpacked(*arrays) if len(arrays) > 1 else arrays[0]
             names = None if names is None else tuple(names)
@@ -73,7 +86,9 @@ def _packed(X: CSR) -> list[NDArray[Any]]:
     return [np.concatenate([words, np.zeros(SPARE_WORDS)]), np.array(bounds), np.array([rows])]
 
 
-def _unpacked(words: NDArray[np.float64], bounds: NDArray[np.int64], rows: NDArray[np.int64]) -> CSR:
+def _unpacked(
+    words: NDArray[np.float64], bounds: NDArray[np.int64], rows: NDArray[np.int64]
+) -> CSR:
     begin, middle, end = bounds
     pieces = Pieces(words[:-SPARE_WORDS], begin, middle, end, int(rows[0]))
     return unpack(find(pieces)[0], np.arange(pieces.rows))

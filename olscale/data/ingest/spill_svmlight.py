@@ -29,7 +29,10 @@ def spill_svmlight(format: Format, source: str, content: BufferedReader, file: P
 
 
 def read_spill(
-    source: str, file: Path, zero_based: bool | None, again: Callable[[], AbstractContextManager[BufferedReader]]
+    source: str,
+    file: Path,
+    zero_based: bool | None,
+    again: Callable[[], AbstractContextManager[BufferedReader]],
 ) -> Iterator[Batch]:
     """Yield the rows in `file` as `read_svmlight` does, then remove it.
 
@@ -62,7 +65,9 @@ def read_spill(
             continue
         if smallest == 0:
             with again() as text:
-                for _ in read_svmlight(source, ReadOptions(DEFAULT_CHUNK_ROWS, zero_based=given, stream=text)):
+                for _ in read_svmlight(
+                    source, ReadOptions(DEFAULT_CHUNK_ROWS, zero_based=given, stream=text)
+                ):
                     pass
             raise DatasetError(f"{source} changed while it was read; ingest it again")
         np.subtract(X.indices, np.int32(1), out=X.indices)

@@ -31,7 +31,12 @@ class TableNotes:
 
     def begin(self, split: str) -> None:
         """Begin a split, or begin it again."""
-        self._split, self._rows[split], self._missing[split], self._infinite[split] = split, 0, {}, {}
+        self._split, self._rows[split], self._missing[split], self._infinite[split] = (
+            split,
+            0,
+            {},
+            {},
+        )
         self._uncounted.discard(split)
         self._rounded[split] = RoundedColumns()
         if split == "train":
@@ -84,7 +89,9 @@ class TableNotes:
         if missing:
             self._note(self._missing, names, _by_column(X, np.isnan(values), batch.columns))
 
-    def _note(self, counted: dict[str, dict[str, int]], names: tuple[str, ...], counts: NDArray[Any]) -> None:
+    def _note(
+        self, counted: dict[str, dict[str, int]], names: tuple[str, ...], counts: NDArray[Any]
+    ) -> None:
         found = counted[self._split]
         for position in np.flatnonzero(counts).tolist():
             found[names[position]] = found.get(names[position], 0) + int(counts[position])
@@ -117,7 +124,9 @@ class TableNotes:
         places = [{name: i for i, name in enumerate(source.names)} for source in sources]
         growing = []
         for name in (names[i] for i in table.rises):
-            rises = [source.rises.get(place[name]) for source, place in zip(sources, places, strict=True)]
+            rises = [
+                source.rises.get(place[name]) for source, place in zip(sources, places, strict=True)
+            ]
             known = [count for count in rises if count is not None]
             if len(known) == len(sources) and sum(known) > _SHARE * sum(self._rows.values()):
                 growing.append(name)
@@ -157,7 +166,11 @@ def _check_alike(first: TableColumns, other: TableColumns, source: str) -> None:
     for names, has, than in ((known, "lacks", found), (found, "has", known)):
         odd = next((name for name in names if name not in than), None)
         if odd is not None:
-            raise DatasetError(f"{source} has other column names than the sources before it: it {has} {odd!r}")
+            raise DatasetError(
+                f"{source} has other column names than the sources before it: it {has} {odd!r}"
+            )
     name = next(name for name in known if known[name] != found[name])
     here, there = ("text", "numbers") if found[name] else ("numbers", "text")
-    raise DatasetError(f"{source} has {here} in column {name!r}, the sources before it have {there}")
+    raise DatasetError(
+        f"{source} has {here} in column {name!r}, the sources before it have {there}"
+    )

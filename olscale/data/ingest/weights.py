@@ -60,4 +60,6 @@ class Weights:
 
     def entry(self) -> WeightsEntry:
         """Return what the manifest says of them."""
-        return WeightsEntry(column=self._name, least=self._least, greatest=self._greatest, zeros=self.zeros)
+        return WeightsEntry(
+            column=self._name, least=self._least, greatest=self._greatest, zeros=self.zeros
+        )

@@ -91,7 +91,10 @@ class DatasetWriter:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._background.shutdown()
 
@@ -120,11 +123,20 @@ class DatasetWriter:
         if self._targets is None:
             self._targets = batch.targets
         elif batch.targets != self._targets:
-            here, there = (", ".join(map(repr, names)) or "one" for names in (batch.targets, self._targets))
-            raise DatasetError(f"{member.name} has the targets {here} but the sources before it had {there}")
+            here, there = (
+                ", ".join(map(repr, names)) or "one" for names in (batch.targets, self._targets)
+            )
+            raise DatasetError(
+                f"{member.name} has the targets {here} but the sources before it had {there}"
+            )
         segments = self._segments[split]
         if segments is not None:
-            segments.add(member, X, self._columns.names, None if batch.table is None else batch.table.segments)
+            segments.add(
+                member,
+                X,
+                self._columns.names,
+                None if batch.table is None else batch.table.segments,
+            )
         label = self._labels.encode(batch.target, member.name, batch.regression)
         if self._targets:
             self._target_nonzeros += int(np.count_nonzero(label[:, 1:]))
@@ -154,13 +166,22 @@ class DatasetWriter:
         for writer in self._splits.values():
             writer.finish(self._width)
         kind = columns.kind
-        if densify and kind == "sparse" and columns.width <= _DENSE_COLUMNS and self._share() >= _DENSE_SHARE:
+        if (
+            densify
+            and kind == "sparse"
+            and columns.width <= _DENSE_COLUMNS
+            and self._share() >= _DENSE_SHARE
+        ):
             self._densify()
             kind = "dense"
         labels, notes = self._labels, self._notes
-        segments = {name: [] if each is None else each.finish() for name, each in self._segments.items()}
+        segments = {
+            name: [] if each is None else each.finish() for name, each in self._segments.items()
+        }
         splits = {
-            name: writer.entry(segments[name], labels.class_rows(name), notes.missing(name), notes.infinite(name))
+            name: writer.entry(
+                segments[name], labels.class_rows(name), notes.missing(name), notes.infinite(name)
+            )
             for name, writer in self._splits.items()
         }
         manifest = Manifest.model_validate(
@@ -206,7 +227,9 @@ class DatasetWriter:
     @property
     def _width(self) -> int:
         """Columns that are stored."""
-        return (self._weights is not None) + max(0, len(self._targets or ()) - 1) + self._columns.width
+        return (
+            (self._weights is not None) + max(0, len(self._targets or ()) - 1) + self._columns.width
+        )
 
     def _begin(self, split: str) -> None:
         self._end()
@@ -242,7 +265,9 @@ class DatasetWriter:
         self._chunk_rows = chunk_rows or default_chunk_rows(X)
 
     def _open(self, split: str) -> ChunkWriter:
-        return ChunkWriter(self._directory, split, self._layout, self._chunk_rows, self._background, self._note)
+        return ChunkWriter(
+            self._directory, split, self._layout, self._chunk_rows, self._background, self._note
+        )
 
     def _note(self, split: str, chunks: list[ChunkEntry], files: dict[str, int]) -> None:
         if self._journal is not None:
@@ -262,11 +287,15 @@ class DatasetWriter:
         self._journal = None
         self._directory.remove(PROGRESS)
         width = self._width
-        self._rewrite(list(self._splits), "sparse", lambda block: _dense_parts(block, width, self._chunk_rows))
+        self._rewrite(
+            list(self._splits), "sparse", lambda block: _dense_parts(block, width, self._chunk_rows)
+        )
         for writer in self._splits.values():
             writer.end(width)
 
-    def _rewrite(self, splits: Iterable[str], kind: str, change: Callable[[Block], Iterator[Block]]) -> None:
+    def _rewrite(
+        self, splits: Iterable[str], kind: str, change: Callable[[Block], Iterator[Block]]
+    ) -> None:
         """Write `splits`, rows of `kind`, again as the dense rows that `change` makes of each chunk."""
         layout, chunk_rows, width = self._layout, self._chunk_rows, self._width
         before = {split: self._splits.pop(split) for split in splits}

@@ -71,7 +71,9 @@ def sparse_file(parts: Sequence[Block]) -> bytes:
         start, unpacked, entries = at, 0, 0
         for page in of:
             # An lz4 block of nothing is not what all readers expect.
-            packed = memoryview(_CODEC.encode(page.values))[_SIZE_BYTES:] if len(page.values) else b""
+            packed = (
+                memoryview(_CODEC.encode(page.values))[_SIZE_BYTES:] if len(page.values) else b""
+            )
             levels = page.repetition + page.definition
             header = _page_header(page, len(packed))
             content += [header, levels, packed]
@@ -100,7 +102,9 @@ def _cut(indptr: NDArray[np.int64]) -> Iterator[tuple[int, int, int, bytes, byte
 
 
 def _filled(
-    pages: Sequence[tuple[int, int, int, bytes, bytes]], indptr: NDArray[np.int64], parts: Sequence[NDArray[Any]]
+    pages: Sequence[tuple[int, int, int, bytes, bytes]],
+    indptr: NDArray[np.int64],
+    parts: Sequence[NDArray[Any]],
 ) -> Iterator[_Page]:
     """Yield `pages` with their values, which are not copied where a page lies in one part."""
     ends = np.cumsum([len(part) for part in parts])
@@ -118,7 +122,9 @@ def _filled(
 def _levels(entries: int, zeros: NDArray[np.int64]) -> bytes:
     """Return levels that are 0 at `zeros` and 1 elsewhere, in runs or as single bits, whichever is shorter."""
     bits = -(-entries // 8)
-    if 2 * len(zeros) <= bits:  # a 0 takes two bytes as a run, and most pages of short rows have too many
+    if (
+        2 * len(zeros) <= bits
+    ):  # a 0 takes two bytes as a run, and most pages of short rows have too many
         runs = _runs(entries, zeros)
         if len(runs) <= bits:
             return runs
@@ -159,7 +165,9 @@ def _page_header(page: _Page, packed: int) -> bytes:
     return _struct({1: _i32(_DATA_PAGE_V2), **sizes, 8: (12, _struct(data))})
 
 
-def _column(kind: int, path: list[str], entries: int, size: int, packed: int, start: int) -> _Thrift:
+def _column(
+    kind: int, path: list[str], entries: int, size: int, packed: int, start: int
+) -> _Thrift:
     chunk = {
         1: _i32(kind),
         2: _list([_i32(_PLAIN), _i32(_RLE)]),
@@ -174,7 +182,10 @@ def _column(kind: int, path: list[str], entries: int, size: int, packed: int, st
 
 
 def _footer(rows: int, columns: list[_Thrift], size: int) -> bytes:
-    schema = [{4: _text("schema"), 5: _i32(3)}, {1: _i32(_DOUBLE), 3: _i32(_REQUIRED), 4: _text("label")}]
+    schema = [
+        {4: _text("schema"), 5: _i32(3)},
+        {1: _i32(_DOUBLE), 3: _i32(_REQUIRED), 4: _text("label")},
+    ]
     for name, kind in (("indices", _INT32), ("values", _DOUBLE)):
         # Both annotations say that it is a list; old readers know only the first.
         annotated = {6: _i32(_LIST), 10: (12, _struct({3: (12, _struct({}))}))}

@@ -66,8 +66,13 @@ def read_plain(file: memoryview) -> dict[str, tuple[NDArray[Any], NDArray[np.int
         for column in footer[_GROUPS][0][1]:
             column = column[_COLUMN]
             pages = list(_pages(file, column))
-            begins, present = offsets.of(pages, rows) if len(column[_PATH]) == 3 else _flat(pages, rows)
-            found[str(column[_PATH][0], "utf-8")] = _values(pages, _TYPES[column[1]], present), begins
+            begins, present = (
+                offsets.of(pages, rows) if len(column[_PATH]) == 3 else _flat(pages, rows)
+            )
+            found[str(column[_PATH][0], "utf-8")] = (
+                _values(pages, _TYPES[column[1]], present),
+                begins,
+            )
         return found
     except _OtherPages:
         return None
@@ -75,7 +80,9 @@ def read_plain(file: memoryview) -> dict[str, tuple[NDArray[Any], NDArray[np.int
 
 def _ours(element: dict[int, Any]) -> bool:
     """Tell whether an element of the schema is a number or a list of them, neither of which is ever missing."""
-    plain = _TYPE not in element or (element[_TYPE] in _TYPES and not {_CONVERTED, _LOGICAL} & element.keys())
+    plain = _TYPE not in element or (
+        element[_TYPE] in _TYPES and not {_CONVERTED, _LOGICAL} & element.keys()
+    )
     return plain and element[_REPETITION] == (2 if element[_NAME] == b"list" else 0)
 
 

@@ -146,7 +146,9 @@ class SplitReader(ABC):
         got, expected = crc32(content), self.shape.files.get(name)
         if got != expected:
             right = "no such file" if expected is None else f"{expected:08x}"
-            raise ValueError(f"the checksum of {self.shape.split}/{name} is {got:08x}, expected {right}")
+            raise ValueError(
+                f"the checksum of {self.shape.split}/{name} is {got:08x}, expected {right}"
+            )
 
     @abstractmethod
     def read(self, i: int) -> Block:

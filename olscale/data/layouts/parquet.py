@@ -26,7 +26,10 @@ def _dense_table(X: NDArray[Any], label: NDArray[np.float64]) -> Any:
     items = pa.array(np.ascontiguousarray(X).reshape(-1))
     kind = pa.list_(pa.field("element", items.type, nullable=False), X.shape[1])
     columns = [pa.array(label), pa.FixedSizeListArray.from_arrays(items, type=kind)]
-    fields = [pa.field("label", pa.float64(), nullable=False), pa.field("features", kind, nullable=False)]
+    fields = [
+        pa.field("label", pa.float64(), nullable=False),
+        pa.field("features", kind, nullable=False),
+    ]
     return pa.Table.from_arrays(columns, schema=pa.schema(fields))
 
 
@@ -79,7 +82,9 @@ class ParquetReader(SplitReader):
     """Reads one Parquet file a chunk."""
 
     def read(self, i: int) -> Block:
-        from olscale.data.layouts._parquet_pages import read_plain  # compiled loops, which nothing else here needs
+        from olscale.data.layouts._parquet_pages import (
+            read_plain,
+        )  # compiled loops, which nothing else here needs
 
         name = _file(i)
         file = self.directory.map(f"{self.shape.split}/{name}")

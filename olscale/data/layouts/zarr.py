@@ -86,7 +86,9 @@ class _Column:
         self._say_shape()
 
     def _write(self, parts: list[NDArray[Any]]) -> None:
-        piece = np.ascontiguousarray(parts[0] if len(parts) == 1 else np.concatenate(parts), dtype=self._dtype)
+        piece = np.ascontiguousarray(
+            parts[0] if len(parts) == 1 else np.concatenate(parts), dtype=self._dtype
+        )
         self._write_file(f"{self._path}/{self._pieces}{self._tail}", self._codec.encode(piece))
         self._pieces += 1
         self.written += self._piece
@@ -94,7 +96,8 @@ class _Column:
     def _say_shape(self) -> None:
         piece = (self._piece, *self._width)
         self._describe(
-            self._name, array_metadata((self.written, *self._width), piece, self._dtype, self._codec.shuffle)
+            self._name,
+            array_metadata((self.written, *self._width), piece, self._dtype, self._codec.shuffle),
         )
 
 
@@ -194,7 +197,11 @@ class ZarrWriter(SplitWriter):
             column.finish()
         if "indptr" in self._columns:
             shape = [self._rows, columns]
-            attributes = {"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": shape}
+            attributes = {
+                "encoding-type": "csr_matrix",
+                "encoding-version": "0.1.0",
+                "shape": shape,
+            }
             self._describe("", group_metadata(attributes))
 
 
@@ -249,7 +256,11 @@ class ZarrReader(SplitReader):
 
     def _open(self) -> dict[str, _Pieces]:
         if self._arrays is None:
-            names = ("label", "X") if self.shape.kind == "dense" else ("label", "indptr", "indices", "data")
+            names = (
+                ("label", "X")
+                if self.shape.kind == "dense"
+                else ("label", "indptr", "indices", "data")
+            )
             self._arrays = {name: _Pieces(self, name) for name in names}
         return self._arrays
 
@@ -260,7 +271,14 @@ class ZarrReader(SplitReader):
             return Block(arrays["X"].read(start, stop), label)
         indptr = arrays["indptr"].read(start, stop + 1)
         first, last = int(indptr[0]), int(indptr[-1])
-        return Block(CSR(indptr - first, arrays["indices"].read(first, last), arrays["data"].read(first, last)), label)
+        return Block(
+            CSR(
+                indptr - first,
+                arrays["indices"].read(first, last),
+                arrays["data"].read(first, last),
+            ),
+            label,
+        )
 
 
 Reader, Writer = ZarrReader, ZarrWriter  # the names by which a layout is opened

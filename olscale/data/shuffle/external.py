@@ -46,7 +46,9 @@ class ExternalShuffle:
         self._first: SpillFile | None = None
         self._second: tuple[int, SpillFile] | None = None
         self._bucket: tuple[int, _Bucket] | None = None
-        self._ahead: Future[NDArray[np.float64]] | None = None  # of the bucket behind the one that is held
+        self._ahead: Future[NDArray[np.float64]] | None = (
+            None  # of the bucket behind the one that is held
+        )
         self._reader = ThreadPoolExecutor(1, "olscale-buckets")
 
     def chunk(self, i: int) -> Chunk:
@@ -77,7 +79,9 @@ class ExternalShuffle:
         row = most_bytes(self._dataset, self._split) / rows + 24
         size = max(1, int(min(self._limit * _SHARE / row, _MOST_ROWS)) // chunk_rows) * chunk_rows
         count, most = -(-self._rows // size), max(2, self._limit // 8 // _SHORTEST_PIECE)
-        return (size,) if count <= most else (size * min(-(-count // most), _MOST_ROWS // size), size)
+        return (
+            (size,) if count <= most else (size * min(-(-count // most), _MOST_ROWS // size), size)
+        )
 
     def _read(self, number: int, forward: bool) -> _Bucket:
         ahead, self._ahead = self._ahead, None
@@ -88,7 +92,10 @@ class ExternalShuffle:
         words = buckets.read(place, buckets.memory(place)) if ahead is None else ahead.result()
         if forward and place + 1 < len(buckets):
             following = buckets.memory(place + 1)
-            if words.nbytes + following.nbytes + _FOUND_BYTES * self._sizes[-1] <= self._limit * _SHARE:
+            if (
+                words.nbytes + following.nbytes + _FOUND_BYTES * self._sizes[-1]
+                <= self._limit * _SHARE
+            ):
                 # Its memory is ours: what another thread asks for would stay with that thread when it is freed.
                 self._ahead = self._reader.submit(buckets.read, place + 1, following)
         return buckets.rows(place, words)

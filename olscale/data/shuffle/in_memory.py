@@ -35,7 +35,9 @@ def most_bytes(dataset: Dataset, split: str) -> int:
     """Return the bytes that a split takes in memory at most: of sparse rows if no value is 1 and no index near another."""
     rows = dataset.rows(split)
     if dataset.kind == "dense":
-        return rows * (dataset.manifest.stored_columns * np.dtype(dataset.manifest.dtype).itemsize + 8)
+        return rows * (
+            dataset.manifest.stored_columns * np.dtype(dataset.manifest.dtype).itemsize + 8
+        )
     return dataset.nonzeros(split) * ENTRY_BYTES + rows * ROW_BYTES
 
 

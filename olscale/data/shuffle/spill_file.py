@@ -102,7 +102,9 @@ class SpillFile:
         """Read bucket `number` from the file to `words`, and return these; any thread may do it, one at a time."""
         return self._read_pieces(self._pieces[number], words)
 
-    def rows(self, number: int, words: NDArray[np.float64]) -> tuple[RowsInMemory, NDArray[np.int64]]:
+    def rows(
+        self, number: int, words: NDArray[np.float64]
+    ) -> tuple[RowsInMemory, NDArray[np.int64]]:
         """Return the rows of bucket `number`, which are in `words`, and which of them belongs to each position in order."""
         rows, position = self._rows_of(self._pieces[number], words)
         where = np.empty(len(position), np.int64)
@@ -121,11 +123,15 @@ class SpillFile:
             self._file.seek(self._end)
             _all(self._file.write, words)
         rows = int(slots.rows[slot])
-        self._pieces[number].append(_Piece(self._end, rows, records, len(words), crc32(_bytes(words))))
+        self._pieces[number].append(
+            _Piece(self._end, rows, records, len(words), crc32(_bytes(words)))
+        )
         self._end += words.nbytes
         slots.clear(slot)
 
-    def _read_pieces(self, pieces: Sequence[_Piece], words: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _read_pieces(
+        self, pieces: Sequence[_Piece], words: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         low = 0
         with self._one_line_errors():
             for piece in pieces:
@@ -137,7 +143,9 @@ class SpillFile:
                 low += piece.words
         return words
 
-    def _rows_of(self, pieces: Sequence[_Piece], words: NDArray[np.float64]) -> tuple[RowsInMemory, NDArray[np.int32]]:
+    def _rows_of(
+        self, pieces: Sequence[_Piece], words: NDArray[np.float64]
+    ) -> tuple[RowsInMemory, NDArray[np.int32]]:
         end = np.cumsum([piece.words for piece in pieces])
         begin = end - [piece.words for piece in pieces]
         middle = begin + [piece.records for piece in pieces]

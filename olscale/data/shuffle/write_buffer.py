@@ -18,7 +18,9 @@ def _dense_words(octets: Any) -> Any:
 
 
 @compiled
-def _lay(X: Any, label: Any, position: Any, size: Any, first: Any, slots: Any, room: Any, words: Any) -> Any:
+def _lay(
+    X: Any, label: Any, position: Any, size: Any, first: Any, slots: Any, room: Any, words: Any
+) -> Any:
     fronts, _, counts = slots
     octets, fours = words.view(np.uint8), words.view(np.int32)
     width = X.shape[1]
@@ -43,7 +45,12 @@ def record_type(X: StoredRows) -> np.dtype[Any] | None:
     words = _dense_words(X.shape[1] * X.itemsize)
     formats = [np.int32, np.float64, (X.dtype, (X.shape[1],))]
     return np.dtype(
-        {"names": ["position", "label", "X"], "formats": formats, "offsets": [0, 8, 16], "itemsize": 8 * words}
+        {
+            "names": ["position", "label", "X"],
+            "formats": formats,
+            "offsets": [0, 8, 16],
+            "itemsize": 8 * words,
+        }
     )
 
 
@@ -67,7 +74,9 @@ class WriteBuffer:
 
     def content(self, number: int) -> tuple[NDArray[np.float64], int]:
         """Return what lies in slot `number`, as one piece, and how many words of it are records."""
-        begin, front, back = (int(where[number]) for where in (self._begin, self._front, self._back))
+        begin, front, back = (
+            int(where[number]) for where in (self._begin, self._front, self._back)
+        )
         values = self._words[back : begin + self.room]
         self._words[front : front + len(values)] = values
         return self._words[begin : front + len(values)], front - begin
@@ -75,7 +84,10 @@ class WriteBuffer:
     def clear(self, number: int) -> None:
         """Forget what lies in slot `number`."""
         self.rows[number] = 0
-        self._front[number], self._back[number] = self._begin[number], self._begin[number] + self.room
+        self._front[number], self._back[number] = (
+            self._begin[number],
+            self._begin[number] + self.room,
+        )
 
 
 def words_of(X: StoredRows, row: int) -> int:
@@ -85,7 +97,9 @@ def words_of(X: StoredRows, row: int) -> int:
     return int(_dense_words(X.shape[1] * X.itemsize))
 
 
-def open_pieces(pieces: Pieces, record: np.dtype[Any] | None) -> tuple[RowsInMemory, NDArray[np.int32]]:
+def open_pieces(
+    pieces: Pieces, record: np.dtype[Any] | None
+) -> tuple[RowsInMemory, NDArray[np.int32]]:
     """Return the rows of what was in slots, in the order in which they were put, and their positions."""
     if record is None:
         rows, label, position = find(pieces)

@@ -98,7 +98,9 @@ class Transform(ABC):
             If the arrays are not those of this transform (names, shapes or types differ).
         """
         if state:
-            raise ValueError(f"transform {self.name} is not fitted, and has arrays {', '.join(sorted(state))}")
+            raise ValueError(
+                f"transform {self.name} is not fitted, and has arrays {', '.join(sorted(state))}"
+            )
 
     @abstractmethod
     def apply(self, X: Any, columns: int) -> Rows:

@@ -38,7 +38,9 @@ def set_angles(X: Any, i: int, kept: Any, angles: Any) -> tuple[float, float]:
 
 
 @compiled
-def set_features(angles: NDArray[np.float64], bound: float, gamma: float, scale: float, z: NDArray[np.float64]) -> None:
+def set_features(
+    angles: NDArray[np.float64], bound: float, gamma: float, scale: float, z: NDArray[np.float64]
+) -> None:
     """Set `z` to `scale` times the cosines, then the sines, of ``sqrt(2 gamma)`` times `angles`."""
     frequencies, factor = angles.shape[0], np.sqrt(2.0 * gamma)
     cosines, sines = z[:frequencies], z[frequencies:]
@@ -62,7 +64,9 @@ def _set_rows(X: Any, kept: Any, gamma: float, space: Any, Z: Any) -> None:
         set_features(angles, bound, gamma, scale, Z[i, : 2 * angles.shape[0]])
 
 
-def set_fourier_features(X: Rows, frequencies: MatrixRows, count: int, gamma: float, Z: NDArray[np.float64]) -> None:
+def set_fourier_features(
+    X: Rows, frequencies: MatrixRows, count: int, gamma: float, Z: NDArray[np.float64]
+) -> None:
     """Set the first `count` columns of `Z` to features of each row, half of them cosines, of length 1 in all."""
     rows = read_only_csr(X)
     with frequencies.lock:

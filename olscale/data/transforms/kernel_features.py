@@ -30,7 +30,10 @@ class KernelFeatures(Transform):
     _median: float
 
     def _check(self) -> None:
-        for name, value, least in (("features", self.features, self.least_features), ("seed", self.seed, 0)):
+        for name, value, least in (
+            ("features", self.features, self.least_features),
+            ("seed", self.seed, 0),
+        ):
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 expected = f"expected a whole number of at least {least}"
                 raise ParameterError(f"transform {self.name}: {name} was {value!r}, {expected}")
@@ -57,8 +60,12 @@ class KernelFeatures(Transform):
 
     def restore(self, state: Mapping[str, NDArray[Any]], columns: int) -> None:
         names = {"median"} if self.gamma == "median" else set()
-        if state.keys() != names or any((a.shape, a.dtype.str) != ((1,), "<f8") for a in state.values()):
-            raise ValueError(f"transform {self.name} has arrays {sorted(state)}, expected {sorted(names)}")
+        if state.keys() != names or any(
+            (a.shape, a.dtype.str) != ((1,), "<f8") for a in state.values()
+        ):
+            raise ValueError(
+                f"transform {self.name} has arrays {sorted(state)}, expected {sorted(names)}"
+            )
         if names:
             self._median = float(state["median"][0])
 
@@ -69,12 +76,16 @@ class KernelFeatures(Transform):
         """
         if self.gamma == "median":
             size = max(size, MEDIAN_ROWS)
-        random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([self.seed, self.projection])))
+        random = np.random.Generator(
+            np.random.PCG64(np.random.SeedSequence([self.seed, self.projection]))
+        )
         rows: Rows | None = None
         keys = np.empty(0)
         for X in filter(rows_of, chunks()):
             drawn = random.random(rows_of(X))
-            chosen = np.flatnonzero((drawn < (keys[-1] if len(keys) == size else 1.0)) & usable_rows(X))
+            chosen = np.flatnonzero(
+                (drawn < (keys[-1] if len(keys) == size else 1.0)) & usable_rows(X)
+            )
             fresh = take_rows(X, chosen)
             rows = fresh if rows is None else stack_rows([rows, fresh])
             keys = np.concatenate([keys, drawn[chosen]])

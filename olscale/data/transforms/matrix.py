@@ -108,7 +108,9 @@ class KeptRows(NamedTuple):
 def borrowed_kept(of: Any) -> Any:
     """Return the matrix with arrays that nobody owns, as `borrowed_rows` does."""
     table = borrowed(of.key), borrowed(of.quantiles), borrowed(of.gaps)
-    return KeptRows(*table, borrowed(of.rows), borrowed(of.owner), borrowed(of.votes), borrowed(of.scratch))
+    return KeptRows(
+        *table, borrowed(of.rows), borrowed(of.owner), borrowed(of.votes), borrowed(of.scratch)
+    )
 
 
 @inlined
@@ -195,7 +197,11 @@ class Listed:
     """A matrix with few entries, all of them held: 4 bytes a feature and 4 an entry; parameters as for `MatrixRows`."""
 
     def __init__(self, key: tuple[int, int], columns: int, width: int, sparsity: float) -> None:
-        words, gaps, scratch = np.array(key, dtype=np.uint64), word_gaps(sparsity, width), np.empty(width, np.int64)
+        words, gaps, scratch = (
+            np.array(key, dtype=np.uint64),
+            word_gaps(sparsity, width),
+            np.empty(width, np.int64),
+        )
         self._width, self._ends = width, np.empty(columns, dtype=np.int32)
         count = _list_entries(words, gaps, scratch, self._ends, np.empty(0, dtype=np.int32))
         self._listed = np.empty(count, dtype=np.int32)
@@ -230,7 +236,9 @@ class MatrixRows:
             key=np.array(key, dtype=np.uint64),
             quantiles=quantiles(),
             gaps=word_gaps(sparsity, width) if sparsity else _NONE,
-            rows=np.empty((places + 1, width), dtype=np.float32),  # pages of rows that nobody wants are never touched
+            rows=np.empty(
+                (places + 1, width), dtype=np.float32
+            ),  # pages of rows that nobody wants are never touched
             owner=np.full(places, -1, dtype=np.int32),
             votes=np.zeros(places, dtype=np.uint8),
             scratch=np.empty(-(-width // 4) * 4, dtype=np.int64),
@@ -253,6 +261,8 @@ class MatrixRows:
 
 
 @lru_cache(maxsize=2)
-def matrix_of(key: tuple[int, int], columns: int, width: int, sparsity: float) -> MatrixRows | Listed:
+def matrix_of(
+    key: tuple[int, int], columns: int, width: int, sparsity: float
+) -> MatrixRows | Listed:
     """Return a matrix, whole if it has few entries; this process keeps two of them."""
     return (Listed if sparsity > _DENSEST_LISTED else MatrixRows)(key, columns, width, sparsity)

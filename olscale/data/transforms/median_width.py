@@ -54,4 +54,6 @@ def _matrix(X: Rows) -> Any:
     rows = to_csr(X)
     first, last = rows.indptr[0], rows.indptr[-1]
     features, columns = np.unique(rows.indices[first:last], return_inverse=True)
-    return csr_matrix((rows.data[first:last], columns, rows.indptr - first), (rows_of(X), max(1, len(features))))
+    return csr_matrix(
+        (rows.data[first:last], columns, rows.indptr - first), (rows_of(X), max(1, len(features)))
+    )

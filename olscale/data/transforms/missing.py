@@ -105,7 +105,9 @@ class Impute(StreamingTransform):
 
     def __init__(self, strategy: str = "mean") -> None:
         if strategy not in ("mean", "median", "zero"):
-            raise ParameterError(f"transform impute: strategy was {strategy!r}, expected mean, median or zero")
+            raise ParameterError(
+                f"transform impute: strategy was {strategy!r}, expected mean, median or zero"
+            )
         self.strategy = strategy
         self.learned = {}  # what fills with 0 is begun by no stream
         self.streams, self.takes_sparse = strategy != "zero", strategy != "median"
@@ -169,6 +171,8 @@ class MissingIndicator(Transform):
         at = np.flatnonzero(np.isnan(data))
         row = np.searchsorted(indptr, at, side="right") - 1
         ends = indptr[row + 1]
-        before = np.searchsorted(row, np.arange(len(indptr)))  # values that rows before this one have more
+        before = np.searchsorted(
+            row, np.arange(len(indptr))
+        )  # values that rows before this one have more
         more = (indices[at] + columns).astype(indices.dtype)
         return CSR(indptr + before, np.insert(indices, ends, more), np.insert(data, ends, 1.0))

@@ -17,7 +17,12 @@ from numpy.typing import NDArray
 from olscale.compiled.decorator import compiled
 
 _INTERVALS = 1 << 12
-_LAST, _REST, _BITS, _ONE = np.uint64(_INTERVALS - 1), np.uint64((1 << 20) - 1), np.uint64(20), np.uint64(1)
+_LAST, _REST, _BITS, _ONE = (
+    np.uint64(_INTERVALS - 1),
+    np.uint64((1 << 20) - 1),
+    np.uint64(20),
+    np.uint64(1),
+)
 _LN2 = 0.6931471805599453
 _SQRT2 = 1.4142135623730951
 

@@ -13,7 +13,13 @@ from olscale.compiled.rows_together import RowsTogether, may_go_together, multip
 from olscale.compiled.simd.columns import multiply_dense
 from olscale.compiled.simd.features import gaussian_values
 from olscale.compiled.simd.row_tiles import ROWS
-from olscale.compiled.support_arrays import STATE, check_support, empty_support, grow_places, support_vectors
+from olscale.compiled.support_arrays import (
+    STATE,
+    check_support,
+    empty_support,
+    grow_places,
+    support_vectors,
+)
 from olscale.compiled.support_vectors import find_places, products, put
 from olscale.data.transforms.kernel_features import KernelFeatures, mark_long_rows
 from olscale.errors import ParameterError
@@ -129,7 +135,8 @@ class Nystroem(KernelFeatures):
         rows = _rows_for_loops(sample if sample is not None else np.empty((0, columns)))
         rows = CSR(rows.indptr[: self.features + 1], rows.indices, rows.data)
         arrays = grow_places(
-            empty_support(columns, self.features, self.features), int(rows.indptr[-1] - rows.indptr[0])
+            empty_support(columns, self.features, self.features),
+            int(rows.indptr[-1] - rows.indptr[0]),
         )
         self._support = support_vectors(arrays)
         _put_rows(rows, self._support)
@@ -146,12 +153,18 @@ class Nystroem(KernelFeatures):
     def apply(self, X: Rows, columns: int) -> Rows:
         """Return the features of each row, dense."""
         rows, out = _rows_for_loops(X), np.empty((rows_of(X), len(self._panels) * _PANEL))
-        _set_features(rows, self._support, self._gamma(columns), self._panels, self._space(rows), out)
+        _set_features(
+            rows, self._support, self._gamma(columns), self._panels, self._space(rows), out
+        )
         mark_long_rows(rows, out)
         return np.ascontiguousarray(out[:, : self.features])
 
     def state(self) -> dict[str, NDArray[Any]]:
-        return {**super().state(), **{name: getattr(self._support, name) for name in STATE}, "panels": self._panels}
+        return {
+            **super().state(),
+            **{name: getattr(self._support, name) for name in STATE},
+            "panels": self._panels,
+        }
 
     def restore(self, state: Mapping[str, NDArray[Any]], columns: int) -> None:
         own = {name: array for name, array in state.items() if name in (*STATE, "panels")}
@@ -159,13 +172,21 @@ class Nystroem(KernelFeatures):
         panels = own.pop("panels", np.empty(0))
         check_support(own, columns)
         slots = len(own["sizes"])
-        if (panels.shape, panels.dtype.str) != ((-(-self.features // _PANEL), slots, _PANEL), "<f8"):
+        if (panels.shape, panels.dtype.str) != (
+            (-(-self.features // _PANEL), slots, _PANEL),
+            "<f8",
+        ):
             raise ValueError(f"transform {self.name} has panels of shape {panels.shape}")
         self._support, self._panels = support_vectors(own), panels
 
     def _space(self, X: CSR) -> tuple[NDArray[Any], ...]:
         entries = max(self._support.values.shape[1], int(np.diff(X.indptr).max(initial=0)))
-        return np.empty(entries, np.int32), np.empty(entries), np.empty(entries, np.int32), np.empty(ROWS)
+        return (
+            np.empty(entries, np.int32),
+            np.empty(entries),
+            np.empty(entries, np.int32),
+            np.empty(ROWS),
+        )
 
 
 def _rows_for_loops(X: Rows) -> CSR:

@@ -73,7 +73,9 @@ def make_transform(text: str) -> Transform:
         params[key] = parse_value(value)
     for key, default in known.items():
         if default is inspect.Parameter.empty and key not in params:
-            raise ParameterError(f"transform {name}: {key} is missing; expected e.g. {name}:{key}=100")
+            raise ParameterError(
+                f"transform {name}: {key} is missing; expected e.g. {name}:{key}=100"
+            )
     return kind(**params)
 
 
@@ -252,16 +254,24 @@ def fit_transforms(
            [ 1.,  1.]])
     """
     check_order(texts)
-    done = Pipeline((), columns, columns) if dropped is None else Pipeline((Drop(dropped),), columns, columns - 1)
+    done = (
+        Pipeline((), columns, columns)
+        if dropped is None
+        else Pipeline((Drop(dropped),), columns, columns - 1)
+    )
     for text in texts:
         step, before = make_transform(text), done
         step.projection = projection
 
         def rows(step: Transform = step, before: Pipeline = before) -> Iterator[Rows]:
             for chunk in chunks():
-                for block in before.blocks(chunk) if step.fits_sparse else before.dense_blocks(chunk):
+                for block in (
+                    before.blocks(chunk) if step.fits_sparse else before.dense_blocks(chunk)
+                ):
                     X = before.apply(block).X
-                    yield read_only_rows(X if step.fits_sparse else dense_rows(step.name, X, before.width))
+                    yield read_only_rows(
+                        X if step.fits_sparse else dense_rows(step.name, X, before.width)
+                    )
 
         width = step.width(done.width)
         if done.streaming or step.streams:

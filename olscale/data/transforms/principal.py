@@ -42,7 +42,10 @@ class PrincipalFeatures(Transform):
         return self.components, self.components
 
     def _check_memory(self, columns: int, directions: int) -> None:
-        needed, there = 16 * columns * directions, memory_bytes()  # those before a block and after it
+        needed, there = (
+            16 * columns * directions,
+            memory_bytes(),
+        )  # those before a block and after it
         if needed > there:
             raise ParameterError(
                 f"transform {self.name}: {directions:,} directions of {columns:,} features need {size_text(needed)}, this "
@@ -136,10 +139,18 @@ class IPCA(PrincipalFeatures, StreamingTransform):
         rank = int(np.count_nonzero(s))
         with one_blas_thread():
             found, _ = add_block(
-                Components(rows, mean, U[:, :rank], s[:rank]), self.learned["waiting"], self.components
+                Components(rows, mean, U[:, :rank], s[:rank]),
+                self.learned["waiting"],
+                self.components,
             )
         U, s = _padded(found, self.components)
-        self.learned |= {"rows": found.rows, "mean": found.mean, "U": U, "s": s, "count": np.zeros(1, dtype=np.int64)}
+        self.learned |= {
+            "rows": found.rows,
+            "mean": found.mean,
+            "U": U,
+            "s": s,
+            "count": np.zeros(1, dtype=np.int64),
+        }
 
 
 class SVD(PrincipalFeatures):

@@ -76,7 +76,9 @@ class RandomProjection(Transform):
         """Return ``x R`` for each row, dense."""
         drawn = np.random.SeedSequence([self.seed, self.projection]).generate_state(2)
         key = int(drawn[0]), int(drawn[1])
-        sparsity = {"gaussian": 0.0, "sparse": 3.0, "very-sparse": float(np.sqrt(columns))}[self.kind]
+        sparsity = {"gaussian": 0.0, "sparse": 3.0, "very-sparse": float(np.sqrt(columns))}[
+            self.kind
+        ]
         scale = np.sqrt(max(sparsity, 1.0) / self.features)
         matrix = matrix_of(key, columns, self.features, sparsity)
         out = np.empty((rows_of(X), self.features))

@@ -31,7 +31,9 @@ def transforms_version(dataset: Dataset, texts: Sequence[str]) -> int:
 
 
 def _may_differ(before: Sequence[str], first: list[Chunk], columns: int) -> bool:
-    if any(step.differs for step in _steps([*before, Standardize.name], lambda: iter(first), columns)):
+    if any(
+        step.differs for step in _steps([*before, Standardize.name], lambda: iter(first), columns)
+    ):
         return True
     done = fit_transforms(before, lambda: iter(first), columns)
     row, constant = None, np.ones(done.width, dtype=np.bool_)
@@ -46,5 +48,11 @@ def _may_differ(before: Sequence[str], first: list[Chunk], columns: int) -> bool
     return not exact.all()
 
 
-def _steps(texts: Sequence[str], chunks: Callable[[], Iterator[Chunk]], columns: int) -> list[Standardize]:
-    return [step for step in fit_transforms(texts, chunks, columns).steps if isinstance(step, Standardize)]
+def _steps(
+    texts: Sequence[str], chunks: Callable[[], Iterator[Chunk]], columns: int
+) -> list[Standardize]:
+    return [
+        step
+        for step in fit_transforms(texts, chunks, columns).steps
+        if isinstance(step, Standardize)
+    ]

@@ -26,7 +26,9 @@ def _scale(X: Any, trains: Any, count: Any, mean: Any, squares: Any, out: Any) -
             if squares[j] == np.inf:
                 out[i, j] = np.inf
             else:
-                out[i, j] = (value - mean[j]) / np.sqrt(squares[j] / count[j]) if squares[j] > 0.0 else 0.0
+                out[i, j] = (
+                    (value - mean[j]) / np.sqrt(squares[j] / count[j]) if squares[j] > 0.0 else 0.0
+                )
 
 
 class RunningStandardize(StreamingTransform):
@@ -47,9 +49,15 @@ class RunningStandardize(StreamingTransform):
     keeps_missing = True
 
     def begin(self, columns: int) -> None:
-        self.learned = {"count": np.zeros(columns), "mean": np.zeros(columns), "squares": np.zeros(columns)}
+        self.learned = {
+            "count": np.zeros(columns),
+            "mean": np.zeros(columns),
+            "squares": np.zeros(columns),
+        }
 
     def learn(self, X: FloatArray, columns: int, trains: NDArray[np.bool_]) -> FloatArray:
         scaled = np.empty(X.shape)
-        _scale(X, trains, self.learned["count"], self.learned["mean"], self.learned["squares"], scaled)
+        _scale(
+            X, trains, self.learned["count"], self.learned["mean"], self.learned["squares"], scaled
+        )
         return scaled

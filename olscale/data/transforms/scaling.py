@@ -32,7 +32,9 @@ def _add_rows(X: FloatArray, total: FloatArray, low: FloatArray, high: FloatArra
 
 
 @compiled
-def _add_deviations(X: FloatArray, centre: FloatArray, total: FloatArray, square: FloatArray) -> None:
+def _add_deviations(
+    X: FloatArray, centre: FloatArray, total: FloatArray, square: FloatArray
+) -> None:
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
             deviation = X[i, j] - centre[j]
@@ -42,7 +44,12 @@ def _add_deviations(X: FloatArray, centre: FloatArray, total: FloatArray, square
 
 @compiled
 def _add_units(
-    X: FloatArray, columns: Any, unit: FloatArray, centre: FloatArray, total: FloatArray, square: FloatArray
+    X: FloatArray,
+    columns: Any,
+    unit: FloatArray,
+    centre: FloatArray,
+    total: FloatArray,
+    square: FloatArray,
 ) -> None:
     """Do as `_add_deviations` for some `columns`, in units of ``1 / unit``."""
     for i in range(X.shape[0]):
@@ -84,7 +91,9 @@ class _Scaling(Transform):
 
     def restore(self, state: Mapping[str, NDArray[Any]], columns: int) -> None:
         shapes = {name: (array.shape, array.dtype.str) for name, array in state.items()}
-        if shapes != dict.fromkeys(["centre", "scale", *(["unit"] if "unit" in state else [])], ((columns,), "<f8")):
+        if shapes != dict.fromkeys(
+            ["centre", "scale", *(["unit"] if "unit" in state else [])], ((columns,), "<f8")
+        ):
             raise ValueError(f"transform {self.name} of {columns} features has arrays {shapes}")
         self._centre, self._scale, self._unit = state["centre"], state["scale"], state.get("unit")
 
@@ -113,7 +122,10 @@ class Standardize(_Scaling):
         self._scale = np.where(rounding, 1.0, deviation)
         known = np.isfinite(low) & np.isfinite(high) & ~np.isnan(total)
         equal = known & (low == high) & ~(rounding & np.isfinite(total))
-        self._centre, self._scale = np.where(equal, low, self._centre), np.where(equal, 1.0, self._scale)
+        self._centre, self._scale = (
+            np.where(equal, low, self._centre),
+            np.where(equal, 1.0, self._scale),
+        )
         # The sum of many equal values is not exact, nor are squares beyond the range of numbers: such features are few.
         ranged = (square >= _LEAST) & (square < np.inf)
         again = known & (low < high) & ~(ranged & (rounding | ~lost))

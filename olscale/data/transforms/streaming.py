@@ -57,11 +57,15 @@ class StreamingTransform(Transform):
         self.begin(columns)
         form = {name: (array.shape, array.dtype) for name, array in self.learned.items()}
         if {name: (array.shape, array.dtype) for name, array in state.items()} != form:
-            raise ValueError(f"transform {self.name} has arrays {', '.join(sorted(state))}, expected {', '.join(form)}")
+            raise ValueError(
+                f"transform {self.name} has arrays {', '.join(sorted(state))}, expected {', '.join(form)}"
+            )
         self.learned = {name: np.array(state[name]) for name in form}
 
 
-def go_through(steps: Sequence[Transform], chunk: Chunk, trains: NDArray[np.bool_] | None = None) -> Chunk:
+def go_through(
+    steps: Sequence[Transform], chunk: Chunk, trains: NDArray[np.bool_] | None = None
+) -> Chunk:
     """Return `chunk` transformed step by step; those that learn as rows come learn from the rows that `trains`."""
     X, columns = chunk.X, chunk.columns
     for step in steps:

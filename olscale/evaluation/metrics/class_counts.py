@@ -37,7 +37,9 @@ class ClassCounts(RowSums):
         room = np.empty((len(y) if dull else 0, 2), np.int64)
         return Events(_codes(y), _codes(predicted), room)
 
-    def dull_before(self, labels: NDArray[Any], asked: NDArray[np.int64], base: NDArray[Any]) -> NDArray[np.int64]:
+    def dull_before(
+        self, labels: NDArray[Any], asked: NDArray[np.int64], base: NDArray[Any]
+    ) -> NDArray[np.int64]:
         """Return the majority class and the class before, shape (asked, 2)."""
         dull = np.empty((len(asked), 2), dtype=np.int64)
         follow_classes(_codes(labels), asked, base, dull)

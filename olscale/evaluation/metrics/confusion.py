@@ -31,11 +31,15 @@ class Confusion(Metric):
         kind = np.float64 if shape.scoring.weighted_measures else np.int64
         self.sums = {name: np.zeros((2, 0), dtype=kind) for name in ("stream", "test")}
 
-    def see(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]) -> None:
+    def see(
+        self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]
+    ) -> None:
         """Count rows of the stream."""
         self._count("stream", y, codes)
 
-    def test(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]) -> None:
+    def test(
+        self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]
+    ) -> None:
         """Count rows of the test split."""
         self._count("test", y, codes)
 

@@ -62,7 +62,9 @@ class DriftAlarms(Metric):
             "alarms": np.zeros(0, dtype=np.int64),
         }
 
-    def see(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]) -> None:
+    def see(
+        self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]
+    ) -> None:
         """Feed the detector row by row."""
         first = int(self.sums["rows"][0])
         if self._fed != first:  # restored: bring a new detector up to date

@@ -37,13 +37,21 @@ class EachTarget(Metric):
     @property
     def sums(self) -> dict[str, NDArray[Any]]:
         """All arrays, each after the number of its target."""
-        return {f"{i}/{name}": array for i, each in enumerate(self._each) for name, array in each.sums.items()}
+        return {
+            f"{i}/{name}": array
+            for i, each in enumerate(self._each)
+            for name, array in each.sums.items()
+        }
 
     @sums.setter
     def sums(self, sums: dict[str, NDArray[Any]]) -> None:
         for i, each in enumerate(self._each):
             mark = f"{i}/"
-            each.sums = {name.removeprefix(mark): array for name, array in sums.items() if name.startswith(mark)}
+            each.sums = {
+                name.removeprefix(mark): array
+                for name, array in sums.items()
+                if name.startswith(mark)
+            }
 
     def see(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
         for i, each in enumerate(self._each):
@@ -71,7 +79,11 @@ class EachTarget(Metric):
     def values(self) -> dict[str, float]:
         """Return the means of all measures, then the measures of each target."""
         found = [each.values() for each in self._each]
-        means = {name: _mean([one[name] for one in found]) for name in found[0] if all(name in one for one in found)}
+        means = {
+            name: _mean([one[name] for one in found])
+            for name in found[0]
+            if all(name in one for one in found)
+        }
         return means | {
             f"{name}:{target}": value
             for target, one in zip(self._names, found, strict=True)

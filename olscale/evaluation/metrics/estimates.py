@@ -42,7 +42,9 @@ class Estimates(Metric):
         self._asked = [known.index(name) for name in self._names]
         ends = [name in self._names or shape.task in MEASURES[name].default for name in known]
         if scoring.test_only:
-            ends = [end and name not in ALONG_THE_STREAM for end, name in zip(ends, known, strict=True)]
+            ends = [
+                end and name not in ALONG_THE_STREAM for end, name in zip(ends, known, strict=True)
+            ]
         self._ends = [(i, name) for i, name in enumerate(known) if ends[i]]
         self._no_rows = np.empty((0, size))
         self._dull: NDArray[Any] | None = None
@@ -53,7 +55,11 @@ class Estimates(Metric):
             self.sums["rows"] = np.zeros(1, dtype=np.int64)
         if not self._names:
             return
-        self._points, self._window, self._holdout = shape.points(), scoring.window or 0, HoldoutPlan(shape)
+        self._points, self._window, self._holdout = (
+            shape.points(),
+            scoring.window or 0,
+            HoldoutPlan(shape),
+        )
         points, width = len(self._points), len(self._names)
         self.sums["curve"] = np.full((points, width), np.nan)
         if self._window:
@@ -61,10 +67,17 @@ class Estimates(Metric):
             nothing = self._summary.events(self._no_rows[:, 0], self._no_rows[:, 0], dull=True)
             self.sums |= self._kept(nothing)
         if scoring.fading is not None:
-            self.sums |= {"fading": np.zeros(size), "fading_curve": np.full((points, width), np.nan)}
+            self.sums |= {
+                "fading": np.zeros(size),
+                "fading_curve": np.full((points, width), np.nan),
+            }
         if scoring.holdout_every is not None:
             self.sums["holdout_curve"] = np.full((len(self._holdout.at), width), np.nan)
-            self.sums |= {"held": np.zeros(size), "held_base": self._summary.base.copy(), "held_at": np.array([-1])}
+            self.sums |= {
+                "held": np.zeros(size),
+                "held_base": self._summary.base.copy(),
+                "held_at": np.array([-1]),
+            }
 
     def arrive(self, labels: NDArray[Any], asked: NDArray[np.int64] | None) -> None:
         """Let the dull learners learn `labels`, and keep what they predict of the rows `asked`."""
@@ -97,7 +110,9 @@ class Estimates(Metric):
             numbers = self._holdout.numbers(np.arange(first, first + len(y)))
             for at in np.unique(numbers[numbers >= 0]).tolist():
                 self._begin_holdout(at)
-                self._summary.add(events.rows(numbers == at), sums["held"], 1.0, _NO_MARKS, self._no_rows)
+                self._summary.add(
+                    events.rows(numbers == at), sums["held"], 1.0, _NO_MARKS, self._no_rows
+                )
                 sums["holdout_curve"][at] = self._values(sums["held"][np.newaxis])[0]
 
     @property
@@ -114,7 +129,9 @@ class Estimates(Metric):
         names = [name for name in Events._fields if name != "weights" or self._weighted]
         return {f"last_{name}": getattr(events, name).copy() for name in names}
 
-    def _follow(self, events: Events, marks: NDArray[np.int64], found: NDArray[np.float64]) -> Events:
+    def _follow(
+        self, events: Events, marks: NDArray[np.int64], found: NDArray[np.float64]
+    ) -> Events:
         """Add rows to the sums of the stream; return them with what dull learners predict of them."""
         stream = self.sums["stream"]
         if self._dull is None:
@@ -160,7 +177,9 @@ class Estimates(Metric):
     def _predict(self, y: NDArray[Any], codes: NDArray[Any], sums: str, base: str) -> None:
         """Add rows that are only predicted: the dull learners know what they know from the stream."""
         events = self._events(y, codes, dull=False)
-        self._summary.follow(events, self.sums[base], True, self.sums[sums], _NO_MARKS, self._no_rows)
+        self._summary.follow(
+            events, self.sums[base], True, self.sums[sums], _NO_MARKS, self._no_rows
+        )
 
     def _values(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return what the protocol asks for, shape (rows, measures)."""

@@ -42,7 +42,9 @@ class FadingError(Metric):
             "curve": np.full(len(self._points), np.nan),
         }
 
-    def see(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]) -> None:
+    def see(
+        self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]
+    ) -> None:
         """Go on with both sums row by row: any other order of the additions would give bits that depend on the chunks."""
         if len(y) == 0:
             return

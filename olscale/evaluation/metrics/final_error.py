@@ -16,7 +16,9 @@ class FinalError(Metric):
         kind = np.float64 if shape.scoring.weighted_measures else np.int64
         self.sums = {"rows": np.zeros(1, dtype=kind), "mistakes": np.zeros(1, dtype=kind)}
 
-    def test(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]) -> None:
+    def test(
+        self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]
+    ) -> None:
         """Count the rows whose predicted code is not the target."""
         if self._weights is None:
             self.sums["rows"] += len(y)

@@ -68,7 +68,9 @@ class HoldoutError(Metric):
             "mistakes": np.zeros(whole, dtype=kind),
         }
 
-    def see(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]) -> None:
+    def see(
+        self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]
+    ) -> None:
         """Count those of the stream's rows that are held out."""
         number = self._plan.numbers(np.arange(len(y)) + self.sums["seen"][0])
         held = number >= 0
@@ -80,7 +82,9 @@ class HoldoutError(Metric):
         number = np.full(len(y), self._plan.last(int(self.sums["seen"][0])))
         self._count(number, codes != y, self.weights_of(len(y)))
 
-    def _count(self, number: NDArray[np.int64], wrong: NDArray[np.bool_], weights: NDArray[np.float64]) -> None:
+    def _count(
+        self, number: NDArray[np.int64], wrong: NDArray[np.bool_], weights: NDArray[np.float64]
+    ) -> None:
         """Count rows of measurements; each of a weight of 1 where no weights are given."""
         whole = len(self._plan.at)
         if self._weights is None:
@@ -97,4 +101,10 @@ class HoldoutError(Metric):
 
     def series(self) -> list[Series]:
         known = self.sums["rows"] > 0
-        return [Series("holdout_error", self._plan.at[known], self.sums["mistakes"][known] / self.sums["rows"][known])]
+        return [
+            Series(
+                "holdout_error",
+                self._plan.at[known],
+                self.sums["mistakes"][known] / self.sums["rows"][known],
+            )
+        ]

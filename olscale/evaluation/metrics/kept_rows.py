@@ -37,7 +37,10 @@ class EveryRow(Metric):
         self._points, self._window = shape.points(), (shape.scoring.window or 0) if asked else 0
         self.sums = {"test": np.empty((0, self._width))}
         if asked:
-            self.sums |= {"rows": np.zeros(1, dtype=np.int64), "stream": np.zeros((shape.rows, self._width))}
+            self.sums |= {
+                "rows": np.zeros(1, dtype=np.int64),
+                "stream": np.zeros((shape.rows, self._width)),
+            }
         if self._window:
             self.sums["curve"] = np.full(len(self._points), np.nan)
 
@@ -51,18 +54,26 @@ class EveryRow(Metric):
         if self._window:
             low, high = np.searchsorted(self._points, [first, first + len(y)], side="right")
             for i, stop in enumerate(self._points[low:high].tolist(), low):
-                self.sums["curve"][i] = self._value(self.sums["stream"][max(0, stop - self._window) : stop])
+                self.sums["curve"][i] = self._value(
+                    self.sums["stream"][max(0, stop - self._window) : stop]
+                )
 
     def test(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
         """Keep rows of the test split."""
-        self.sums["test"] = np.concatenate([self.sums["test"], self._weighed(self._kept(y, codes, scores))])
+        self.sums["test"] = np.concatenate(
+            [self.sums["test"], self._weighed(self._kept(y, codes, scores))]
+        )
 
     def _weighed(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return what is kept of rows, with their weights where these count."""
-        return rows if self._weights is None else np.column_stack([rows, self.weights_of(len(rows))])
+        return (
+            rows if self._weights is None else np.column_stack([rows, self.weights_of(len(rows))])
+        )
 
     @abstractmethod
-    def _kept(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _kept(
+        self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """Return what is kept of rows, shape (rows, width)."""
 
     @abstractmethod
@@ -73,7 +84,11 @@ class EveryRow(Metric):
         """
 
     def _seen(self) -> NDArray[np.float64]:
-        return self.sums["stream"][: int(self.sums["rows"][0])] if "stream" in self.sums else np.empty((0, self._width))
+        return (
+            self.sums["stream"][: int(self.sums["rows"][0])]
+            if "stream" in self.sums
+            else np.empty((0, self._width))
+        )
 
     def values(self) -> dict[str, float]:
         """Return the measure of the stream, of its last window and of the test split."""
@@ -87,4 +102,8 @@ class EveryRow(Metric):
         """Return the curve of the windows."""
         curve = self.sums.get("curve", np.empty(0))
         defined = np.isfinite(curve)
-        return [Series(f"window_{self.name}", self._points[defined], curve[defined])] if defined.any() else []
+        return (
+            [Series(f"window_{self.name}", self._points[defined], curve[defined])]
+            if defined.any()
+            else []
+        )

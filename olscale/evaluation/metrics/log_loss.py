@@ -22,7 +22,9 @@ class LossSums(ResidualSums):
     def values(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the mean."""
         rows = sums[:, :1]
-        return np.divide(sums[:, ABSOLUTE : ABSOLUTE + 1], rows, out=np.full_like(rows, np.nan), where=rows > 0.0)
+        return np.divide(
+            sums[:, ABSOLUTE : ABSOLUTE + 1], rows, out=np.full_like(rows, np.nan), where=rows > 0.0
+        )
 
 
 class LogLoss(Estimates):

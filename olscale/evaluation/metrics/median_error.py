@@ -15,7 +15,9 @@ class MedianError(EveryRow):
     name, width = "medae", 1
     tasks: ClassVar[tuple[Task, ...]] = ("regression",)
 
-    def _kept(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _kept(
+        self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         distance: NDArray[np.float64] = np.abs(y - codes)
         return distance[:, np.newaxis]
 

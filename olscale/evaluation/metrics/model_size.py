@@ -28,7 +28,10 @@ class ModelSize(Metric):
     watches = True
 
     def __init__(self, shape: StreamShape) -> None:
-        self.sums: dict[str, NDArray[Any]] = {"rows": np.empty(0, dtype=np.int64), "bytes": np.empty(0)}
+        self.sums: dict[str, NDArray[Any]] = {
+            "rows": np.empty(0, dtype=np.int64),
+            "bytes": np.empty(0),
+        }
 
     def look(self, rows: int, model_bytes: float | None, seconds: tuple[float, float]) -> None:
         """Note the size, if the learner tells it."""
@@ -42,4 +45,8 @@ class ModelSize(Metric):
 
     def series(self) -> list[Series]:
         """Return the curve."""
-        return [Series("model_bytes", self.sums["rows"], self.sums["bytes"])] if len(self.sums["rows"]) else []
+        return (
+            [Series("model_bytes", self.sums["rows"], self.sums["bytes"])]
+            if len(self.sums["rows"])
+            else []
+        )

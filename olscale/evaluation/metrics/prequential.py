@@ -40,14 +40,20 @@ class Prequential(Metric):
             "segment_mistakes": np.zeros(len(self._names), dtype=np.int64),
         }
 
-    def see(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]) -> None:
+    def see(
+        self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]
+    ) -> None:
         """Count the rows whose predicted code is not the target."""
         wrong = codes != y
         first, mistakes = int(self.sums["rows"][0]), int(self.sums["mistakes"][0])
         low, high = np.searchsorted(self._points, [first, first + len(y)], side="right")
-        self.sums["curve"][low:high] = mistakes + np.cumsum(wrong)[self._points[low:high] - first - 1]
+        self.sums["curve"][low:high] = (
+            mistakes + np.cumsum(wrong)[self._points[low:high] - first - 1]
+        )
         if len(self._names):
-            segment = np.searchsorted(self._starts, np.arange(first, first + len(y)), side="right") - 1
+            segment = (
+                np.searchsorted(self._starts, np.arange(first, first + len(y)), side="right") - 1
+            )
             self.sums["segment_rows"] += np.bincount(segment, minlength=len(self._names))
             self.sums["segment_mistakes"] += np.bincount(segment[wrong], minlength=len(self._names))
         self.sums["rows"] += len(y)
@@ -64,5 +70,7 @@ class Prequential(Metric):
 
     def segments(self) -> list[tuple[str, int, int]]:
         """Return name, rows and mistakes of each segment met so far."""
-        counts = zip(self._names, self.sums["segment_rows"], self.sums["segment_mistakes"], strict=True)
+        counts = zip(
+            self._names, self.sums["segment_rows"], self.sums["segment_mistakes"], strict=True
+        )
         return [(name, int(rows), int(mistakes)) for name, rows, mistakes in counts if rows]

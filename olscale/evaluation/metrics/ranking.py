@@ -46,7 +46,9 @@ class Ranking(EveryRow):
         asked = shape.classes == 2 and cls.name in shape.scoring.measures
         return shape.task == "novelty" or (shape.task == "classification" and asked)
 
-    def _kept(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _kept(
+        self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         return np.stack([scores[:, 0], y], axis=1)
 
     def _value(self, rows: NDArray[np.float64]) -> float:
@@ -58,7 +60,9 @@ class Ranking(EveryRow):
         return float(sum(below)) / (2 * pairs) if pairs else np.nan
 
 
-def _weighted_auc(score: NDArray[np.float64], code: NDArray[np.float64], weight: NDArray[np.float64]) -> float:
+def _weighted_auc(
+    score: NDArray[np.float64], code: NDArray[np.float64], weight: NDArray[np.float64]
+) -> float:
     """Return the share of the weights of pairs whose row of class 1 has the higher score; ties are half."""
     low = np.flatnonzero(code == 0)
     low = low[np.argsort(score[low], kind="stable")]

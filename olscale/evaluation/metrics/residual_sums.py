@@ -32,9 +32,15 @@ class ResidualSums(RowSums):
     def events(self, y: NDArray[Any], predicted: NDArray[Any], dull: bool) -> Events:
         """Return targets and predictions, with room for the mean so far."""
         room = np.empty(len(y) if dull else 0)
-        return Events(np.require(y, np.float64, ("C", "W")), np.require(predicted, np.float64, ("C", "W")), room)
+        return Events(
+            np.require(y, np.float64, ("C", "W")),
+            np.require(predicted, np.float64, ("C", "W")),
+            room,
+        )
 
-    def dull_before(self, labels: NDArray[Any], asked: NDArray[np.int64], base: NDArray[Any]) -> NDArray[np.float64]:
+    def dull_before(
+        self, labels: NDArray[Any], asked: NDArray[np.int64], base: NDArray[Any]
+    ) -> NDArray[np.float64]:
         """Return the mean of the targets so far, shape (asked,)."""
         dull = np.empty(len(asked))
         follow_targets(np.require(labels, np.float64, ("C", "W")), asked, base, dull)

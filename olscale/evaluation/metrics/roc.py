@@ -42,7 +42,9 @@ class Roc(EveryRow):
         super().__init__(replace(shape, scoring=replace(shape.scoring, window=None)))
         self._sign, self._positive = (-1.0, 0) if shape.task == "novelty" else (1.0, 1)
 
-    def _kept(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _kept(
+        self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         return np.stack([self._sign * scores[:, 0], y == self._positive], axis=1)
 
     def _value(self, rows: NDArray[np.float64]) -> float:
@@ -51,17 +53,25 @@ class Roc(EveryRow):
     def series(self) -> list[Series]:
         """Return both curves, where rows of both classes were met."""
         parts = {"roc": self._seen(), "test_roc": self.sums["test"]}
-        return [Series(name, *_curve(rows)) for name, rows in parts.items() if 0.0 < rows[:, 1].sum() < len(rows)]
+        return [
+            Series(name, *_curve(rows))
+            for name, rows in parts.items()
+            if 0.0 < rows[:, 1].sum() < len(rows)
+        ]
 
 
 def _curve(rows: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return numbers of false positives and true positive rates of rows: score, whether positive."""
     scores, positive = rows[np.argsort(-rows[:, 0], kind="stable")].T
-    ends = np.flatnonzero(np.append(scores[1:] != scores[:-1], True))  # rows of equal scores are told apart by nothing
+    ends = np.flatnonzero(
+        np.append(scores[1:] != scores[:-1], True)
+    )  # rows of equal scores are told apart by nothing
     found = np.append(0, np.cumsum(positive)[ends].astype(np.int64))
     false = np.append(0, ends + 1) - found
     most = np.append(false[1:] > false[:-1], True)
     false, share = false[most], found[most] / found[-1]
     way = false / false[-1] + share
-    picked = np.unique(np.searchsorted(way, np.linspace(way[0], way[-1], POINTS)).clip(max=len(way) - 1))
+    picked = np.unique(
+        np.searchsorted(way, np.linspace(way[0], way[-1], POINTS)).clip(max=len(way) - 1)
+    )
     return (false, share) if len(false) <= POINTS else (false[picked], share[picked])

@@ -62,7 +62,9 @@ class RowSums(ABC):
         """Return rows as they are summed, with room for what the dull learners predict where that is kept."""
 
     @abstractmethod
-    def dull_before(self, labels: NDArray[Any], asked: NDArray[np.int64], base: NDArray[Any]) -> NDArray[Any]:
+    def dull_before(
+        self, labels: NDArray[Any], asked: NDArray[np.int64], base: NDArray[Any]
+    ) -> NDArray[Any]:
         """Return what the dull learners predict before the events `asked`, while they learn `labels`."""
 
     @abstractmethod

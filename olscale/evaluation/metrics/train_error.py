@@ -27,7 +27,9 @@ class TrainError(FinalError):
     def wanted(cls, scoring: Scoring) -> bool:
         return scoring.predicts_again
 
-    def test(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]) -> None:
+    def test(
+        self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]
+    ) -> None:
         """Count nothing: the rows of a test are others."""
 
     def train(self, y: NDArray[np.int64], codes: NDArray[np.int64]) -> None:

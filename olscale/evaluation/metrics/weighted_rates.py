@@ -57,10 +57,14 @@ class WeightedError(Metric):
             "curve": np.full(len(self._points), np.nan),
         }
 
-    def see(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]) -> None:
+    def see(
+        self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]
+    ) -> None:
         """Add rows of the stream."""
         first = int(self.sums["rows"][0])
-        sums = running_sums(self.sums["weights"], mistake_terms(codes != y, self.weights_of(len(y))))
+        sums = running_sums(
+            self.sums["weights"], mistake_terms(codes != y, self.weights_of(len(y)))
+        )
         low, high = np.searchsorted(self._points, [first, first + len(y)], side="right")
         reached = sums[self._points[low:high] - first - 1]
         self.sums["curve"][low:high] = rates(reached)
@@ -75,7 +79,11 @@ class WeightedError(Metric):
     def series(self) -> list[Series]:
         """Return the curve, from the first row on that counts."""
         known = np.isfinite(self.sums["curve"])
-        return [Series("cumulative_error", self._points[known], self.sums["curve"][known])] if known.any() else []
+        return (
+            [Series("cumulative_error", self._points[known], self.sums["curve"][known])]
+            if known.any()
+            else []
+        )
 
 
 class WeightedWindowError(Metric):
@@ -94,11 +102,15 @@ class WeightedWindowError(Metric):
         self._window, self._points = shape.scoring.window or 1, shape.points()
         self.sums = {
             "rows": np.zeros(1, dtype=np.int64),
-            "last": np.zeros((0, 2)),  # weights and mistakes of the last rows, at most a window of them
+            "last": np.zeros(
+                (0, 2)
+            ),  # weights and mistakes of the last rows, at most a window of them
             "curve": np.full(len(self._points), np.nan),
         }
 
-    def see(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]) -> None:
+    def see(
+        self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]
+    ) -> None:
         """Sum the windows that end at positions of the curve among these rows."""
         first = int(self.sums["rows"][0])
         before = len(self.sums["last"])

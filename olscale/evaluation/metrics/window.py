@@ -36,15 +36,21 @@ class WindowError(Metric):
         self._window, self._points = shape.scoring.window or 1, shape.points()
         self.sums = {
             "rows": np.zeros(1, dtype=np.int64),
-            "last": np.zeros(0, dtype=np.uint8),  # mistakes on the last rows, at most a window of them
+            "last": np.zeros(
+                0, dtype=np.uint8
+            ),  # mistakes on the last rows, at most a window of them
             "curve": np.zeros(len(self._points), dtype=np.int64),
         }
 
-    def see(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]) -> None:
+    def see(
+        self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]
+    ) -> None:
         """Count the mistakes in the windows that end at positions of the curve among these rows."""
         first, last = int(self.sums["rows"][0]), self.sums["last"]
         wrong = np.concatenate([last, (codes != y).astype(np.uint8)])
-        before = np.concatenate([[0], np.cumsum(wrong, dtype=np.int64)])  # mistakes before each row of `wrong`
+        before = np.concatenate(
+            [[0], np.cumsum(wrong, dtype=np.int64)]
+        )  # mistakes before each row of `wrong`
         low, high = np.searchsorted(self._points, [first, first + len(y)], side="right")
         stop = self._points[low:high] - first + len(last)
         self.sums["curve"][low:high] = before[stop] - before[np.maximum(0, stop - self._window)]
@@ -57,4 +63,6 @@ class WindowError(Metric):
 
     def series(self) -> list[Series]:
         at = self._points[self._points <= self.sums["rows"][0]]
-        return [Series("window_error", at, self.sums["curve"][: len(at)] / np.minimum(at, self._window))]
+        return [
+            Series("window_error", at, self.sums["curve"][: len(at)] / np.minimum(at, self._window))
+        ]

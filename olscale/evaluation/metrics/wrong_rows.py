@@ -31,13 +31,21 @@ class WrongRows(Metric):
         return scoring.mcnemar
 
     def __init__(self, shape: StreamShape) -> None:
-        self.sums = {"rows": np.zeros(2, dtype=np.int64), "stream": _words(shape.rows), "test": _words(0)}
+        self.sums = {
+            "rows": np.zeros(2, dtype=np.int64),
+            "stream": _words(shape.rows),
+            "test": _words(0),
+        }
 
-    def see(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]) -> None:
+    def see(
+        self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]
+    ) -> None:
         """Keep the bits of rows of the stream."""
         self._keep("stream", 0, codes != y)
 
-    def test(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]) -> None:
+    def test(
+        self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]
+    ) -> None:
         """Keep the bits of rows of the test split, whose number nobody has told."""
         more = len(_words(int(self.sums["rows"][1]) + len(y))) - len(self.sums["test"])
         self.sums["test"] = np.append(self.sums["test"], np.zeros(more, dtype=np.uint8))

@@ -100,7 +100,9 @@ def cut_classes(
         order[np.setdiff1d(np.arange(size), own)] = shared
         filled = filled_blocks(array)
         if filled is not None and not len(filled):  # of a wide model at its start no page is there
-            cut[name] = aligned_zeros((*array.shape[:axis], size, *array.shape[axis + 1 :]), array.dtype)
+            cut[name] = aligned_zeros(
+                (*array.shape[:axis], size, *array.shape[axis + 1 :]), array.dtype
+            )
         else:
             cut[name] = np.ascontiguousarray(np.take(array, order, axis))
     return cut
@@ -128,7 +130,9 @@ def join_classes(
         joined[name] = np.empty(shape, dtype=first.dtype)
         target = np.moveaxis(joined[name], axis, 0)
         sizes = ((size, positions), (first.shape[axis], parts[0][name].positions))
-        here, there = (np.setdiff1d(np.arange(n), own) for n, own in sizes)  # where what all classes share lies
+        here, there = (
+            np.setdiff1d(np.arange(n), own) for n, own in sizes
+        )  # where what all classes share lies
         target[here] = np.moveaxis(first, axis, 0)[there]
         start = 0
         for state, part in zip(states, parts, strict=True):

@@ -92,7 +92,9 @@ class ClassShard(Learner, EstimatesCost, CompilesLoops):
         """
         whole, part = (class_axes(self.learner, count) for count in (classes, len(self.classes)))
         if whole is None or part is None:
-            raise TypeError(f"learner {self.name} cannot be cut into class shards: its class_axes() is None")
+            raise TypeError(
+                f"learner {self.name} cannot be cut into class shards: its class_axes() is None"
+            )
         self.learner.begin(columns, classes, entropy)
         state = cut_classes(self.learner.state_, whole, part, self.classes)
         self.learner._start(columns, len(self.classes))

@@ -39,7 +39,8 @@ class ClassWeight:
             raise ParameterError(f"parameter {name} was {value!r}, expected {self}")
         weight = Real(0.0)
         weights = {
-            _name_of(label): weight.accept(f"{name} of class {label!r}", number) for label, number in value.items()
+            _name_of(label): weight.accept(f"{name} of class {label!r}", number)
+            for label, number in value.items()
         }
         if len(weights) < len(value):
             raise ParameterError(f"parameter {name} was {value!r}, expected one weight a label")
@@ -110,7 +111,9 @@ class WeighsClasses(Learner):
         weights = super()._weights_of(y, weights)
         if self.class_weight is None:
             return weights
-        of_classes = self._balanced_weights(y) if self.class_weight == BALANCED else self._named_weights(y)
+        of_classes = (
+            self._balanced_weights(y) if self.class_weight == BALANCED else self._named_weights(y)
+        )
         return read_only(of_classes if weights is None else of_classes * weights)
 
     def _balanced_weights(self, y: NDArray[np.int64]) -> FloatArray:

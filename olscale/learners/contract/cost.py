@@ -119,8 +119,15 @@ def check_row_numbers(learner: Learner, columns: int, classes: int) -> None:
     numbers, there = cost_of(learner).row_numbers(columns, classes, 1.0), memory_bytes()
     if 8.0 * numbers > _MOST_MEMORIES * there:
         params = learner.get_params(deep=False)
-        sizes = {name: value for name, value in params.items() if isinstance(value, int | float) and value >= LARGE}
-        large = ", ".join(f"{name} was {value:g}" for name, value in sizes.items()) or f"columns were {columns:,}"
+        sizes = {
+            name: value
+            for name, value in params.items()
+            if isinstance(value, int | float) and value >= LARGE
+        }
+        large = (
+            ", ".join(f"{name} was {value:g}" for name, value in sizes.items())
+            or f"columns were {columns:,}"
+        )
         raise ParameterError(
             f"learner {learner.name}: {large}, and a row would go through {numbers:.1g} numbers, where this machine has "
             f"{size_text(there)} of memory; expected sizes that fit it"

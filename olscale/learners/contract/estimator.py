@@ -47,14 +47,20 @@ def checked_weights(X: Any, sample_weight: Any, whole: bool) -> FloatArray | Non
     rows = X.shape[0]
     if isinstance(sample_weight, numbers.Real):
         sample_weight = np.full(rows, sample_weight, dtype=np.float64)
-    weights = check_array(sample_weight, ensure_2d=False, dtype=np.float64, order="C", input_name="sample_weight")
+    weights = check_array(
+        sample_weight, ensure_2d=False, dtype=np.float64, order="C", input_name="sample_weight"
+    )
     if weights.shape != (rows,):
-        raise ValueError(f"sample_weight had shape {weights.shape}, expected ({rows},), one for each row")
+        raise ValueError(
+            f"sample_weight had shape {weights.shape}, expected ({rows},), one for each row"
+        )
     if (weights < 0.0).any():
         row = int(np.argmax(weights < 0.0))
         raise ValueError(f"sample_weight of row {row} was {weights[row]:g}, expected 0 or more")
     if whole and not weights.any():
-        raise ValueError("sample_weight was zero for all rows, expected more for some: nothing would be learned")
+        raise ValueError(
+            "sample_weight was zero for all rows, expected more for some: nothing would be learned"
+        )
     return read_only(weights)
 
 
@@ -68,7 +74,11 @@ def to_rows(X: Any) -> Rows:
             # It may be the caller's own, whose arrays would be sorted where they are.
             matrix = matrix.copy()
             matrix.sum_duplicates()
-        arrays = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data.astype(np.float64)
+        arrays = (
+            matrix.indptr.astype(np.int64),
+            matrix.indices.astype(np.int32),
+            matrix.data.astype(np.float64),
+        )
         return CSR(*map(read_only, arrays))
     return read_only(X)
 
@@ -133,7 +143,9 @@ class Estimator(Learner, CompilesLoops):
                 raise diverged_at(self, rows, int(wrong[0]), int(wrong[0]))
         except DivergedError as error:
             # An evaluation calls `learn` and records the run as diverged.
-            warnings.warn(f"{self.name}: {error}; learning ended there", ConvergenceWarning, stacklevel=4)
+            warnings.warn(
+                f"{self.name}: {error}; learning ended there", ConvergenceWarning, stacklevel=4
+            )
         return self
 
     def _check_model(self) -> None:
@@ -238,7 +250,13 @@ class Classifier(Estimator):
         return hasattr(self, "classes_") and hasattr(self, "state_")
 
     def _partial_fit(
-        self, X: Any, y: Any, classes: Any, first: bool, whole: bool = False, sample_weight: Any = None
+        self,
+        X: Any,
+        y: Any,
+        classes: Any,
+        first: bool,
+        whole: bool = False,
+        sample_weight: Any = None,
     ) -> Self:
         from sklearn.utils import column_or_1d
         from sklearn.utils.multiclass import check_classification_targets, unique_labels
@@ -248,7 +266,9 @@ class Classifier(Estimator):
             self._forget()
         refuse_masked(X, "X")
         refuse_masked(y, "y")
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", reset=first)
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=np.float64, order="C", reset=first
+        )
         check_classification_targets(y)
         y, rows = column_or_1d(y), to_rows(X)
         weights = checked_weights(X, sample_weight, whole)
@@ -262,7 +282,9 @@ class Classifier(Estimator):
             )
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):
-            raise ValueError(f"y has labels {unknown.tolist()} that are not among the classes of the first call")
+            raise ValueError(
+                f"y has labels {unknown.tolist()} that are not among the classes of the first call"
+            )
         return self._learn_rows(rows, np.searchsorted(self.classes_, y).astype(np.int64), weights)
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
@@ -286,7 +308,9 @@ class OnePass(Learner):
     """Base of learners that score a row in the same way whether they learn from it or not; a subclass gives `_pass`."""
 
     @abstractmethod
-    def _pass(self, X: Rows, y: NDArray[Any], state: State, learning: bool, scores: FloatArray) -> None:
+    def _pass(
+        self, X: Rows, y: NDArray[Any], state: State, learning: bool, scores: FloatArray
+    ) -> None:
         """Set `scores`; when `learning`, update `state` after each row. Without learning `y` is empty.
 
         A learner that `takes_weights` has ``weights=None`` behind these.

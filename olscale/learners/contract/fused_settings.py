@@ -49,7 +49,9 @@ class FusedSettings(ABC):
 
     def compile(self, X: Rows, weighted: bool = False) -> None:
         """Have the compiled loops for rows like `X` ready, of which each has a weight or none."""
-        learn_together(self, slice_rows(X, 0, 0), no_labels(self.task), NO_WEIGHTS if weighted else None)
+        learn_together(
+            self, slice_rows(X, 0, 0), no_labels(self.task), NO_WEIGHTS if weighted else None
+        )
 
 
 class FusesSettings(Capability):

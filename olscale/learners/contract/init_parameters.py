@@ -32,7 +32,9 @@ class InitParameters:
         known = self._get_param_names()
         for name, value in params.items():
             if name not in known:
-                raise ValueError(f"Invalid parameter {name!r} for estimator {self}. Valid parameters are: {known!r}.")
+                raise ValueError(
+                    f"Invalid parameter {name!r} for estimator {self}. Valid parameters are: {known!r}."
+                )
             setattr(self, name, value)
         return self
 

@@ -59,7 +59,9 @@ The code -1 is a class that a class shard does not have. A target that is not kn
 def _norm_limits(dtype: str, power: int) -> tuple[float, float]:
     """Return the limits of a squared norm whose square root to the `power` must be in the range of `dtype`."""
     number, squares = np.finfo(dtype), 2.0 / power
-    return (float(number.tiny) / float(number.eps)) ** squares, (float(number.max) * 2.0 ** (-40 * power)) ** squares
+    return (float(number.tiny) / float(number.eps)) ** squares, (
+        float(number.max) * 2.0 ** (-40 * power)
+    ) ** squares
 
 
 _NORM_LIMITS = {"float64": _norm_limits("float64", 2), "float32": _norm_limits("float32", 1)}
@@ -177,7 +179,9 @@ class Learner(InitParameters):
             return
         own_methods = [vars(cls)[name] for name in ("learn", "_pass") if name in vars(cls)]
         # A class that replaces these without the argument inherits no promise about it.
-        cls.takes_weights = all("weights" in inspect.signature(method).parameters for method in own_methods)
+        cls.takes_weights = all(
+            "weights" in inspect.signature(method).parameters for method in own_methods
+        )
 
     def resolved_params(self) -> dict[str, Any]:
         """Return all parameters in canonical form.
@@ -208,7 +212,9 @@ class Learner(InitParameters):
         """
         self.resolved_params()
         params = self.get_params(deep=False)
-        self._begun_params = {name: value for name, value in params.items() if name not in self.update_params}
+        self._begun_params = {
+            name: value for name, value in params.items() if name not in self.update_params
+        }
         self._columns = columns
         self._classes = classes
         self._entropy = tuple(entropy)
@@ -276,7 +282,9 @@ class Learner(InitParameters):
         expected = {name: (array.shape, array.dtype.str) for name, array in self.state_.items()}
         got = {name: (array.shape, array.dtype.str) for name, array in state.items()}
         if got != expected:
-            raise ValueError(f"state does not fit learner {self.name}: got {got}, expected {expected}")
+            raise ValueError(
+                f"state does not fit learner {self.name}: got {got}, expected {expected}"
+            )
         for name, array in self.state_.items():
             put(array, state[name])  # where it is: compiled loops rely on where `begin` laid it
 
@@ -288,7 +296,9 @@ class Learner(InitParameters):
         }
 
 
-def learn_rows(learner: Learner, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> FloatArray:
+def learn_rows(
+    learner: Learner, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
+) -> FloatArray:
     """Have `learner` learn rows, with their weights where there are some; return the scores before.
 
     Raises

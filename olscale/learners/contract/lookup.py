@@ -25,7 +25,11 @@ def look_up(target: str) -> Any:
         if not hasattr(value, name):
             raise ParameterError(_no_name(target, value, name))
         value = getattr(value, name)
-    if isinstance(value, type | FunctionType) or hasattr(value, "learn_one") or hasattr(value, "partial_fit"):
+    if (
+        isinstance(value, type | FunctionType)
+        or hasattr(value, "learn_one")
+        or hasattr(value, "partial_fit")
+    ):
         return value
     if callable(getattr(value, "func", None)) or hasattr(value, "fit"):
         return value  # functools.partial; refused later, with a reason
@@ -44,7 +48,11 @@ def _module(target: str, name: str) -> ModuleType:
 
 
 def _why(module: str, error: BaseException) -> str:
-    if isinstance(error, ModuleNotFoundError) and error.name and f"{module}.".startswith(f"{error.name}."):
+    if (
+        isinstance(error, ModuleNotFoundError)
+        and error.name
+        and f"{module}.".startswith(f"{error.name}.")
+    ):
         if module.endswith(".py"):
             return f"({error}); a module is named without .py: write {module.removesuffix('.py')}"
         return (
@@ -62,7 +70,11 @@ def _why(module: str, error: BaseException) -> str:
 
 
 def _no_name(target: str, holder: Any, name: str) -> str:
-    kind = f"module {holder.__name__}" if isinstance(holder, ModuleType) else f"class {holder.__qualname__}"
+    kind = (
+        f"module {holder.__name__}"
+        if isinstance(holder, ModuleType)
+        else f"class {holder.__qualname__}"
+    )
     names = sorted(
         key
         for key, value in vars(holder).items()
@@ -72,5 +84,11 @@ def _no_name(target: str, holder: Any, name: str) -> str:
     near = difflib.get_close_matches(name.casefold(), by_folded_name, n=1, cutoff=0.5)
     hint = f"; did you mean {by_folded_name[near[0]]!r}?" if near else ""
     few = f"; there are: {', '.join(names)}" if 0 < len(names) <= 12 else ""
-    file = f" ({holder.__file__})" if isinstance(holder, ModuleType) and getattr(holder, "__file__", None) else ""
-    return f"learner {target!r} cannot be imported ({kind}{file} has no attribute {name!r}){hint}{few}"
+    file = (
+        f" ({holder.__file__})"
+        if isinstance(holder, ModuleType) and getattr(holder, "__file__", None)
+        else ""
+    )
+    return (
+        f"learner {target!r} cannot be imported ({kind}{file} has no attribute {name!r}){hint}{few}"
+    )

@@ -62,7 +62,9 @@ def mergeable(learner: object) -> bool:
     >>> mergeable(OSELM()), mergeable(OSELM(forget=0.99)), mergeable(PA1())
     (True, False, False)
     """
-    return isinstance(learner, MergesSums) and bool(learner.mergeable) and not weighs_classes(learner)
+    return (
+        isinstance(learner, MergesSums) and bool(learner.mergeable) and not weighs_classes(learner)
+    )
 
 
 def sums_key(learner: object) -> object:

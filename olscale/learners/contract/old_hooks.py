@@ -48,8 +48,12 @@ class SweepLearner(OnePassLearner, OldClassifier):
     """`OnePassLearner` under its name of version 0.1, with the loop in `_sweep`."""
 
     @abstractmethod
-    def _sweep(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
+    def _sweep(
+        self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray
+    ) -> None:
         """Learn from rows where `learning`, and set `scores`; `_pass` today."""
 
-    def _pass(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
+    def _pass(
+        self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray
+    ) -> None:
         self._sweep(X, y, state, learning, scores)

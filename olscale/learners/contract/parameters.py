@@ -119,7 +119,11 @@ class Flag:
 def _finite(value: Any) -> float:
     """Return a number as a float; not a number where it is none, or larger than any: no record could have it."""
     try:
-        number = float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else math.nan
+        number = (
+            float(value)
+            if isinstance(value, numbers.Real) and not isinstance(value, bool)
+            else math.nan
+        )
     except OverflowError:
         return math.nan
     return number if math.isfinite(number) else math.nan

@@ -19,4 +19,6 @@ class GivesProbabilities(Capability):
 
 def show_probabilities(learner: object, classes: int) -> int:
     """Have a learner that has begun show its probabilities, if it has any; return in how many columns."""
-    return classes if isinstance(learner, GivesProbabilities) and learner.show_probabilities() else 0
+    return (
+        classes if isinstance(learner, GivesProbabilities) and learner.show_probabilities() else 0
+    )

@@ -63,7 +63,9 @@ class Regressor(Estimator):
         """
         return self._partial_fit(X, y, first=not hasattr(self, "state_"), whole=False)
 
-    def _partial_fit(self, X: Any, y: Any, first: bool, whole: bool, sample_weight: Any = None) -> Self:
+    def _partial_fit(
+        self, X: Any, y: Any, first: bool, whole: bool, sample_weight: Any = None
+    ) -> Self:
         from sklearn.utils.validation import validate_data
 
         if first:
@@ -79,7 +81,9 @@ class Regressor(Estimator):
             expect_targets(self, targets)
             self._begin_rows(rows, X.shape[1], 0, whole)
         if targets != targets_of(self):
-            raise ValueError(f"y has {targets} targets, expected {targets_of(self)} as in the first call")
+            raise ValueError(
+                f"y has {targets} targets, expected {targets_of(self)} as in the first call"
+            )
         column = y[:, 0] if y.ndim == 2 and targets == 1 else y
         return self._learn_rows(rows, np.asarray(column, dtype=np.float64), weights)
 

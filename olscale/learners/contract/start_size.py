@@ -36,7 +36,9 @@ def check_start_size(learner: Learner, columns: int, classes: int) -> None:
     needed, there = max(sizes.values(), default=0.0), memory_bytes()
     if needed > _MEMORIES * there:
         name = max(sizes, key=lambda array: sizes[array])
-        words = [f"{name} was {value:g}" for name, value in large.items()] or [f"columns were {columns:,}"]
+        words = [f"{name} was {value:g}" for name, value in large.items()] or [
+            f"columns were {columns:,}"
+        ]
         raise ParameterError(
             f"learner {learner.name}: {', '.join(words)}, and its array {name} alone would take {size_text(needed)}, where "
             f"this machine has {size_text(there)} of memory; expected sizes that fit it"
@@ -44,7 +46,11 @@ def check_start_size(learner: Learner, columns: int, classes: int) -> None:
 
 
 def _is_large(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and LARGE <= value == value // 1
+    return (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and LARGE <= value == value // 1
+    )
 
 
 def _start_bytes(
@@ -66,7 +72,9 @@ def _start_bytes(
     return {}
 
 
-def _bytes_of(learner: Learner, params: dict[str, object], small: dict[str, int], classes: int) -> dict[str, int]:
+def _bytes_of(
+    learner: Learner, params: dict[str, object], small: dict[str, int], classes: int
+) -> dict[str, int]:
     sizes = {name: value for name, value in small.items() if name}
     fresh = type(learner)(**{**params, **sizes})
     if (targets := targets_of(learner)) > 1:

@@ -82,7 +82,9 @@ def usable_rows(X: Rows, limits: tuple[float, float]) -> NDArray[np.bool_]:
     return usable
 
 
-def learn_usable(learner: Learner, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> FloatArray:
+def learn_usable(
+    learner: Learner, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
+) -> FloatArray:
     """Have `learner` learn the rows before the first that cannot be used, and return NaN from there on."""
     end = _first_unusable(learner, X)
     if end == len(y):
@@ -95,7 +97,11 @@ def learn_usable(learner: Learner, X: Rows, y: NDArray[Any], weights: FloatArray
 
 
 def learn_usable_together(
-    fused: FusedSettings, learner: Learner, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
+    fused: FusedSettings,
+    learner: Learner,
+    X: Rows,
+    y: NDArray[Any],
+    weights: FloatArray | None = None,
 ) -> Sequence[FloatArray | Exception]:
     """Do so with settings of `learner`; one that has ended gives the reason in place of scores."""
     end = _first_unusable(learner, X)
@@ -103,7 +109,9 @@ def learn_usable_together(
         return learn_together(fused, X, y, weights)
     first_weights = None if weights is None else weights[:end]
     found = learn_together(fused, slice_rows(X, 0, end), y[:end], first_weights)
-    return [each if isinstance(each, Exception) else _followed_by_nan(each, len(y)) for each in found]
+    return [
+        each if isinstance(each, Exception) else _followed_by_nan(each, len(y)) for each in found
+    ]
 
 
 def _first_unusable(learner: Learner, X: Rows) -> int:
@@ -132,7 +140,11 @@ def score_usable(learner: Learner, X: Rows) -> FloatArray:
 
 def _no_scores(learner: Learner, X: Rows) -> FloatArray:
     """Return the scores of no rows, as wide as those of a row of zeros: not every library takes no rows."""
-    empty = CSR(np.zeros(2, np.int64), X.indices[:0], X.data[:0]) if isinstance(X, CSR) else np.zeros((1, X.shape[1]))
+    empty = (
+        CSR(np.zeros(2, np.int64), X.indices[:0], X.data[:0])
+        if isinstance(X, CSR)
+        else np.zeros((1, X.shape[1]))
+    )
     return learner.scores(read_only_rows(empty))[:0]
 
 
@@ -147,11 +159,19 @@ def why_unusable(X: Rows, i: int, limits: tuple[float, float], names: Sequence[s
         odd = int(np.argmin(np.isfinite(x)))
         column = int(values.indices[odd])
         name = repr(names[column]) if column < len(names) else column
-        cure = 'NaN in column {}; add transforms = ["impute:mean"]' if np.isnan(x[odd]) else "infinity in column {}"
+        cure = (
+            'NaN in column {}; add transforms = ["impute:mean"]'
+            if np.isnan(x[odd])
+            else "infinity in column {}"
+        )
         return f"score is not finite, and neither is the row: {cure.format(name)}"
     greatest = np.abs(x).max()
     least, most = np.sqrt(limits)
-    length = float(greatest * np.sqrt(np.sum((x / greatest) ** 2))) if greatest > 1e-300 else float(greatest)
+    length = (
+        float(greatest * np.sqrt(np.sum((x / greatest) ** 2)))
+        if greatest > 1e-300
+        else float(greatest)
+    )
     how = "overflows" if greatest > 1.0 else "underflows"
     return (
         f"the squared norm of the row {how}: its length is {length:.3g}, expected {least:.1g} to {most:.1g}; scale the "

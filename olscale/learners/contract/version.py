@@ -18,7 +18,9 @@ def learner_version(path: str, target: Any) -> int | str:
     a user's own ``VERSION+DIGEST``, with the digest of its source (`olscale.system.user_source`): an edit makes it another
     learner.
     """
-    version: int | str = target.version if _is_learner(target) else _package_version(_home(path, target))
+    version: int | str = (
+        target.version if _is_learner(target) else _package_version(_home(path, target))
+    )
     if not _is_own(path, target):
         return version
     digest = _digest(path, target) or _cells_digest(target)

@@ -35,7 +35,9 @@ class WeightedClassifier(WeighsClasses, Classifier):
         """
         self._has_all_rows = True
         try:
-            return self._partial_fit(X, y, None, first=True, whole=True, sample_weight=sample_weight)
+            return self._partial_fit(
+                X, y, None, first=True, whole=True, sample_weight=sample_weight
+            )
         finally:
             self._has_all_rows = False
 
@@ -65,7 +67,9 @@ class WeightedClassifier(WeighsClasses, Classifier):
         ValueError
             If `classes` are others than in the first call, or `y` has a label that is none of them.
         """
-        return self._partial_fit(X, y, classes, first=not self._is_begun(), sample_weight=sample_weight)
+        return self._partial_fit(
+            X, y, classes, first=not self._is_begun(), sample_weight=sample_weight
+        )
 
     def _begin_rows(self, rows: Any, columns: int, classes: int, whole: bool) -> None:
         self._labels = self.classes_.tolist()
@@ -100,7 +104,9 @@ class WeightedRegressor(Regressor):
         """
         return self._partial_fit(X, y, first=True, whole=True, sample_weight=sample_weight)
 
-    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Learn from the next rows of the stream.
 
         Parameters

@@ -11,15 +11,22 @@ from olscale.report.charts.spec import ONLY_PICKED, PICKED, Spec, by_learner, na
 from olscale.report.figures.looks import Looks, looks
 
 
-def alarm_charts(shown: Mapping[str, Curve], rows: int | None = None, of_learner: Looks | None = None) -> list[Spec]:
+def alarm_charts(
+    shown: Mapping[str, Curve], rows: int | None = None, of_learner: Looks | None = None
+) -> list[Spec]:
     """Return a chart with a stroke at the row of every alarm."""
-    raised = {label: np.diff(curve.errors, axis=1, prepend=0.0).any(axis=0) for label, curve in shown.items()}
+    raised = {
+        label: np.diff(curve.errors, axis=1, prepend=0.0).any(axis=0)
+        for label, curve in shown.items()
+    }
     data = [
         {"learner": name, "rows": curve.rows[raised[label]].tolist()}
         for name, (label, curve) in zip(names(shown), shown.items(), strict=True)
     ]
     look = by_learner(of_learner.of(shown) if of_learner else looks(shown), list(shown))
-    last = rows or max((int(curve.rows[-1]) for curve in shown.values() if len(curve.rows)), default=1)
+    last = rows or max(
+        (int(curve.rows[-1]) for curve in shown.values() if len(curve.rows)), default=1
+    )
     x = {
         "field": "rows",
         "type": "quantitative",
@@ -27,7 +34,10 @@ def alarm_charts(shown: Mapping[str, Curve], rows: int | None = None, of_learner
         "axis": {"tickCount": 5},
     }
     y = {"field": "learner", "type": "nominal", "sort": names(shown), "title": None}
-    told = [{"field": "learner"}, {"field": "rows", "type": "quantitative", "format": ",", "title": "row"}]
+    told = [
+        {"field": "learner"},
+        {"field": "rows", "type": "quantitative", "format": ",", "title": "row"},
+    ]
     return [
         spec(
             data,

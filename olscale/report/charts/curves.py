@@ -8,12 +8,26 @@ from typing import Any
 import numpy as np
 
 from olscale.analysis.curves import Curve
-from olscale.report.charts.spec import ONLY_PICKED, PICKED, Spec, by_learner, less, minus_baseline, names, rounded, spec
+from olscale.report.charts.spec import (
+    ONLY_PICKED,
+    PICKED,
+    Spec,
+    by_learner,
+    less,
+    minus_baseline,
+    names,
+    rounded,
+    spec,
+)
 from olscale.report.figures.curves import BANDS, SETTLED, alarms_on
 from olscale.report.figures.looks import Looks, looks
 from olscale.report.figures.words import in_unit, metric_text
 
-_WHOLE = {"name": "whole", "value": False, "bind": {"input": "checkbox", "name": "from the first row "}}
+_WHOLE = {
+    "name": "whole",
+    "value": False,
+    "bind": {"input": "checkbox", "name": "from the first row "},
+}
 
 
 def curve_charts(
@@ -25,7 +39,9 @@ def curve_charts(
     return [_chart(curves, of_learner, alarms or {}) for curves in shown.values()]
 
 
-def _chart(curves: Mapping[str, Curve], of_learner: Looks | None, alarms: Mapping[str, Curve]) -> Spec:
+def _chart(
+    curves: Mapping[str, Curve], of_learner: Looks | None, alarms: Mapping[str, Curve]
+) -> Spec:
     labels = sorted(curves, key=lambda label: -float(np.mean(curves[label].errors[:, -1])))
     metric = curves[labels[0]].summary.metric
     several = any(len(curve.errors) > 1 for curve in curves.values())
@@ -42,8 +58,18 @@ def _chart(curves: Mapping[str, Curve], of_learner: Looks | None, alarms: Mappin
         ONLY_PICKED,
         {"filter": f"whole || datum.rows >= {SETTLED * last:g}"},
     ]
-    x = {"field": "rows", "type": "quantitative", "scale": {"domainMin": 0, "nice": False}, "axis": {"tickCount": 5}}
-    y = {"field": "shown", "type": "quantitative", "scale": {"zero": False}, "title": metric_text(metric)}
+    x = {
+        "field": "rows",
+        "type": "quantitative",
+        "scale": {"domainMin": 0, "nice": False},
+        "axis": {"tickCount": 5},
+    }
+    y = {
+        "field": "shown",
+        "type": "quantitative",
+        "scale": {"zero": False},
+        "title": metric_text(metric),
+    }
     near = {"type": "point", "on": "pointerover", "nearest": True, "clear": "pointerout"}
     seen = {"condition": {"param": "near", "empty": False, "value": 1}, "value": 0}
     told: list[Spec] = [
@@ -51,13 +77,18 @@ def _chart(curves: Mapping[str, Curve], of_learner: Looks | None, alarms: Mappin
         {"field": "rows", "type": "quantitative", "format": ",", "title": "rows"},
         {"field": "shown", "type": "quantitative", "format": ".4~g", "title": metric_text(metric)},
     ]
-    told += [{"field": "std", "type": "quantitative", "format": ".3~g", "title": "deviation"}] if band else []
+    told += (
+        [{"field": "std", "type": "quantitative", "format": ".3~g", "title": "deviation"}]
+        if band
+        else []
+    )
     layers: list[Spec] = []
     if band:
         # A deviation is one of errors: that of their differences to another curve is not known.
         spread = "(baseline ? 0 : datum.std)" if menu else "datum.std"
         transform += [
-            {"calculate": f"datum.shown {sign} {spread}", "as": end} for sign, end in (("-", "low"), ("+", "high"))
+            {"calculate": f"datum.shown {sign} {spread}", "as": end}
+            for sign, end in (("-", "low"), ("+", "high"))
         ]
         edges = {"y": y | {"field": "low"}, "y2": {"field": "high"}}
         layers.append({"mark": {"type": "area", "opacity": 0.14}, "encoding": edges})
@@ -71,11 +102,21 @@ def _chart(curves: Mapping[str, Curve], of_learner: Looks | None, alarms: Mappin
         }
     )
     if alarms:
-        raised = {"field": "alarms", "type": "quantitative", "title": "drift alarms since the point before"}
+        raised = {
+            "field": "alarms",
+            "type": "quantitative",
+            "title": "drift alarms since the point before",
+        }
         layers.append(
             {
                 "transform": [{"filter": "datum.alarms > 0"}],
-                "mark": {"type": "point", "shape": "triangle-down", "filled": True, "size": 90, "yOffset": -7},
+                "mark": {
+                    "type": "point",
+                    "shape": "triangle-down",
+                    "filled": True,
+                    "size": 90,
+                    "yOffset": -7,
+                },
                 "encoding": {"y": y, "tooltip": [*told[:2], raised]},
             }
         )
@@ -97,7 +138,9 @@ def _line(label: str, curve: Curve, band: bool, alarms: Mapping[str, Curve]) -> 
         "value": rounded(values.mean(axis=0)),
     }
     if band:
-        line["std"] = rounded(values.std(axis=0, ddof=1) if len(values) > 1 else np.zeros(values.shape[1]))
+        line["std"] = rounded(
+            values.std(axis=0, ddof=1) if len(values) > 1 else np.zeros(values.shape[1])
+        )
     if alarms:
         line["alarms"] = alarms_on(curve, alarms.get(label)).tolist()
     return line

@@ -7,12 +7,24 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.report.charts.spec import ONLY_PICKED, PICKED, Spec, less, minus_baseline, names, rounded, spec
+from olscale.report.charts.spec import (
+    ONLY_PICKED,
+    PICKED,
+    Spec,
+    less,
+    minus_baseline,
+    names,
+    rounded,
+    spec,
+)
 from olscale.report.figures.words import in_unit, metric_text
 
 
 def difference_charts(
-    shown: Mapping[str, NDArray[np.float64]], baseline: str, metric: str, datasets: Sequence[str] = ()
+    shown: Mapping[str, NDArray[np.float64]],
+    baseline: str,
+    metric: str,
+    datasets: Sequence[str] = (),
 ) -> list[Spec]:
     """Return a chart with a learner a line, a point for each data set, and a stroke at their mean."""
     of = {baseline: np.zeros_like(next(iter(shown.values()))), **shown}
@@ -46,7 +58,13 @@ def difference_charts(
             layer=[
                 {"mark": {"type": "rule", "color": "#8a8a8a"}, "encoding": {"x": {"datum": 0}}},
                 {
-                    "mark": {"type": "point", "filled": True, "size": 60, "color": "#0072b2", "opacity": 0.6},
+                    "mark": {
+                        "type": "point",
+                        "filled": True,
+                        "size": 60,
+                        "color": "#0072b2",
+                        "opacity": 0.6,
+                    },
                     "encoding": {"x": x, "y": y, "tooltip": told},
                 },
                 {

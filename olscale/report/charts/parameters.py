@@ -12,7 +12,9 @@ from olscale.report.figures.scale import is_geometric
 from olscale.report.figures.words import in_unit, metric_text
 
 
-def parameter_charts(shown: Mapping[str, Mapping[str, Sweep]], of_learner: Looks | None = None) -> list[Spec]:
+def parameter_charts(
+    shown: Mapping[str, Mapping[str, Sweep]], of_learner: Looks | None = None
+) -> list[Spec]:
     """Return a chart for each panel: a line for each learner, with bars of one deviation where they can be told apart."""
     return [_chart(sweeps, of_learner) for sweeps in shown.values()]
 
@@ -38,7 +40,12 @@ def _chart(sweeps: Mapping[str, Sweep], of_learner: Looks | None) -> Spec:
         "axis": axis,
         "title": parameter,
     }
-    y = {"field": "value", "type": "quantitative", "scale": {"zero": False, "padding": 8}, "title": metric_text(metric)}
+    y = {
+        "field": "value",
+        "type": "quantitative",
+        "scale": {"zero": False, "padding": 8},
+        "title": metric_text(metric),
+    }
     told: list[Spec] = [
         {"field": "learner"},
         {"field": "at", "type": "quantitative", "format": "~g", "title": parameter},
@@ -47,7 +54,10 @@ def _chart(sweeps: Mapping[str, Sweep], of_learner: Looks | None) -> Spec:
     ]
     bars = [
         {
-            "transform": [{"calculate": f"datum.value {sign} datum.std", "as": end} for sign, end in ("-a", "+b")],
+            "transform": [
+                {"calculate": f"datum.value {sign} datum.std", "as": end}
+                for sign, end in ("-a", "+b")
+            ],
             "mark": "rule",
             "encoding": {"y": y | {"field": "a"}, "y2": {"field": "b"}},
         }
@@ -57,11 +67,18 @@ def _chart(sweeps: Mapping[str, Sweep], of_learner: Looks | None) -> Spec:
         data,
         height=260,
         params=[PICKED],
-        transform=[{"flatten": ["at", "value", "std"]}, ONLY_PICKED, {"filter": "isValid(datum.value)"}],
+        transform=[
+            {"flatten": ["at", "value", "std"]},
+            ONLY_PICKED,
+            {"filter": "isValid(datum.value)"},
+        ],
         encoding={"x": x, **by_learner(of_label, list(sweeps), "shape")},
         layer=[
             *(bars if len(sweeps) <= BARS else []),
             {"mark": "line", "encoding": {"y": y, "shape": {"value": "circle"}}},
-            {"mark": {"type": "point", "filled": True, "size": 70}, "encoding": {"y": y, "tooltip": told}},
+            {
+                "mark": {"type": "point", "filled": True, "size": 70},
+                "encoding": {"y": y, "tooltip": told},
+            },
         ],
     )

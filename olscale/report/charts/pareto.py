@@ -20,15 +20,31 @@ def pareto_charts(
     return [_chart(cost, points, higher[cost], metric, of_label) for cost, points in shown.items()]
 
 
-def _chart(cost: str, points: list[CostPoint], higher: bool, metric: str, of_label: Mapping[str, Look] | None) -> Spec:
+def _chart(
+    cost: str,
+    points: list[CostPoint],
+    higher: bool,
+    metric: str,
+    of_label: Mapping[str, Look] | None,
+) -> Spec:
     labels = [point.label for point in points]
     best = front(points, higher)
     data = [
-        {"learner": name, "cost": rounded([point.cost])[0], "error": rounded([point.error])[0], "front": point in best}
+        {
+            "learner": name,
+            "cost": rounded([point.cost])[0],
+            "error": rounded([point.error])[0],
+            "front": point in best,
+        }
         for name, point in zip(names(labels), points, strict=True)
     ]
     title = f"{metric_text(cost)} ({'more' if higher else 'less'} is better)"
-    x = {"field": "cost", "type": "quantitative", "scale": {"type": "log", "padding": 12}, "title": title}
+    x = {
+        "field": "cost",
+        "type": "quantitative",
+        "scale": {"type": "log", "padding": 12},
+        "title": title,
+    }
     x["axis"] = {"format": "~s", "labelOverlap": True, "grid": False}
     y = {
         "field": "error",

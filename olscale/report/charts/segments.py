@@ -28,7 +28,11 @@ _MOST = 24
 
 def _data(shown: Mapping[str, SegmentErrors]) -> list[dict[str, Any]]:
     return [
-        {"learner": name, "segment": names(one.names), "value": rounded(100 * one.errors.mean(axis=0))}
+        {
+            "learner": name,
+            "segment": names(one.names),
+            "value": rounded(100 * one.errors.mean(axis=0)),
+        }
         for name, one in zip(names(shown), shown.values(), strict=True)
     ]
 
@@ -45,7 +49,9 @@ def _told(title: str) -> list[Spec]:
     return [{"field": "learner"}, {"field": "segment"}, value]
 
 
-def segment_charts(shown: Mapping[str, SegmentErrors], of_learner: Looks | None = None) -> list[Spec]:
+def segment_charts(
+    shown: Mapping[str, SegmentErrors], of_learner: Looks | None = None
+) -> list[Spec]:
     """Return a chart with a line for each learner, and a menu of baselines."""
     labels = sorted(shown, key=lambda label: -float(np.nanmean(shown[label].errors)))
     look = by_learner(of_learner.of(shown) if of_learner else looks(shown), labels, "shape")
@@ -61,7 +67,10 @@ def segment_charts(shown: Mapping[str, SegmentErrors], of_learner: Looks | None 
             encoding={"x": _x(shown), "y": y, **look},
             layer=[
                 {"mark": "line", "encoding": {"shape": {"value": "circle"}}},
-                {"mark": {"type": "point", "filled": True, "size": 60}, "encoding": {"tooltip": _told(_TITLE)}},
+                {
+                    "mark": {"type": "point", "filled": True, "size": 60},
+                    "encoding": {"tooltip": _told(_TITLE)},
+                },
             ],
         )
     ]
@@ -76,7 +85,13 @@ def heat_charts(shown: Mapping[str, SegmentErrors]) -> list[Spec]:
     ]
     y = {"field": "learner", "type": "nominal", "sort": names(shown), "title": None}
     bar = {"orient": "bottom", "gradientLength": 200, "titleLimit": 300}
-    colour = {"field": "shown", "type": "quantitative", "scale": {"scheme": "cividis"}, "title": _TITLE, "legend": bar}
+    colour = {
+        "field": "shown",
+        "type": "quantitative",
+        "scale": {"scheme": "cividis"},
+        "title": _TITLE,
+        "legend": bar,
+    }
     return [
         spec(
             _data(shown),

@@ -15,7 +15,14 @@ SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _DASHES = {"-": [1, 0], "--": [6, 3], ":": [2, 2], "-.": [7, 3, 2, 3]}
 _CROSS = "M-1,-.5L-.5,-1L0,-.5L.5,-1L1,-.5L.5,0L1,.5L.5,1L0,.5L-.5,1L-1,.5L-.5,0Z"
 _SHAPES = {
-    **{"o": "circle", "s": "square", "^": "triangle-up", "D": "diamond", "v": "triangle-down", "P": "cross"},
+    **{
+        "o": "circle",
+        "s": "square",
+        "^": "triangle-up",
+        "D": "diamond",
+        "v": "triangle-down",
+        "P": "cross",
+    },
     **{"X": _CROSS, "<": "triangle-left", ">": "triangle-right"},
 }
 
@@ -39,7 +46,9 @@ def rounded(values: Iterable[float]) -> list[float | None]:
     >>> rounded([0.123456789, float("nan"), 250.0])
     [0.12346, None, 250.0]
     """
-    return [float(f"{value:.5g}") if abs(value) < float("inf") else None for value in map(float, values)]
+    return [
+        float(f"{value:.5g}") if abs(value) < float("inf") else None for value in map(float, values)
+    ]
 
 
 def names(shown: Iterable[str]) -> list[str]:
@@ -47,7 +56,9 @@ def names(shown: Iterable[str]) -> list[str]:
     return [printable(label) for label in shown]
 
 
-def by_learner(of_label: Mapping[str, Look], shown: Sequence[str], *channels: str) -> dict[str, Any]:
+def by_learner(
+    of_label: Mapping[str, Look], shown: Sequence[str], *channels: str
+) -> dict[str, Any]:
     """Return the encoding of labels by colour and by other channels (``strokeDash``, ``shape``), with one legend."""
     ranges: dict[str, list[Any]] = {
         "color": [of_label[label]["color"] for label in shown],
@@ -67,7 +78,12 @@ def less(shown: Sequence[str], value: str = "") -> list[Spec]:
     """Return the parameter that chooses whose values are taken off from all others', as a menu; none for one label."""
     if len(shown) < 2:
         return []
-    menu = {"input": "select", "options": ["", *names(shown)], "labels": ["-", *names(shown)], "name": "minus "}
+    menu = {
+        "input": "select",
+        "options": ["", *names(shown)],
+        "labels": ["-", *names(shown)],
+        "name": "minus ",
+    }
     return [{"name": "baseline", "value": value, "bind": menu}]
 
 

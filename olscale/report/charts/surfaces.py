@@ -22,8 +22,15 @@ def _chart(sweep: Sweep) -> Spec:
     mean = in_unit(metric, sweep.mean)
     low, top = map_limits(metric, mean)
     data = [
-        {"down": value, "across": list(sweep.values[1]), "value": rounded(line), "std": rounded(spread)}
-        for value, line, spread in zip(sweep.values[0], mean, in_unit(metric, sweep.std), strict=True)
+        {
+            "down": value,
+            "across": list(sweep.values[1]),
+            "value": rounded(line),
+            "std": rounded(spread),
+        }
+        for value, line, spread in zip(
+            sweep.values[0], mean, in_unit(metric, sweep.std), strict=True
+        )
     ]
     bar = {"orient": "bottom", "gradientLength": 200, "titleLimit": 300}
     scale = {"scheme": "cividis", "domain": rounded([low, top]), "clamp": True}
@@ -41,7 +48,13 @@ def _chart(sweep: Sweep) -> Spec:
         mark="rect",
         encoding={
             "x": {"field": "across", "type": "ordinal", "title": across, "axis": axis},
-            "y": {"field": "down", "type": "ordinal", "title": down, "axis": axis, "sort": "descending"},
+            "y": {
+                "field": "down",
+                "type": "ordinal",
+                "title": down,
+                "axis": axis,
+                "sort": "descending",
+            },
             "color": {
                 "field": "value",
                 "type": "quantitative",

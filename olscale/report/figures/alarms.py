@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def alarm_figure(
-    shown: Mapping[str, Curve], rows: int | None = None, title: str = "", of_learner: Looks | None = None
+    shown: Mapping[str, Curve],
+    rows: int | None = None,
+    title: str = "",
+    of_learner: Looks | None = None,
 ) -> Figure:
     """Draw a stroke at the row of every alarm, a line of them for each label; those of all replicates on one line.
 
@@ -38,11 +41,19 @@ def alarm_figure(
         for place, (label, curve) in enumerate(shown.items()):
             raised = np.diff(curve.errors, axis=1, prepend=0.0).any(axis=0)
             panel.eventplot(
-                curve.rows[raised], lineoffsets=place, linelengths=0.7, linewidths=0.8, color=of_label[label]["color"]
+                curve.rows[raised],
+                lineoffsets=place,
+                linelengths=0.7,
+                linewidths=0.8,
+                color=of_label[label]["color"],
             )
         panel.set_yticks(range(len(shown)), list(shown))
         panel.set_ylim(len(shown) - 0.4, -0.6)
-        panel.set_xlim(0, rows or max((int(curve.rows[-1]) for curve in shown.values() if len(curve.rows)), default=1))
+        panel.set_xlim(
+            0,
+            rows
+            or max((int(curve.rows[-1]) for curve in shown.values() if len(curve.rows)), default=1),
+        )
         panel.set(title=title, xlabel="rows")
         panel.grid(axis="y", visible=False)
         panel.locator_params(axis="x", nbins=4)

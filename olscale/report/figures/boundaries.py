@@ -48,7 +48,9 @@ def boundary_figure(
     """
     with styled():
         figure, axes = panels(len(shown), width, width, across, sharex=True, sharey=True)
-        for i, (panel, (name, (plane, snapshot))) in enumerate(zip(axes, shown.items(), strict=True)):
+        for i, (panel, (name, (plane, snapshot))) in enumerate(
+            zip(axes, shown.items(), strict=True)
+        ):
             _draw(panel, plane, snapshot)
             panel.set_title(figure_text(name))
             panel.set_xlabel(axes_names[0] if i + across >= len(axes) else "")
@@ -65,13 +67,21 @@ def _draw(panel: Axes, plane: DecisionBoundary, snapshot: Snapshot) -> None:
     ends = [min(-1.0, scores.min()), 0.0, max(1.0, scores.max())]
     panel.contourf(snapshot.x, snapshot.y, scores, levels=ends, colors=_TINTS, zorder=0)
     if scores.min() < 0.0 <= scores.max():
-        boundary = panel.contour(snapshot.x, snapshot.y, scores, levels=[0.0], colors="black", linewidths=1.5, zorder=3)
+        boundary = panel.contour(
+            snapshot.x, snapshot.y, scores, levels=[0.0], colors="black", linewidths=1.5, zorder=3
+        )
         boundary.set_path_effects([withStroke(linewidth=3.0, foreground="white")])
     rows = np.arange(snapshot.start, snapshot.stop)
     scatter_rows(panel, plane, rows[:: -(-len(rows) // _POINTS)])
     if snapshot.prototypes is not None:
         panel.scatter(
-            snapshot.prototypes[:, 0], snapshot.prototypes[:, 1], marker="x", s=16, c="black", linewidths=0.9, zorder=2
+            snapshot.prototypes[:, 0],
+            snapshot.prototypes[:, 1],
+            marker="x",
+            s=16,
+            c="black",
+            linewidths=0.9,
+            zorder=2,
         )
     panel.set_xlim(snapshot.x[0], snapshot.x[-1])
     panel.set_ylim(snapshot.y[0], snapshot.y[-1])
@@ -82,5 +92,15 @@ def scatter_rows(panel: Axes, plane: DecisionBoundary, rows: NDArray[np.int64]) 
     for code, (ink, marker) in enumerate(zip(_INKS, MARKERS, strict=False)):
         X = plane.X[rows[plane.y[rows] == code]]
         face = "none" if code else ink  # open and filled marks are told apart in grey
-        panel.scatter(X[:, 0], X[:, 1], s=7, marker=marker, c=face, edgecolors=ink, linewidths=0.5, alpha=0.7, zorder=1)
+        panel.scatter(
+            X[:, 0],
+            X[:, 1],
+            s=7,
+            marker=marker,
+            c=face,
+            edgecolors=ink,
+            linewidths=0.5,
+            alpha=0.7,
+            zorder=1,
+        )
     panel.grid(False)

@@ -65,43 +65,79 @@ def curve_figure(
         figure, axes = panels(len(shown), across=across, beside=beside, **size)
         for panel, (name, curves) in zip(axes, shown.items(), strict=True):
             for i, (label, curve) in enumerate(curves.items()):
-                _draw(panel, curve, label, of_label[label], i, replicates, bands and len(curves) <= BANDS)
+                _draw(
+                    panel,
+                    curve,
+                    label,
+                    of_label[label],
+                    i,
+                    replicates,
+                    bands and len(curves) <= BANDS,
+                )
                 if alarms:
                     _mark(panel, curve, raised.get(label), of_label[label]["color"])
-            panel.set(title=name, xlabel="rows", ylabel=metric_text(next(iter(curves.values())).summary.metric))
+            panel.set(
+                title=name,
+                xlabel="rows",
+                ylabel=metric_text(next(iter(curves.values())).summary.metric),
+            )
             panel.set_xlim(0, max(int(curve.rows[-1]) for curve in curves.values()))
             panel.set_ylim(*_span(curves))
             panel.locator_params(axis="x", nbins=4)
             panel.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-        handles = {h.get_label(): h for panel in axes for h in panel.get_lines() if h.get_label() in labels}
+        handles = {
+            h.get_label(): h for panel in axes for h in panel.get_lines() if h.get_label() in labels
+        }
         order = _by_height(next(iter(shown.values()))) if alone else list(labels)
         if beside:
-            figure.legend([handles[label] for label in order], order, loc="outside right upper", handlelength=3.2)
+            figure.legend(
+                [handles[label] for label in order],
+                order,
+                loc="outside right upper",
+                handlelength=3.2,
+            )
         if title:
             figure.suptitle(title)
     return figure
 
 
-def _draw(panel: Axes, curve: Curve, label: str, look: dict[str, str], i: int, replicates: bool, band: bool) -> None:
+def _draw(
+    panel: Axes,
+    curve: Curve,
+    label: str,
+    look: dict[str, str],
+    i: int,
+    replicates: bool,
+    band: bool,
+) -> None:
     every = (0.05 + 0.012 * (i % 9), 0.18)  # markers of lines close together fall beside each other
     values = in_unit(curve.summary.metric, curve.errors)
     if replicates:
         for k, line in enumerate(values):
             panel.plot(
-                curve.rows, line, color=look["color"], linewidth=0.8, alpha=0.75, label=label if k == 0 else None
+                curve.rows,
+                line,
+                color=look["color"],
+                linewidth=0.8,
+                alpha=0.75,
+                label=label if k == 0 else None,
             )
         return
     mean = values.mean(axis=0)
     panel.plot(curve.rows, mean, label=label, markevery=every, **look)  # type: ignore[arg-type]
     if band and len(values) > 1:
         spread = values.std(axis=0, ddof=1)
-        panel.fill_between(curve.rows, mean - spread, mean + spread, color=look["color"], alpha=0.15, linewidth=0)
+        panel.fill_between(
+            curve.rows, mean - spread, mean + spread, color=look["color"], alpha=0.15, linewidth=0
+        )
 
 
 def _mark(panel: Axes, curve: Curve, alarms: Curve | None, colour: str) -> None:
     at = alarms_on(curve, alarms) > 0
     mean = in_unit(curve.summary.metric, curve.errors[:, at]).mean(axis=0)
-    panel.plot(curve.rows[at], mean, linestyle="", marker=7, color=colour, markersize=6)  # 7: points down at the curve
+    panel.plot(
+        curve.rows[at], mean, linestyle="", marker=7, color=colour, markersize=6
+    )  # 7: points down at the curve
 
 
 def alarms_on(curve: Curve, alarms: Curve | None) -> NDArray[np.int64]:
@@ -115,7 +151,10 @@ def alarms_on(curve: Curve, alarms: Curve | None) -> NDArray[np.int64]:
 
 def _span(curves: Mapping[str, Curve]) -> tuple[float, float]:
     metric = next(iter(curves.values())).summary.metric
-    seen = [in_unit(metric, curve.errors[:, curve.rows >= SETTLED * curve.rows[-1]]) for curve in curves.values()]
+    seen = [
+        in_unit(metric, curve.errors[:, curve.rows >= SETTLED * curve.rows[-1]])
+        for curve in curves.values()
+    ]
     low, high = min(part.min() for part in seen), max(part.max() for part in seen)
     least = 0.5 if measure_of(metric).unit == "percent" else 0.005 * max(abs(low), abs(high), 1e-9)
     room = 0.06 * max(high - low, least)

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 def difference_figure(
-    shown: Mapping[str, NDArray[np.float64]], baseline: str, metric: str, datasets: Sequence[str] = ()
+    shown: Mapping[str, NDArray[np.float64]],
+    baseline: str,
+    metric: str,
+    datasets: Sequence[str] = (),
 ) -> Figure:
     """Draw a learner a line: the differences on each data set as points, their mean as a bar.
 
@@ -32,8 +35,23 @@ def difference_figure(
         figure, [panel] = panels(1, width=5.2, height=0.9 + 0.24 * len(shown))
         for i, values in enumerate(shown.values()):
             points = in_unit(metric, values)
-            panel.plot(points, np.full(len(points), i), linestyle="", marker="o", color="#0072b2", alpha=0.55)
-            panel.plot(points.mean(), i, linestyle="", marker="|", color="black", markersize=13, markeredgewidth=2)
+            panel.plot(
+                points,
+                np.full(len(points), i),
+                linestyle="",
+                marker="o",
+                color="#0072b2",
+                alpha=0.55,
+            )
+            panel.plot(
+                points.mean(),
+                i,
+                linestyle="",
+                marker="|",
+                color="black",
+                markersize=13,
+                markeredgewidth=2,
+            )
         panel.axvline(0.0, color="black", linewidth=0.8)
         panel.set_yticks(range(len(shown)), [figure_text(name) for name in shown])
         panel.set_ylim(len(shown) - 0.5, -0.5)

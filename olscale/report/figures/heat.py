@@ -37,7 +37,9 @@ def heat_figure(shown: Mapping[str, SegmentErrors], title: str = "") -> Figure:
         mesh = panel.pcolormesh(np.ma.masked_invalid(percent), cmap="cividis")
         every = -(-len(names) // _TICKS)
         at = np.arange(0, len(names), every)
-        panel.set_xticks(at + 0.5, names[::every], rotation=35 if long else 0, ha="right" if long else "center")
+        panel.set_xticks(
+            at + 0.5, names[::every], rotation=35 if long else 0, ha="right" if long else "center"
+        )
         panel.set_yticks(np.arange(len(shown)) + 0.5, lines)
         panel.invert_yaxis()
         panel.grid(False)

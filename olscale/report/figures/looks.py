@@ -39,7 +39,9 @@ class Looks:
 
     def __init__(self, summaries: Iterable[Summary] = ()) -> None:
         rows = sorted((row for s in summaries for row in rows_of(s)[:1]), key=Row.order)
-        self._learners = {label: i for i, label in enumerate(dict.fromkeys(row.label for row in rows))}
+        self._learners = {
+            label: i for i, label in enumerate(dict.fromkeys(row.label for row in rows))
+        }
 
     def of(self, shown: Mapping[str, Summary | Curve | SegmentErrors | Sweep]) -> dict[str, Look]:
         """Return the looks of what a figure shows, by its label there."""
@@ -54,7 +56,9 @@ class Looks:
 
 def _look(learner: int, setting: int) -> Look:
     return {
-        "color": _shaded(COLOURS[learner % len(COLOURS)], _SHADES[setting // len(DASHES) % len(_SHADES)]),
+        "color": _shaded(
+            COLOURS[learner % len(COLOURS)], _SHADES[setting // len(DASHES) % len(_SHADES)]
+        ),
         "linestyle": DASHES[(learner + setting) % len(DASHES)],
         "marker": MARKERS[learner % len(MARKERS)],
     }

@@ -24,7 +24,10 @@ BARS = 4
 
 
 def parameter_figure(
-    shown: Mapping[str, Mapping[str, Sweep]], title: str = "", across: int = 2, of_learner: Looks | None = None
+    shown: Mapping[str, Mapping[str, Sweep]],
+    title: str = "",
+    across: int = 2,
+    of_learner: Looks | None = None,
 ) -> Figure:
     """Draw means against a parameter, in panels of at most four lines with bars of one sample standard deviation.
 

@@ -68,9 +68,13 @@ def pareto_figure(
                 if at is not None:
                     look = of_label[label] | {"linestyle": "", "markersize": 6}
                     face = look["color"] if at in best else "white"
-                    panel.plot(at.cost, at.error, markerfacecolor=face, label=figure_text(label), **look)
+                    panel.plot(
+                        at.cost, at.error, markerfacecolor=face, label=figure_text(label), **look
+                    )
             panel.set_xscale("log")
-            panel.set(xlabel=f"{metric_text(cost)} ({'more' if higher[cost] else 'less'} is better)")
+            panel.set(
+                xlabel=f"{metric_text(cost)} ({'more' if higher[cost] else 'less'} is better)"
+            )
             panel.set(ylabel=metric_text(metric))
         handles, _ = axes[0].get_legend_handles_labels()
         figure.legend(handles, [figure_text(label) for label in labels], loc="outside right upper")

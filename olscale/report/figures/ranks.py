@@ -63,7 +63,9 @@ def _draw(panel: Axes, one: Comparison) -> None:
         left = i < half
         down = first + 0.5 * (i if left else k - 1 - i) + 0.2
         edge = 1 - margin if left else last + margin
-        panel.plot([mean, mean, edge], [-0.1, down, down], color="black", linewidth=0.8, clip_on=False)
+        panel.plot(
+            [mean, mean, edge], [-0.1, down, down], color="black", linewidth=0.8, clip_on=False
+        )
         text = f"{figure_text(name)}  {mean:.2f}" if left else f"{mean:.2f}  {figure_text(name)}"
         panel.text(edge, down, f" {text} ", ha="right" if left else "left", va="center")
     for level, clique in enumerate(one.cliques):

@@ -31,7 +31,18 @@ def roc_figure(shown: Mapping[str, Curve], of_learner: Looks | None = None) -> F
         panel.plot([0, 100], [0, 100], color="0.6", linewidth=0.8, linestyle=":")
         for i, (label, curve) in enumerate(shown.items()):
             false, found = 100 * curve.rows / curve.rows[-1], 100 * curve.errors.mean(axis=0)
-            panel.plot(false, found, label=label, markevery=(0.05 + 0.012 * (i % 9), 0.18), **of_label[label])
-        panel.set(xlabel="false positive rate (%)", ylabel="true positive rate (%)", xlim=(0, 100), ylim=(0, 101))
+            panel.plot(
+                false,
+                found,
+                label=label,
+                markevery=(0.05 + 0.012 * (i % 9), 0.18),
+                **of_label[label],
+            )
+        panel.set(
+            xlabel="false positive rate (%)",
+            ylabel="true positive rate (%)",
+            xlim=(0, 100),
+            ylim=(0, 101),
+        )
         figure.legend(loc="outside right upper", handlelength=3.2)
     return figure

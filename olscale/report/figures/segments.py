@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 _TICKS = 12
 
 
-def segment_figure(shown: Mapping[str, SegmentErrors], title: str = "", of_learner: Looks | None = None) -> Figure:
+def segment_figure(
+    shown: Mapping[str, SegmentErrors], title: str = "", of_learner: Looks | None = None
+) -> Figure:
     """Draw the error on each segment, a line for each label, with bars of one deviation where there are replicates.
 
     Parameters
@@ -38,10 +40,23 @@ def segment_figure(shown: Mapping[str, SegmentErrors], title: str = "", of_learn
         for label, segments in shown.items():
             percent = 100 * segments.errors
             spread = percent.std(axis=0, ddof=1) if len(percent) > 1 else None
-            panel.errorbar(at, percent.mean(axis=0), spread, label=label, capsize=2, elinewidth=0.8, **of_label[label])
+            panel.errorbar(
+                at,
+                percent.mean(axis=0),
+                spread,
+                label=label,
+                capsize=2,
+                elinewidth=0.8,
+                **of_label[label],
+            )
         every = -(-len(names) // _TICKS)
         long = max(map(len, names)) > 5
-        panel.set_xticks(at[::every], names[::every], rotation=35 if long else 0, ha="right" if long else "center")
+        panel.set_xticks(
+            at[::every],
+            names[::every],
+            rotation=35 if long else 0,
+            ha="right" if long else "center",
+        )
         panel.set(title=title, xlabel="segment", ylabel="error on the segment (%)")
         panel.set_ylim(bottom=0)
         figure.legend(loc="outside right upper", handlelength=3.2)

@@ -46,13 +46,19 @@ _SETTINGS: dict[Any, Any] = {
     "xtick.labelsize": 8,
     "ytick.labelsize": 8,
 }
-_NO_DATES: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
+_NO_DATES: dict[str, dict[str, Any]] = {
+    "svg": {"Date": None},
+    "pdf": {"CreationDate": None},
+    "png": {},
+}
 
 
 def need_matplotlib() -> None:
     """Raise a `ReportError` that says what to type if matplotlib is not installed."""
     if importlib.util.find_spec("matplotlib") is None:
-        raise ReportError("figures need matplotlib, which is not installed: pip install 'olscale[report]'")
+        raise ReportError(
+            "figures need matplotlib, which is not installed: pip install 'olscale[report]'"
+        )
 
 
 @contextmanager
@@ -93,7 +99,9 @@ def panels(
     return figure, axes[:count]
 
 
-def save(figure: Figure, folder: str | Path, name: str, formats: Sequence[str] = FORMATS) -> list[Path]:
+def save(
+    figure: Figure, folder: str | Path, name: str, formats: Sequence[str] = FORMATS
+) -> list[Path]:
     """Write a figure as ``name.svg``, ``.pdf`` and ``.png`` (200 dots an inch), or some of these, into `folder`.
 
     The same figure gives the same bytes, with the same versions of matplotlib and its fonts.
@@ -115,5 +123,7 @@ def save(figure: Figure, folder: str | Path, name: str, formats: Sequence[str] =
                 path.parent.mkdir(parents=True, exist_ok=True)
                 figure.savefig(path, metadata=_NO_DATES[path.suffix[1:]])
             except OSError as fault:
-                raise ReportError(f"cannot write {path}: {fault.strerror or fault}; name another folder") from fault
+                raise ReportError(
+                    f"cannot write {path}: {fault.strerror or fault}; name another folder"
+                ) from fault
     return paths

@@ -37,7 +37,10 @@ def surface_figure(shown: Mapping[str, Sweep], title: str = "", across: int = 2)
         Panels in a row.
     """
     rows, columns = (max(sweep.mean.shape[axis] for sweep in shown.values()) for axis in (0, 1))
-    size = {"width": max(2.6, _CELL * min(columns, 20) + 1.2), "height": max(2.0, 0.7 * _CELL * min(rows, 20) + 0.9)}
+    size = {
+        "width": max(2.6, _CELL * min(columns, 20) + 1.2),
+        "height": max(2.0, 0.7 * _CELL * min(rows, 20) + 0.9),
+    }
     with styled():
         figure, axes = panels(len(shown), across=across, **size)
         for panel, (name, sweep) in zip(axes, shown.items(), strict=True):
@@ -59,7 +62,13 @@ def _draw(panel: Axes, sweep: Sweep) -> None:
     )
     figure = panel.get_figure()
     assert figure is not None
-    beyond = "max" if top < float(np.nanmax(mean)) else "min" if low > float(np.nanmin(mean)) else "neither"
+    beyond = (
+        "max"
+        if top < float(np.nanmax(mean))
+        else "min"
+        if low > float(np.nanmin(mean))
+        else "neither"
+    )
     bar = figure.colorbar(mesh, ax=panel, pad=0.02, aspect=28, extend=beyond)
     bar.set_label(metric_text(sweep.summary.metric))
     bar.outline.set_visible(False)
@@ -76,17 +85,42 @@ def _draw(panel: Axes, sweep: Sweep) -> None:
             if np.isfinite(value):
                 dark = value < (low + top) / 2
                 colour = "white" if dark else "black"
-                panel.text(j + 0.5, i + 0.5, _figure(value), ha="center", va="center", size=6.5, color=colour)
+                panel.text(
+                    j + 0.5,
+                    i + 0.5,
+                    _figure(value),
+                    ha="center",
+                    va="center",
+                    size=6.5,
+                    color=colour,
+                )
     i, j = np.unravel_index(np.nanargmax(mean) if higher else np.nanargmin(mean), mean.shape)
-    frame = Rectangle((float(j), float(i)), 1, 1, fill=False, edgecolor="#d55e00", linewidth=2, clip_on=False, zorder=3)
+    frame = Rectangle(
+        (float(j), float(i)),
+        1,
+        1,
+        fill=False,
+        edgecolor="#d55e00",
+        linewidth=2,
+        clip_on=False,
+        zorder=3,
+    )
     panel.add_patch(frame)
 
 
 def map_limits(metric: str, mean: NDArray[np.float64]) -> tuple[float, float]:
     """Return the values at the ends of a map's colours: a few cells far off would leave the others one colour."""
     higher = measure_of(metric).better == "higher"
-    return float(np.nanquantile(mean, 0.1 if higher else 0.0)), float(np.nanquantile(mean, 1.0 if higher else 0.9))
+    return float(np.nanquantile(mean, 0.1 if higher else 0.0)), float(
+        np.nanquantile(mean, 1.0 if higher else 0.9)
+    )
 
 
 def _figure(value: float) -> str:
-    return f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}" if abs(value) < 100 else f"{value:.0f}"
+    return (
+        f"{value:.2f}"
+        if abs(value) < 10
+        else f"{value:.1f}"
+        if abs(value) < 100
+        else f"{value:.0f}"
+    )

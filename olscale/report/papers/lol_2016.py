@@ -28,7 +28,10 @@ def _boundaries(source: FigureSource) -> Figure:
     except DatasetError as fault:
         raise MissingRunsError(str(fault)) from fault
     shown = {}
-    for title, learner, params in (("PA", "pa", {}), ("LOL, k=60 (crosses: prototypes)", "lol", _AS_PRINTED)):
+    for title, learner, params in (
+        ("PA", "pa", {}),
+        ("LOL, k=60 (crosses: prototypes)", "lol", _AS_PRINTED),
+    ):
         [snapshot] = snapshots(learner, params, plane)
         shown[title] = (plane, snapshot)
     names = ("first principal component", "second principal component")
@@ -37,13 +40,21 @@ def _boundaries(source: FigureSource) -> Figure:
 
 def _cumulative(source: FigureSource) -> Figure:
     wanted = [
-        s for s in source.summaries if s.metric == "cumulative_error" and (s.learner != "lol" or _printed(s.params))
+        s
+        for s in source.summaries
+        if s.metric == "cumulative_error" and (s.learner != "lol" or _printed(s.params))
     ]
     groups = streams(source.curves(wanted))
     shown = {title: labelled(best_of_each(group)) for title, group in groups.items()}
-    shown = {title: curves for title, curves in shown.items() if len(curves) > 1 and _has_lol(curves.values())}
+    shown = {
+        title: curves
+        for title, curves in shown.items()
+        if len(curves) > 1 and _has_lol(curves.values())
+    }
     if not shown:
-        raise MissingRunsError("no curves of lol (k = 60, lam = 1) and another learner on one data set")
+        raise MissingRunsError(
+            "no curves of lol (k = 60, lam = 1) and another learner on one data set"
+        )
     return curve_figure(shown, of_learner=source.looks)
 
 
@@ -59,7 +70,9 @@ def _against(name: str, **fixed: Any) -> Any:
     def draw(source: FigureSource) -> Figure:
         found = like(source.summaries, "lol", "test_error", **fixed, **_SEQUENTIAL)
         swept = {title: sweep(group, name) for title, group in streams(found).items()}
-        shown: dict[str, dict[str, Sweep]] = {title: {"lol": of} for title, of in swept.items() if of is not None}
+        shown: dict[str, dict[str, Sweep]] = {
+            title: {"lol": of} for title, of in swept.items() if of is not None
+        }
         if not shown:
             rest = ", ".join(f"{key} = {value:g}" for key, value in fixed.items())
             raise MissingRunsError(f"no runs of lol with {rest} and three values of {name}")
@@ -76,7 +89,9 @@ def _clustering(source: FigureSource) -> Figure:
         if len(curves) == 2:
             shown[title] = dict(sorted(curves.items(), reverse=True))
     if not shown:
-        raise MissingRunsError("no runs of lol (k = 60, lam = 1) with prototypes both sequential and offline")
+        raise MissingRunsError(
+            "no runs of lol (k = 60, lam = 1) with prototypes both sequential and offline"
+        )
     return curve_figure(shown)
 
 

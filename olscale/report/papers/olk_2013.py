@@ -37,7 +37,10 @@ _THRESHOLDS = (0.0, 0.001, 0.002, 0.01)
 
 def _rows(deviation: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     made = list(batches(ROWS, seed=0, deviation=deviation))
-    X, y = np.concatenate([batch.X for batch in made]), np.concatenate([batch.target for batch in made])
+    X, y = (
+        np.concatenate([batch.X for batch in made]),
+        np.concatenate([batch.target for batch in made]),
+    )
     return X, (y > 0).astype(np.int64)
 
 
@@ -89,10 +92,19 @@ def _seconds(source: FigureSource) -> Figure:
         for axis, deviation in zip(axes, (1.0, 0.6), strict=True):
             for label, (name, params) in _METHODS.items():
                 steps = _along(name, params, deviation)
-                axis.plot([step.rows for step in steps], [1e3 * step.seconds for step in steps], label=label)
+                axis.plot(
+                    [step.rows for step in steps],
+                    [1e3 * step.seconds for step in steps],
+                    label=label,
+                )
             rows, seconds = _svm(deviation)
             axis.plot(rows, seconds, label=_SVM)
-            axis.set(title=f"standard deviation {deviation:g}", xlabel="rows", ylabel="milliseconds", xlim=(0, ROWS))
+            axis.set(
+                title=f"standard deviation {deviation:g}",
+                xlabel="rows",
+                ylabel="milliseconds",
+                xlim=(0, ROWS),
+            )
             axis.set_yscale("log")
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper")
     return figure

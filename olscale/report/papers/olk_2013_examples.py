@@ -96,7 +96,9 @@ def _test_errors(source: FigureSource) -> Figure:
                 rows = [count for count, _ in along]
                 draws.append([error for _, error in along])
             axis.plot(rows, np.mean(draws, axis=0), label=label)
-        axis.set(xlabel="rows", ylabel="RMSE on the test rows", xlim=(0, noisy_sines.ROWS), ylim=(0, 0.4))
+        axis.set(
+            xlabel="rows", ylabel="RMSE on the test rows", xlim=(0, noisy_sines.ROWS), ylim=(0, 0.4)
+        )
         figure.legend(*axis.get_legend_handles_labels(), loc="outside right upper")
     return figure
 
@@ -105,7 +107,9 @@ def _rmse(f: NDArray[np.float64], y: NDArray[np.float64]) -> float:
     return float(np.sqrt(np.mean((f - y) ** 2)))
 
 
-def _novelty_scores(seed: int, name: str, params: dict[str, Any]) -> tuple[NDArray[np.float64], ...]:
+def _novelty_scores(
+    seed: int, name: str, params: dict[str, Any]
+) -> tuple[NDArray[np.float64], ...]:
     """Return rows, labels, and the scores of the rows by the detector that has learned them all."""
     X, y = _rows(gaussian_novelties.batches(gaussian_novelties.ROWS, seed))
     (step,) = stretches(name, params, X, np.zeros(len(y), dtype=np.int64), every=len(y))
@@ -118,7 +122,9 @@ def _novelties(source: FigureSource) -> Figure:
     with styled():
         figure, (axis,) = panels(1, width=3.6, height=3.2)
         told = X[scores < 0.0]
-        axis.plot(*told.T, "o", color="0.6", fillstyle="none", markersize=7, label="told as novelty")
+        axis.plot(
+            *told.T, "o", color="0.6", fillstyle="none", markersize=7, label="told as novelty"
+        )
         axis.plot(*X[y > 0].T, ".", label="normal")
         axis.plot(*X[y < 0].T, "x", label="novelty")
         axis.set(xlabel="first coordinate", ylabel="second coordinate")
@@ -142,7 +148,9 @@ def _rocs(source: FigureSource) -> Figure:
                     rates.append(np.interp(at, false, true))
                     areas.append(roc_auc_score(y < 0, -scores))
             axis.plot(at, np.mean(rates, axis=0), label=f"{label}, area {np.mean(areas):.3f}")
-        axis.set(xlabel="false positive rate", ylabel="true positive rate", xlim=(0, 1), ylim=(0, 1.02))
+        axis.set(
+            xlabel="false positive rate", ylabel="true positive rate", xlim=(0, 1), ylim=(0, 1.02)
+        )
         axis.legend(loc="lower right")
     return figure
 
@@ -160,7 +168,9 @@ def _indoor(source: FigureSource) -> Figure:
 def _nine(source: FigureSource) -> Figure:
     del source
     few = OLKBackground(p=20.0, C=0.5)
-    return _told(indoor_nine(), {"OLK-N, p = 20, C = 0.5": few, "OLK-N, p = 5": OLKBackground()}, (5, 7, 9))
+    return _told(
+        indoor_nine(), {"OLK-N, p = 20, C = 0.5": few, "OLK-N, p = 5": OLKBackground()}, (5, 7, 9)
+    )
 
 
 def _models() -> dict[str, BackgroundModel]:
@@ -174,15 +184,26 @@ def _models() -> dict[str, BackgroundModel]:
 def _told(sequence: Frames, models: dict[str, BackgroundModel], shown: tuple[int, ...]) -> Figure:
     """Draw the frames of these numbers, and what each model tells as foreground in them."""
     with styled():
-        figure, axes = panels(len(shown) * (len(models) + 1), width=1.8, height=1.5, across=len(shown))
+        figure, axes = panels(
+            len(shown) * (len(models) + 1), width=1.8, height=1.5, across=len(shown)
+        )
         for number, (frame, _) in enumerate(sequence, 1):
-            pictures = {"frame": frame, **{label: model.learn(frame) for label, model in models.items()}}
+            pictures = {
+                "frame": frame,
+                **{label: model.learn(frame) for label, model in models.items()},
+            }
             if number in shown:
                 for line, (label, picture) in enumerate(pictures.items()):
                     axis = axes[line * len(shown) + shown.index(number)]
-                    white = 255 if label == "frame" else 1  # else a mask that is all foreground would be black
+                    white = (
+                        255 if label == "frame" else 1
+                    )  # else a mask that is all foreground would be black
                     axis.imshow(picture, cmap="gray", interpolation="nearest", vmin=0, vmax=white)
-                    axis.set(title=f"{label} {number}" if label == "frame" else label, xticks=[], yticks=[])
+                    axis.set(
+                        title=f"{label} {number}" if label == "frame" else label,
+                        xticks=[],
+                        yticks=[],
+                    )
     return figure
 
 

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from olscale.analysis.decision_boundary import DecisionBoundary, errors_of_starts, plane_of, snapshots
+from olscale.analysis.decision_boundary import (
+    DecisionBoundary,
+    errors_of_starts,
+    plane_of,
+    snapshots,
+)
 from olscale.data.generators.rotating_xor import batches
 from olscale.report.figures import boundary_figure
 from olscale.report.figures.boundaries import scatter_rows
@@ -36,7 +41,11 @@ def _convergence(source: FigureSource) -> Figure:
         left.set_title("Gaussian XOR")
         right.plot(100 * errors.T, color="#aaaaaa", linewidth=0.5)
         right.plot(middle, color=COLOURS[2], linewidth=2.0)
-        right.set(title=f"OLLC, {_STARTS} starts", xlabel="rows learned from", ylabel="error on all rows (%)")
+        right.set(
+            title=f"OLLC, {_STARTS} starts",
+            xlabel="rows learned from",
+            ylabel="error on all rows (%)",
+        )
         right.set_xlim(0, _ROWS)
         right.set_ylim(bottom=0)
     return figure
@@ -49,7 +58,9 @@ def _regions(source: FigureSource) -> Figure:
     gate = V[:, 0] + lift[0] * V[:, -1]
     x, y = np.meshgrid(final.x, final.y)
     regions = replace(final, scores=gate[0] * x + gate[1] * y)
-    return boundary_figure({"regions (the gate)": (plane, regions), "decision boundary": (plane, final)})
+    return boundary_figure(
+        {"regions (the gate)": (plane, regions), "decision boundary": (plane, final)}
+    )
 
 
 FIGURES = (

@@ -29,19 +29,30 @@ _CHUNK = 40
 def _growth(source: FigureSource) -> Figure:
     del source
     try:
-        means = {ratio: np.mean([_along(ratio, trial) for trial in range(_TRIALS)], axis=0) for ratio in _RATIOS}
+        means = {
+            ratio: np.mean([_along(ratio, trial) for trial in range(_TRIALS)], axis=0)
+            for ratio in _RATIOS
+        }
     except DatasetError as fault:
         raise MissingRunsError(str(fault)) from fault
     with styled():
-        labels = [f"{what}ratio = {ratio}" for ratio in _RATIOS for what in ("", "training rows, ", "test rows, ")]
+        labels = [
+            f"{what}ratio = {ratio}"
+            for ratio in _RATIOS
+            for what in ("", "training rows, ", "test rows, ")
+        ]
         figure, (nodes, right) = panels(2, beside=labels)
         for (ratio, mean), colour in zip(means.items(), ("#000000", "#d55e00"), strict=True):
             look: dict[str, Any] = {"color": colour, "marker": "o"}
             nodes.plot(mean[:, 0], mean[:, 1], label=f"ratio = {ratio}", **look)
-            right.plot(mean[:, 0], 100 * mean[:, 2], "--", label=f"training rows, ratio = {ratio}", **look)
+            right.plot(
+                mean[:, 0], 100 * mean[:, 2], "--", label=f"training rows, ratio = {ratio}", **look
+            )
             right.plot(mean[:, 0], 100 * mean[:, 3], label=f"test rows, ratio = {ratio}", **look)
         nodes.set(title="hidden nodes", xlabel="rows", ylabel="nodes")
-        right.set(title="accuracy", xlabel="rows", ylabel="rows predicted rightly (%)", ylim=(0, 102))
+        right.set(
+            title="accuracy", xlabel="rows", ylabel="rows predicted rightly (%)", ylim=(0, 102)
+        )
         for axis in (nodes, right):
             axis.set_xlim(left=0)
         nodes.set_ylim(bottom=0)
@@ -54,7 +65,11 @@ def _along(ratio: float, trial: int) -> NDArray[np.float64]:
     part = Part("stratified-half", seed=0, fold=trial, folds=_TRIALS)
     opened = open_streams(f"{data_home()}/orl", ("minmax",), Shuffle(0, trial), part)
     assert opened.test is not None
-    (X, y), test, classes = _rows(opened.train), _rows(opened.test), len(opened.train.dataset.classes or ())
+    (X, y), test, classes = (
+        _rows(opened.train),
+        _rows(opened.test),
+        len(opened.train.dataset.classes or ()),
+    )
     found = []
     for one in stretches("ospvm", {"ratio": ratio, "block": _CHUNK}, X, y, _CHUNK, classes):
         seen = share_right(one.learner, X[: one.rows], y[: one.rows])
@@ -64,13 +79,18 @@ def _along(ratio: float, trial: int) -> NDArray[np.float64]:
 
 def _rows(stream: Stream) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     chunks = list(stream.chunks())
-    return np.concatenate([np.asarray(chunk.X) for chunk in chunks]), np.concatenate([chunk.y for chunk in chunks])
+    return np.concatenate([np.asarray(chunk.X) for chunk in chunks]), np.concatenate(
+        [chunk.y for chunk in chunks]
+    )
 
 
 def _mean_update(source: FigureSource) -> Figure:
     shown = {}
     for title, group in streams(source.curves(_held_out(source), "holdout_error")).items():
-        ways = [[one for one in group if one.summary.params.get("mean_update") is way] for way in (True, False)]
+        ways = [
+            [one for one in group if one.summary.params.get("mean_update") is way]
+            for way in (True, False)
+        ]
         names = ("with mean update", "no mean update")
         curves = {name: best_of_each(way)[0] for name, way in zip(names, ways, strict=True) if way}
         if len(curves) == 2:

@@ -46,14 +46,19 @@ def _grid_curves(source: FigureSource) -> Figure:
         for name, values in zip(_GRID, grid.values, strict=True):
             other = _GRID[1 - _GRID.index(name)]
             fixed = rest | {other: best.params[other]}
-            some = {values[i] for i in np.linspace(0, len(values) - 1, min(_FEW, len(values))).round().astype(int)}
+            some = {
+                values[i]
+                for i in np.linspace(0, len(values) - 1, min(_FEW, len(values))).round().astype(int)
+            }
             wanted = [
                 s
                 for s in like(source.summaries, "pamo1", "cumulative_error", **fixed)
                 if s.params[name] in some and same_stream(s, best)
             ]
             panel = f"{title}, {other} = {best.params[other]:g}"
-            shown[panel] = {f"{name} = {curve.summary.params[name]:g}": curve for curve in source.curves(wanted)}
+            shown[panel] = {
+                f"{name} = {curve.summary.params[name]:g}": curve for curve in source.curves(wanted)
+            }
     return curve_figure(shown, bands=False)
 
 
@@ -70,7 +75,11 @@ def _rotating_xor(source: FigureSource) -> Figure:
 
 def _permutations(source: FigureSource) -> Figure:
     found = source.curves(like(source.summaries, "pamo1", "cumulative_error", h=64, k=2))
-    shown = {title: {"pamo1": group[0]} for title, group in streams(found).items() if len(group[0].errors) > 1}
+    shown = {
+        title: {"pamo1": group[0]}
+        for title, group in streams(found).items()
+        if len(group[0].errors) > 1
+    }
     if not shown:
         raise MissingRunsError("no runs of pamo1 with h = 64 and k = 2 on several permutations")
     return curve_figure(shown, replicates=True, of_learner=source.looks)

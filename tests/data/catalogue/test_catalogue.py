@@ -14,7 +14,9 @@ from olscale.data.ingest.ingest import ingest
 from olscale.errors import UnknownNameError
 
 LARGE = ("kdd99", "mnist", "ijcnn1", "ijcnn1-joined", "webspam", "url")
-SETS = [pytest.param(name, marks=[pytest.mark.slow] if name in LARGE else []) for name in catalogue()]
+SETS = [
+    pytest.param(name, marks=[pytest.mark.slow] if name in LARGE else []) for name in catalogue()
+]
 
 
 def test_options_are_those_of_ingest() -> None:

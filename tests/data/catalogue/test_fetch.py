@@ -60,14 +60,23 @@ def net() -> Iterator[Net]:
 
 
 @pytest.fixture
-def remote(small_catalogue: dict[str, Any], net: Net, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def remote(
+    small_catalogue: dict[str, Any], net: Net, monkeypatch: pytest.MonkeyPatch
+) -> dict[str, Any]:
     """A set `far` with one file in the net; call the value of ``"describe"`` to change what is known of the file."""
     monkeypatch.delenv("OLSCALE_DATA")
     net.pages["/rows.svm"] = ROWS
 
     def describe(**known: Any) -> None:
         file = {"path": "far/rows.svm", "role": "train", "url": net.url("/rows.svm"), **known}
-        common = {"title": "t", "what": "w", "page": "https://page", "rows": {"train": 20}, "columns": 2, "classes": 2}
+        common = {
+            "title": "t",
+            "what": "w",
+            "page": "https://page",
+            "rows": {"train": 20},
+            "columns": 2,
+            "classes": 2,
+        }
         small_catalogue["far"] = CatalogueEntry(name="far", files=[file], **common)
 
     describe()
@@ -82,14 +91,18 @@ def files_under(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
-def test_a_mirror_gives_both_splits_and_their_checksums(small_catalogue: dict[str, Any], tmp_path: Path) -> None:
+def test_a_mirror_gives_both_splits_and_their_checksums(
+    small_catalogue: dict[str, Any], tmp_path: Path
+) -> None:
     made = fetch("ring", tmp_path / "ring")
     assert {split: made.rows(split) for split in made.splits} == {"train": 30, "test": 12}
     known = {file.role: file.sha256[0] for file in small_catalogue["ring"].files}
     assert {source.split: source.sha256 for source in made.manifest.sources} == known
 
 
-def test_a_damaged_file_in_the_mirror_is_named(small_catalogue: dict[str, Any], tmp_path: Path) -> None:
+def test_a_damaged_file_in_the_mirror_is_named(
+    small_catalogue: dict[str, Any], tmp_path: Path
+) -> None:
     file = tmp_path / "mirror" / "ring" / "test"
     expected = small_catalogue["ring"].files[1].sha256[0]
     file.write_bytes(b"+1 1:1\n")
@@ -108,7 +121,10 @@ def test_a_damaged_file_in_the_mirror_is_named(small_catalogue: dict[str, Any], 
             "gone",
             r"gone cannot be fetched: its owner keeps it \(see https://page\); .* `olscale ingest YOUR_FILES .*gone`",
         ),
-        ("lost", r"lost cannot be downloaded: its form is another \(see https://page\), and the mirror .* lost/rows"),
+        (
+            "lost",
+            r"lost cannot be downloaded: its form is another \(see https://page\), and the mirror .* lost/rows",
+        ),
     ],
 )
 def test_what_cannot_be_had_is_said_with_the_cure(
@@ -120,7 +136,9 @@ def test_what_cannot_be_had_is_said_with_the_cure(
     assert not (tmp_path / name).exists()
 
 
-def test_a_copy_of_ones_own_is_found_where_the_error_says(small_catalogue: dict[str, Any], tmp_path: Path) -> None:
+def test_a_copy_of_ones_own_is_found_where_the_error_says(
+    small_catalogue: dict[str, Any], tmp_path: Path
+) -> None:
     from olscale.data.ingest.ingest import ingest
 
     ingest(tmp_path / "mirror" / "ring" / "train", f"{data_home()}/gone")
@@ -141,7 +159,9 @@ def test_a_download_with_the_published_checksum_is_silent_but_for_its_line(
     assert files_under(tmp_path / "cache") == ["olscale/downloads/far/rows.svm"]
 
 
-def test_a_kept_download_that_was_damaged_is_fetched_again(remote: dict[str, Any], net: Net, tmp_path: Path) -> None:
+def test_a_kept_download_that_was_damaged_is_fetched_again(
+    remote: dict[str, Any], net: Net, tmp_path: Path
+) -> None:
     remote["describe"](sha256=[sha256(ROWS)], published=True)
     kept = tmp_path / "cache" / "olscale" / "downloads" / "far" / "rows.svm"
     kept.parent.mkdir(parents=True)
@@ -151,7 +171,9 @@ def test_a_kept_download_that_was_damaged_is_fetched_again(remote: dict[str, Any
     assert said[0] == f"{kept} has a wrong checksum and is downloaded again"
 
 
-def test_a_download_nobody_vouches_for_is_kept_with_a_warning(remote: dict[str, Any], tmp_path: Path) -> None:
+def test_a_download_nobody_vouches_for_is_kept_with_a_warning(
+    remote: dict[str, Any], tmp_path: Path
+) -> None:
     remote["describe"](sha256=["0" * 64])
     said: list[str] = []
     made = fetch("far", tmp_path / "far", say=said.append)
@@ -162,7 +184,9 @@ def test_a_download_nobody_vouches_for_is_kept_with_a_warning(remote: dict[str, 
     assert [source.sha256 for source in made.manifest.sources] == [sha256(ROWS)]
 
 
-def test_a_download_with_a_wrong_checksum_leaves_nothing(remote: dict[str, Any], tmp_path: Path) -> None:
+def test_a_download_with_a_wrong_checksum_leaves_nothing(
+    remote: dict[str, Any], tmp_path: Path
+) -> None:
     remote["describe"](sha256=["0" * 64], published=True)
     with pytest.raises(DatasetError) as caught:
         fetch("far", tmp_path / "far")
@@ -193,15 +217,23 @@ def test_a_download_that_breaks_off_is_one_line_and_leaves_nothing(
         assert fetch("far", tmp_path / "far").rows() == 20
 
 
-def test_a_dataset_that_is_there_is_not_fetched_over(remote: dict[str, Any], net: Net, tmp_path: Path) -> None:
+def test_a_dataset_that_is_there_is_not_fetched_over(
+    remote: dict[str, Any], net: Net, tmp_path: Path
+) -> None:
     fetch("far", tmp_path / "far")
     with pytest.raises(DatasetError, match="already is a dataset"):
         fetch("far", tmp_path / "far")
     assert net.asked == ["/rows.svm"]
 
 
-def test_where_a_set_can_be_had(small_catalogue: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert [availability(entry) for entry in small_catalogue.values()] == ["mirror", "absent", "needs OLSCALE_DATA"]
+def test_where_a_set_can_be_had(
+    small_catalogue: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert [availability(entry) for entry in small_catalogue.values()] == [
+        "mirror",
+        "absent",
+        "needs OLSCALE_DATA",
+    ]
     locate("ring")
     assert availability(small_catalogue["ring"]) == "ingested"
     monkeypatch.setenv("OLSCALE_DATASETS", f"{os.environ['OLSCALE_DATASETS']}-2")
@@ -230,7 +262,9 @@ def test_a_data_home_that_cannot_be_written_is_one_line(
 
 
 @pytest.mark.long
-def test_processes_that_ask_at_once_share_one_dataset(small_catalogue: dict[str, Any], tmp_path: Path) -> None:
+def test_processes_that_ask_at_once_share_one_dataset(
+    small_catalogue: dict[str, Any], tmp_path: Path
+) -> None:
     (tmp_path / "entry.json").write_text(small_catalogue["ring"].model_dump_json())
     code = (
         "import sys, olscale.data.catalogue.entries as c\n"

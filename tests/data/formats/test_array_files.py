@@ -139,7 +139,9 @@ def test_sparse_matrices_that_scipy_writes_read_back(
     np.testing.assert_array_equal(to_dense(batch.X, batch.columns), X)
     assert batch.unlabelled != labelled
     if not labelled:
-        with pytest.raises(FormatError, match=r"holds the arrays X \(.*; expected X_train, y_train"):
+        with pytest.raises(
+            FormatError, match=r"holds the arrays X \(.*; expected X_train, y_train"
+        ):
             read(path)
 
 
@@ -208,7 +210,9 @@ def test_sparse_rows_come_back_through_npz(tmp_path: Path, targets: str) -> None
 
 
 def test_a_split_of_dense_rows_comes_back_through_npz(tmp_path: Path) -> None:
-    np.savez(tmp_path / "t.npz", X_train=np.eye(3), y_train=[0, 1, 1], X_test=np.eye(3), y_test=[1, 0, 1])
+    np.savez(
+        tmp_path / "t.npz", X_train=np.eye(3), y_train=[0, 1, 1], X_test=np.eye(3), y_test=[1, 0, 1]
+    )
     made = ingest(tmp_path / "t.npz", tmp_path / "d")
     for split in made.splits:
         export(made, tmp_path / f"{split}.npz", split=split)
@@ -356,7 +360,11 @@ def element(code: int, content: bytes) -> bytes:
 
 def matlab_object(name: str, kind: str) -> bytes:
     """Return an object of MATLAB: a string, a categorical, a table."""
-    flags = element(6, struct.pack("<II", 13, 0)) + element(5, struct.pack("<ii", 6, 1)) + element(1, b"")
+    flags = (
+        element(6, struct.pack("<II", 13, 0))
+        + element(5, struct.pack("<ii", 6, 1))
+        + element(1, b"")
+    )
     reference = flags + element(6, struct.pack("<6I", 0xDD000000, 2, 1, 1, 1, 1))
     words = element(1, name.encode()) + element(1, b"MCOS") + element(1, kind.encode())
     return element(14, element(6, struct.pack("<II", 17, 0)) + words + element(14, reference))
@@ -365,7 +373,9 @@ def matlab_object(name: str, kind: str) -> bytes:
 def test_objects_of_matlab_are_ignored_or_refused_by_name(tmp_path: Path) -> None:
     objects = matlab_object("Y", "categorical") + matlab_object("T", "table")
     path = write_mat(tmp_path / "t.mat", {"X": np.eye(2)}, objects)
-    with pytest.raises(FormatError, match=r"its Y categorical object cannot be read; .*cellstr\(y\)"):
+    with pytest.raises(
+        FormatError, match=r"its Y categorical object cannot be read; .*cellstr\(y\)"
+    ):
         read(path)
     write_mat(path, {"X": np.eye(2), "Y": [[1], [2]]}, matlab_object("T", "table"))
     assert list(read(path).target) == [1, 2]

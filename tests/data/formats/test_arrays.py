@@ -21,7 +21,9 @@ def write_idx(path: Path, array: np.ndarray, code: int = 8) -> None:
 
 @pytest.fixture
 def images(tmp_path: Path) -> Path:
-    write_idx(tmp_path / "train-images-idx3-ubyte.gz", np.arange(24, dtype=np.uint8).reshape(4, 2, 3))
+    write_idx(
+        tmp_path / "train-images-idx3-ubyte.gz", np.arange(24, dtype=np.uint8).reshape(4, 2, 3)
+    )
     write_idx(tmp_path / "train-labels-idx1-ubyte.gz", np.array([3, 1, 2, 0], dtype=np.uint8))
     return tmp_path / "train-images-idx3-ubyte.gz"
 
@@ -106,7 +108,9 @@ def test_npz_without_a_split_is_all_train(tmp_path: Path, keys: tuple[str, str])
         ({"X": np.eye(2), "y": np.zeros((2, 0))}, "targets have shape"),
     ],
 )
-def test_npz_that_does_not_fit_is_an_error(tmp_path: Path, arrays: dict[str, np.ndarray], problem: str) -> None:
+def test_npz_that_does_not_fit_is_an_error(
+    tmp_path: Path, arrays: dict[str, np.ndarray], problem: str
+) -> None:
     source = str(tmp_path / "rows.npz")
     np.savez(source, **arrays)
     with pytest.raises(FormatError, match=problem):
@@ -122,7 +126,8 @@ def test_a_truncated_npz_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "shape"), [("digits", (1797, 64)), ("iris", (150, 4)), ("wine", (178, 13)), ("breast_cancer", (569, 30))]
+    ("name", "shape"),
+    [("digits", (1797, 64)), ("iris", (150, 4)), ("wine", (178, 13)), ("breast_cancer", (569, 30))],
 )
 def test_scikit_learn_sets_are_sources(name: str, shape: tuple[int, int]) -> None:
     (batch,) = find_format(f"sklearn:{name}").read(f"sklearn:{name}", ReadOptions())

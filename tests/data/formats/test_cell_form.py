@@ -19,7 +19,9 @@ from olscale.data.ingest.ingest import ingest
 from olscale.errors import FormatError, ParameterError
 from tests.fuzz.tables import outcome
 
-PARTS = st.sampled_from([*"abN0n-?,;|", "\t", " ", '"', '""', "'", "\\", "\n", "\r\n", "é", "\u2028", "NA", "\\N"])
+PARTS = st.sampled_from(
+    [*"abN0n-?,;|", "\t", " ", '"', '""', "'", "\\", "\n", "\r\n", "é", "\u2028", "NA", "\\N"]
+)
 CELLS = st.lists(PARTS, max_size=6).map("".join)
 BLOCKS = st.sampled_from([None, 16, 64, 1 << 20])
 
@@ -86,10 +88,16 @@ FORMS: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
 @given(rows=tables(), delimiter=st.sampled_from(",\t;|"), block=BLOCKS)
 @settings(max_examples=30, deadline=None)
 def test_what_pythons_csv_writes_is_read_back(
-    tmp_path_factory: pytest.TempPathFactory, form: str, rows: Rows, delimiter: str, block: int | None
+    tmp_path_factory: pytest.TempPathFactory,
+    form: str,
+    rows: Rows,
+    delimiter: str,
+    block: int | None,
 ) -> None:
     written_as, read_as = FORMS[form]
-    if written_as.get("quoting") == csv.QUOTE_NONE:  # not every Python writes a backslash before a return
+    if (
+        written_as.get("quoting") == csv.QUOTE_NONE
+    ):  # not every Python writes a backslash before a return
         rows = [[cell.replace("\r", "") for cell in row] for row in rows]
     path = tmp_path_factory.mktemp("t", numbered=True) / "t.csv"
     text = written(rows, delimiter=delimiter, **written_as)
@@ -110,15 +118,25 @@ def test_without_quoting_cells_are_what_is_between_tabs(
     found = cells_of(path, block, len(rows[0]) - 1, **options)
     assert found == [[word(cell, ("-", "N,", "a\\")) for cell in row[:-1]] for row in rows]
     theirs = pandas.read_csv(
-        path, sep="\t", quoting=3, header=None, dtype=str, na_values=["-", "N,", "a\\"], skipinitialspace=False
+        path,
+        sep="\t",
+        quoting=3,
+        header=None,
+        dtype=str,
+        na_values=["-", "N,", "a\\"],
+        skipinitialspace=False,
     )
     exact = theirs.iloc[:, :-1].fillna("?").map(word)
     ours = [[word(cell, ("-", "N,", "a\\")) for cell in row[:-1]] for row in rows]
-    kept = [[cell not in ("n", "?") for cell in row] for row in ours]  # pandas has more words for no value
+    kept = [
+        [cell not in ("n", "?") for cell in row] for row in ours
+    ]  # pandas has more words for no value
     assert np.array(ours)[kept].tolist() == exact.to_numpy()[kept].tolist()
 
 
-NUMBERS = st.sampled_from(["1.5", "-999", "-999.0", " -9.99e2", "0", "-", "#N/A", "", "-99", "7", '"-999"', '"-"'])
+NUMBERS = st.sampled_from(
+    ["1.5", "-999", "-999.0", " -9.99e2", "0", "-", "#N/A", "", "-99", "7", '"-999"', '"-"']
+)
 
 
 @pytest.mark.long
@@ -132,7 +150,10 @@ def test_numbers_that_mean_no_value_do_so_by_their_value(
     tmp_path_factory: pytest.TempPathFactory, columns: Rows, null: bool, block: int | None
 ) -> None:
     if null:
-        columns = [[cell.replace("-", r"\N") if cell == "-" else cell for cell in column] for column in columns]
+        columns = [
+            [cell.replace("-", r"\N") if cell == "-" else cell for cell in column]
+            for column in columns
+        ]
     rows = [[*row, str(i % 2)] for i, row in enumerate(zip(*columns, strict=True))]
     path = tmp_path_factory.mktemp("t", numbered=True) / "t.csv"
     path.write_text("".join(",".join(row) + "\n" for row in rows))
@@ -162,7 +183,18 @@ def test_backslashes_are_read_as_mysql_writes_them(tmp_path: Path, block: int | 
     ]
     path.write_text("".join("\t".join(line) + "\n" for line in lines))
     found = cells_of(path, block, 2, delimiter="\t", escape="backslash")
-    words = ["word", "two\nlines", "a\tb", "?", "\\N", "split\nin two", '"5" disk', "C:\\new", "cab", "end"]
+    words = [
+        "word",
+        "two\nlines",
+        "a\tb",
+        "?",
+        "\\N",
+        "split\nin two",
+        '"5" disk',
+        "C:\\new",
+        "cab",
+        "end",
+    ]
     assert [row[0] for row in found] == words
     assert [row[1] for row in found] == ["one", "?", "2", "3", "4", "?", "6", "7N", "8", "9"]
 
@@ -181,7 +213,10 @@ def test_a_quote_that_swallows_rows_is_noted_with_its_line(
     first = lines_before + 3
     (note,) = notes_of(path, label=0, drop=drop)
     cure = "--quoting none if quotes are part of the text"
-    assert note == f"{path}: the quote that opens a cell in line {first} closes in line {first + 2}; {cure}"
+    assert (
+        note
+        == f"{path}: the quote that opens a cell in line {first} closes in line {first + 2}; {cure}"
+    )
     assert notes_of(path, label=0, drop=drop, quoting="none") == []
 
 
@@ -193,9 +228,13 @@ def notes_of(path: Path, **options: Any) -> list[str]:
 @pytest.mark.parametrize("lines_before", [0, 3000])
 def test_a_tab_in_quotes_is_noted_and_a_comma_is_not(tmp_path: Path, lines_before: int) -> None:
     path = tmp_path / "t.tsv"
-    path.write_text("ham\tok\n" * lines_before + 'ham\t"so\tlong"\nspam\t"a ""b"""\nham\t"so\tlong"\n')
+    path.write_text(
+        "ham\tok\n" * lines_before + 'ham\t"so\tlong"\nspam\t"a ""b"""\nham\t"so\tlong"\n'
+    )
     (note,) = notes_of(path, label=0, delimiter="\t")
-    assert note.startswith(f"{path}, line {lines_before + 1}: a cell in quotes holds a tab; --quoting none")
+    assert note.startswith(
+        f"{path}, line {lines_before + 1}: a cell in quotes holds a tab; --quoting none"
+    )
     path.write_text("ham,ok\n" * lines_before + 'ham,"so, long"\nspam,"a ""b"""\nham,5" disk\n')
     assert notes_of(path, label=0, delimiter=",") == []
 
@@ -239,7 +278,12 @@ def test_the_form_of_cells_is_told_to_the_guesses_of_delimiter_and_header(tmp_pa
     dataset = ingest(path, tmp_path / "d", escape="backslash", missing="-")
     table = dataset.manifest.table
     assert table is not None
-    assert (table.delimiter, table.header, table.escape, table.missing) == ("|", False, "backslash", ("-",))
+    assert (table.delimiter, table.header, table.escape, table.missing) == (
+        "|",
+        False,
+        "backslash",
+        ("-",),
+    )
     assert dataset.manifest.feature_names == ("x1", "x0=a, b", "x0=c", "x0=d, e\nf")
     assert dataset.manifest.splits["train"].missing == {"x1": 1}
 
@@ -249,7 +293,10 @@ def test_a_label_that_means_no_value_is_an_error_in_either_way(tmp_path: Path) -
     for rows in (3, 3000):
         for label in ("-1", "0"):
             path.write_text("1,0,0.5\n0,1,1.5\n" * rows + f"1,{label},2.5\n")
-            with pytest.raises(FormatError, match=f"line {1 if label == '0' else 2 * rows + 1}: the label is missing"):
+            with pytest.raises(
+                FormatError,
+                match=f"line {1 if label == '0' else 2 * rows + 1}: the label is missing",
+            ):
                 list(read_table(str(path), ReadOptions(label=1, missing=(label,), header=False)))
 
 
@@ -263,5 +310,7 @@ def test_what_is_no_form_is_refused(tmp_path: Path) -> None:
         ingest(path, tmp_path / "d", escape="backslash", delimiter="\\")
     (tmp_path / "t.svm").write_text("1 1:1\n")
     for options in ({"quoting": "none"}, {"escape": "backslash"}, {"missing": "-"}):
-        with pytest.raises(FormatError, match=f"--{next(iter(options))} is for CSV and TSV; leave it out"):
+        with pytest.raises(
+            FormatError, match=f"--{next(iter(options))} is for CSV and TSV; leave it out"
+        ):
             ingest(tmp_path / "t.svm", tmp_path / "d", **options)

@@ -55,7 +55,11 @@ def test_columns_have_the_numbers_of_scikit_learn(tmp_path: Path) -> None:
 def test_several_sources_have_the_bytes_of_one(tmp_path: Path) -> None:
     """What a cell becomes depends on no other; a first file may be small, and a coded column hold numbers only."""
     whole = ingest(table(tmp_path / "t.csv"), tmp_path / "t", encode=ENCODE)
-    parts = [table(tmp_path / "a.csv", 0, 3), table(tmp_path / "b.csv", 3, 4100), table(tmp_path / "c.csv", 4100)]
+    parts = [
+        table(tmp_path / "a.csv", 0, 3),
+        table(tmp_path / "b.csv", 3, 4100),
+        table(tmp_path / "c.csv", 4100),
+    ]
     assert ingest(parts, tmp_path / "p", encode=ENCODE).fingerprint == whole.fingerprint
     (tmp_path / "n.csv").write_text("id,x,label\n007,1,a\n7,2,b\n007,3,a\n")
     X = rows_of(ingest(str(tmp_path / "n.csv"), tmp_path / "n", encode="id=hash:64"))
@@ -88,31 +92,45 @@ def test_columns_that_cannot_be_encoded_are_named(tmp_path: Path) -> None:
         ingest(source, tmp_path / "t", encode="shopp=hash")
     with pytest.raises(FormatError, match="'label' is the label"):
         ingest(source, tmp_path / "t", encode="label=hash")
-    with pytest.raises(FormatError, match="column 'note' is 'word0', expected a date or time as 2024-01-31"):
+    with pytest.raises(
+        FormatError, match="column 'note' is 'word0', expected a date or time as 2024-01-31"
+    ):
         ingest(source, tmp_path / "t", encode="note=date")
     with pytest.raises(
-        FormatError, match=r"line 3: column 'note' is 'word0', expected a number, as --encode note=number"
+        FormatError,
+        match=r"line 3: column 'note' is 'word0', expected a number, as --encode note=number",
     ):
         ingest(source, tmp_path / "t", encode="note=number")
-    with pytest.raises(FormatError, match="column 'note' is dropped, expected a feature for --encode"):
+    with pytest.raises(
+        FormatError, match="column 'note' is dropped, expected a feature for --encode"
+    ):
         ingest(source, tmp_path / "t", encode="note=number", drop="note")
     np.savez(tmp_path / "rows.npz", X=np.eye(2), y=np.arange(2))
     with pytest.raises(FormatError, match="leave --encode out"):
         ingest(str(tmp_path / "rows.npz"), tmp_path / "t", encode="note=date")
 
 
-def test_a_column_of_numbers_in_csv_may_be_categories_and_stays_numbers_where_that_is_said(tmp_path: Path) -> None:
+def test_a_column_of_numbers_in_csv_may_be_categories_and_stays_numbers_where_that_is_said(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "t.csv").write_text("day,x,label\n3,1,a\n1,2,b\n,3,a\n3,4,b\n")
     plain = ingest(str(tmp_path / "t.csv"), tmp_path / "p")
-    assert ingest(str(tmp_path / "t.csv"), tmp_path / "n", encode="day=number").fingerprint == plain.fingerprint
+    assert (
+        ingest(str(tmp_path / "t.csv"), tmp_path / "n", encode="day=number").fingerprint
+        == plain.fingerprint
+    )
     coded = ingest(str(tmp_path / "t.csv"), tmp_path / "c", encode="day=one-hot:values=3")
     assert coded.manifest.feature_names == ("x", "day=3", "day=1")
     assert rows_of(coded)[:, 1:].tolist() == [[1, 0], [0, 1], [0, 0], [1, 0]]
 
 
-def test_text_that_comes_late_is_named_where_a_column_was_said_to_be_numbers(tmp_path: Path) -> None:
+def test_text_that_comes_late_is_named_where_a_column_was_said_to_be_numbers(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "t.csv").write_text("day,label\n" + "3,a\n1,b\n" * 2000 + "Monday,a\n")
-    with pytest.raises(FormatError, match="line 4002: column 'day' is 'Monday', expected a number, as --encode"):
+    with pytest.raises(
+        FormatError, match="line 4002: column 'day' is 'Monday', expected a number, as --encode"
+    ):
         ingest(str(tmp_path / "t.csv"), tmp_path / "t", encode="day=number")
 
 
@@ -127,7 +145,9 @@ def first_values(cells: list[str], bound: int) -> tuple[list[str], np.ndarray]:
             if cell not in known:
                 known.append(cell)
         places.append(known.index(cell) if cell else -1)
-    return known, np.array([[place == k for k in range(len(known))] for place in places], dtype=np.float64)
+    return known, np.array(
+        [[place == k for k in range(len(known))] for place in places], dtype=np.float64
+    )
 
 
 @pytest.mark.parametrize("bound", [1, 7, 300, 5000])
@@ -136,30 +156,52 @@ def test_the_first_values_have_a_feature_each(bound: int, tmp_path: Path) -> Non
     cells = ["other" if i % 70 == 3 else shop for i, shop in enumerate(SHOPS)]
     lines = [f"{i % 7},{cell},{i % 2}" for i, cell in enumerate(cells)]
     encode = f"shop=one-hot:values={bound}"
-    for name, rows in (("t", slice(0, ROWS)), ("a", slice(0, 5)), ("b", slice(5, 4000)), ("c", slice(4000, ROWS))):
+    for name, rows in (
+        ("t", slice(0, ROWS)),
+        ("a", slice(0, 5)),
+        ("b", slice(5, 4000)),
+        ("c", slice(4000, ROWS)),
+    ):
         (tmp_path / f"{name}.csv").write_text("\n".join(["size,shop,label", *lines[rows]]) + "\n")
     whole = ingest(str(tmp_path / "t.csv"), tmp_path / "t", encode=encode)
     known, expected = first_values(cells, bound)
     assert list(whole.manifest.feature_names or ())[1:] == [f"shop={value}" for value in known]
     np.testing.assert_array_equal(rows_of(whole)[:, 1:], expected)
-    parts = ingest([str(tmp_path / f"{name}.csv") for name in "abc"], tmp_path / "p", encode=encode, chunk_rows=333)
+    parts = ingest(
+        [str(tmp_path / f"{name}.csv") for name in "abc"],
+        tmp_path / "p",
+        encode=encode,
+        chunk_rows=333,
+    )
     assert (rows_of(parts) == rows_of(whole)).all()
     assert parts.manifest.feature_names == whole.manifest.feature_names
-    tested = ingest(str(tmp_path / "a.csv"), tmp_path / "s", test=str(tmp_path / "b.csv"), encode=encode)
+    tested = ingest(
+        str(tmp_path / "a.csv"), tmp_path / "s", test=str(tmp_path / "b.csv"), encode=encode
+    )
     assert set(tested.manifest.feature_names or ()) <= set(whole.manifest.feature_names or ())
 
 
-@pytest.mark.parametrize("coding", ["hash:features=8", "text:features=8", "date", "one-hot:values=2"])
+@pytest.mark.parametrize(
+    "coding", ["hash:features=8", "text:features=8", "date", "one-hot:values=2"]
+)
 @pytest.mark.parametrize("chunk_rows", [None, 2])
-def test_a_column_that_is_encoded_makes_the_segments_too(tmp_path: Path, coding: str, chunk_rows: int | None) -> None:
+def test_a_column_that_is_encoded_makes_the_segments_too(
+    tmp_path: Path, coding: str, chunk_rows: int | None
+) -> None:
     """Its cells are forgotten after each batch, once the segments are cut."""
     days = ["2024-01-30", "2024-01-31", "2024-01-31", "2024-02-01"] * 2
     rows = "".join(f"{i},{day},{i % 2}\n" for i, day in enumerate(days))
     (tmp_path / "t.csv").write_text("x,day,y\n" + rows)
-    parquet.write_table(pa.table({"x": range(8), "day": days, "y": [0, 1] * 4}), tmp_path / "t.parquet")
+    parquet.write_table(
+        pa.table({"x": range(8), "day": days, "y": [0, 1] * 4}), tmp_path / "t.parquet"
+    )
     starts = [0, 1, 3, 4, 5, 7]
     for name in ("t.csv", "t.parquet"):
         dataset = ingest(
-            tmp_path / name, tmp_path / f"d-{name}", segments="day", encode=f"day={coding}", chunk_rows=chunk_rows
+            tmp_path / name,
+            tmp_path / f"d-{name}",
+            segments="day",
+            encode=f"day={coding}",
+            chunk_rows=chunk_rows,
         )
         assert dataset.segments() == tuple((days[start], start) for start in starts)

@@ -65,11 +65,15 @@ WIDE = "{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000, 4), }"
 
 
 def test_npz_promises_are_not_allocated(tmp_path: Path):
-    with pytest.raises(FormatError, match=r"its header promises 32000000000000 bytes, there are \d+"):
+    with pytest.raises(
+        FormatError, match=r"its header promises 32000000000000 bytes, there are \d+"
+    ):
         read(npz(tmp_path / "a.npz", npy(WIDE)), "npz")
 
 
-@pytest.mark.parametrize("header", ["{'descr': '<f8', 'shape': (2, 2", "[" * 3000, "{'descr': '|O'}", "\u0660"])
+@pytest.mark.parametrize(
+    "header", ["{'descr': '<f8', 'shape': (2, 2", "[" * 3000, "{'descr': '|O'}", "\u0660"]
+)
 def test_npz_headers_that_are_none(tmp_path: Path, header: str):
     with pytest.raises(FormatError, match="its array X cannot be read"):
         read(npz(tmp_path / "a.npz", npy(header)), "npz")
@@ -83,7 +87,9 @@ def test_npz_member_that_is_no_array(tmp_path: Path):
 @pytest.mark.parametrize("code", [0x110000, 0xD800])
 def test_text_labels_are_text(tmp_path: Path, code: int):
     """Beyond Unicode Python fails; half a pair cannot be written to the manifest."""
-    y = npy("{'descr': '<U1', 'fortran_order': False, 'shape': (2,), }") + struct.pack("<2I", 65, code)
+    y = npy("{'descr': '<U1', 'fortran_order': False, 'shape': (2,), }") + struct.pack(
+        "<2I", 65, code
+    )
     X = io.BytesIO()
     np.save(X, np.zeros((2, 3)))
     with pytest.raises(FormatError, match="a label is no valid text"):
@@ -105,7 +111,9 @@ def element(kind: int, content: bytes, order: str = "<") -> bytes:
     return struct.pack(f"{order}II", kind, len(content)) + content + bytes(-len(content) % 8)
 
 
-def matrix(name: bytes, kind: int, shape: tuple[int, ...], *parts: bytes, order: str = "<") -> bytes:
+def matrix(
+    name: bytes, kind: int, shape: tuple[int, ...], *parts: bytes, order: str = "<"
+) -> bytes:
     head = (
         element(6, struct.pack(f"{order}II", kind, 0), order)
         + element(5, struct.pack(f"{order}{len(shape)}i", *shape), order)
@@ -138,7 +146,10 @@ LABELS = matrix(b"y", 6, (2, 1), doubles(1, 2))
         (matrix(b"X", 5, (2, 2), ints(7, 0), ints(0, 1, 2), doubles(1, 2)), "is damaged"),
         (matrix(b"X", 5, (2, 2), ints(0, 1), ints(0, 9, 2), doubles(1, 2)), "is damaged"),
         (matrix(b"X", 5, (2, 2), ints(0, 1), ints(0, 1, 200), doubles(1, 2)), "is damaged"),
-        (matrix(b"X", 5, (2**31 - 1, 1), ints(0), ints(0, 1), doubles(1)), "rows of features but 2 targets"),
+        (
+            matrix(b"X", 5, (2**31 - 1, 1), ints(0), ints(0, 1), doubles(1)),
+            "rows of features but 2 targets",
+        ),
         (matrix(b"X", 0x806, (2, 1), doubles(1, 2), doubles(1, 2)), "complex"),
         (struct.pack("<II", 14, 2**31) + bytes(100), "is damaged"),
         (element(99, b""), "is damaged"),
@@ -153,19 +164,30 @@ def test_damaged_mat_files_are_refused_and_take_no_memory(tmp_path: Path, X: byt
 
 
 @pytest.mark.parametrize("signal", [signal.SIGSEGV, signal.SIGKILL])
-def test_a_mat_file_that_ends_its_reader_is_one_line(tmp_path: Path, signal: int, monkeypatch: pytest.MonkeyPatch):
+def test_a_mat_file_that_ends_its_reader_is_one_line(
+    tmp_path: Path, signal: int, monkeypatch: pytest.MonkeyPatch
+):
     program = tmp_path / "reader.py"
-    program.write_text(f"import os, sys; sys.stdin.buffer.read(); os.kill(os.getpid(), {int(signal)})")
+    program.write_text(
+        f"import os, sys; sys.stdin.buffer.read(); os.kill(os.getpid(), {int(signal)})"
+    )
     monkeypatch.setattr("olscale.data.formats._loadmat.__file__", str(program))
     (tmp_path / "a.mat").write_bytes(MAT + LABELS)
-    with pytest.raises(FormatError, match=rf"is damaged \(SciPy's reader ended with code -{int(signal)}\)"):
+    with pytest.raises(
+        FormatError, match=rf"is damaged \(SciPy's reader ended with code -{int(signal)}\)"
+    ):
         read(tmp_path / "a.mat", "mat")
 
 
 @pytest.mark.long  # a process for each file
 def test_mat_files_of_the_other_byte_order(tmp_path: Path):
-    numbers = [element(9, np.array(values, ">f8").tobytes(), ">") for values in ([1, 2, 3, 4], [7, 8])]
-    X, y = matrix(b"X", 6, (2, 2), numbers[0], order=">"), matrix(b"y", 6, (2, 1), numbers[1], order=">")
+    numbers = [
+        element(9, np.array(values, ">f8").tobytes(), ">") for values in ([1, 2, 3, 4], [7, 8])
+    ]
+    X, y = (
+        matrix(b"X", 6, (2, 2), numbers[0], order=">"),
+        matrix(b"y", 6, (2, 1), numbers[1], order=">"),
+    )
     (tmp_path / "a.mat").write_bytes(MAT[:124] + b"\x01\x00MI" + X + y)
     (batch,) = find_format("a.mat", "mat").read(str(tmp_path / "a.mat"), ReadOptions())
     np.testing.assert_array_equal(batch.X, [[1, 3], [2, 4]])
@@ -173,7 +195,12 @@ def test_mat_files_of_the_other_byte_order(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "damage", [lambda data: data[:-8] + b"\xff" * 8, lambda data: data[: len(data) // 2], lambda data: b"PAR1"]
+    "damage",
+    [
+        lambda data: data[:-8] + b"\xff" * 8,
+        lambda data: data[: len(data) // 2],
+        lambda data: b"PAR1",
+    ],
 )
 def test_damaged_parquet_is_named(tmp_path: Path, damage: Callable[[bytes], bytes]):
     import pyarrow as pa
@@ -205,7 +232,14 @@ def test_arff_is_named(tmp_path: Path, text: str, problem: str):
 
 
 @pytest.mark.parametrize(
-    "line", ["1 \x0b\n", "1 1:1 \x0c\n", "1 2147483647:1\n", "1 1000000000000000000:1\n", f"1 {'9' * 400}:1\n"]
+    "line",
+    [
+        "1 \x0b\n",
+        "1 1:1 \x0c\n",
+        "1 2147483647:1\n",
+        "1 1000000000000000000:1\n",
+        f"1 {'9' * 400}:1\n",
+    ],
 )
 def test_svmlight_is_named(tmp_path: Path, line: str):
     (tmp_path / "a.svm").write_text("1 1:1\n" + line)
@@ -247,7 +281,13 @@ def test_archive_of_a_file_with_holes(tmp_path: Path):
 
 def test_numbers_of_thousands_of_digits_are_ordered():
     names = ["Day" + "1" * 5000, "Day007", "Day12", "Day7b", "Day0"]
-    assert sorted(names, key=natural_key) == ["Day0", "Day007", "Day7b", "Day12", "Day" + "1" * 5000]
+    assert sorted(names, key=natural_key) == [
+        "Day0",
+        "Day007",
+        "Day7b",
+        "Day12",
+        "Day" + "1" * 5000,
+    ]
 
 
 def test_messages_are_one_line_of_readable_length():
@@ -258,7 +298,9 @@ def test_messages_are_one_line_of_readable_length():
     assert str(error).endswith("; do this")
 
 
-def test_batches_of_a_wide_table_are_cut_by_their_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_batches_of_a_wide_table_are_cut_by_their_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     """And of its first rows fewer are looked at, so that neither takes memory by the number of columns."""
     monkeypatch.setattr("olscale.data.formats.table_parser._MOST_CELLS", 505)
     monkeypatch.setattr("olscale.data.formats.csv._SAMPLE_CELLS", 400)
@@ -267,5 +309,7 @@ def test_batches_of_a_wide_table_are_cut_by_their_size(tmp_path: Path, monkeypat
     batches = find_format("wide.csv").read(str(tmp_path / "wide.csv"), ReadOptions(chunk_rows=2048))
     assert [batch.X.shape for batch in batches] == [(5, 100), (5, 100), (2, 100)]
     (tmp_path / "late.csv").write_text("".join([*rows[:4], "text" + rows[0][1:]]))
-    with pytest.raises(FormatError, match=r"line 5: column 'x0' is 'text', expected a number as in the first rows"):
+    with pytest.raises(
+        FormatError, match=r"line 5: column 'x0' is 'text', expected a number as in the first rows"
+    ):
         read(tmp_path / "late.csv", "csv")

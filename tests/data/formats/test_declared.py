@@ -99,7 +99,9 @@ def test_a_sparse_matrix_whose_columns_overlap_is_an_error(tmp_path: Path) -> No
         read(path)
 
 
-@pytest.mark.parametrize(("name", "shape"), [("mfeat/mfeat.mat", (2000, 649)), ("face_small/ORL.mat", (400, 1024))])
+@pytest.mark.parametrize(
+    ("name", "shape"), [("mfeat/mfeat.mat", (2000, 649)), ("face_small/ORL.mat", (400, 1024))]
+)
 def test_real_mat_files(shared_data, name: str, shape: tuple[int, int]) -> None:  # type: ignore[no-untyped-def]
     (batch,) = read(shared_data(name))
     assert batch.X.shape == shape

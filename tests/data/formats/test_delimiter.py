@@ -50,9 +50,14 @@ def test_numbers_tell_the_delimiter(text: str, delimiter: str) -> None:
         ("0,49\tb\n0,5\ta\n", "x0"),
     ],
 )
-def test_decimal_commas_beside_labels_are_asked_about_and_then_read(tmp_path: Path, text: str, name: str) -> None:
+def test_decimal_commas_beside_labels_are_asked_about_and_then_read(
+    tmp_path: Path, text: str, name: str
+) -> None:
     (tmp_path / "t").write_text(text)
-    with pytest.raises(FormatError, match=rf"column '{name}' is '\d,\d+': a number with a decimal comma is read with"):
+    with pytest.raises(
+        FormatError,
+        match=rf"column '{name}' is '\d,\d+': a number with a decimal comma is read with",
+    ):
         list(read_table(str(tmp_path / "t"), ReadOptions()))
     (batch,) = read_table(str(tmp_path / "t"), ReadOptions(decimal=","))
     assert batch.feature_names is None or batch.feature_names[0] == name
@@ -61,7 +66,9 @@ def test_decimal_commas_beside_labels_are_asked_about_and_then_read(tmp_path: Pa
 
 def test_another_delimiter_that_fits_is_noted(tmp_path: Path) -> None:
     text = "1|2|3,a,b\n4|5|6,b,a\n" * 5
-    assert notes_of(tmp_path, text) == ["cells are taken to end at '|'; --delimiter if they end at ','"]
+    assert notes_of(tmp_path, text) == [
+        "cells are taken to end at '|'; --delimiter if they end at ','"
+    ]
     assert notes_of(tmp_path, text, delimiter=",") == []
     assert notes_of(tmp_path, text.replace("|", "/")) == []
 
@@ -69,5 +76,10 @@ def test_another_delimiter_that_fits_is_noted(tmp_path: Path) -> None:
 def notes_of(folder: Path, text: str, **options: str) -> list[str]:
     (folder / "rows.csv").write_text(text)
     notes: list[str] = []
-    ingest(folder / "rows.csv", folder / f"rows-{len(list(folder.iterdir()))}", note=notes.append, **options)
+    ingest(
+        folder / "rows.csv",
+        folder / f"rows-{len(list(folder.iterdir()))}",
+        note=notes.append,
+        **options,
+    )
     return notes

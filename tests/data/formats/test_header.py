@@ -40,7 +40,9 @@ DATA = [
 ]
 
 
-@pytest.mark.parametrize(("text", "header"), [*((text, True) for text in NAMES), *((text, False) for text in DATA)])
+@pytest.mark.parametrize(
+    ("text", "header"), [*((text, True) for text in NAMES), *((text, False) for text in DATA)]
+)
 def test_a_clear_first_row_is_read_without_a_word(text: str, header: bool) -> None:
     assert is_header(rows(text)) is header
     assert header_notes(rows(text), header) == ()
@@ -65,7 +67,11 @@ def test_an_unclear_first_row_is_told(text: str) -> None:
     header = is_header(rows(text))
     assert header is UNCLEAR[text]
     row = text.split("\n")[0].replace(",", ", ")
-    read = "names of columns; --no-header if it is data" if header else "data, not as names; --header if it is names"
+    read = (
+        "names of columns; --no-header if it is data"
+        if header
+        else "data, not as names; --header if it is names"
+    )
     assert header_notes(rows(text), header) == (f"the first row ({row}) is read as {read}",)
 
 
@@ -83,7 +89,9 @@ def test_an_array_as_pandas_writes_it_has_all_its_rows(tmp_path: Path, index: bo
         ",".join(["", "0", "1", "2", "3"]),
         *(f"{i}," + ",".join(map(repr, row)) for i, row in enumerate(X.tolist())),
     ]
-    (tmp_path / "t.csv").write_text("".join(f"{line if index else line.partition(',')[2]}\n" for line in lines))
+    (tmp_path / "t.csv").write_text(
+        "".join(f"{line if index else line.partition(',')[2]}\n" for line in lines)
+    )
     dataset = ingest(tmp_path / "t.csv", tmp_path / "d", drop="Unnamed: 0" if index else ())
     assert (dataset.rows("train"), dataset.manifest.feature_names) == (300, ("0", "1", "2"))
 
@@ -92,7 +100,9 @@ def test_notes_are_given_or_warned_of_and_not_where_the_user_has_decided(tmp_pat
     (tmp_path / "t.csv").write_text("unknown,5.5,1\n0.5,2.5,0\n1.5,2.5,1\n")
     notes: list[str] = []
     ingest([tmp_path / "t.csv"] * 2, tmp_path / "told", note=notes.append)
-    assert notes == ["the first row (unknown, 5.5, 1) is read as names of columns; --no-header if it is data"]
+    assert notes == [
+        "the first row (unknown, 5.5, 1) is read as names of columns; --no-header if it is data"
+    ]
     with pytest.warns(UserWarning, match=r"the first row \(unknown, 5\.5, 1\) is read as names"):
         ingest(tmp_path / "t.csv", tmp_path / "warned")
     ingest(tmp_path / "t.csv", tmp_path / "decided", header=False, note=notes.append)

@@ -62,7 +62,9 @@ def test_records_become_rows(tmp_path: Path) -> None:
     assert to_dense(chunk.X, 3).tolist() == [[1, 1, 0], [2, 0, 1]]
 
 
-WORDS = st.sampled_from(["", "NA", "none", "?", "5", " x ", "größe", "null", 'a "b"', "\\n\n", "é\u2028"])
+WORDS = st.sampled_from(
+    ["", "NA", "none", "?", "5", " x ", "größe", "null", 'a "b"', "\\n\n", "é\u2028"]
+)
 NUMBERS = st.one_of(
     st.integers(-(10**25), 10**25),
     st.floats(allow_nan=False, allow_infinity=False),
@@ -96,7 +98,9 @@ def test_cells_are_those_of_pythons_json(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(jsonl, "SAMPLE_ROWS", sample)  # the others go by Arrow
         batches = read(path, chunk_rows=7, label="label")
-    expected = [{"label": record["label"]} | {key: record.get(key) for key in VALUES} for record in records]
+    expected = [
+        {"label": record["label"]} | {key: record.get(key) for key in VALUES} for record in records
+    ]
     for record in expected:
         for key in ("n", "b"):
             record[key] = None if record[key] is None else float(record[key])
@@ -108,7 +112,9 @@ def test_numbers_are_those_of_pandas(tmp_path: Path) -> None:
 
     rng = np.random.default_rng(0)
     values = (rng.normal(size=5000) * 10.0 ** rng.integers(-30, 30, 5000)).tolist()
-    text = "".join(json.dumps({"x": value, "i": i, "y": i % 3}) + "\n" for i, value in enumerate(values))
+    text = "".join(
+        json.dumps({"x": value, "i": i, "y": i % 3}) + "\n" for i, value in enumerate(values)
+    )
     (tmp_path / "rows.json").write_text(text)
     frame = pandas.read_json(io.StringIO(text), lines=True, precise_float=True)
     X = np.vstack([np.asarray(batch.X) for batch in read(tmp_path / "rows.json")])
@@ -177,7 +183,9 @@ LATE = "".join(f'{{"a": {i}, "y": {i % 2}}}\n' for i in range(2500))
         (LATE + "\udcff\n", 2501, "is not UTF-8 text"),
     ],
 )
-def test_faults_are_named_with_their_line(tmp_path: Path, text: str, line: int, problem: str) -> None:
+def test_faults_are_named_with_their_line(
+    tmp_path: Path, text: str, line: int, problem: str
+) -> None:
     (tmp_path / "t.jsonl").write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(FormatError, match=rf"t\.jsonl, line {line}: .*{problem}"):
         read(tmp_path / "t.jsonl")
@@ -185,7 +193,9 @@ def test_faults_are_named_with_their_line(tmp_path: Path, text: str, line: int, 
 
 def test_keys_are_left_out_also_where_they_hold_objects_or_come_late(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
-    path.write_text('{"id": [1], "a": 1, "y": 0}\n' + LATE + '{"a": 7, "y": 1, "new": {"x": 1}, "id": "z"}\n')
+    path.write_text(
+        '{"id": [1], "a": 1, "y": 0}\n' + LATE + '{"a": 7, "y": 1, "new": {"x": 1}, "id": "z"}\n'
+    )
     batches = read(path, drop=("id", "new"))
     assert batches[-1].feature_names == ("a",)
     assert float(batches[-1].X[-1, 0]) == 7.0  # type: ignore[call-overload]
@@ -202,11 +212,15 @@ def test_a_later_source_has_the_columns_of_the_first(tmp_path: Path) -> None:
     assert to_dense(chunk.X, 4)[0].tolist() == [3, 0, 0, 1]
     assert math.isnan(to_dense(chunk.X, 4)[1, 0])
     (tmp_path / "c.jsonl").write_text('{"a": "5", "b": "x", "label": 1}\n')
-    with pytest.raises(FormatError, match="key 'a' is text, expected a number as in the source before"):
+    with pytest.raises(
+        FormatError, match="key 'a' is text, expected a number as in the source before"
+    ):
         ingest(tmp_path / "a.jsonl", tmp_path / "other", test=tmp_path / "c.jsonl")
 
 
-@pytest.mark.parametrize("name", ["rows.jsonl", "rows.ndjson", "rows.json", "rows.jsonl.gz", "rows.txt", "rows"])
+@pytest.mark.parametrize(
+    "name", ["rows.jsonl", "rows.ndjson", "rows.json", "rows.jsonl.gz", "rows.txt", "rows"]
+)
 def test_it_is_known_by_name_or_content(tmp_path: Path, name: str) -> None:
     content = ("\ufeff" + ROWS).encode()
     (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)

@@ -54,7 +54,13 @@ ENDLESS = {
     "a row of many lines": ("csv", b"a,b\n", b'"\n",', None, "the line is longer than 1 MiB"),
     "pairs": ("svmlight", b"1 1:1\n", b"7:1 ", 2, "the line is longer than 1 MiB"),
     "a comment": ("svmlight", b"1 1:1\n# ", b"7:1 ", 2, "the line is longer than 1 MiB"),
-    "a declaration": ("arff", b"@relation r\n@attribute a {", b"v,", 2, "the line is longer than 1 MiB"),
+    "a declaration": (
+        "arff",
+        b"@relation r\n@attribute a {",
+        b"v,",
+        2,
+        "the line is longer than 1 MiB",
+    ),
     "a row": (
         "arff",
         b"@relation r\n@attribute a real\n@attribute b real\n@data\n1,2\n",
@@ -69,7 +75,9 @@ LONG = pytest.param("a row of many lines", marks=pytest.mark.long)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("case", [*(case for case in ENDLESS if case != "a row of many lines"), LONG])
+@pytest.mark.parametrize(
+    "case", [*(case for case in ENDLESS if case != "a row of many lines"), LONG]
+)
 def test_a_line_without_an_end_is_named(case: str) -> None:
     name, begin, more, line, problem = ENDLESS[case]
     stream = io.BufferedReader(Endless(begin, more), 1 << 17)
@@ -95,9 +103,15 @@ def test_a_small_file_that_decompresses_to_one_line_is_named(tmp_path: Path) -> 
 def test_labels_in_a_file_of_their_own_have_the_limit_too(tmp_path: Path, long: str) -> None:
     for suffix in ("data", "labels"):
         more = b"1 " * LIMIT if suffix == long else b""
-        (tmp_path / f"t.{suffix}").write_bytes(b"1 2\n1 3\n" + more if suffix == "data" else b"1\n2\n" + more)
+        (tmp_path / f"t.{suffix}").write_bytes(
+            b"1 2\n1 3\n" + more if suffix == "data" else b"1\n2\n" + more
+        )
     with pytest.raises(FormatError, match=rf"t\.{long}, line 3: the line is longer"):
-        list(find_format(str(tmp_path / "t.data"), "csv").read(str(tmp_path / "t.data"), ReadOptions()))
+        list(
+            find_format(str(tmp_path / "t.data"), "csv").read(
+                str(tmp_path / "t.data"), ReadOptions()
+            )
+        )
 
 
 def test_rows_of_too_many_cells_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,9 @@ class Counting(bytearray):
 
 
 def test_a_newline_far_behind_lines_that_end_in_returns_is_searched_for_once() -> None:
-    text = TextBlocks("rows", io.BufferedReader(io.BytesIO((b"1,2\r" * 1000 + b"3,4\n") * 3)), returns=True)
+    text = TextBlocks(
+        "rows", io.BufferedReader(io.BytesIO((b"1,2\r" * 1000 + b"3,4\n") * 3)), returns=True
+    )
     assert text.fill()
     text.buffer = buffer = Counting(text.buffer)
     count = 0
@@ -34,8 +36,13 @@ def test_a_newline_far_behind_lines_that_end_in_returns_is_searched_for_once() -
 @pytest.mark.parametrize("seed", range(20))
 def test_lines_are_those_of_python_whoever_moves_the_cursor(seed: int) -> None:
     draw = random.Random(seed)
-    data = b"".join(b"x" * draw.randrange(9) + draw.choice([b"\r", b"\r", b"\r", b"\n", b"\r\n"]) for _ in range(300))
-    text = TextBlocks("rows", io.BufferedReader(io.BytesIO(data)), draw.choice([16, 64, 4096]), returns=True)
+    data = b"".join(
+        b"x" * draw.randrange(9) + draw.choice([b"\r", b"\r", b"\r", b"\n", b"\r\n"])
+        for _ in range(300)
+    )
+    text = TextBlocks(
+        "rows", io.BufferedReader(io.BytesIO(data)), draw.choice([16, 64, 4096]), returns=True
+    )
     found = []
     while text.fill():
         if (

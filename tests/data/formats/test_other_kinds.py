@@ -140,13 +140,17 @@ def test_text_of_another_kind_is_called_by_its_name(tmp_path: Path, name: str, f
         with pytest.raises(FormatError, match=r"^[^\n]*: is [^\n]*; [^\n]*$") as caught:
             read(tmp_path / file)
         assert name.strip() in str(caught.value)
-        (tmp_path / file).write_text((begin + TEXTS[name]).replace("\n", "\r\n"), newline="", encoding="utf-8")
+        (tmp_path / file).write_text(
+            (begin + TEXTS[name]).replace("\n", "\r\n"), newline="", encoding="utf-8"
+        )
         with pytest.raises(FormatError, match=r"[;:] "):
             read(tmp_path / file)
 
 
 @pytest.mark.parametrize("name", BINARY)
-def test_other_binary_files_are_called_by_their_names_whatever_is_asked_for(tmp_path: Path, name: str) -> None:
+def test_other_binary_files_are_called_by_their_names_whatever_is_asked_for(
+    tmp_path: Path, name: str
+) -> None:
     (tmp_path / "rows").write_bytes(BINARY[name])
     text = not BINARY[name].startswith(b"(dp0")  # which a table may begin with
     for format in (None, *(TEXT_FORMATS if text else ())):
@@ -194,7 +198,9 @@ def test_a_table_that_looks_a_little_like_one_is_read(tmp_path: Path, name: str)
     assert sum(map(len, read(tmp_path / "rows"))) >= 2
 
 
-@pytest.mark.parametrize("text", ["1 10:30\n2 11:30\n", "1 10:30 5\n2 11:30 6\n", "5 10:30 a\n6 11:00 b\n"])
+@pytest.mark.parametrize(
+    "text", ["1 10:30\n2 11:30\n", "1 10:30 5\n2 11:30 6\n", "5 10:30 a\n6 11:00 b\n"]
+)
 def test_times_in_a_file_called_csv_are_no_pairs(tmp_path: Path, text: str) -> None:
     (tmp_path / "rows.csv").write_text(text)
     assert sum(map(len, read(tmp_path / "rows.csv"))) == 2
@@ -239,7 +245,9 @@ def test_no_file_of_the_field_is_refused() -> None:
                 raise AssertionError(error) from None
 
 
-@pytest.mark.parametrize("piece", [" ", "\n", "-", "| ", "a:", "1,", "1 1:1 ", "% \n", "\\\\&", "<a "])
+@pytest.mark.parametrize(
+    "piece", [" ", "\n", "-", "| ", "a:", "1,", "1 1:1 ", "% \n", "\\\\&", "<a "]
+)
 def test_long_lines_of_one_piece_are_looked_at_in_no_time(piece: str) -> None:
     head = (piece * 60_000)[:60_000].encode() + b"x"
     began = time.process_time()

@@ -78,7 +78,9 @@ def test_a_dictionary_of_anything_is_categories(tmp_path: Path, name: str) -> No
 
 def test_words_that_are_numbers_are_numbers_where_it_is_asked_for(tmp_path: Path) -> None:
     numbers = pa.array([7, None, 1, 7, 1, 1])
-    expected = ingest(write(tmp_path, {"x": numbers, "a": range(ROWS), "y": [0, 1] * 3}), tmp_path / "n")
+    expected = ingest(
+        write(tmp_path, {"x": numbers, "a": range(ROWS), "y": [0, 1] * 3}), tmp_path / "n"
+    )
     for i, column in enumerate((numbers.dictionary_encode(), numbers.cast("string"))):
         path = write(tmp_path, {"x": column, "a": range(ROWS), "y": [0, 1] * 3})
         made = ingest(path, tmp_path / f"d{i}", encode="x=number")
@@ -86,13 +88,18 @@ def test_words_that_are_numbers_are_numbers_where_it_is_asked_for(tmp_path: Path
         assert made.manifest.table is not None
         assert made.manifest.table.coded == {"x": "number"}
     path = write(tmp_path, {"x": ["1", "2", "two", "x"], "y": [0, 1, 0, 1]})
-    with pytest.raises(FormatError, match="line 3: column 'x' is 'two', expected a number, as --encode x=number says"):
+    with pytest.raises(
+        FormatError,
+        match="line 3: column 'x' is 'two', expected a number, as --encode x=number says",
+    ):
         ingest(path, tmp_path / "e", encode="x=number")
 
 
 def test_a_categorical_that_pandas_alone_tells_of_is_categories(tmp_path: Path) -> None:
     """As fastparquet writes it, which does not keep a type of Arrow."""
-    metadata = {"pandas": json.dumps({"columns": [{"field_name": "x", "pandas_type": "categorical"}]})}
+    metadata = {
+        "pandas": json.dumps({"columns": [{"field_name": "x", "pandas_type": "categorical"}]})
+    }
     table = pa.table({"x": [7, 7, 1], "y": [0, 1, 0]}).replace_schema_metadata(metadata)
     pq.write_table(table, tmp_path / "t.parquet")
     assert ingest(tmp_path / "t.parquet", tmp_path / "d").manifest.feature_names == ("x=7", "x=1")
@@ -120,7 +127,9 @@ def test_other_columns_are_refused_in_one_line_unless_they_are_dropped(
 ) -> None:
     columns = {"a": range(ROWS), "x": REFUSED[name], "y": [0, 1] * 3}
     path = write(tmp_path, columns)
-    with pytest.raises(FormatError, match=rf"column 'x' is {name}.*, expected numbers or text; leave it out") as caught:
+    with pytest.raises(
+        FormatError, match=rf"column 'x' is {name}.*, expected numbers or text; leave it out"
+    ) as caught:
         ingest(path, tmp_path / "d", label="x" if as_label else None)
     assert "\n" not in str(caught.value)
     assert ingest(path, tmp_path / "d", drop="x").manifest.feature_names == ("a",)
@@ -188,7 +197,12 @@ def test_an_arrow_file_that_is_called_parquet_is_refused_by_name(
 
 def test_the_index_of_a_data_frame_is_neither_label_nor_feature(tmp_path: Path) -> None:
     """A frame of which rows were taken out has one, and pandas writes it last: it would be the label."""
-    columns = {"a": range(ROWS), "y": [0, 1] * 3, "__index_level_0__": range(7, 7 + ROWS), "when": ["u", "v"] * 3}
+    columns = {
+        "a": range(ROWS),
+        "y": [0, 1] * 3,
+        "__index_level_0__": range(7, 7 + ROWS),
+        "when": ["u", "v"] * 3,
+    }
     path = write(tmp_path, columns, ["__index_level_0__", "when"])
     made = ingest(path, tmp_path / "d").manifest
     assert (made.label_column, made.classes, made.feature_names) == ("y", (0, 1), ("a",))

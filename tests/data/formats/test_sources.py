@@ -25,7 +25,13 @@ def zstd(content: bytes) -> bytes:
     return bytes(pyarrow.Codec("zstd").compress(content, asbytes=True))
 
 
-CODECS = {"gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compress, "zstd": zstd, "none": bytes}
+CODECS = {
+    "gzip": gzip.compress,
+    "bzip2": bz2.compress,
+    "xz": lzma.compress,
+    "zstd": zstd,
+    "none": bytes,
+}
 CONTENT = np.random.default_rng(0).bytes(300_000)
 
 
@@ -51,7 +57,10 @@ def test_truncated_sources_are_named(tmp_path: Path, codec: str, kept: float) ->
     path = tmp_path / "short"
     whole = CODECS[codec](CONTENT)
     path.write_bytes(whole[: int(len(whole) * kept)])
-    with pytest.raises(FormatError, match=r"short: (truncated|corrupt)"), open_source(str(path)) as stream:
+    with (
+        pytest.raises(FormatError, match=r"short: (truncated|corrupt)"),
+        open_source(str(path)) as stream,
+    ):
         stream.read()
 
 
@@ -104,7 +113,9 @@ def test_a_missing_file_and_a_directory_are_named(tmp_path: Path) -> None:
         ("a", b"time:a,b\n1,2\n", "csv"),
     ],
 )
-def test_formats_are_guessed_by_name_then_by_content(tmp_path: Path, name: str, content: bytes, expected: str) -> None:
+def test_formats_are_guessed_by_name_then_by_content(
+    tmp_path: Path, name: str, content: bytes, expected: str
+) -> None:
     path = tmp_path / name
     path.write_bytes(content)
     assert find_format(str(path)).name == expected
@@ -121,7 +132,9 @@ def test_what_cannot_be_guessed_says_what_there_is(tmp_path: Path) -> None:
 
 def test_a_zip_archive_or_one_column_says_what_is_read(tmp_path: Path) -> None:
     (tmp_path / "rows.zip").write_bytes(b"PK\x03\x04\x14\0\0\0\x08\0 rows.csv")
-    with pytest.raises(FormatError, match="is a zip archive or a spreadsheet, which is not read; unpack it"):
+    with pytest.raises(
+        FormatError, match="is a zip archive or a spreadsheet, which is not read; unpack it"
+    ):
         find_format(str(tmp_path / "rows.zip"))
     (tmp_path / "y.csv").write_text("y\n0\n1\n")
     with pytest.raises(FormatError, match="equally many cells, at least a feature and a label"):
@@ -139,7 +152,10 @@ def test_guessing_a_format_does_not_import_heavy_libraries() -> None:
         "import sys; from olscale.data.formats import find_format; find_format('a.csv'); "
         "print({'numba', 'sklearn', 'pyarrow', 'scipy'} & set(sys.modules))"
     )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout
+        == "set()\n"
+    )
 
 
 def write_tar(path: Path, members: dict[str, bytes]) -> None:
@@ -161,7 +177,10 @@ def test_data_files_of_an_archive_are_opened_in_its_order(tmp_path: Path) -> Non
         "../../etc/passwd": b"x",
     }
     write_tar(path, {**notes, **days, **packed})
-    assert {name: stream.read() for name, stream in open_members(str(path))} == {**days, "url/Day3.svm.gz": b"1 3:1\n"}
+    assert {name: stream.read() for name, stream in open_members(str(path))} == {
+        **days,
+        "url/Day3.svm.gz": b"1 3:1\n",
+    }
 
 
 def test_archives_that_cannot_be_read_are_named(tmp_path: Path) -> None:

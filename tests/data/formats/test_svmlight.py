@@ -63,7 +63,18 @@ decimals = st.one_of(
     st.from_regex(r"[+-]?[0-9]{1,25}(\.[0-9]{0,25})?([eE][+-]?[0-9]{1,3})?", fullmatch=True),
     st.from_regex(r"[+-]?\.[0-9]{1,20}", fullmatch=True),
     st.sampled_from(
-        ["1", "0", "-0", "nan", "inf", "-Infinity", "1e400", "1e-400", "4.9e-324", "2.2250738585072011e-308"]
+        [
+            "1",
+            "0",
+            "-0",
+            "nan",
+            "inf",
+            "-Infinity",
+            "1e400",
+            "1e-400",
+            "4.9e-324",
+            "2.2250738585072011e-308",
+        ]
     ),
 )
 
@@ -253,5 +264,9 @@ def test_real_files_equal_scikit_learns_reading(shared_data, tmp_path, name, row
     else:
         expected, y = load_svmlight_file(source)
     np.testing.assert_array_equal(y, np.concatenate([batch.target for batch in batches]))
-    np.testing.assert_array_equal(expected.data, np.concatenate([batch.X.data for batch in batches]))
-    np.testing.assert_array_equal(expected.indices, np.concatenate([batch.X.indices for batch in batches]))
+    np.testing.assert_array_equal(
+        expected.data, np.concatenate([batch.X.data for batch in batches])
+    )
+    np.testing.assert_array_equal(
+        expected.indices, np.concatenate([batch.X.indices for batch in batches])
+    )

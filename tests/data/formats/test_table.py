@@ -52,11 +52,15 @@ def test_text_columns_become_one_hot_columns_in_order_of_appearance(tmp_path: Pa
         assert all(isinstance(batch.X, CSR) for batch in batches)
         assert batches[-1].feature_names == ("x0", "x3", "x1=tcp", "x2=S", "x1=udp", "x2=R")
         dense = np.vstack([to_dense(batch.X, 6) for batch in batches])
-        np.testing.assert_array_equal(dense, [[5, 0, 1, 1, 0, 0], [0, 1, 0, 0, 1, 0], [7, np.nan, 1, 0, 0, 1]])
+        np.testing.assert_array_equal(
+            dense, [[5, 0, 1, 1, 0, 0], [0, 1, 0, 0, 1, 0], [7, np.nan, 1, 0, 0, 1]]
+        )
         assert [label for batch in batches for label in batch.target] == ["bad", "good", "bad"]
         for batch in batches:
             for i in range(len(batch)):
-                assert (np.diff(batch.X.indices[batch.X.indptr[i] : batch.X.indptr[i + 1]]) > 0).all()
+                assert (
+                    np.diff(batch.X.indices[batch.X.indptr[i] : batch.X.indptr[i + 1]]) > 0
+                ).all()
 
 
 def test_columns_known_so_far_grow_from_batch_to_batch(tmp_path: Path) -> None:
@@ -115,7 +119,10 @@ FAULTS = {
     '1,2\n"a\nb",3\n"c\n': (4, "cannot be split"),
     "one\ntwo\n": (1, "do not split into equally many cells"),
     "1,2\n3,\0\n": (2, "holds a NUL byte, expected UTF-8 text"),
-    '1,2\n3,"a \\"b\\" c"\n': (2, r"cannot be split into cells .*; a quote within quotes is written twice"),
+    '1,2\n3,"a \\"b\\" c"\n': (
+        2,
+        r"cannot be split into cells .*; a quote within quotes is written twice",
+    ),
     "sep=;\n1;2\n3;4;5\n": (3, "has 3 cells, expected 2"),
 }
 
@@ -129,7 +136,9 @@ def test_faults_are_named_with_their_line(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("chunk_rows", [3, 100_000])
-def test_text_that_shows_up_late_in_a_numeric_column_is_named(tmp_path: Path, chunk_rows: int) -> None:
+def test_text_that_shows_up_late_in_a_numeric_column_is_named(
+    tmp_path: Path, chunk_rows: int
+) -> None:
     with pytest.raises(FormatError, match="column 'x0' is 'abc'") as caught:
         read(tmp_path, "1,2\n" * 3000 + "abc,3\n", chunk_rows=chunk_rows)
     assert caught.value.line == 3001
@@ -158,20 +167,30 @@ def test_a_table_without_rows_is_an_error(tmp_path: Path, text: str) -> None:
 
 
 cells = st.one_of(
-    st.floats(allow_nan=False, allow_infinity=False).map(repr), st.integers().map(str), st.sampled_from(["", "NA", "?"])
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+    st.integers().map(str),
+    st.sampled_from(["", "NA", "?"]),
 )
 
 
 @given(table=st.lists(st.tuples(cells, cells, st.integers(0, 9).map(str)), min_size=1, max_size=30))
 @settings(max_examples=60, deadline=None)
-def test_numbers_are_those_of_float(tmp_path_factory: pytest.TempPathFactory, table: list[tuple[str, ...]]) -> None:
+def test_numbers_are_those_of_float(
+    tmp_path_factory: pytest.TempPathFactory, table: list[tuple[str, ...]]
+) -> None:
     path = tmp_path_factory.mktemp("csv") / "t.csv"
     with path.open("w", newline="") as file:
         stdlib_csv.writer(file).writerows(table)
-    expected = [[np.nan if cell in ("", "NA", "?") else float(cell) for cell in row] for row in table]
+    expected = [
+        [np.nan if cell in ("", "NA", "?") else float(cell) for cell in row] for row in table
+    ]
     batches = list(read_table(str(path), ReadOptions(7, header=False)))
-    np.testing.assert_array_equal(np.vstack([batch.X for batch in batches]), [row[:2] for row in expected])
-    np.testing.assert_array_equal(np.concatenate([batch.target for batch in batches]), [row[2] for row in expected])
+    np.testing.assert_array_equal(
+        np.vstack([batch.X for batch in batches]), [row[:2] for row in expected]
+    )
+    np.testing.assert_array_equal(
+        np.concatenate([batch.target for batch in batches]), [row[2] for row in expected]
+    )
 
 
 @pytest.mark.long
@@ -221,14 +240,20 @@ def test_excels_first_line_names_the_delimiter(tmp_path: Path, first: str) -> No
 
 
 @pytest.mark.parametrize("content", ["", "\n\n"])
-def test_a_file_without_rows_is_told_where_the_delimiter_is_given(tmp_path: Path, content: str) -> None:
+def test_a_file_without_rows_is_told_where_the_delimiter_is_given(
+    tmp_path: Path, content: str
+) -> None:
     with pytest.raises(FormatError, match="no rows"):
         read(tmp_path, content, delimiter="\t")
 
 
-@pytest.mark.parametrize(("content", "problem"), [(b"", "is empty"), (b"\n\n", "has empty lines only")])
+@pytest.mark.parametrize(
+    ("content", "problem"), [(b"", "is empty"), (b"\n\n", "has empty lines only")]
+)
 @pytest.mark.parametrize("name", ["t.csv", "t"])
-def test_a_file_without_rows_is_told_by_what_it_has(tmp_path: Path, content: bytes, problem: str, name: str) -> None:
+def test_a_file_without_rows_is_told_by_what_it_has(
+    tmp_path: Path, content: bytes, problem: str, name: str
+) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(FormatError, match=f"no rows: the file {problem}"):
         list(find_format(str(tmp_path / name)).read(str(tmp_path / name), ReadOptions()))
@@ -236,6 +261,8 @@ def test_a_file_without_rows_is_told_by_what_it_has(tmp_path: Path, content: byt
 
 def test_latin1_is_told_with_the_command_that_rewrites_it(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes("a,y\n1,é\n".encode("latin1"))
-    with pytest.raises(FormatError, match="if it is Latin-1, write it anew: iconv -f LATIN1 -t UTF-8") as caught:
+    with pytest.raises(
+        FormatError, match="if it is Latin-1, write it anew: iconv -f LATIN1 -t UTF-8"
+    ) as caught:
         list(read_table(str(tmp_path / "t.csv"), ReadOptions()))
     assert caught.value.line == 2

@@ -25,19 +25,31 @@ def write(folder: Path, kind: str) -> Path:
     path = folder / f"t.{kind}"
     if kind == "parquet":
         pq.write_table(
-            pa.table({name: list(cells) for name, cells in zip(NAMES, zip(*ROWS, strict=True), strict=True)}), path
+            pa.table(
+                {
+                    name: list(cells)
+                    for name, cells in zip(NAMES, zip(*ROWS, strict=True), strict=True)
+                }
+            ),
+            path,
         )
         return path
     mark = "\t" if kind == "tsv" else ","
     head = [mark.join(NAMES)]
     if kind == "arff":
         types = ("string", "numeric", "{blue,red}", "numeric", "{0,1}")
-        head = ["@relation r", *(f"@attribute {name} {of}" for name, of in zip(NAMES, types, strict=True)), "@data"]
+        head = [
+            "@relation r",
+            *(f"@attribute {name} {of}" for name, of in zip(NAMES, types, strict=True)),
+            "@data",
+        ]
     path.write_text("\n".join([*head, *(mark.join(map(str, row)) for row in ROWS)]) + "\n")
     return path
 
 
-def table(folder: Path, text: str, name: str = "t.csv", dest: str = "d", **options: object) -> Dataset:
+def table(
+    folder: Path, text: str, name: str = "t.csv", dest: str = "d", **options: object
+) -> Dataset:
     (folder / name).write_bytes(text.encode())
     return ingest(folder / name, folder / dest, **options)
 
@@ -71,7 +83,8 @@ def test_columns_that_are_hardly_features_are_told_with_the_cure(tmp_path: Path,
 
 def test_dates_and_words_among_numbers_are_told(tmp_path: Path) -> None:
     lines = [
-        f"2024-01-{1 + i // 60:02},{'lots' if i == 7 else i * 37 % 101},{i * 7919 % 120},{i % 2}" for i in range(120)
+        f"2024-01-{1 + i // 60:02},{'lots' if i == 7 else i * 37 % 101},{i * 7919 % 120},{i % 2}"
+        for i in range(120)
     ]
     made = table(tmp_path, "day,price,key,class\n" + "\n".join(lines) + "\n")
     date, price, key = column_hints(made.manifest)
@@ -100,7 +113,12 @@ def test_missing_values_of_sparse_text_are_not_said_to_be_none(tmp_path: Path) -
 
 
 def test_segments_by_a_column_of_dates_that_is_no_feature(tmp_path: Path) -> None:
-    made = table(tmp_path, "day,a,y\n2024-01-01,5,0\n2024-01-01,6,1\n2024-01-02,7,0\n", segments="day", drop="day")
+    made = table(
+        tmp_path,
+        "day,a,y\n2024-01-01,5,0\n2024-01-01,6,1\n2024-01-02,7,0\n",
+        segments="day",
+        drop="day",
+    )
     assert made.segments() == (("2024-01-01", 0), ("2024-01-02", 2))
     assert made.manifest.feature_names == ("a",)
 
@@ -121,7 +139,11 @@ WALK = {
     "two columns of one name": ("a,a,y\n1,2,0\n3,4,1\n", ("a", "a.1"), [[1, 2], [3, 4]]),
     "a delimiter at every end": ("a,b,y,\n1,2,0,\n3,4,1,\n", ("a", "b"), [[1, 2], [3, 4]]),
     "the same without a header": ("1,2,0,\n3,4,1,\n", ("x0", "x1"), [[1, 2], [3, 4]]),
-    "truth values": ("a,b,y\ntrue,1,0\nfalse,2,1\n", ("b", "a=true", "a=false"), [[1, 1, 0], [2, 0, 1]]),
+    "truth values": (
+        "a,b,y\ntrue,1,0\nfalse,2,1\n",
+        ("b", "a=true", "a=false"),
+        [[1, 1, 0], [2, 0, 1]],
+    ),
     "one value": ("a,b,y\nu,1,0\nu,2,1\n", ("b", "a=u"), [[1, 1], [2, 1]]),
 }
 
@@ -137,7 +159,9 @@ def test_tables_as_they_are_found(tmp_path: Path, case: str) -> None:
 
 @pytest.mark.parametrize("text", ["a;b;y\n1,5;2;0\n2;2,5;1\n", "1,5;2,5;0\n2,5;3,5;1\n"])
 def test_a_decimal_comma_is_asked_about_and_then_read(tmp_path: Path, text: str) -> None:
-    with pytest.raises(FormatError, match=r"line \d: column '\w+' is '1,5': a number with a decimal comma"):
+    with pytest.raises(
+        FormatError, match=r"line \d: column '\w+' is '1,5': a number with a decimal comma"
+    ):
         table(tmp_path, text)
     made = table(tmp_path, text, decimal=",")
     assert dense(made)[0][0] == 1.5
@@ -146,11 +170,17 @@ def test_a_decimal_comma_is_asked_about_and_then_read(tmp_path: Path, text: str)
 
 
 @pytest.mark.parametrize("mark", [";", "\t", ","])
-@pytest.mark.parametrize(("odd", "said"), [("31.310", "thousands: write the number without"), ("1.5", "write a comma")])
-def test_a_point_is_no_number_beside_a_decimal_comma(tmp_path: Path, mark: str, odd: str, said: str) -> None:
+@pytest.mark.parametrize(
+    ("odd", "said"), [("31.310", "thousands: write the number without"), ("1.5", "write a comma")]
+)
+def test_a_point_is_no_number_beside_a_decimal_comma(
+    tmp_path: Path, mark: str, odd: str, said: str
+) -> None:
     def text(first: str, last: str, rows: int = 40) -> str:
         cells = [first, *(f"{i},5" for i in range(rows)), last]
-        lines = [mark.join((f'"{cell}"', f'"{i % 5},25"', "uv"[i % 2])) for i, cell in enumerate(cells)]
+        lines = [
+            mark.join((f'"{cell}"', f'"{i % 5},25"', "uv"[i % 2])) for i, cell in enumerate(cells)
+        ]
         return "\n".join([mark.join(("a", "b", "y")), *lines]) + "\n"
 
     made = table(tmp_path, text(odd, "7"), decimal=",")
@@ -160,14 +190,29 @@ def test_a_point_is_no_number_beside_a_decimal_comma(tmp_path: Path, mark: str, 
     assert f"column 'a' is text because of '{odd}'" in hint
     assert said in hint
     for rows in (5_000, 400_000):  # the second is beyond the first block of the compiled loop
-        with pytest.raises(FormatError, match=f"line {rows + 3}: column 'a' is '{odd}', expected a number.*{said}"):
+        with pytest.raises(
+            FormatError, match=f"line {rows + 3}: column 'a' is '{odd}', expected a number.*{said}"
+        ):
             table(tmp_path, text("7", odd, rows), dest="late", decimal=",")
     assert table(tmp_path, text("7", "8"), dest="plain", decimal=",").manifest.table is not None
 
 
 def test_numbers_with_a_decimal_comma_have_the_bits_of_float(tmp_path: Path) -> None:
-    cells = ["1,5", "-0,1", "+17,89e52", "12345678901234567890,5", "1e400", "  3,25 ", "inf", "7"] * 300
-    made = table(tmp_path, "a;y\n" + "".join(f"{cell};{i % 2}\n" for i, cell in enumerate(cells)), decimal=",")
+    cells = [
+        "1,5",
+        "-0,1",
+        "+17,89e52",
+        "12345678901234567890,5",
+        "1e400",
+        "  3,25 ",
+        "inf",
+        "7",
+    ] * 300
+    made = table(
+        tmp_path,
+        "a;y\n" + "".join(f"{cell};{i % 2}\n" for i, cell in enumerate(cells)),
+        decimal=",",
+    )
     assert [row[0] for row in dense(made)] == [float(cell.replace(",", ".")) for cell in cells]
 
 
@@ -195,18 +240,25 @@ def test_whole_numbers_that_are_rounded_are_told(tmp_path: Path, kind: str) -> N
         pq.write_table(pa.table(columns), path)
     else:
         lines = [
-            ",".join("?" if cell is None else str(cell) for cell in row) for row in zip(*columns.values(), strict=True)
+            ",".join("?" if cell is None else str(cell) for cell in row)
+            for row in zip(*columns.values(), strict=True)
         ]
         head = [",".join(columns)]
         if kind == "arff":
-            kinds = [f"@attribute {name} {'{u,v}' if name == 'y' else 'numeric'}" for name in columns]
+            kinds = [
+                f"@attribute {name} {'{u,v}' if name == 'y' else 'numeric'}" for name in columns
+            ]
             head = ["@relation r", *kinds, "@data"]
         path.write_text("\n".join([*head, *lines]) + "\n")
     made = ingest(path, tmp_path / "d").manifest
     assert made.table is not None
     assert made.table.rounded == ("id", "late", "gaps")
     told = [hint for hint in column_hints(made) if "2^53" in hint]
-    assert [hint.partition(" holds")[0] for hint in told] == ["column 'id'", "column 'late'", "column 'gaps'"]
+    assert [hint.partition(" holds")[0] for hint in told] == [
+        "column 'id'",
+        "column 'late'",
+        "column 'gaps'",
+    ]
     assert told[0].endswith(
         "which float64 rounds: different ones may be the same now; if they are identifiers: --drop id"
     )
@@ -223,7 +275,11 @@ def test_numbers_that_are_rounded_in_the_test_split_alone_are_told(tmp_path: Pat
 FAULTS = {
     "wrong": ({"drop": "wrong"}, UnknownNameError, "unknown column of .*'wrong'"),
     "position": ({"drop": "7"}, FormatError, "there is no column 7 to drop, there are 3 cells"),
-    "label": ({"drop": "y", "label": "y"}, FormatError, "column 'y' is the label and is to be dropped"),
+    "label": (
+        {"drop": "y", "label": "y"},
+        FormatError,
+        "column 'y' is the label and is to be dropped",
+    ),
     "all": ({"drop": "a,b"}, FormatError, "no column is left as a feature"),
     "everything": ({"drop": "a,b,y"}, FormatError, "none is left for the label"),
     "segments": ({"segments": "c"}, UnknownNameError, "unknown segment column 'c'"),
@@ -253,17 +309,23 @@ def test_columns_are_text_in_all_sources_or_in_none(tmp_path: Path) -> None:
     (tmp_path / "numbers.csv").write_text("a,b,y\n1,p,0\n2,q,1\n")
     made = ingest(tmp_path / "text.csv", tmp_path / "d", test=tmp_path / "numbers.csv")
     assert made.manifest.feature_names == ("a=x", "b=p", "a=1", "b=q", "a=2")
-    with pytest.raises(FormatError, match=r"text\.csv, line 2: column 'a' is 'x', expected a number"):
+    with pytest.raises(
+        FormatError, match=r"text\.csv, line 2: column 'a' is 'x', expected a number"
+    ):
         ingest(tmp_path / "numbers.csv", tmp_path / "e", test=tmp_path / "text.csv")
     (tmp_path / "other.csv").write_text("a,c,y\n1,p,0\n2,q,1\n")
-    with pytest.raises(DatasetError, match="other column names than the sources before it: it lacks 'b'"):
+    with pytest.raises(
+        DatasetError, match="other column names than the sources before it: it lacks 'b'"
+    ):
         ingest(tmp_path / "text.csv", tmp_path / "e", test=tmp_path / "other.csv")
 
 
 def test_large_whole_numbers_are_read_from_parquet_as_from_text(tmp_path: Path) -> None:
     values = [2**53 + 1, 2**63 - 1, -(2**62) - 3]
     pq.write_table(pa.table({"id": values, "y": [0, 1, 0]}), tmp_path / "t.parquet")
-    (tmp_path / "t.csv").write_text("id,y\n" + "".join(f"{value},{row % 2}\n" for row, value in enumerate(values)))
+    (tmp_path / "t.csv").write_text(
+        "id,y\n" + "".join(f"{value},{row % 2}\n" for row, value in enumerate(values))
+    )
     read = [ingest(tmp_path / f"t.{kind}", tmp_path / kind) for kind in ("parquet", "csv")]
     assert read[0].fingerprint == read[1].fingerprint
 
@@ -273,7 +335,9 @@ def test_parquet_columns_of_other_types_can_be_dropped(tmp_path: Path) -> None:
     pq.write_table(pa.table({"when": times, "a": [1.0, 2.0], "y": [0, 1]}), tmp_path / "t.parquet")
     with pytest.raises(FormatError, match=r"'when' is timestamp.*leave it out with --drop"):
         ingest(tmp_path / "t.parquet", tmp_path / "d")
-    assert ingest(tmp_path / "t.parquet", tmp_path / "d", drop="when").manifest.feature_names == ("a",)
+    assert ingest(tmp_path / "t.parquet", tmp_path / "d", drop="when").manifest.feature_names == (
+        "a",
+    )
 
 
 def test_several_targets_are_named_with_commas_and_a_name_with_a_comma_is_one() -> None:

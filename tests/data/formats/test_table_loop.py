@@ -20,7 +20,9 @@ NUMBERS = st.one_of(
     st.integers(-(10**20), 10**20).map(str),
     st.sampled_from(["0", "1", "-0", "17", ".5", "5.", "1e5", "-2.5E-3", "+7"]),
 )
-PLAIN_WORDS = st.sampled_from(["red", "blue", "été", "a b", "x" * 9, "0", "none", "?", "", '"a,b"', '"q""q"', "'s'"])
+PLAIN_WORDS = st.sampled_from(
+    ["red", "blue", "été", "a b", "x" * 9, "0", "none", "?", "", '"a,b"', '"q""q"', "'s'"]
+)
 # fmt: off
 ODD = st.sampled_from([
     " 1", "1 ", "\t2", "'2'", "\"2\"", "\" 2 \"", "nan", "NaN", "-nan", "+nan", "inf", "-Infinity", "infinit",
@@ -31,7 +33,9 @@ ODD = st.sampled_from([
     "0.1000000000000000055511151231257827", "12345678901234567890123", "\ufeff1", "red ,", "1;2",
 ])
 # fmt: on
-COLUMN = st.sampled_from([NUMBERS, NUMBERS, PLAIN_WORDS, st.one_of(NUMBERS, st.sampled_from(["", "NA", "?", "nan"]))])
+COLUMN = st.sampled_from(
+    [NUMBERS, NUMBERS, PLAIN_WORDS, st.one_of(NUMBERS, st.sampled_from(["", "NA", "?", "nan"]))]
+)
 LINE_END = st.sampled_from(["\n"] * 6 + ["\r\n", "\r", "\n\n", " \n", "\n \r\n"])
 
 
@@ -75,20 +79,29 @@ def same(path: Path, format: str, options: ReadOptions, block_bytes: int) -> Non
 @given(data=st.data(), table=tables(",,,\t; "))
 @settings(max_examples=300, deadline=None)
 def test_both_ways_read_the_same_of_text(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, table: tuple[list[list[str]], str, list[str], str]
+    tmp_path_factory: pytest.TempPathFactory,
+    data: st.DataObject,
+    table: tuple[list[list[str]], str, list[str], str],
 ) -> None:
     rows, delimiter, ends, mark = table
     path = tmp_path_factory.mktemp("t", numbered=True) / "t.csv"
     text = mark + "".join(chain(*zip((delimiter.join(row) for row in rows), ends, strict=True)))
     path.write_bytes(text.encode() + data.draw(st.sampled_from([b""] * 9 + [b"\xe9,1\n"])))
-    same(path, "csv", options_of(data.draw, len(rows[0])), data.draw(st.sampled_from([16, 64, 1 << 20])))
+    same(
+        path,
+        "csv",
+        options_of(data.draw, len(rows[0])),
+        data.draw(st.sampled_from([16, 64, 1 << 20])),
+    )
 
 
 @pytest.mark.long
 @given(data=st.data(), table=tables(",,,\t"))
 @settings(max_examples=200, deadline=None)
 def test_both_ways_read_the_same_of_arff(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, table: tuple[list[list[str]], str, list[str], str]
+    tmp_path_factory: pytest.TempPathFactory,
+    data: st.DataObject,
+    table: tuple[list[list[str]], str, list[str], str],
 ) -> None:
     rows, _, ends, mark = table
     kinds = data.draw(
@@ -98,11 +111,20 @@ def test_both_ways_read_the_same_of_arff(
             max_size=max(2, len(rows[0])),
         )
     )
-    head = "@relation r\n" + "".join(f"@attribute name{i} {kind}\n" for i, kind in enumerate(kinds)) + "@data\n"
+    head = (
+        "@relation r\n"
+        + "".join(f"@attribute name{i} {kind}\n" for i, kind in enumerate(kinds))
+        + "@data\n"
+    )
     path = tmp_path_factory.mktemp("t", numbered=True) / "t.arff"
     text = mark + head + "".join(chain(*zip((",".join(row) for row in rows), ends, strict=True)))
     path.write_bytes(text.encode())
-    same(path, "arff", options_of(data.draw, len(kinds)), data.draw(st.sampled_from([16, 64, 1 << 20])))
+    same(
+        path,
+        "arff",
+        options_of(data.draw, len(kinds)),
+        data.draw(st.sampled_from([16, 64, 1 << 20])),
+    )
 
 
 TAME = {
@@ -121,10 +143,14 @@ def test_what_is_common_is_read_by_the_loop(tmp_path: Path, case: str) -> None:
     path = tmp_path / "t.csv"
     path.write_text(TAME[case], newline="")
     slow = outcome(path, "csv", ReadOptions())
-    with patch.object(table_parser.TableParser, "_parse", autospec=True, side_effect=_only_by_the_loop):
+    with patch.object(
+        table_parser.TableParser, "_parse", autospec=True, side_effect=_only_by_the_loop
+    ):
         assert outcome(path, "csv", ReadOptions(), 1 << 20) == slow
 
 
 def _only_by_the_loop(parser: table_parser.TableParser, cells: Any) -> None:
-    parser._loop = parser._loop or table_parser._Loop(parser._encoder, parser._dialect, parser._declared)
+    parser._loop = parser._loop or table_parser._Loop(
+        parser._encoder, parser._dialect, parser._declared
+    )
     assert parser._loop.parse(parser._text, cells, parser._cell_of)

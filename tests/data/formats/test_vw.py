@@ -109,7 +109,9 @@ NAMES = st.one_of(
         ]
     ),
     st.text(
-        st.characters(blacklist_categories=("Cs", "Cc", "Zs", "Zl", "Zp"), blacklist_characters=":|"),
+        st.characters(
+            blacklist_categories=("Cs", "Cc", "Zs", "Zl", "Zp"), blacklist_characters=":|"
+        ),
         min_size=1,
         max_size=12,
     ),
@@ -117,7 +119,9 @@ NAMES = st.one_of(
 NUMBERS = st.one_of(
     st.integers(-99, 99).map(str),
     st.floats(-1e6, 1e6, allow_nan=False).map(repr),
-    st.sampled_from(["+.5", "5.", "1e3", "-1E-2", "0", "0.12345678901234567890123", "123456789012345678901234"]),
+    st.sampled_from(
+        ["+.5", "5.", "1e3", "-1E-2", "0", "0.12345678901234567890123", "123456789012345678901234"]
+    ),
 )
 WORDS = st.sampled_from(["red", "b:c", "_", "é"])
 FEATURES = st.one_of(
@@ -126,7 +130,9 @@ FEATURES = st.one_of(
     st.tuples(NAMES, WORDS).map(":".join),
     NUMBERS.map(":{}".format),
 )
-SPACES = st.one_of(st.just(""), st.sampled_from(["f", "g", "12", "ns"]), st.tuples(NAMES, NUMBERS).map(":".join))
+SPACES = st.one_of(
+    st.just(""), st.sampled_from(["f", "g", "12", "ns"]), st.tuples(NAMES, NUMBERS).map(":".join)
+)
 PARTS = st.tuples(SPACES, st.lists(FEATURES, max_size=8), st.sampled_from([" ", "  ", "\t"])).map(
     lambda part: part[0] + "".join(part[2] + feature for feature in part[1])
 )
@@ -144,14 +150,20 @@ TEXTS = st.lists(LINES, min_size=1, max_size=12)
 @settings(max_examples=150, deadline=None)
 @example(["1 |a x y:2 |a x", "-1 | x |b " + " ".join(f"w{i % 70}:{i + 1}" for i in range(200))])
 @given(lines=TEXTS)
-def test_features_are_read_as_they_are_written(tmp_path_factory: pytest.TempPathFactory, lines: list[str]) -> None:
+def test_features_are_read_as_they_are_written(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[str]
+) -> None:
     path = tmp_path_factory.mktemp("vw") / "rows.vw"
     path.write_text("\n".join(lines), encoding="utf-8")
     ends = ReadOptions(chunk_rows=5)
     (expected, got) = slow_rows("\n".join(lines)), rows_of(list(VwFormat().read(str(path), ends)))
     assert got == expected
     hashed = read(path, encode=("*=hash:features=2^6",))
-    rows = [row for batch in hashed for row in np.split(np.c_[batch.X.indices, batch.X.data], batch.X.indptr[1:-1])]
+    rows = [
+        row
+        for batch in hashed
+        for row in np.split(np.c_[batch.X.indices, batch.X.data], batch.X.indptr[1:-1])
+    ]
     assert [dict(row.tolist()) for row in rows] == [slow_hashed(line, 6) for line in lines]
 
 
@@ -169,7 +181,8 @@ def test_many_names_are_numbered_by_first_appearance_whatever_the_blocks(
     from olscale.data.formats import lines, vw
 
     text = "".join(
-        f"{i % 2} |ns " + " ".join(f"n{(i * k) % 9973}:{k}" for k in range(1, 9)) + "\n" for i in range(3000)
+        f"{i % 2} |ns " + " ".join(f"n{(i * k) % 9973}:{k}" for k in range(1, 9)) + "\n"
+        for i in range(3000)
     )
     (tmp_path / "t.vw").write_text(text)
     whole = read(tmp_path / "t.vw")
@@ -270,7 +283,9 @@ def test_its_text_is_known_by_its_first_lines(tmp_path: Path, text: str) -> None
     (tmp_path / "rows.txt").write_text(text)
     assert find_format(str(tmp_path / "rows.txt")).name == "vw"
     (tmp_path / "rows.csv").write_text(text)
-    with pytest.raises(FormatError, match="is vw text, though its name says csv; read it with --format vw"):
+    with pytest.raises(
+        FormatError, match="is vw text, though its name says csv; read it with --format vw"
+    ):
         find_format(str(tmp_path / "rows.csv"))
 
 
@@ -300,8 +315,13 @@ def test_vowpal_wabbit_numbers_features_alike(tmp_path: Path) -> None:
     path = tmp_path / "rows.vw"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     code = f"from vowpalwabbit import Workspace as W; W('-d {path} -b 18 --audit --noconstant --quiet').finish()"
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    audited = [[word.rsplit(":", 3) for word in line.strip().split("\t") if word] for line in out.split("\n")[1::2]]
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    audited = [
+        [word.rsplit(":", 3) for word in line.strip().split("\t") if word]
+        for line in out.split("\n")[1::2]
+    ]
     (batch,) = read(path, encode=("*=hash:features=2^18",))
     bounds = batch.X.indptr.tolist()
     for row, line in enumerate(lines):

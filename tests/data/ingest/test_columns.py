@@ -15,7 +15,9 @@ def sparse(dense, names=None) -> Batch:
     X = np.asarray(dense, float)
     row, column = np.nonzero(X)
     indptr = np.concatenate(([0], np.cumsum(np.bincount(row, minlength=len(X)))))
-    return Batch(CSR(indptr, column.astype(np.int32), X[row, column]), np.zeros(len(X)), X.shape[1], names)
+    return Batch(
+        CSR(indptr, column.astype(np.int32), X[row, column]), np.zeros(len(X)), X.shape[1], names
+    )
 
 
 def test_categories_met_in_another_order_get_the_same_column():

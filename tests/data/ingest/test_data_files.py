@@ -49,7 +49,11 @@ def packed(tmp_path: Path, form: str, files: dict[str, str]) -> Path:
     """Return the same files as a folder or an archive."""
     if form == "folder":
         return folder_of(tmp_path / "set", files)
-    return tar_of(tmp_path / "set.tgz", files) if form == "tar" else zip_of(tmp_path / "set.zip", files)
+    return (
+        tar_of(tmp_path / "set.tgz", files)
+        if form == "tar"
+        else zip_of(tmp_path / "set.zip", files)
+    )
 
 
 def ingested(tmp_path: Path, source: Path) -> tuple[Dataset, list[str]]:
@@ -65,7 +69,11 @@ FORMS = pytest.mark.parametrize("form", ["folder", "tar", "zip"])
     ("files", "rows", "passed_over"),
     [
         ({"a.csv": CSV, "README.md": "# a"}, 2, "README.md"),
-        ({"part-00000": SVM, "part-00001": SVM, "_SUCCESS": "", "_logs/x": "1 1:1"}, 4, "_SUCCESS, _logs/x"),
+        (
+            {"part-00000": SVM, "part-00001": SVM, "_SUCCESS": "", "_logs/x": "1 1:1"},
+            4,
+            "_SUCCESS, _logs/x",
+        ),
         (
             {"a.csv": CSV, ".a.csv.crc": "x", "SHA256SUMS": "1 a", "iris.names": "1. Title"},
             2,
@@ -83,7 +91,11 @@ def test_what_is_no_data_is_passed_over_and_told(
     dataset, notes = ingested(tmp_path, source)
     assert dataset.rows("train") == rows
     where, told = notes[0].split(": passed over as no data: ")
-    assert (where, sorted(told.split(", ")), len(notes)) == (str(source), sorted(passed_over.split(", ")), 1)
+    assert (where, sorted(told.split(", ")), len(notes)) == (
+        str(source),
+        sorted(passed_over.split(", ")),
+        1,
+    )
 
 
 @FORMS
@@ -94,7 +106,11 @@ def test_what_is_no_data_is_passed_over_and_told(
         ({"train.csv": CSV, "test.csv": CSV}, "train.csv", "test.csv"),
         ({"opt.tra": CSV, "opt.tes": CSV, "opt.names": ""}, "opt.tra", "opt.tes"),
         ({"x.csv": CSV, "x_test.csv": CSV}, "x.csv", "x_test.csv"),
-        ({"train-0.csv": CSV, "train-1.csv": CSV, "validation-0.csv": CSV}, "train-*.csv", "validation-0.csv"),
+        (
+            {"train-0.csv": CSV, "train-1.csv": CSV, "validation-0.csv": CSV},
+            "train-*.csv",
+            "validation-0.csv",
+        ),
         ({"train-0.csv": CSV, "val-0.csv": CSV, "train-1.csv": CSV}, "train-*.csv", "val-0.csv"),
         ({"train/0.csv": CSV, "train/1.csv": CSV, "test/0.csv": CSV}, "train/*", "test/0.csv"),
         ({"ijcnn1.trn": SVM, "ijcnn1.tst": SVM}, "ijcnn1.trn", "ijcnn1.tst"),
@@ -105,7 +121,9 @@ def test_rows_to_train_and_to_test_with_are_named_apart(
 ) -> None:
     """The words of the error, given to the command, read both."""
     source = packed(tmp_path, form, files)
-    with pytest.raises(OlscaleError, match=r"holds files to train and to test with .*; name them apart: ") as fault:
+    with pytest.raises(
+        OlscaleError, match=r"holds files to train and to test with .*; name them apart: "
+    ) as fault:
         ingest(source, tmp_path / "d")
     words = shlex.split(str(fault.value).rpartition("name them apart: ")[2])
     assert words[1] == "--test"
@@ -131,7 +149,8 @@ def test_the_pattern_for_files_of_several_kinds_works(
 ) -> None:
     source = packed(tmp_path, form, files)
     with pytest.raises(
-        OlscaleError, match=r"holds files of different kinds .*; name the data files with a pattern such as "
+        OlscaleError,
+        match=r"holds files of different kinds .*; name the data files with a pattern such as ",
     ) as fault:
         ingest(source, tmp_path / "d")
     words = shlex.split(str(fault.value).rpartition("such as ")[2])
@@ -164,7 +183,8 @@ def test_labels_in_an_archive_beside_their_rows_are_refused(tmp_path: Path) -> N
     assert ingest(folder_of(tmp_path / "set", files), tmp_path / "d").columns == 2
     for source in (tar_of(tmp_path / "a.tar.gz", files), zip_of(tmp_path / "a.zip", files)):
         with pytest.raises(
-            FormatError, match=r"a\.data has its labels in a file of their own \(a\.labels\); unpack it"
+            FormatError,
+            match=r"a\.data has its labels in a file of their own \(a\.labels\); unpack it",
         ):
             ingest(source, tmp_path / "e")
 
@@ -181,7 +201,11 @@ def test_images_and_labels_of_a_folder_are_one_source(tmp_path: Path) -> None:
 @pytest.mark.parametrize("empty", ["", "x,y\n"])
 def test_empty_parts_are_passed_over_and_told(tmp_path: Path, form: str, empty: str) -> None:
     """The first, whose columns hold for all others, as well as the last."""
-    source = packed(tmp_path, form, {"part-0.csv": empty, "part-1.csv": CSV, "part-2.csv": empty, "part-3.csv": CSV})
+    source = packed(
+        tmp_path,
+        form,
+        {"part-0.csv": empty, "part-1.csv": CSV, "part-2.csv": empty, "part-3.csv": CSV},
+    )
     dataset, notes = ingested(tmp_path, source)
     assert dataset.rows("train") == 4
     (note,) = notes
@@ -198,7 +222,9 @@ def test_an_empty_part_of_parquet_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / "set/part-2.parquet").write_bytes(b"")
     dataset, notes = ingested(tmp_path, tmp_path / "set")
     assert dataset.rows("train") == 2
-    assert notes == [f"passed over as empty: {tmp_path}/set/part-0.parquet, {tmp_path}/set/part-2.parquet"]
+    assert notes == [
+        f"passed over as empty: {tmp_path}/set/part-0.parquet, {tmp_path}/set/part-2.parquet"
+    ]
 
 
 @FORMS
@@ -217,7 +243,12 @@ def test_a_damaged_part_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
 
 
 def test_folders_that_other_programs_keep_are_no_data() -> None:
-    for path in ("_delta_log/0.json", "_temporary/0/part-0.parquet", ".ipynb_checkpoints/a.csv", "__MACOSX/._a.csv"):
+    for path in (
+        "_delta_log/0.json",
+        "_temporary/0/part-0.parquet",
+        ".ipynb_checkpoints/a.csv",
+        "__MACOSX/._a.csv",
+    ):
         assert is_note(path)
     for path in ("_kind=a/part-0.csv", "./a.csv", "../a.csv", "_a.csv", "index.csv"):
         assert not is_note(path)

@@ -24,7 +24,9 @@ def test_a_note_in_python_is_one_line(tmp_path: Path) -> None:
     with pytest.warns(UserWarning) as said:  # noqa: PT030  # both are looked at
         made(tmp_path, '"un\nknown",5.5,1\n0.5,2.5,0\n0.7,1.5,1\n', delimiter=",")
     first, second = (str(warning.message) for warning in said)
-    assert first.startswith(r"the first row (un\nknown, 5.5, 1) is read as names of columns; --no-header")
+    assert first.startswith(
+        r"the first row (un\nknown, 5.5, 1) is read as names of columns; --no-header"
+    )
     assert "the quote that opens a cell in line 1 closes in line 2; --quoting none" in second
     assert "\n" not in first + second
 
@@ -38,7 +40,15 @@ def test_a_header_is_as_it_is_given(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("word", "between"),
-    [("tab", "\t"), ("\\t", "\t"), ("\t", "\t"), ("space", "  "), (" ", "\t"), ("~", "~"), (":", ":")],
+    [
+        ("tab", "\t"),
+        ("\\t", "\t"),
+        ("\t", "\t"),
+        ("space", "  "),
+        (" ", "\t"),
+        ("~", "~"),
+        (":", ":"),
+    ],
 )
 @pytest.mark.parametrize("name", ["t.csv", "t.tsv"])
 def test_a_delimiter_is_as_it_is_given(tmp_path: Path, word: str, between: str, name: str) -> None:
@@ -79,7 +89,9 @@ def test_what_is_no_delimiter(tmp_path: Path, word: str) -> None:
         ({"decimal": "."}, "is svmlight and has no decimal mark to choose; leave --decimal out"),
     ],
 )
-def test_formats_without_a_form_refuse_it(tmp_path: Path, options: dict[str, object], problem: str) -> None:
+def test_formats_without_a_form_refuse_it(
+    tmp_path: Path, options: dict[str, object], problem: str
+) -> None:
     with pytest.raises(FormatError, match=problem):
         made(tmp_path, "1 1:1\n", "t.svm", **options)
 

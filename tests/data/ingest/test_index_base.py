@@ -95,7 +95,9 @@ def test_an_interrupted_ingest_of_late_zeros_goes_on_to_the_same_bytes(tmp_path:
     for stop in (2, 5, 7, 11):
         calls = itertools.count(1)
 
-        def progress(name: str, count: int, size: int, stop: int = stop, calls: itertools.count[int] = calls) -> None:
+        def progress(
+            name: str, count: int, size: int, stop: int = stop, calls: itertools.count[int] = calls
+        ) -> None:
             if next(calls) == stop:
                 raise SystemExit  # which nothing clears up after
 
@@ -107,24 +109,34 @@ def test_an_interrupted_ingest_of_late_zeros_goes_on_to_the_same_bytes(tmp_path:
 
 
 def test_later_sources_and_the_test_split_count_as_the_first(tmp_path: Path) -> None:
-    train, test = write(tmp_path / "in", {"train.svm": "0 0:1 4:1\n1 1:1\n", "test.svm": "0 1:2\n1 2:3\n"})
+    train, test = write(
+        tmp_path / "in", {"train.svm": "0 0:1 4:1\n1 1:1\n", "test.svm": "0 1:2\n1 2:3\n"}
+    )
     dataset = ingest(train, tmp_path / "d", test=test)
     assert rows(dataset, "test") == [[0, 2, 0, 0, 0], [0, 0, 3, 0, 0]]
 
 
 @pytest.mark.parametrize("names", [("zero.svm", "one.svm"), ("one.svm", "zero.svm")])
-def test_a_source_that_seems_to_count_from_1_among_others_is_refused(tmp_path: Path, names: tuple[str, str]) -> None:
+def test_a_source_that_seems_to_count_from_1_among_others_is_refused(
+    tmp_path: Path, names: tuple[str, str]
+) -> None:
     texts = {"zero.svm": "0 0:1 2:1\n1 1:1\n", "one.svm": "0 1:1 3:1\n1 2:1\n"}
     sources = write(tmp_path / "in", {name: texts[name] for name in names})
-    with pytest.raises(DatasetError, match=r"one.svm has no index 0, and its largest index 3 .*--index-base 0 if all"):
+    with pytest.raises(
+        DatasetError,
+        match=r"one.svm has no index 0, and its largest index 3 .*--index-base 0 if all",
+    ):
         ingest(sources[0], tmp_path / "d", test=sources[1])
     assert not (tmp_path / "d").exists()
     assert ingest(sources, tmp_path / "d", index_base=0).columns == 4
 
 
-def test_the_base_is_kept_and_shown_and_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_base_is_kept_and_shown_and_exported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     zero, one, table = write(
-        tmp_path / "in", {"zero.svm": "0 0:1 2:1\n1 1:1\n", "one.svm": "0 1:1\n", "t.csv": "a,y\n1,0\n2,1\n"}
+        tmp_path / "in",
+        {"zero.svm": "0 0:1 2:1\n1 1:1\n", "one.svm": "0 1:1\n", "t.csv": "a,y\n1,0\n2,1\n"},
     )
     for file, base in ((zero, 0), (one, 1), (table, None)):
         dataset = ingest(file, tmp_path / f"d{base}")
@@ -144,7 +156,9 @@ def test_a_base_is_0_or_1_and_of_svmlight_text(tmp_path: Path) -> None:
     file, table = write(tmp_path / "in", {"rows.svm": "0 1:1\n1 2:1\n", "t.csv": "a,y\n1,0\n2,1\n"})
     with pytest.raises(ParameterError, match="index_base was 2, expected 0 or 1"):
         ingest(file, tmp_path / "d", index_base=2)
-    with pytest.raises(FormatError, match="is csv and has no indices to count; leave --index-base out"):
+    with pytest.raises(
+        FormatError, match="is csv and has no indices to count; leave --index-base out"
+    ):
         ingest(table, tmp_path / "d", index_base=1)
     assert run("ingest", file, str(tmp_path / "d"), "--index-base", "0").stdout.startswith(
         "d: 2 train rows x 3 columns"
@@ -152,7 +166,9 @@ def test_a_base_is_0_or_1_and_of_svmlight_text(tmp_path: Path) -> None:
 
 
 @given(
-    entries=st.lists(st.dictionaries(st.integers(0, 6), st.integers(1, 9), max_size=4), min_size=1, max_size=12),
+    entries=st.lists(
+        st.dictionaries(st.integers(0, 6), st.integers(1, 9), max_size=4), min_size=1, max_size=12
+    ),
     cut=st.integers(0, 12),
 )
 @settings(max_examples=40, deadline=None)
@@ -160,9 +176,13 @@ def test_rows_are_those_of_the_text_wherever_its_first_0_stands(
     tmp_path_factory: pytest.TempPathFactory, entries: list[dict[int, int]], cut: int
 ) -> None:
     folder = tmp_path_factory.mktemp("rows")
-    lines = [f"{i % 2}" + "".join(f" {k}:{row[k]}" for k in sorted(row)) for i, row in enumerate(entries)]
+    lines = [
+        f"{i % 2}" + "".join(f" {k}:{row[k]}" for k in sorted(row)) for i, row in enumerate(entries)
+    ]
     parts = [part for part in (lines[:cut], lines[cut:]) if part]
-    sources = write(folder / "in", {f"{i}.svm": "\n".join(part) + "\n" for i, part in enumerate(parts)})
+    sources = write(
+        folder / "in", {f"{i}.svm": "\n".join(part) + "\n" for i, part in enumerate(parts)}
+    )
     base = 0 if any(0 in row for row in entries) else 1
     width = max((max(row, default=-1) for row in entries), default=-1) + 1 - base
     if width < 1:

@@ -21,7 +21,9 @@ def svm(path: Path, rows: int, seed: int = 0, first: int = 1) -> Path:
     lines = []
     for _ in range(rows):
         indices = np.sort(rng.choice(np.arange(first, 200), size=5, replace=False))
-        lines.append(f"{rng.choice([-1, 1])} " + " ".join(f"{i}:{rng.random():.3f}" for i in indices))
+        lines.append(
+            f"{rng.choice([-1, 1])} " + " ".join(f"{i}:{rng.random():.3f}" for i in indices)
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(lines) + "\n")
     return path
@@ -32,7 +34,9 @@ def names(folder: Path) -> list[str]:
 
 
 def tree(folder: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+    return {
+        str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()
+    }
 
 
 def test_manifest_records_the_sources(tmp_path: Path):
@@ -60,8 +64,12 @@ def test_folder_is_read_in_natural_order_with_a_segment_a_file(tmp_path: Path):
         svm(tmp_path / "url" / f"Day{day}.svm", rows, seed=day)
     expected = [("Day0", 0, 5), ("Day2", 5, 3), ("Day10", 8, 4)]
     for number, source in enumerate(("url", "url/*.svm")):
-        dataset = ingest(str(tmp_path / source), tmp_path / f"d{number}", segments="files", chunk_rows=4)
-        assert [(s.name, s.start, s.rows) for s in dataset.manifest.splits["train"].segments] == expected
+        dataset = ingest(
+            str(tmp_path / source), tmp_path / f"d{number}", segments="files", chunk_rows=4
+        )
+        assert [
+            (s.name, s.start, s.rows) for s in dataset.manifest.splits["train"].segments
+        ] == expected
         assert [s.name for s in dataset.manifest.sources] == ["Day0.svm", "Day2.svm", "Day10.svm"]
 
 
@@ -84,7 +92,10 @@ def test_tar_archive_is_a_folder(tmp_path: Path):
         note=notes.append,
     )
     assert notes == [f"{archive}: passed over as no data: url/FeatureTypes"]
-    assert [(name, rows) for name, rows, _ in calls] == [(f"{archive}: Day2.svm", 2), (f"{archive}: Day10.svm", 10)]
+    assert [(name, rows) for name, rows, _ in calls] == [
+        (f"{archive}: Day2.svm", 2),
+        (f"{archive}: Day10.svm", 10),
+    ]
     plain = ingest(tmp_path / "url", tmp_path / "plain", segments="files")
     assert packed.fingerprint == plain.fingerprint
     assert packed.segments() == plain.segments()
@@ -191,7 +202,11 @@ def test_taken_destination_stays_untouched(tmp_path: Path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("keep")
     before = tree(tmp_path)
-    for dest, message in (("d", "already is a dataset"), ("mine", "holds other files"), ("a.svm", "is a file")):
+    for dest, message in (
+        ("d", "already is a dataset"),
+        ("mine", "holds other files"),
+        ("a.svm", "is a file"),
+    ):
         with pytest.raises(DatasetError, match=message):
             ingest(source, tmp_path / dest)
     assert tree(tmp_path) == before
@@ -216,7 +231,9 @@ def test_real_files(tmp_path: Path, shared_data, name: str, expected):
 def test_numbering_of_indices_does_not_depend_on_chunk_rows(tmp_path: Path):
     """A file from zero that shows it only in a late row is the same dataset however it is cut."""
     (tmp_path / "a.svm").write_text("1 3:1\n" * 50 + "-1 0:1 90:1\n")
-    made = [ingest(tmp_path / "a.svm", tmp_path / f"d{rows}", chunk_rows=rows) for rows in (10, 1000)]
+    made = [
+        ingest(tmp_path / "a.svm", tmp_path / f"d{rows}", chunk_rows=rows) for rows in (10, 1000)
+    ]
     assert made[0].fingerprint == made[1].fingerprint
 
 
@@ -229,10 +246,17 @@ def test_dense_types_are_promoted(tmp_path: Path, layout: str, wide: str):
         values = X + 0.5 if name == wide else X.astype(dtype)
         np.savez(tmp_path / f"{name}.npz", X=values, y=np.arange(40) % 2)
     sources = [tmp_path / "train.npz", tmp_path / "second.npz"]
-    dataset = ingest(sources, tmp_path / "d", test=tmp_path / "test.npz", layout=layout, chunk_rows=16)
-    got = {split: np.concatenate([chunk.X for chunk in dataset.chunks(split)]) for split in ("train", "test")}
+    dataset = ingest(
+        sources, tmp_path / "d", test=tmp_path / "test.npz", layout=layout, chunk_rows=16
+    )
+    got = {
+        split: np.concatenate([chunk.X for chunk in dataset.chunks(split)])
+        for split in ("train", "test")
+    }
     expected = {name: X + 0.5 * (name == wide) for name in ("train", "second", "test")}
-    np.testing.assert_array_equal(got["train"], np.concatenate([expected["train"], expected["second"]]))
+    np.testing.assert_array_equal(
+        got["train"], np.concatenate([expected["train"], expected["second"]])
+    )
     np.testing.assert_array_equal(got["test"], expected["test"])
     assert dataset.manifest.dtype == "float64"
     assert dataset.block("test", 0).X.dtype == ("float64" if wide == "test" else "uint8")
@@ -255,12 +279,20 @@ def test_spilled_members_are_removed(tmp_path: Path):
 @pytest.mark.parametrize(
     ("content", "label", "task"),
     [
-        ("1 0.5 0.25\n2 0.5 0.25\n" * 8, 0, "classification"),  # as USPS: only the first column is whole
+        (
+            "1 0.5 0.25\n2 0.5 0.25\n" * 8,
+            0,
+            "classification",
+        ),  # as USPS: only the first column is whole
         ("1 7 0.25\n2 0.5 0.75\n" * 40, 0, "classification"),
         ("1 0 0.25\n2 1 0.75\n" * 40, 2, "classification"),  # a feature is whole too
         ("".join(f"{i} {i}.5\n" for i in range(50)), 1, "regression"),  # a counter, no label
         ("1 2.5\n3 1.5\n", 1, "classification"),  # too few rows to tell
-        ("a,b,c\n" + "1,0.5,0.25\n2,0.5,0.25\n" * 8, "c", "classification"),  # columns with names: the last
+        (
+            "a,b,c\n" + "1,0.5,0.25\n2,0.5,0.25\n" * 8,
+            "c",
+            "classification",
+        ),  # columns with names: the last
     ],
 )
 def test_label_column_is_guessed(tmp_path: Path, content: str, label: object, task: str):

@@ -33,7 +33,9 @@ def content(dataset: Dataset, split: str) -> list[object]:
 
 def other_file(kind: str, folder: Path) -> Path:
     if kind == "parquet":
-        parquet.write_table(pa.table({"y": ["p", "q"], "a": [1, 3], "b": [2, 4]}), folder / "t.parquet")
+        parquet.write_table(
+            pa.table({"y": ["p", "q"], "a": [1, 3], "b": [2, 4]}), folder / "t.parquet"
+        )
         return folder / "t.parquet"
     if kind == "arff":
         declared = "@relation r\n@attribute y {p,q}\n@attribute a real\n@attribute b real\n@data\n"
@@ -47,7 +49,11 @@ def other_file(kind: str, folder: Path) -> Path:
 def test_a_label_that_stands_elsewhere_in_a_later_source(tmp_path: Path, kind: str) -> None:
     train, test = write(tmp_path / "train.csv", TRAIN), other_file(kind, tmp_path)
     dataset = ingest(train, tmp_path / "d", test=test)
-    assert content(dataset, "train") == content(dataset, "test") == [([1.0, 2.0], "p"), ([3.0, 4.0], "q")]
+    assert (
+        content(dataset, "train")
+        == content(dataset, "test")
+        == [([1.0, 2.0], "p"), ([3.0, 4.0], "q")]
+    )
     both = ingest([train, test], tmp_path / "both")
     assert content(both, "train") == 2 * content(dataset, "train")
 

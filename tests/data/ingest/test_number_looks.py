@@ -62,7 +62,9 @@ def rows(folder: Path, cell: Callable[[int], str], kind: str) -> Path:
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 @pytest.mark.parametrize("name", LOOKS)
-def test_a_column_that_looks_like_numbers_is_told_with_a_cure(tmp_path: Path, name: str, kind: str) -> None:
+def test_a_column_that_looks_like_numbers_is_told_with_a_cure(
+    tmp_path: Path, name: str, kind: str
+) -> None:
     [hint] = column_hints(ingest(rows(tmp_path, LOOKS[name], kind), tmp_path / "d").manifest)
     assert hint.startswith("column 'odd' is text")
     assert " values look like numbers, as " in hint or "5 of its 6 values are numbers" in hint
@@ -89,10 +91,14 @@ def test_the_decimal_comma_is_offered_unless_it_would_misread_thousands(tmp_path
     """With ``--decimal ,`` the 1,000 of another column would be 1."""
     assert (
         "--decimal ,"
-        in column_hints(ingest(rows(tmp_path, LOOKS["decimal commas"], "csv"), tmp_path / "d").manifest)[0]
+        in column_hints(
+            ingest(rows(tmp_path, LOOKS["decimal commas"], "csv"), tmp_path / "d").manifest
+        )[0]
     )
     with (tmp_path / "both.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([("a", "b", "y"), *((f"{i},5", f"{i + 1},000", "uv"[i % 2]) for i in range(40))])
+        csv.writer(file).writerows(
+            [("a", "b", "y"), *((f"{i},5", f"{i + 1},000", "uv"[i % 2]) for i in range(40))]
+        )
     hints = column_hints(ingest(tmp_path / "both.csv", tmp_path / "both").manifest)
     assert [hint.partition(" is ")[0] for hint in hints] == ["column 'a'", "column 'b'"]
     assert not any("--decimal" in hint for hint in hints)
@@ -103,12 +109,18 @@ LABELS: dict[str, tuple[Callable[[int], str], str]] = {
         lambda i: "missing" if i == 7 else f"{i}.25",
         "is text because of 'missing', but 39 of its 40 values are numbers; each is a class now: take the rows out",
     ),
-    "dates": (lambda i: f"2024-01-{i % 28 + 1:02}", "holds dates or times, 28 of them; each is a class now"),
+    "dates": (
+        lambda i: f"2024-01-{i % 28 + 1:02}",
+        "holds dates or times, 28 of them; each is a class now",
+    ),
     "one that is missing": (
         lambda i: "NA" if i == 3 else "uv"[i % 2],
         "is 'NA' in some rows, which is a class now; if",
     ),
-    "several": (lambda i: ("none", "n/a", "yes")[i % 3], "is 'none', 'n/a' in some rows, which are classes now; if"),
+    "several": (
+        lambda i: ("none", "n/a", "yes")[i % 3],
+        "is 'none', 'n/a' in some rows, which are classes now; if",
+    ),
     "missing beside a number": (
         lambda i: ("null", "0", "x")[i % 3],
         "is 'null' in some rows, which is a class now; if",
@@ -121,7 +133,9 @@ LABELS: dict[str, tuple[Callable[[int], str], str]] = {
 def test_labels_that_are_hardly_classes_are_told(tmp_path: Path, case: str, kind: str) -> None:
     cell, told = LABELS[case]
     made = ingest(rows(tmp_path, cell, kind), tmp_path / "d", label="odd").manifest
-    assert [hint for hint in column_hints(made) if hint.startswith(f"the label, column 'odd', {told}")]
+    assert [
+        hint for hint in column_hints(made) if hint.startswith(f"the label, column 'odd', {told}")
+    ]
     assert set(made.classes or ()) == {cell(i) for i in range(40)}
 
 
@@ -132,7 +146,9 @@ def test_labels_that_are_words_are_not_told(tmp_path: Path, case: str) -> None:
 
 
 def test_a_label_with_points_beside_decimal_commas_is_told(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text("a;y\n" + "".join(f"{i % 5};{i},5\n" for i in range(40)) + "1;31.310\n")
+    (tmp_path / "t.csv").write_text(
+        "a;y\n" + "".join(f"{i % 5};{i},5\n" for i in range(40)) + "1;31.310\n"
+    )
     (hint,) = column_hints(ingest(tmp_path / "t.csv", tmp_path / "d", decimal=",").manifest)
     assert hint.startswith(
         "the label, column 'y', is text because of '31.310'; each is a class now. With --decimal , a "

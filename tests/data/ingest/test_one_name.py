@@ -22,8 +22,15 @@ def write(path: Path, columns: dict[str, list]) -> Path:
     if path.suffix == ".parquet":
         pq.write_table(pa.table(columns), path)
     elif path.suffix == ".arff":
-        kinds = {name: "string" if isinstance(cells[0], str) else "real" for name, cells in columns.items()}
-        head = ["@relation r", *(f"@attribute {name} {kind}" for name, kind in kinds.items()), "@data"]
+        kinds = {
+            name: "string" if isinstance(cells[0], str) else "real"
+            for name, cells in columns.items()
+        }
+        head = [
+            "@relation r",
+            *(f"@attribute {name} {kind}" for name, kind in kinds.items()),
+            "@data",
+        ]
         path.write_text("\n".join([*head, *(",".join(map(str, row)) for row in rows)]) + "\n")
     else:
         with path.open("w", newline="") as file:
@@ -32,13 +39,17 @@ def write(path: Path, columns: dict[str, list]) -> Path:
 
 
 def refused(first: str, second: str, feature: str) -> str:
-    return re.escape(f"columns {first!r} and {second!r} both make a feature {feature!r}; rename one of them")
+    return re.escape(
+        f"columns {first!r} and {second!r} both make a feature {feature!r}; rename one of them"
+    )
 
 
 @pytest.mark.parametrize("kind", ["csv", "arff", "parquet"])
 def test_a_number_called_as_a_value_is(tmp_path: Path, kind: str) -> None:
     path = write(tmp_path / f"t.{kind}", COLORS)
-    with pytest.raises(FormatError, match=f"t.{kind}: {refused('color=red', 'color', 'color=red')}"):
+    with pytest.raises(
+        FormatError, match=f"t.{kind}: {refused('color=red', 'color', 'color=red')}"
+    ):
         ingest(path, tmp_path / "d")
     assert not (tmp_path / "d").exists()
     kept = ingest(path, tmp_path / "kept", drop="color=red")
@@ -46,7 +57,9 @@ def test_a_number_called_as_a_value_is(tmp_path: Path, kind: str) -> None:
 
 
 def test_values_of_two_text_columns(tmp_path: Path) -> None:
-    path = write(tmp_path / "t.csv", {"a": ["b=c", "x"], "a=b": ["c", "c"], "size": [1, 2], "y": ["p", "n"]})
+    path = write(
+        tmp_path / "t.csv", {"a": ["b=c", "x"], "a=b": ["c", "c"], "size": [1, 2], "y": ["p", "n"]}
+    )
     with pytest.raises(FormatError, match=refused("a", "a=b", "a=b=c")):
         ingest(path, tmp_path / "d")
 
@@ -63,10 +76,16 @@ def test_a_value_that_comes_late_or_in_the_test_split(tmp_path: Path) -> None:
     without = write(tmp_path / "train.csv", {**COLORS, "color": ["green", "blue"]})
     test = write(tmp_path / "test.csv", COLORS)
     assert ingest(without, tmp_path / "d").columns == 3
-    with pytest.raises(FormatError, match=f"test.csv: {refused('color=red', 'color', 'color=red')}"):
+    with pytest.raises(
+        FormatError, match=f"test.csv: {refused('color=red', 'color', 'color=red')}"
+    ):
         ingest(without, tmp_path / "both", test=test)
     many = 30_000
-    late = {"color": ["blue"] * many + ["red"], "color=red": [1.5] * (many + 1), "y": ["p"] * many + ["n"]}
+    late = {
+        "color": ["blue"] * many + ["red"],
+        "color=red": [1.5] * (many + 1),
+        "y": ["p"] * many + ["n"],
+    }
     with pytest.raises(FormatError, match=refused("color=red", "color", "color=red")):
         ingest(write(tmp_path / "late.csv", late), tmp_path / "late")
 
@@ -79,7 +98,9 @@ def test_values_that_clash_over_two_sources(tmp_path: Path) -> None:
 
 
 def test_names_that_could_clash_and_do_not(tmp_path: Path) -> None:
-    path = write(tmp_path / "t.csv", {"a": ["x", "y"], "a=b": ["c", "d"], "a=9": [1, 2], "y": ["p", "n"]})
+    path = write(
+        tmp_path / "t.csv", {"a": ["x", "y"], "a=b": ["c", "d"], "a=9": [1, 2], "y": ["p", "n"]}
+    )
     made = ingest(path, tmp_path / "d")
     assert made.manifest.feature_names == ("a=9", "a=x", "a=b=c", "a=y", "a=b=d")
     assert made.manifest.table is not None

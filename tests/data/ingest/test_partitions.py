@@ -26,7 +26,9 @@ WORDS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0
 NUMBERS = st.integers(-50, 2**40)
 
 
-def written(folder: Path, names: list[str], content: str = "x,y\n1,0\n2,1\n", ending: str = ".csv") -> Path:
+def written(
+    folder: Path, names: list[str], content: str = "x,y\n1,0\n2,1\n", ending: str = ".csv"
+) -> Path:
     """Write a part of the same rows in each of the folders `names`."""
     for name in names:
         part = folder / name / f"part-0{ending}"
@@ -39,14 +41,19 @@ def table_of(dataset: Dataset) -> pd.DataFrame:
     """Return the rows of a dataset as the table that they were, a text column made whole again."""
     names = dataset.manifest.feature_names
     assert names is not None
-    dense = np.concatenate([to_dense(chunk.X, dataset.columns) for chunk in dataset.chunks("train")])
+    dense = np.concatenate(
+        [to_dense(chunk.X, dataset.columns) for chunk in dataset.chunks("train")]
+    )
     table = dataset.manifest.table
     assert table is not None
-    columns: dict[str, Any] = {name: dense[:, place] for place, name in enumerate(names[: table.numeric])}
+    columns: dict[str, Any] = {
+        name: dense[:, place] for place, name in enumerate(names[: table.numeric])
+    }
     for column in table.categorical:
         values = {place: name for place, name in enumerate(names) if name.startswith(f"{column}=")}
         columns[column] = [
-            next((name[len(column) + 1 :] for place, name in values.items() if row[place]), None) for row in dense
+            next((name[len(column) + 1 :] for place, name in values.items() if row[place]), None)
+            for row in dense
         ]
     return pd.DataFrame(columns)
 
@@ -60,7 +67,10 @@ def table_of(dataset: Dataset) -> pd.DataFrame:
 @example(words=["1", "2.5", None, "x"], numbers=[1, 1, 1, 1])
 @settings(max_examples=12, deadline=None)
 def test_columns_are_those_that_pyarrow_reads(
-    tmp_path_factory: pytest.TempPathFactory, format: str, words: list[str | None], numbers: list[int | None]
+    tmp_path_factory: pytest.TempPathFactory,
+    format: str,
+    words: list[str | None],
+    numbers: list[int | None],
 ) -> None:
     """Whatever the words: escaped ones, some that look like numbers, those of other formats for no value."""
     folder = tmp_path_factory.mktemp("parts")
@@ -72,9 +82,13 @@ def test_columns_are_those_that_pyarrow_reads(
             "number": pa.array(numbers, pa.int64()),
         }
     )
-    hive = arrow_dataset.partitioning(pa.schema([("word", pa.string()), ("number", pa.int64())]), flavor="hive")
+    hive = arrow_dataset.partitioning(
+        pa.schema([("word", pa.string()), ("number", pa.int64())]), flavor="hive"
+    )
     arrow_dataset.write_dataset(rows, folder / "t", format=format, partitioning=hive)
-    oracle = arrow_dataset.dataset(folder / "t", format=format, partitioning=hive).to_table().to_pandas()
+    oracle = (
+        arrow_dataset.dataset(folder / "t", format=format, partitioning=hive).to_table().to_pandas()
+    )
     oracle = oracle.sort_values("x")
     ours = table_of(ingest(folder / "t", folder / "d")).sort_values("x")
     assert ours["x"].tolist() == oracle["x"].tolist()
@@ -88,20 +102,25 @@ def test_columns_are_those_that_pyarrow_reads(
 
 
 def test_a_frame_that_pandas_writes_comes_back(tmp_path: Path) -> None:
-    frame = pd.DataFrame({"x": np.arange(8) / 2, "y": [0, 1] * 4, "day": list("abcabcab"), "hour": [1, 2] * 4})
+    frame = pd.DataFrame(
+        {"x": np.arange(8) / 2, "y": [0, 1] * 4, "day": list("abcabcab"), "hour": [1, 2] * 4}
+    )
     frame.to_parquet(tmp_path / "t", partition_cols=["day", "hour"])
     back = pd.read_parquet(tmp_path / "t").sort_values("x")
     ours = table_of(ingest(tmp_path / "t", tmp_path / "d")).sort_values("x")
     assert ours["day"].tolist() == back["day"].tolist()
     assert ours["hour"].tolist() == back["hour"].tolist()
-    assert [*ours] == ["x", "hour", "day"], "numbers first, then text; the label is the last column of the file"
+    assert [*ours] == ["x", "hour", "day"], (
+        "numbers first, then text; the label is the last column of the file"
+    )
 
 
 ARFF = "@relation r\n@attribute x real\n@attribute y {0,1}\n@data\n1,0\n2,1\n"
 
 
 @pytest.mark.parametrize(
-    ("content", "ending"), [("x,y\n1,0\n2,1\n", ".csv"), ("x\ty\n1\t0\n2\t1\n", ".tsv"), (ARFF, ".arff")]
+    ("content", "ending"),
+    [("x,y\n1,0\n2,1\n", ".csv"), ("x\ty\n1\t0\n2\t1\n", ".tsv"), (ARFF, ".arff")],
 )
 def test_every_text_format_of_tables_has_them(tmp_path: Path, content: str, ending: str) -> None:
     written(tmp_path / "t", ["hour=09", "hour=10"], content, ending)
@@ -127,13 +146,21 @@ def test_it_is_a_column_like_any_other(tmp_path: Path) -> None:
 
     assert made("feature").manifest.feature_names == ("x", "day=2024-01-30", "day=2024-01-31")
     label = made("label", label="day")
-    assert (label.classes, label.manifest.feature_names) == (("2024-01-30", "2024-01-31"), ("x", "y"))
+    assert (label.classes, label.manifest.feature_names) == (
+        ("2024-01-30", "2024-01-31"),
+        ("x", "y"),
+    )
     dropped = made("dropped", drop="day", segments="day")
-    assert (dropped.manifest.feature_names, dropped.segments()) == (("x",), (("2024-01-30", 0), ("2024-01-31", 2)))
+    assert (dropped.manifest.feature_names, dropped.segments()) == (
+        ("x",),
+        (("2024-01-30", 0), ("2024-01-31", 2)),
+    )
     dates = made("dates", encode="day=date", segments="day")
     assert dates.columns == 8
     assert dates.segments() == dropped.segments()
-    assert made("last", label=-1).manifest.label_column == "y", "negative positions count from the end of the file"
+    assert made("last", label=-1).manifest.label_column == "y", (
+        "negative positions count from the end of the file"
+    )
     with pytest.raises(UnknownNameError, match="'dya'; did you mean 'day'"):
         made("unknown", label="dya")
 
@@ -151,7 +178,9 @@ def test_the_files_own_column_stands(tmp_path: Path) -> None:
     notes: list[str] = []
     dataset = ingest(tmp_path / "t", tmp_path / "d", note=notes.append)
     assert dataset.manifest.feature_names == ("day", "x")
-    assert notes == ["column 'day' is in the files and in the names of their folders; the files' is read"]
+    assert notes == [
+        "column 'day' is in the files and in the names of their folders; the files' is read"
+    ]
 
 
 def test_a_label_without_a_value_is_missing(tmp_path: Path) -> None:
@@ -167,7 +196,10 @@ WAYS: dict[str, list[str]] = {
     "a pattern of folders": ["t/day=*"],
     "a pattern of files": ["t/*/*.csv"],
     "folders": ["t/day=mon", "t/day=tue"],
-    "files, as a shell puts them in the place of a pattern": ["t/day=mon/part-0.csv", "t/day=tue/part-0.csv"],
+    "files, as a shell puts them in the place of a pattern": [
+        "t/day=mon/part-0.csv",
+        "t/day=tue/part-0.csv",
+    ],
 }
 
 
@@ -178,24 +210,33 @@ def test_however_the_parts_are_named(tmp_path: Path, named: list[str]) -> None:
     dataset = ingest(sources, tmp_path / "d", segments="files")
     assert dataset.manifest.feature_names == ("x", "day=mon", "day=tue")
     assert dataset.segments() == (("day=mon", 0), ("day=tue", 2))
-    assert [source.name for source in dataset.manifest.sources] == ["day=mon/part-0.csv", "day=tue/part-0.csv"]
+    assert [source.name for source in dataset.manifest.sources] == [
+        "day=mon/part-0.csv",
+        "day=tue/part-0.csv",
+    ]
 
 
 def test_one_file_alone_has_no_more_columns_than_it_holds(tmp_path: Path) -> None:
     written(tmp_path / "t", ["day=mon"])
-    assert ingest(tmp_path / "t/day=mon/part-0.csv", tmp_path / "d").manifest.feature_names == ("x",)
+    assert ingest(tmp_path / "t/day=mon/part-0.csv", tmp_path / "d").manifest.feature_names == (
+        "x",
+    )
 
 
 def test_the_train_split_decides_for_the_test_split(tmp_path: Path) -> None:
     written(tmp_path / "t", ["hour=1", "hour=2", "hour=x"])
     days = [tmp_path / "t/hour=1", tmp_path / "t/hour=2"]
     dataset = ingest(days, tmp_path / "d", test=tmp_path / "t/hour=x")
-    assert dataset.manifest.feature_names == ("x", "hour=1", "hour=2", "hour=x"), "text, for the test split has a word"
+    assert dataset.manifest.feature_names == ("x", "hour=1", "hour=2", "hour=x"), (
+        "text, for the test split has a word"
+    )
     plain = tmp_path / "plain.csv"
     plain.write_text("x,y\n1,0\n2,1\n")
     notes: list[str] = []
     assert ingest(plain, tmp_path / "e", test=tmp_path / "t", note=notes.append).columns == 1
-    assert notes == ["folders of the test split say 'hour', those of the train split do not: not read"]
+    assert notes == [
+        "folders of the test split say 'hour', those of the train split do not: not read"
+    ]
     with pytest.raises(DatasetError, match="the sources before it had"):
         ingest(tmp_path / "t", tmp_path / "f", test=plain)
 
@@ -220,14 +261,18 @@ def test_rows_that_are_no_table_have_them_for_segments(tmp_path: Path) -> None:
         "--segments day makes segments of it"
     ]
     assert ingest(tmp_path / "t", tmp_path / "f", drop="day").columns == 2
-    with pytest.raises(FormatError, match="is svmlight, whose labels are in the rows, not in a column 'day'"):
+    with pytest.raises(
+        FormatError, match="is svmlight, whose labels are in the rows, not in a column 'day'"
+    ):
         ingest(tmp_path / "t", tmp_path / "g", label="day")
 
 
 def test_a_model_reads_the_day_that_comes_after(tmp_path: Path) -> None:
     """Also one file of it alone, which as a source of a dataset would have no such column."""
     written(tmp_path / "t", ["day=mon", "day=tue", "day=sun"])
-    columns = ColumnsEntry(count=3, kind="sparse", names=("x", "day=mon", "day=tue"), text=("day",), label="y")
+    columns = ColumnsEntry(
+        count=3, kind="sparse", names=("x", "day=mon", "day=tue"), text=("day",), label="y"
+    )
     for named, expected in (
         ("t", [[1, 1, 0], [2, 1, 0], [1, 0, 0], [2, 0, 0], [1, 0, 1], [2, 0, 1]]),
         ("t/day=tue", [[1, 0, 1], [2, 0, 1]]),
@@ -237,12 +282,16 @@ def test_a_model_reads_the_day_that_comes_after(tmp_path: Path) -> None:
         parts = [to_dense(part.X, 3) for part in source]
         assert np.concatenate(parts).tolist() == expected
     without = ColumnsEntry(count=1, kind="dense", names=("x",), label="y")
-    assert [part.X.tolist() for part in ModelSource(without, str(tmp_path / "t/day=tue"))] == [[[1.0], [2.0]]]
+    assert [part.X.tolist() for part in ModelSource(without, str(tmp_path / "t/day=tue"))] == [
+        [[1.0], [2.0]]
+    ]
 
 
 def test_an_empty_part_of_rows_to_predict_is_passed_over(tmp_path: Path) -> None:
     written(tmp_path / "t", ["day=mon", "day=tue"])
     (tmp_path / "t/day=tue/part-0.csv").write_text("")
-    source = ModelSource(ColumnsEntry(count=1, kind="dense", names=("x",), label="y"), str(tmp_path / "t"))
+    source = ModelSource(
+        ColumnsEntry(count=1, kind="dense", names=("x",), label="y"), str(tmp_path / "t")
+    )
     assert sum(len(part.X) for part in source) == 2
     assert source.notes == [f"passed over as empty: {tmp_path}/t/day=tue/part-0.csv"]

@@ -37,7 +37,9 @@ def killed(tmp_path: Path):
     for day in range(10):
         svm(source / f"Day{day}.svm", 200, seed=day)
     command = [sys.executable, "-c", SLOW, str(source), str(tmp_path / "d")]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[3])
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[3]
+    )
     assert process.stdout is not None
     for _ in range(3):
         assert process.stdout.readline()
@@ -90,7 +92,12 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     ],
 )
 def test_interrupted_ingest_goes_on_with_the_day_it_was_in(
-    tmp_path: Path, parsed: list[str], layout: str, form: str, stops: list[int], train_rows: int | None
+    tmp_path: Path,
+    parsed: list[str],
+    layout: str,
+    form: str,
+    stops: list[int],
+    train_rows: int | None,
 ):
     """Whatever was interrupted how often: the same bytes, and no day parsed whose rows were all written."""
     for day in range(10):
@@ -142,7 +149,9 @@ def test_members_of_one_name_are_not_taken_for_each_other_by_a_resumed_ingest(tm
     with pytest.raises(SystemExit):
         ingest(archive, tmp_path / "d", chunk_rows=2, progress=progress)
     resumed = ingest(archive, tmp_path / "d", chunk_rows=2)
-    assert resumed.fingerprint == ingest(archive, tmp_path / "undisturbed", chunk_rows=2).fingerprint
+    assert (
+        resumed.fingerprint == ingest(archive, tmp_path / "undisturbed", chunk_rows=2).fingerprint
+    )
 
 
 @pytest.mark.long
@@ -187,7 +196,12 @@ def test_rows_are_not_taken_from_a_place_that_a_wrong_digit_names(tmp_path: Path
     journal = Journal(directory, zero_based=False)
     journal.read("Day0.svm", 200)
     journal.written(
-        "train", [ChunkEntry(rows=100, nonzeros=9, file=name) for name in "ab"], {"00000.parquet": 0}, "parquet", 100, 5
+        "train",
+        [ChunkEntry(rows=100, nonzeros=9, file=name) for name in "ab"],
+        {"00000.parquet": 0},
+        "parquet",
+        100,
+        5,
     )
     directory.put(f"{EARLIER}/{PROGRESS}", directory.read(PROGRESS))
     assert Earlier(directory).members == {"Day0.svm": (0, 200)}

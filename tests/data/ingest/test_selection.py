@@ -40,7 +40,11 @@ def test_a_cut_gives_all_rows_once_on_either_side(
     for split, first, end in (("train", 0, at), ("test", at, sum(sizes))):
         values = [chunk.X.data[chunk.X.indptr[:-1]] for chunk in made.chunks(split)]
         assert np.concatenate(values).tolist() == list(range(first + 1, end + 1))
-        inside = [(str(n), max(a, first) - first) for n, (a, b) in enumerate(bounds) if max(a, first) < min(b, end)]
+        inside = [
+            (str(n), max(a, first) - first)
+            for n, (a, b) in enumerate(bounds)
+            if max(a, first) < min(b, end)
+        ]
         assert list(made.segments(split)) == inside
 
 
@@ -71,7 +75,11 @@ def test_days_of_an_archive_are_cut_into_splits(tmp_path: Path) -> None:
     assert made.segments("train") == (("Day0", 0), ("Day1", 5), ("Day2", 10))
     assert made.segments("test") == (("Day10", 0),)
     assert made.chunk("test", 0).X.indptr.tolist() == [0, 3, 6, 9, 12, 15]
-    assert sorted(path.name for path in (tmp_path / "days").iterdir()) == ["manifest.json", "test", "train"]
+    assert sorted(path.name for path in (tmp_path / "days").iterdir()) == [
+        "manifest.json",
+        "test",
+        "train",
+    ]
 
 
 def test_train_rows_that_make_no_sense_are_refused(tmp_path: Path) -> None:
@@ -95,6 +103,8 @@ def test_columns_are_left_out_by_name(tmp_path: Path) -> None:
         ingest(tmp_path / "a.csv", tmp_path / "e", drop=["rows"])
     (tmp_path / "all.svm").write_text(lines(0, 5))
     (tmp_path / "words.csv").write_text("row,x,label\n1,red,0\n2,blue,1\n")
-    assert ingest(tmp_path / "words.csv", tmp_path / "words", drop="row").manifest.feature_names == ("x=red", "x=blue")
+    assert ingest(
+        tmp_path / "words.csv", tmp_path / "words", drop="row"
+    ).manifest.feature_names == ("x=red", "x=blue")
     with pytest.raises(FormatError, match="does not name its columns, so none can be dropped"):
         ingest(tmp_path / "all.svm", tmp_path / "e", drop=["row"])

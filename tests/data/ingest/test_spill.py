@@ -37,7 +37,10 @@ def test_packed_rows_come_back_bit_for_bit(
     file = tmp_path_factory.mktemp("packed") / "0"
     with pytest.MonkeyPatch.context() as patch, file.open("wb") as out:
         patch.setattr(spill, "_PIECE_ROWS", 3)
-        for part in (slice(0, None), slice(len(rows) // 2, None)):  # the second begins in the middle of its arrays
+        for part in (
+            slice(0, None),
+            slice(len(rows) // 2, None),
+        ):  # the second begins in the middle of its arrays
             X = CSR(indptr[part.start :], indices, data)
             write_batch(out, Batch(X, np.arange(len(rows))[part] * 0.5, columns=7, zero_based=True))
     whole, half = read_batches(file)
@@ -63,17 +66,25 @@ def archive(folder: Path, days: dict[str, str]) -> str:
 
 DAYS = {
     "from one": {"Day10": "+1 3:1\n", "Day2": "-1 1:0.5 2:1\n", "Day1": "\n-1 4:1 # first\n+1\n"},
-    "from zero, which the first day says": {"Day10": "+1 3:1\n", "Day2": "-1 1:0.5 2:1\n", "Day1": "-1 0:1 4:1\n"},
+    "from zero, which the first day says": {
+        "Day10": "+1 3:1\n",
+        "Day2": "-1 1:0.5 2:1\n",
+        "Day1": "-1 0:1 4:1\n",
+    },
     "a first day of empty rows": {"Day2": "-1 1:0.5 7:1\n", "Day1": "+1\n-1\n"},
 }
 
 
 @pytest.mark.parametrize("days", DAYS.values(), ids=DAYS)
-def test_an_archive_is_read_as_its_files_in_natural_order(tmp_path: Path, days: dict[str, str]) -> None:
+def test_an_archive_is_read_as_its_files_in_natural_order(
+    tmp_path: Path, days: dict[str, str]
+) -> None:
     for name, text in days.items():
         (tmp_path / f"{name}.svm").write_text(text)
     names = sorted(days, key=lambda name: int(name[3:]))
-    files = ingest([str(tmp_path / f"{name}.svm") for name in names], str(tmp_path / "files"), segments="files")
+    files = ingest(
+        [str(tmp_path / f"{name}.svm") for name in names], str(tmp_path / "files"), segments="files"
+    )
     packed = ingest(archive(tmp_path, days), str(tmp_path / "packed"), segments="files")
     assert packed.fingerprint == files.fingerprint
     assert packed.manifest.splits["train"].segments == files.manifest.splits["train"].segments
@@ -88,7 +99,9 @@ def test_an_archive_is_read_as_its_files_in_natural_order(tmp_path: Path, days: 
         {"Day10": "+1 3:x\n", "Day3": "+1 3:1\n-1 0:1\n", "Day1": "+1 1:1\n"},
     ],
 )
-def test_the_first_fault_in_natural_order_is_the_error_as_for_files(tmp_path: Path, days: dict[str, str]) -> None:
+def test_the_first_fault_in_natural_order_is_the_error_as_for_files(
+    tmp_path: Path, days: dict[str, str]
+) -> None:
     for name, text in days.items():
         (tmp_path / f"{name}.svm").write_text(text)
     names = sorted(days, key=lambda name: int(name[3:]))
@@ -115,7 +128,9 @@ def test_a_tar_that_ends_in_a_member_is_damaged(tmp_path: Path) -> None:
         info.size = 480_000
         tar.addfile(info, io.BytesIO(b"+1 1:1\n" * 70_000))
     file.write_bytes(file.read_bytes()[:300_000])
-    with pytest.raises(FormatError, match=r"days\.tar: is no tar archive or is damaged \(unexpected end of data\)"):
+    with pytest.raises(
+        FormatError, match=r"days\.tar: is no tar archive or is damaged \(unexpected end of data\)"
+    ):
         ingest(str(file), str(tmp_path / "d"))
 
 
@@ -127,14 +142,19 @@ def test_a_member_of_less_than_no_bytes_is_damage(tmp_path: Path) -> None:
         info.size = 7
         info.pax_headers = {"size": "-7"}
         tar.addfile(info, io.BytesIO(b"+1 1:1\n"))
-    with pytest.raises(FormatError, match=r"days\.tar: is no tar archive or is damaged|holds no data files"):
+    with pytest.raises(
+        FormatError, match=r"days\.tar: is no tar archive or is damaged|holds no data files"
+    ):
         ingest(str(file), str(tmp_path / "d"))
 
 
 @pytest.mark.parametrize(
     ("days", "where"),
     [
-        ({"Day2": "+1 3:1\n\n-1 0:1 2:1\n", "Day1": "+1 1:1\n"}, r"Day2.svm, line 3: index 0 in '0:1'"),
+        (
+            {"Day2": "+1 3:1\n\n-1 0:1 2:1\n", "Day1": "+1 1:1\n"},
+            r"Day2.svm, line 3: index 0 in '0:1'",
+        ),
         ({"Day1": "+1 1:1\n" * 16_384 + "+1 0:5\n"}, r"Day1.svm, line 16385: index 0 in '0:5'"),
     ],
 )

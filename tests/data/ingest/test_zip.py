@@ -29,7 +29,9 @@ def zip_of(path: Path, files: dict[str, bytes], method: int = zipfile.ZIP_DEFLAT
     return path
 
 
-@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+@pytest.mark.parametrize(
+    "method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
+)
 def test_members_are_read_in_natural_order(tmp_path: Path, method: int) -> None:
     days = {f"url/Day{day}.svm": b"1 1:1 3:%d\n-1 2:1\n" % day for day in (10, 2, 1)}
     dataset = ingest(zip_of(tmp_path / "url.zip", days, method), tmp_path / "d", segments="files")
@@ -38,7 +40,9 @@ def test_members_are_read_in_natural_order(tmp_path: Path, method: int) -> None:
     assert (source.name, source.bytes) == ("url.zip", (tmp_path / "url.zip").stat().st_size)
 
 
-@pytest.mark.parametrize("ending", ["#a.csv", "/a.csv", "#*.csv", "/*.csv", "/in/*.csv", "#in/a.csv", "/in/*"])
+@pytest.mark.parametrize(
+    "ending", ["#a.csv", "/a.csv", "#*.csv", "/*.csv", "/in/*.csv", "#in/a.csv", "/in/*"]
+)
 @pytest.mark.parametrize("archive", ["t.zip", "t.tar"])
 def test_a_pattern_says_what_is_read(tmp_path: Path, archive: str, ending: str) -> None:
     files = {"in/a.csv": CSV, "b.svm": b"1 1:1\n"}
@@ -72,19 +76,25 @@ def test_formats_that_need_a_file_are_spilled(tmp_path: Path) -> None:
     assert ingest(tmp_path / "p.zip", tmp_path / "p").rows("train") == 2
     assert ingest(tmp_path / "n.zip", tmp_path / "n").rows("train") == 3
     zip_of(tmp_path / "bad.zip", {"t.parquet": table.getvalue()[:-20]})
-    with pytest.raises(FormatError, match=r"bad\.zip: t\.parquet: is no Parquet file or is damaged"):
+    with pytest.raises(
+        FormatError, match=r"bad\.zip: t\.parquet: is no Parquet file or is damaged"
+    ):
         ingest(tmp_path / "bad.zip", tmp_path / "b")
     assert sorted(path.name for path in (tmp_path / "p").iterdir()) == ["manifest.json", "train"]
 
 
 def test_arrays_of_numpy_called_zip_are_those(tmp_path: Path) -> None:
-    np.savez(tmp_path / "a.npz", X_train=np.eye(3), y_train=[0, 1, 0], X_test=np.eye(3), y_test=[0, 1, 1])
+    np.savez(
+        tmp_path / "a.npz", X_train=np.eye(3), y_train=[0, 1, 0], X_test=np.eye(3), y_test=[0, 1, 1]
+    )
     (tmp_path / "a.npz").rename(tmp_path / "a.zip")
     assert ingest(tmp_path / "a.zip", tmp_path / "d").splits == ("train", "test")
 
 
 def test_what_is_no_archive_of_data_is_refused_by_name(tmp_path: Path) -> None:
-    sheet = zip_of(tmp_path / "sheet.zip", {"[Content_Types].xml": b"<x/>", "xl/workbook.xml": b"<x/>"})
+    sheet = zip_of(
+        tmp_path / "sheet.zip", {"[Content_Types].xml": b"<x/>", "xl/workbook.xml": b"<x/>"}
+    )
     nested = zip_of(tmp_path / "nested.zip", {"sheet.xlsx": sheet.read_bytes()})
     sheet.rename(tmp_path / "sheet.xlsx")
     zip_of(tmp_path / "sheet.zip", {"[Content_Types].xml": b"<x/>"})
@@ -117,7 +127,9 @@ def test_encrypted_and_unknown_compressions_are_one_line(tmp_path: Path) -> None
 
 @given(st.data())
 @settings(max_examples=40, deadline=None)
-def test_damaged_archives_are_one_line_or_read(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+def test_damaged_archives_are_one_line_or_read(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
     """Also members that are cut, sizes that lie and bytes that no decompressor takes."""
     folder = tmp_path_factory.mktemp("zip")
     file = zip_of(folder / "t.zip", {"a.csv": CSV * 20, "b.csv": CSV * 20})

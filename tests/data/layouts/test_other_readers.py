@@ -20,7 +20,9 @@ ROWS, COLUMNS = 500, 2_000
 def datasets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Dataset]:
     folder = tmp_path_factory.mktemp("layouts")
     return {
-        layout: generate("url-like", folder / layout, rows=ROWS, columns=COLUMNS, layout=layout, chunk_rows=150)
+        layout: generate(
+            "url-like", folder / layout, rows=ROWS, columns=COLUMNS, layout=layout, chunk_rows=150
+        )
         for layout in ("parquet", "zarr")
     }
 
@@ -67,15 +69,21 @@ def test_scipy_takes_the_arrays_of_a_zarr_group(datasets: dict[str, Dataset]):
     np.testing.assert_array_equal(X.toarray(), rows_of(datasets["zarr"]))
 
 
-@pytest.mark.parametrize(("name", "shown"), [("data", "train/data/c/0 is"), ("label", "label was written anew")])
+@pytest.mark.parametrize(
+    ("name", "shown"), [("data", "train/data/c/0 is"), ("label", "label was written anew")]
+)
 def test_arrays_that_another_program_wrote_anew_are_refused(tmp_path: Path, name: str, shown: str):
     """A dataset does not change; whoever wants other codecs ingests it anew."""
-    dataset = generate("url-like", tmp_path / "d", rows=ROWS, columns=COLUMNS, layout="zarr", chunk_rows=150)
+    dataset = generate(
+        "url-like", tmp_path / "d", rows=ROWS, columns=COLUMNS, layout="zarr", chunk_rows=150
+    )
     group = zarr.open_group(f"{dataset.path}/train", mode="r+")
     values, before = group[name][:], group[name]
     del group[name]
     if name == "data":
-        group.create_array(name, data=values[::-1].copy(), chunks=before.chunks, compressors=before.compressors)
+        group.create_array(
+            name, data=values[::-1].copy(), chunks=before.chunks, compressors=before.compressors
+        )
     else:
         group.create_array(name, data=values, chunks=(77,), compressors=None)
     with pytest.raises(DatasetError, match=shown):
@@ -83,11 +91,15 @@ def test_arrays_that_another_program_wrote_anew_are_refused(tmp_path: Path, name
 
 
 def test_cut_off_piece_is_named(tmp_path: Path):
-    dataset = generate("url-like", tmp_path / "d", rows=ROWS, columns=COLUMNS, layout="zarr", chunk_rows=150)
+    dataset = generate(
+        "url-like", tmp_path / "d", rows=ROWS, columns=COLUMNS, layout="zarr", chunk_rows=150
+    )
     file = tmp_path / "d" / "train" / "data" / "c" / "0"
     for size in (len(file.read_bytes()) - 1, 3):
         file.write_bytes(file.read_bytes()[:size])
-        with pytest.raises(DatasetError, match=r"the checksum of train/data/c/0 is \w+, expected \w+"):
+        with pytest.raises(
+            DatasetError, match=r"the checksum of train/data/c/0 is \w+, expected \w+"
+        ):
             open_dataset(dataset.path).chunk("train", 0)
 
 
@@ -104,6 +116,9 @@ def test_zarr_pieces_are_those_that_zarr_writes(datasets: dict[str, Dataset], tm
             compressors=array.compressors,
         )
         again[:] = array[:]
-        ours = {path.name: path.read_bytes() for path in Path(datasets["zarr"].path, "train", name, "c").iterdir()}
+        ours = {
+            path.name: path.read_bytes()
+            for path in Path(datasets["zarr"].path, "train", name, "c").iterdir()
+        }
         assert ours == {path.name: path.read_bytes() for path in (tmp_path / name / "c").iterdir()}
         assert len(ours) == -(-array.shape[0] // array.chunks[0])

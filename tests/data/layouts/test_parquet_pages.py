@@ -19,7 +19,12 @@ from olscale.data.layouts._parquet_pages import read_plain
 from olscale.data.layouts.base import Block
 from olscale.errors import DatasetError
 
-OURS = {"compression": "lz4", "use_dictionary": False, "write_statistics": False, "data_page_version": "2.0"}
+OURS = {
+    "compression": "lz4",
+    "use_dictionary": False,
+    "write_statistics": False,
+    "data_page_version": "2.0",
+}
 
 
 def packed(table: Any, **options: Any) -> memoryview:
@@ -44,7 +49,9 @@ def sparse(lengths: list[int] | np.ndarray) -> Any:
         items = pa.array(values)
         kind = pa.list_(pa.field("element", items.type, nullable=False))
         fields.append(pa.field(name, kind, nullable=False))
-        columns.append(pa.ListArray.from_arrays(pa.array(rows.X.indptr.astype(np.int32)), items, type=kind))
+        columns.append(
+            pa.ListArray.from_arrays(pa.array(rows.X.indptr.astype(np.int32)), items, type=kind)
+        )
     return pa.Table.from_arrays(columns, schema=pa.schema(fields))
 
 
@@ -55,7 +62,8 @@ LENGTHS = {
     "long rows": [900, 1, 5000],
     "some empty rows": [0, 0, 5, 0, 113, 1, 0],
     "many rows": np.random.default_rng(1).integers(0, 60, 2000),
-    "mostly empty rows": np.random.default_rng(2).integers(0, 60, 3000) * (np.arange(3000) % 7 == 0),
+    "mostly empty rows": np.random.default_rng(2).integers(0, 60, 3000)
+    * (np.arange(3000) % 7 == 0),
 }
 
 
@@ -75,7 +83,9 @@ def test_pages_hold_what_pyarrow_reads(rows: str, page: int):
 
 @pytest.mark.parametrize("entries", [1 << 17, 50])
 @pytest.mark.parametrize("rows", LENGTHS)
-def test_files_of_ours_are_what_pyarrow_reads(monkeypatch: pytest.MonkeyPatch, rows: str, entries: int):
+def test_files_of_ours_are_what_pyarrow_reads(
+    monkeypatch: pytest.MonkeyPatch, rows: str, entries: int
+):
     """With many pages or one: the table that pyarrow would have written."""
     monkeypatch.setattr(_parquet_file, "_PAGE_ENTRIES", entries)
     file = memoryview(bytearray(sparse_file([block(LENGTHS[rows])])))
@@ -149,7 +159,9 @@ def test_damage_is_an_error_wherever_it_is(tmp_path: Path):
 
 @pytest.mark.parametrize("entries", [1 << 17, 10_000, 50])
 @pytest.mark.parametrize("rows", ["many rows", "mostly empty rows"])
-def test_bytes_do_not_depend_on_how_rows_come(monkeypatch: pytest.MonkeyPatch, rows: str, entries: int):
+def test_bytes_do_not_depend_on_how_rows_come(
+    monkeypatch: pytest.MonkeyPatch, rows: str, entries: int
+):
     monkeypatch.setattr(_parquet_file, "_PAGE_ENTRIES", entries)
     whole = block(LENGTHS[rows])
     parts = [

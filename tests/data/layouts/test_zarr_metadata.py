@@ -27,7 +27,9 @@ def write(folder: Path, X: np.ndarray | CSR) -> None:
     writer.finish(2)
 
 
-def described(group: zarr.Group, name: str, width: tuple[int, ...], dtype: str, piece: int, shuffle: str) -> None:
+def described(
+    group: zarr.Group, name: str, width: tuple[int, ...], dtype: str, piece: int, shuffle: str
+) -> None:
     """Describe an array by zarr itself."""
     array = group.create_array(
         name,
@@ -47,7 +49,9 @@ def test_dense_rows_are_described_as_zarr_does(tmp_path: Path, dtype: str):
     described(group, "X", (2,), dtype, PIECE, "shuffle")
     described(group, "label", (), "float64", PIECE, "shuffle")
     for name in ("zarr.json", "X/zarr.json", "label/zarr.json"):
-        assert (tmp_path / "ours" / "train" / name).read_bytes() == (tmp_path / "zarr" / name).read_bytes()
+        assert (tmp_path / "ours" / "train" / name).read_bytes() == (
+            tmp_path / "zarr" / name
+        ).read_bytes()
 
 
 def test_sparse_rows_are_described_as_zarr_does(tmp_path: Path):
@@ -56,9 +60,13 @@ def test_sparse_rows_are_described_as_zarr_does(tmp_path: Path):
     group = zarr.create_group(tmp_path / "zarr")
     described(group, "data", (), "float64", 1024, "noshuffle")
     described(group, "indices", (), "int32", 1024, "shuffle")
-    group.attrs.update({"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": [ROWS, 2]})
+    group.attrs.update(
+        {"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": [ROWS, 2]}
+    )
     for name in ("zarr.json", "data/zarr.json", "indices/zarr.json"):
-        assert (tmp_path / "ours" / "train" / name).read_bytes() == (tmp_path / "zarr" / name).read_bytes()
+        assert (tmp_path / "ours" / "train" / name).read_bytes() == (
+            tmp_path / "zarr" / name
+        ).read_bytes()
 
 
 def test_the_blocks_of_a_file_are_written_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

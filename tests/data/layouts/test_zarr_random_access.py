@@ -29,10 +29,18 @@ def values(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, np.ndarray]:
 
 
 @settings(max_examples=200)
-@given(bounds=st.lists(st.tuples(st.integers(0, ENTRIES), st.integers(0, 5 * PIECE)), min_size=1, max_size=8))
-def test_any_span_after_any_other(values: tuple[str, np.ndarray], bounds: list[tuple[int, int]]) -> None:
+@given(
+    bounds=st.lists(
+        st.tuples(st.integers(0, ENTRIES), st.integers(0, 5 * PIECE)), min_size=1, max_size=8
+    )
+)
+def test_any_span_after_any_other(
+    values: tuple[str, np.ndarray], bounds: list[tuple[int, int]]
+) -> None:
     folder, data = values
-    reader = zarr.Reader(open_storage(folder), SplitShape("train", "sparse", 1, ENTRIES, ENTRIES, None))
+    reader = zarr.Reader(
+        open_storage(folder), SplitShape("train", "sparse", 1, ENTRIES, ENTRIES, None)
+    )
     pieces = zarr._Pieces(reader, "data")
     got = []
     for first, length in bounds:
@@ -46,10 +54,14 @@ def test_each_piece_is_decoded_once_from_front_to_back(
     values: tuple[str, np.ndarray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, data = values
-    reader = zarr.Reader(open_storage(folder), SplitShape("train", "sparse", 1, ENTRIES, ENTRIES, None))
+    reader = zarr.Reader(
+        open_storage(folder), SplitShape("train", "sparse", 1, ENTRIES, ENTRIES, None)
+    )
     pieces, decoded = zarr._Pieces(reader, "data"), []
     decode = zarr._Pieces._decode
-    monkeypatch.setattr(zarr._Pieces, "_decode", lambda self, i, out: (decoded.append(i), decode(self, i, out)))
+    monkeypatch.setattr(
+        zarr._Pieces, "_decode", lambda self, i, out: (decoded.append(i), decode(self, i, out))
+    )
     parts = [pieces.read(first, min(first + 150, ENTRIES)) for first in range(0, ENTRIES, 150)]
     np.testing.assert_array_equal(np.concatenate(parts), data)
     assert decoded == list(range(-(-ENTRIES // PIECE)))

@@ -47,7 +47,10 @@ def shapes(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, int
     y = rng.integers(0, 3, ROWS)
     np.savez(folder / "bytes.npz", X=X.astype(np.uint8), y=y)
     np.savez(folder / "floats.npz", X=X * rng.normal(size=X.shape), y=y)
-    lines = [f"{c} " + " ".join(f"{j + 1}:{row[j]}" for j in np.flatnonzero(row)) for c, row in zip(y, X, strict=True)]
+    lines = [
+        f"{c} " + " ".join(f"{j + 1}:{row[j]}" for j in np.flatnonzero(row))
+        for c, row in zip(y, X, strict=True)
+    ]
     (folder / "sparse.svm").write_text("\n".join(lines) + "\n")
     made = {}
     for source in ("bytes.npz", "floats.npz", "sparse.svm"):
@@ -66,7 +69,11 @@ def least(dataset: Dataset) -> int:
 
 
 def bytes_of(chunk: Chunk) -> list[bytes]:
-    X = chunk.X._replace(indptr=chunk.X.indptr - chunk.X.indptr[0]) if isinstance(chunk.X, CSR) else chunk.X
+    X = (
+        chunk.X._replace(indptr=chunk.X.indptr - chunk.X.indptr[0])
+        if isinstance(chunk.X, CSR)
+        else chunk.X
+    )
     arrays = X if isinstance(X, CSR) else (X,)
     return [array.tobytes() for array in (*arrays, chunk.y)]
 
@@ -87,7 +94,10 @@ def way(stream: Stream) -> type:
     chunk_rows=st.sampled_from([5, 8]),
     room=st.floats(1.0, 1.1),
     shuffle=st.none() | st.builds(Shuffle, st.integers(0, 3), st.integers(0, 9)),
-    part=st.none() | st.builds(Part, st.sampled_from(sorted(PARTS)), st.integers(0, 2), st.integers(0, 2), st.just(3)),
+    part=st.none()
+    | st.builds(
+        Part, st.sampled_from(sorted(PARTS)), st.integers(0, 2), st.integers(0, 2), st.just(3)
+    ),
     shortest_piece=st.sampled_from([1, 1 << 30]),
     piece=st.sampled_from([1, 1 << 20]),
     transforms=st.sampled_from([(), ("unit-norm", "bias"), ("standardize",)]),
@@ -109,7 +119,9 @@ def test_any_limit_gives_the_same_bytes(
     limit = int(room * least(open_dataset(path)))
     sizes = {"_SHORTEST_PIECE": shortest_piece, "_PIECE": piece}
     with mock.patch.multiple(external, **sizes):
-        inside, outside = (open_streams(path, transforms, shuffle, part, limit=size) for size in (1 << 30, limit))
+        inside, outside = (
+            open_streams(path, transforms, shuffle, part, limit=size) for size in (1 << 30, limit)
+        )
         for one, other in ((inside.train, outside.train), (inside.test, outside.test)):
             if one is None or other is None:
                 assert one is other
@@ -125,7 +137,10 @@ def test_any_limit_gives_the_same_bytes(
 
 @pytest.mark.parametrize(("shortest_piece", "levels"), [(1, 1), (1 << 30, 2)])
 def test_too_many_buckets_are_cut_in_two_steps(
-    shapes: dict[tuple[str, str, int], str], monkeypatch: pytest.MonkeyPatch, shortest_piece: int, levels: int
+    shapes: dict[tuple[str, str, int], str],
+    monkeypatch: pytest.MonkeyPatch,
+    shortest_piece: int,
+    levels: int,
 ) -> None:
     monkeypatch.setattr(external, "_SHORTEST_PIECE", shortest_piece)
     dataset = open_dataset(shapes["sparse", "parquet", 5])
@@ -133,10 +148,14 @@ def test_too_many_buckets_are_cut_in_two_steps(
     rows = ExternalShuffle(dataset, "train", order, least(dataset))
     assert len(rows._sizes) == levels
     y = [rows.chunk(i).y for i in range(ROWS // 5)]
-    assert np.array_equal(np.concatenate(y), np.concatenate([chunk.y for chunk in dataset.chunks()])[order])
+    assert np.array_equal(
+        np.concatenate(y), np.concatenate([chunk.y for chunk in dataset.chunks()])[order]
+    )
 
 
-def test_the_next_bucket_is_read_ahead_where_both_have_room(shapes: dict[tuple[str, str, int], str]) -> None:
+def test_the_next_bucket_is_read_ahead_where_both_have_room(
+    shapes: dict[tuple[str, str, int], str],
+) -> None:
     """Packed rows take less than the most they could; what goes wrong meanwhile is said when its turn has come."""
     fill = SpillFile.read
     for kind, ahead in (("sparse", True), ("floats", False)):
@@ -144,7 +163,9 @@ def test_the_next_bucket_is_read_ahead_where_both_have_room(shapes: dict[tuple[s
         rows = ExternalShuffle(dataset, "train", Shuffle(1, 1).order(ROWS), least(dataset))
         threads = []
 
-        def read_bucket(buckets: SpillFile, number: int, words: np.ndarray, threads: list[str] = threads) -> np.ndarray:
+        def read_bucket(
+            buckets: SpillFile, number: int, words: np.ndarray, threads: list[str] = threads
+        ) -> np.ndarray:
             threads.append(threading.current_thread().name)
             if number == 1 and threads.count(threads[-1]) == 1:
                 raise DatasetError("the disk is gone")
@@ -185,10 +206,15 @@ VALUES = np.array([-1.0, np.nan, -0.0, 5e-324, 1.0 + 2**-52, 7.5])
 def sparse_rows(draw: st.DrawFn) -> CSR:
     """Return rows of any length whose indices are near and far, in ascending order or none, with values of any bits."""
     rng = np.random.default_rng(draw(st.integers(0, 1_000)))
-    rows = [rng.integers(0, draw(WIDTHS), draw(LENGTHS), np.int32) for _ in range(draw(st.integers(1, 9)))]
+    rows = [
+        rng.integers(0, draw(WIDTHS), draw(LENGTHS), np.int32)
+        for _ in range(draw(st.integers(1, 9)))
+    ]
     indices = np.concatenate([np.sort(row) if draw(st.booleans()) else row for row in rows])
     data = np.where(
-        rng.random(len(indices)) < draw(st.sampled_from([0.0, 0.8, 1.0])), 1.0, rng.choice(VALUES, len(indices))
+        rng.random(len(indices)) < draw(st.sampled_from([0.0, 0.8, 1.0])),
+        1.0,
+        rng.choice(VALUES, len(indices)),
     )
     return CSR(np.cumsum([0, *map(len, rows)]), indices, data)
 
@@ -200,16 +226,24 @@ def test_packed_rows_come_back_with_the_same_bits(X: CSR, seed: int) -> None:
     whole = PackedRows(n, len(X.data))
     for start in range(0, n, 4):
         whole.add(
-            CSR(X.indptr[start : start + 5], X.indices, X.data), np.arange(n, dtype=np.float64)[start : start + 4]
+            CSR(X.indptr[start : start + 5], X.indices, X.data),
+            np.arange(n, dtype=np.float64)[start : start + 4],
         )
     rows, label = whole.rows()
     order = np.random.default_rng(seed).permutation(n)
     assert bits(unpack(rows, order)) == bits(take_rows(X, order))
     assert label.tolist() == list(range(n))
-    assert sum(array.nbytes for array in (*rows, label)) <= ENTRY_BYTES * len(X.data) + ROW_BYTES * n
+    assert (
+        sum(array.nbytes for array in (*rows, label)) <= ENTRY_BYTES * len(X.data) + ROW_BYTES * n
+    )
 
 
-@given(X=sparse_rows(), seed=st.integers(0, 9), size=st.integers(1, 9), room=st.sampled_from([0, 100, 1_000]))
+@given(
+    X=sparse_rows(),
+    seed=st.integers(0, 9),
+    size=st.integers(1, 9),
+    room=st.sampled_from([0, 100, 1_000]),
+)
 def test_buckets_take_rows_of_any_length(X: CSR, seed: int, size: int, room: int) -> None:
     """Also where a row is longer than what was thought enough for many."""
     n = len(X.indptr) - 1
@@ -248,7 +282,10 @@ def test_time_ordered_folds_read_each_chunk_once(shapes: dict[tuple[str, str, in
 
 
 def test_a_limit_too_small_says_what_is_needed(shapes: dict[tuple[str, str, int], str]) -> None:
-    with pytest.raises(ParameterError, match=r"its order and five chunks of 8 rows need \d+\.\d kB; raise the limit"):
+    with pytest.raises(
+        ParameterError,
+        match=r"its order and five chunks of 8 rows need \d+\.\d kB; raise the limit",
+    ):
         open_streams(shapes["floats", "zarr", 8], shuffle=Shuffle(0, 0), limit=5_000)
 
 
@@ -277,10 +314,14 @@ def test_a_full_disk_is_one_line(
     rows.chunk(0)  # with room again
 
 
-def test_a_scratch_folder_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scratch_folder_that_cannot_be_made_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("OLSCALE_SCRATCH", str(tmp_path / "file" / "scratch"))
-    with pytest.raises(DatasetError, match=r"cannot permute d in scratch folder .*scratch: Not a directory"):
+    with pytest.raises(
+        DatasetError, match=r"cannot permute d in scratch folder .*scratch: Not a directory"
+    ):
         SpillFile(1, 1, 1, "d")
 
 
@@ -310,16 +351,22 @@ sys.stdin.read()
 
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-def test_a_killed_process_leaves_nothing(shapes: dict[tuple[str, str, int], str], tmp_path: Path) -> None:
+def test_a_killed_process_leaves_nothing(
+    shapes: dict[tuple[str, str, int], str], tmp_path: Path
+) -> None:
     """The scratch file has no name from the start, so there is nothing to recognise or remove later."""
     path = shapes["sparse", "parquet", 5]
     command = [sys.executable, "-c", _PROCESS, path, str(least(open_dataset(path)))]
     environment = {**os.environ, "OLSCALE_SCRATCH": str(tmp_path)}
-    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"started\n"
         opened = [str(file.readlink()) for file in Path(f"/proc/{process.pid}/fd").iterdir()]
-        assert any(file.startswith(f"{tmp_path}/") and file.endswith("(deleted)") for file in opened)
+        assert any(
+            file.startswith(f"{tmp_path}/") and file.endswith("(deleted)") for file in opened
+        )
         assert list(tmp_path.iterdir()) == []
         process.send_signal(signal.SIGKILL)
     assert process.returncode == -signal.SIGKILL
@@ -350,23 +397,32 @@ print(pass_over(path, limit), resident("VmHWM") - before)
 
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-def test_memory_stays_under_the_limit(shapes: dict[tuple[str, str, int], str], tmp_path: Path) -> None:
+def test_memory_stays_under_the_limit(
+    shapes: dict[tuple[str, str, int], str], tmp_path: Path
+) -> None:
     """Peak of the resident memory over a pass, beyond that after a pass over a few rows; where all are held it is more."""
-    dataset = generate("url-like", str(tmp_path / "url"), rows=120_000, columns=100_000, chunk_rows=1_024)
+    dataset = generate(
+        "url-like", str(tmp_path / "url"), rows=120_000, columns=100_000, chunk_rows=1_024
+    )
     warm = shapes["sparse", "parquet", 5]
     limit = dataset.nonzeros("train") * 12 // 5
     found = {}
     for size in (limit, 1 << 40):
         sizes = [str(least(open_dataset(warm))), str(size)]
         ran = subprocess.run(
-            [sys.executable, "-c", _MEASURED, warm, dataset.path, *sizes], capture_output=True, text=True, check=True
+            [sys.executable, "-c", _MEASURED, warm, dataset.path, *sizes],
+            capture_output=True,
+            text=True,
+            check=True,
         )
         name, grown = ran.stdout.split()
         found[name] = int(grown)
     assert found["ExternalShuffle"] <= limit < found["InMemory"]
 
 
-def test_what_is_held_gives_way(shapes: dict[tuple[str, str, int], str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_held_gives_way(
+    shapes: dict[tuple[str, str, int], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     from olscale.data.shuffle import in_memory as held
 
     release(0)

@@ -11,7 +11,9 @@ from olscale.data.transforms.drop import Drop, column_of
 
 
 @given(st.integers(0, 50), st.integers(0, 3), st.integers(0, 5))
-def test_sparse_rows_lose_the_column_that_dense_ones_lose(seed: int, column: int, start: int) -> None:
+def test_sparse_rows_lose_the_column_that_dense_ones_lose(
+    seed: int, column: int, start: int
+) -> None:
     """Also where the rows are a slice of more."""
     rng = np.random.default_rng(seed)
     X = rng.integers(1, 9, (9, 4)) * (rng.random((9, 4)) < 0.5) * 1.0

@@ -17,7 +17,12 @@ from olscale.data.chunk import Chunk
 from olscale.data.transforms.fourier import RandomFourier
 from olscale.data.transforms.median_width import median_gamma
 from olscale.data.transforms.nystroem import Nystroem
-from olscale.data.transforms.pipeline import canonical_transform, fit_transforms, make_transform, size_after
+from olscale.data.transforms.pipeline import (
+    canonical_transform,
+    fit_transforms,
+    make_transform,
+    size_after,
+)
 from olscale.errors import ParameterError
 from olscale.learners.arow import AROW
 from olscale.learners.fogd import FOGD
@@ -94,7 +99,9 @@ def test_sparse_rows_and_cuts_decide_no_bit_of_the_fit(text: str) -> None:
 
 def test_sparse_rows_of_millions_of_features_are_never_dense() -> None:
     rng, columns = np.random.default_rng(0), 3_200_000
-    indices = np.concatenate([np.sort(rng.choice(columns, 15, replace=False)) for _ in range(60)]).astype(np.int32)
+    indices = np.concatenate(
+        [np.sort(rng.choice(columns, 15, replace=False)) for _ in range(60)]
+    ).astype(np.int32)
     X = CSR(np.arange(0, 901, 15), indices, rng.normal(size=900))
     for text in ("rff:20,gamma=median", "nystroem:20,gamma=median"):
         assert np.isfinite(applied(text, X, columns)).all()
@@ -146,7 +153,10 @@ def test_a_linear_learner_behind_them_learns_what_no_line_divides() -> None:
 
 def test_texts() -> None:
     assert canonical_transform("rff:1000") == "rff:features=1000,gamma=auto,seed=0"
-    assert canonical_transform("nystroem:gamma=median,features=9") == "nystroem:features=9,gamma=median,seed=0"
+    assert (
+        canonical_transform("nystroem:gamma=median,features=9")
+        == "nystroem:features=9,gamma=median,seed=0"
+    )
     assert size_after(["rff:8", "nystroem:5"], 100, 7.0) == (5, 5)
     for text, message in (
         ("rff:7", "transform rff: features was 7, expected an even number"),
@@ -178,4 +188,6 @@ def test_the_width_of_rows_around_two_points_far_apart() -> None:
     X = cloud(300)
     far = X + np.where(np.arange(300) % 12, 1e8, -1e8)[:, None]
     squares = ((far[:, None] - far[None]) ** 2).sum(axis=2)[np.triu_indices(300, 1)]
-    np.testing.assert_allclose(median_gamma(read_only(far)), 1.0 / (2.0 * np.median(squares)), rtol=1e-6)
+    np.testing.assert_allclose(
+        median_gamma(read_only(far)), 1.0 / (2.0 * np.median(squares)), rtol=1e-6
+    )

@@ -67,7 +67,9 @@ def test_few_components_of_many_are_near_those_of_all_rows() -> None:
 
 
 def test_too_many_directions_and_wrong_numbers_are_refused() -> None:
-    with pytest.raises(ParameterError, match="components was 0, expected a whole number of at least 1"):
+    with pytest.raises(
+        ParameterError, match="components was 0, expected a whole number of at least 1"
+    ):
         make_transform("svd:0")
     with pytest.raises(ParameterError, match=r"block was 1\.5"):
         make_transform("ipca:3,block=1.5")

@@ -16,7 +16,12 @@ from olscale.data.chunk import Chunk
 from olscale.data.transforms import matrix
 from olscale.data.transforms.matrix import Listed, MatrixRows
 from olscale.data.transforms.normal import gaussian, quantile, quantiles
-from olscale.data.transforms.pipeline import canonical_transform, fit_transforms, make_transform, split_transforms
+from olscale.data.transforms.pipeline import (
+    canonical_transform,
+    fit_transforms,
+    make_transform,
+    split_transforms,
+)
 from olscale.errors import OlscaleError, ParameterError, UnknownNameError
 
 KINDS = ("gaussian", "sparse", "very-sparse")
@@ -24,7 +29,11 @@ Projected = np.ndarray
 
 
 def projected(X, columns: int, text: str = "project:100", projection: int = 0) -> Projected:
-    return fit_transforms([text], lambda: iter(()), columns, projection).apply(Chunk(X, np.zeros(count(X)), columns)).X
+    return (
+        fit_transforms([text], lambda: iter(()), columns, projection)
+        .apply(Chunk(X, np.zeros(count(X)), columns))
+        .X
+    )
 
 
 def count(X) -> int:
@@ -103,7 +112,9 @@ def test_gaussian_entries_are_gaussian() -> None:
     assert 4.2 < abs(made).max() < 6.4
 
 
-@pytest.mark.parametrize(("kind", "sparsity"), [("sparse", 3.0), ("very-sparse", math.sqrt(20_000))])
+@pytest.mark.parametrize(
+    ("kind", "sparsity"), [("sparse", 3.0), ("very-sparse", math.sqrt(20_000))]
+)
 def test_sparse_entries_are_as_rare_as_they_should_be(kind: str, sparsity: float) -> None:
     made = entries(kind)
     np.testing.assert_allclose(np.unique(abs(made)), [0.0, math.sqrt(sparsity)])
@@ -117,7 +128,9 @@ def test_sparse_entries_are_as_rare_as_they_should_be(kind: str, sparsity: float
 @pytest.mark.parametrize("kind", KINDS[:2])
 def test_distances_are_nearly_kept(kind: str) -> None:
     """Johnson and Lindenstrauss: at 500 dimensions a squared distance deviates by sqrt(2 / 500) = 6.3 %."""
-    X = np.random.default_rng(0).normal(size=(40, 3000)) * (np.random.default_rng(1).random((40, 3000)) < 0.1)
+    X = np.random.default_rng(0).normal(size=(40, 3000)) * (
+        np.random.default_rng(1).random((40, 3000)) < 0.1
+    )
     pairs = np.array(list(itertools.combinations(range(40), 2)))
     Z = projected(X, 3000, f"project:500,kind={kind}")
     before = ((X[pairs[:, 0]] - X[pairs[:, 1]]) ** 2).sum(axis=1)
@@ -128,7 +141,9 @@ def test_distances_are_nearly_kept(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_projection_is_the_product_with_its_matrix(kind: str) -> None:
-    X = np.random.default_rng(0).normal(size=(30, 200)) * (np.random.default_rng(1).random((30, 200)) < 0.3)
+    X = np.random.default_rng(0).normal(size=(30, 200)) * (
+        np.random.default_rng(1).random((30, 200)) < 0.3
+    )
     R = entries(kind, 200, 7) / math.sqrt(7)
     np.testing.assert_allclose(projected(X, 200, f"project:7,kind={kind}"), X @ R, atol=1e-12)
 
@@ -137,7 +152,10 @@ def test_bits_are_these() -> None:
     """Another machine, compiler or version must make the same numbers; doubles are written in hexadecimal here."""
     features = np.arange(0, 3_231_961, 4_099, dtype=np.int32)
     row = CSR(np.array([0, len(features)]), features, 1.0 / (1.0 + np.arange(len(features))))
-    found = {kind: [x.hex() for x in projected(row, 3_231_961, f"project:3,kind={kind}")[0].tolist()] for kind in KINDS}
+    found = {
+        kind: [x.hex() for x in projected(row, 3_231_961, f"project:3,kind={kind}")[0].tolist()]
+        for kind in KINDS
+    }
     assert found == {
         "gaussian": ["-0x1.d117a05524e40p-1", "0x1.65a0f762e899ap-3", "0x1.3b0723d5dfbc0p-2"],
         "sparse": ["-0x1.dfc239b24a63ap-1", "0x1.e195af7276ce5p-2", "0x1.b183a1aeb9803p-1"],
@@ -147,13 +165,19 @@ def test_bits_are_these() -> None:
 
 def test_number_and_seed_make_other_projections() -> None:
     X = to_csr(np.eye(4))
-    made = [projected(X, 4, f"project:8,seed={seed}", i).tobytes() for seed in range(2) for i in range(3)]
+    made = [
+        projected(X, 4, f"project:8,seed={seed}", i).tobytes()
+        for seed in range(2)
+        for i in range(3)
+    ]
     assert len(set(made)) == 6
     assert projected(X, 4, "project:8,seed=1", 2).tobytes() == made[5]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_neither_cut_nor_order_nor_what_is_kept_changes_a_bit(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_neither_cut_nor_order_nor_what_is_kept_changes_a_bit(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With a table of four rows nearly every feature is made anew; with a large one nearly none is."""
     text = f"project:10,kind={kind}"
     [whole] = chunks(200, chunk_rows=200, columns=5_000)
@@ -162,7 +186,9 @@ def test_neither_cut_nor_order_nor_what_is_kept_changes_a_bit(kind: str, monkeyp
     assert np.concatenate(parts).tobytes() == expected.tobytes()
     monkeypatch.setattr(matrix, "TABLE_BYTES", 4 * 10 * 4)
     matrix.matrix_of.cache_clear()
-    backwards = [projected(slice_rows(whole.X, i, i + 1), 5_000, text) for i in reversed(range(200))]
+    backwards = [
+        projected(slice_rows(whole.X, i, i + 1), 5_000, text) for i in reversed(range(200))
+    ]
     matrix.matrix_of.cache_clear()
     assert np.concatenate(backwards[::-1]).tobytes() == expected.tobytes()
 
@@ -174,7 +200,9 @@ def test_threads_that_share_a_table_get_the_same_bits() -> None:
     alone = [projected(chunk.X, chunk.columns).tobytes() for chunk in streams]
     matrix.matrix_of.cache_clear()
     with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(lambda chunk: projected(chunk.X, chunk.columns).tobytes(), streams))
+        together = list(
+            pool.map(lambda chunk: projected(chunk.X, chunk.columns).tobytes(), streams)
+        )
     assert together == alone
 
 
@@ -190,7 +218,9 @@ def test_a_stream_is_projected_the_same_in_any_layout(tmp_path: Path, layout: st
     [whole] = chunks(300, 300, columns=2_000, day_rows=19_803)
     assert X.tobytes() == projected(whole.X, 2_000, "project:5", 3).tobytes()
     assert stream.columns == 5
-    np.testing.assert_allclose(np.concatenate([chunk.X for chunk in stream.chunks()]).std(axis=0), 1.0)
+    np.testing.assert_allclose(
+        np.concatenate([chunk.X for chunk in stream.chunks()]).std(axis=0), 1.0
+    )
 
 
 @pytest.mark.parametrize("width", [1, 100, 3000])
@@ -204,7 +234,9 @@ def test_a_listed_matrix_is_that_of_a_table() -> None:
     X, sparsity = next(chunks(100, columns=5_000)).X, math.sqrt(5_000)
     listed, table = (made((1, 2), 5_000, 30, sparsity) for made in (Listed, MatrixRows))
     assert listed.times(X).tobytes() == table.times(X).tobytes()
-    assert listed.nbytes < 4 * 5_000 + 4 * (5_000 * 30 / sparsity + 5 * math.sqrt(5_000 * 30 / sparsity))
+    assert listed.nbytes < 4 * 5_000 + 4 * (
+        5_000 * 30 / sparsity + 5 * math.sqrt(5_000 * 30 / sparsity)
+    )
 
 
 def test_tables_of_two_matrices_stay() -> None:
@@ -233,11 +265,19 @@ def test_a_list_with_parameters_is_split_as_meant() -> None:
         ("project", ParameterError, "features is missing; expected e.g. project:features=100"),
         ("project:", ParameterError, "features was ''"),
         ("project:9,seed", ParameterError, "'seed' is not param=value"),
-        ("project:many", ParameterError, "features was 'many', expected a whole number of at least 1"),
+        (
+            "project:many",
+            ParameterError,
+            "features was 'many', expected a whole number of at least 1",
+        ),
         ("project:0", ParameterError, "features was 0"),
         ("project:9,seed=-1", ParameterError, "seed was -1, expected a whole number of at least 0"),
         ("project:9,sparse", UnknownNameError, "unknown parameter of transform project 'sparse'"),
-        ("project:9,kind=gauss", UnknownNameError, "unknown kind of projection 'gauss'; did you mean 'gaussian'"),
+        (
+            "project:9,kind=gauss",
+            UnknownNameError,
+            "unknown kind of projection 'gauss'; did you mean 'gaussian'",
+        ),
         ("project:feature=9", UnknownNameError, "'feature'; did you mean 'features'"),
         ("bias:2", UnknownNameError, "unknown parameter of transform bias '2'; there are: none"),
         ("projekt:9", UnknownNameError, "unknown transform 'projekt'; did you mean 'project'"),

@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 
 from olscale.compiled.csr import CSR, rows_of, slice_rows, to_csr, to_dense
 from olscale.data.chunk import Chunk
-from olscale.data.transforms.pipeline import TRANSFORMS, Pipeline, fit_transforms, make_transform, size_after
+from olscale.data.transforms.pipeline import (
+    TRANSFORMS,
+    Pipeline,
+    fit_transforms,
+    make_transform,
+    size_after,
+)
 from olscale.data.transforms.scaling import MinMax
 from olscale.errors import DatasetError, UnknownNameError
 
@@ -115,7 +121,9 @@ def test_meaning_of_each() -> None:
     assert applied(minmax, 1e6 * new).max() > 1, "test rows may lie outside"
     Z = applied(fit_transforms(["unit-norm"], cut(X, []), 5), X)
     np.testing.assert_allclose(np.linalg.norm(Z, axis=1), np.where((X == 0).all(axis=1), 0.0, 1.0))
-    np.testing.assert_array_equal(applied(fit_transforms(["bias"], cut(X, []), 5), X), np.hstack([X, np.ones((40, 1))]))
+    np.testing.assert_array_equal(
+        applied(fit_transforms(["bias"], cut(X, []), 5), X), np.hstack([X, np.ones((40, 1))])
+    )
 
 
 @pytest.mark.parametrize("value", [0.1, 0.3, 0.7, -3.3, 0.5, 1e308])
@@ -166,7 +174,9 @@ def test_features_that_vary_next_to_nothing_are_told_from_constant_ones() -> Non
 
 @pytest.mark.parametrize("scale", [1e-310, 1e-181, 1e-160, 1e160, 1e300])
 @pytest.mark.parametrize("step", ["standardize", "minmax", "unit-norm"])
-def test_features_whose_squares_leave_the_range_are_scaled_all_the_same(step: str, scale: float) -> None:
+def test_features_whose_squares_leave_the_range_are_scaled_all_the_same(
+    step: str, scale: float
+) -> None:
     """They were left as they are, or became 0."""
     X = np.random.default_rng(0).normal(size=(500, 5))
     expected = applied(fit_transforms([step], cut(X, [64]), 5), X)
@@ -188,7 +198,9 @@ def test_steps_are_fitted_on_what_the_ones_before_leave() -> None:
     X = rows(2)
     both = fit_transforms(["unit-norm", "standardize"], cut(X, [9]), 5)
     first = applied(fit_transforms(["unit-norm"], cut(X, []), 5), X)
-    np.testing.assert_array_equal(applied(both, X), applied(fit_transforms(["standardize"], cut(first, []), 5), first))
+    np.testing.assert_array_equal(
+        applied(both, X), applied(fit_transforms(["standardize"], cut(first, []), 5), first)
+    )
 
 
 def test_no_step_gets_rows_that_it_could_write_to(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,11 +211,15 @@ def test_no_step_gets_rows_that_it_could_write_to(monkeypatch: pytest.MonkeyPatc
         given.append(X.flags.writeable)
         return X
 
-    monkeypatch.setattr(MinMax, "fit", lambda step, chunks, columns: fit(step, lambda: map(see, chunks()), columns))
+    monkeypatch.setattr(
+        MinMax, "fit", lambda step, chunks, columns: fit(step, lambda: map(see, chunks()), columns)
+    )
     monkeypatch.setattr(MinMax, "apply", lambda step, X, columns: apply(step, see(X), columns))
     for X in (np.eye(3), to_csr(np.eye(3))):
         for ahead in (["minmax"], ["standardize", "minmax"]):
-            fit_transforms(ahead, lambda X=X: iter([Chunk(X, np.arange(3), 3)]), 3).apply(Chunk(X, np.arange(3), 3))
+            fit_transforms(ahead, lambda X=X: iter([Chunk(X, np.arange(3), 3)]), 3).apply(
+                Chunk(X, np.arange(3), 3)
+            )
     assert len(given) >= 8
     assert not any(given)
 
@@ -235,5 +251,7 @@ def test_unknown_and_too_wide() -> None:
         fit_transforms(["standardise"], cut(X, []), 5)
     wide = Chunk(to_csr(X), np.zeros(40), 70_000)
     for name in ("standardize", "minmax"):
-        with pytest.raises(DatasetError, match=f"transform {name} makes rows dense, and 70,000 features"):
+        with pytest.raises(
+            DatasetError, match=f"transform {name} makes rows dense, and 70,000 features"
+        ):
             fit_transforms([name], lambda: iter([wide]), 70_000)

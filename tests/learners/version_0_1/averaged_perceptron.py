@@ -15,7 +15,15 @@ from olscale.data.chunk import Rows, rows_of
 
 @kernel
 def _sweep(
-    X: Any, y: Any, W: Any, V: Any, seen: Any, updates: Any, eta: float, learning: bool, scores: FloatArray
+    X: Any,
+    y: Any,
+    W: Any,
+    V: Any,
+    seen: Any,
+    updates: Any,
+    eta: float,
+    learning: bool,
+    scores: FloatArray,
 ) -> None:
     outputs = W.shape[1]
     late = np.empty(outputs)

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from olscale.compiled.decorator import compiled
 from olscale.compiled.eight_bytes import byte_at
 
-NEWLINE, SPACE, TAB, RETURN, COMMA, PERCENT, OPEN, CLOSE, QUESTION = (ord(c) for c in "\n \t\r,%{}?")
+NEWLINE, SPACE, TAB, RETURN, COMMA, PERCENT, OPEN, CLOSE, QUESTION = (
+    ord(c) for c in "\n \t\r,%{}?"
+)
 _SINGLE, _DOUBLE, _BACKSLASH = ord("'"), ord('"'), ord("\\")
 MOST_BYTES = 131_072
 """Of a cell."""

@@ -30,7 +30,9 @@ _POINT, _MINUS = (ord(c) for c in ".-")
 
 
 @compiled
-def number_end(buffer: NDArray[np.uint8], first: int, value: float, after: int, state: int) -> tuple[float, int]:
+def number_end(
+    buffer: NDArray[np.uint8], first: int, value: float, after: int, state: int
+) -> tuple[float, int]:
     """Return the number in the cell at `first`, NaN where it has none, and where the cell ends: -1 if it is neither.
 
     `value`, `after` and `state` are what `number_at` makes of it.
@@ -38,7 +40,11 @@ def number_end(buffer: NDArray[np.uint8], first: int, value: float, after: int, 
     byte = byte_at(buffer, after)
     is_end = byte == COMMA or byte == SPACE or byte == TAB or byte == NEWLINE or byte == RETURN
     is_end |= byte == PERCENT or byte == CLOSE
-    if state != NOT_A_NUMBER and is_end and not (value != value and byte_at(buffer, first) == _MINUS):
+    if (
+        state != NOT_A_NUMBER
+        and is_end
+        and not (value != value and byte_at(buffer, first) == _MINUS)
+    ):
         return value, after
     end = cell_end(buffer, first)
     if end == first or (end == first + 1 and byte_at(buffer, first) == QUESTION):
@@ -102,7 +108,11 @@ def parse_rows(
             if kind == NUMBER or kind == TARGET:
                 value, after, state = number_at(buffer, first, _POINT)
                 # Most cells are a number and a comma; what else there may be takes many more comparisons.
-                if state == EXACT and value == value and byte_at(buffer, after) == (NEWLINE if at_end else COMMA):
+                if (
+                    state == EXACT
+                    and value == value
+                    and byte_at(buffer, after) == (NEWLINE if at_end else COMMA)
+                ):
                     pos = after + 1
                 else:
                     value, after = number_end(buffer, first, value, after, state)

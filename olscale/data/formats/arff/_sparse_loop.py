@@ -103,7 +103,13 @@ def parse_rows(
         while byte_at(buffer, pos) != CLOSE:
             column, digits = digit_run(buffer, pos)
             first = after_blanks(buffer, pos + digits)
-            if digits == 0 or digits > 7 or first == pos + digits or column <= previous or column >= len(kinds):
+            if (
+                digits == 0
+                or digits > 7
+                or first == pos + digits
+                or column <= previous
+                or column >= len(kinds)
+            ):
                 return begin, lines, row, texts, True
             previous = column
             kind, slot = kinds[column], slots[column]

@@ -106,7 +106,9 @@ def declarations(source: str, lines: TextLines) -> list[Attribute]:
         if match is not None and word == "@attribute":
             attributes.append(_attribute(source, line[match.end() :], lines))
         elif word != "@relation" and next(tokens(source, line, lines.number), None) is not None:
-            raise FormatError(source, f"got {line.strip()[:40]!r}, expected @attribute or @data", lines.number)
+            raise FormatError(
+                source, f"got {line.strip()[:40]!r}, expected @attribute or @data", lines.number
+            )
     raise FormatError(source, "there is no @data, so no rows", lines.number or None)
 
 
@@ -114,12 +116,16 @@ def _attribute(source: str, text: str, lines: TextLines) -> Attribute:
     line = lines.number
     match = _NAME.match(text)
     if match is None:
-        raise FormatError(source, f"got {text.strip()[:40]!r} behind @attribute, expected NAME TYPE", line)
+        raise FormatError(
+            source, f"got {text.strip()[:40]!r} behind @attribute, expected NAME TYPE", line
+        )
     name = unquoted(match[1]) if match[1][0] in "'\"" else match[1]
     rest = _Following(source, text[match.end() :], lines)
     kind = next((token for token in rest if token.text != ","), None)
     if kind is None or kind.text.startswith("@"):
-        raise FormatError(source, f"attribute {name!r} has no type, expected numeric, {{a,b,...}} or string", line)
+        raise FormatError(
+            source, f"attribute {name!r} has no type, expected numeric, {{a,b,...}} or string", line
+        )
     if kind == Token("sign", "{"):
         return Attribute(name, "nominal", line, _values(source, name, rest, lines))
     word = kind.text.lower()

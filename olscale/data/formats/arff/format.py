@@ -91,7 +91,9 @@ class _Reader:
     def batches(self) -> Iterator[Batch]:
         """Yield the rows; the last ones with a note where rows have weights."""
         columns, options = self._columns, self._options
-        used = {i: a for i, a in enumerate(self._attributes) if a.values and i not in columns.dropped}
+        used = {
+            i: a for i, a in enumerate(self._attributes) if a.values and i not in columns.dropped
+        }
         for i, attribute in used.items():
             attribute.check(self._source, as_numbers=not columns.text[i])
         words = {i: a.values for i, a in used.items() if columns.text[i]}
@@ -104,9 +106,13 @@ class _Reader:
         )
         rows = ArffRows(self._lines, allowed)
         if columns.sparse:
-            batches = SparseParser(self._text, rows.listed(), encoder, allowed).batches(options.chunk_rows)
+            batches = SparseParser(self._text, rows.listed(), encoder, allowed).batches(
+                options.chunk_rows
+            )
         else:
-            dense = TableParser(self._text, rows.dense(), encoder, ArffDialect(), allowed.read, allowed.numbers)
+            dense = TableParser(
+                self._text, rows.dense(), encoder, ArffDialect(), allowed.read, allowed.numbers
+            )
             batches = dense.batches(options.chunk_rows)
         last: Batch | None = None
         for batch in batches:
@@ -148,7 +154,8 @@ class _Reader:
         features = frozenset(columns.features)
         numbers = self._known_numbers(columns, features)
         text = [
-            self._is_text(attribute, i in features) and i not in numbers for i, attribute in enumerate(self._attributes)
+            self._is_text(attribute, i in features) and i not in numbers
+            for i, attribute in enumerate(self._attributes)
         ]
         text += [constant.text for constant in added]
         coded = coded_as_text(names, text, self._codings)
@@ -164,7 +171,9 @@ class _Reader:
         for i, attribute in enumerate(self._attributes):
             name = columns.names[i]
             # A feature for a 0 that sparse rows leave out would be set in nearly all of them.
-            is_flag = self._is_sparse and attribute.values == ("0", "1") and name not in self._codings
+            is_flag = (
+                self._is_sparse and attribute.values == ("0", "1") and name not in self._codings
+            )
             if i in features and attribute.numbers and not known.get(name, not is_flag):
                 found.add(i)
         return found
@@ -175,9 +184,7 @@ class _Reader:
             is_asked = isinstance(self._codings.get(name), AsNumber)
             if is_asked and attribute.values and not attribute.numbers:
                 word = next(value for value in attribute.values if not attribute.is_number(value))
-                problem = (
-                    f"attribute {name!r} declares {word[:40]!r}, expected numbers alone for --encode {name}=number"
-                )
+                problem = f"attribute {name!r} declares {word[:40]!r}, expected numbers alone for --encode {name}=number"
                 raise FormatError(self._source, problem, attribute.line)
 
     def _is_text(self, attribute: Attribute, is_feature: bool) -> bool:

@@ -16,7 +16,9 @@ Listed: TypeAlias = tuple[int, dict[int, Cell]]
 
 _NO_VALUE = frozenset(("", "?"))
 _PLAIN_CELLS = re.compile(r"[!#$&(-z|~]+")
-_PLAIN_PAIRS = re.compile(r"\{(?:[ \t,]*+[0-9]{1,9}+[ \t]++[!#$&(-+\--z|~]{1,999}+(?=[ \t,}]))*+[ \t,]*+\}")
+_PLAIN_PAIRS = re.compile(
+    r"\{(?:[ \t,]*+[0-9]{1,9}+[ \t]++[!#$&(-+\--z|~]{1,999}+(?=[ \t,}]))*+[ \t,]*+\}"
+)
 """Rows without quotes, comments and odd letters; the cells of the first have no blanks beside them."""
 
 
@@ -135,7 +137,10 @@ class ArffRows:
         if _PLAIN_PAIRS.fullmatch(row):
             words = row[1:-1].replace(",", " ").split()
             places, values = words[::2], words[1::2]
-            cells = {int(place): None if word == "?" else word for place, word in zip(places, values, strict=False)}
+            cells = {
+                int(place): None if word == "?" else word
+                for place, word in zip(places, values, strict=False)
+            }
             if len(cells) == len(places) == len(values) and max(cells, default=0) < self._width:
                 return cells
         return None
@@ -158,7 +163,11 @@ class ArffRows:
         if awaited and len(cells) < width:
             cells.append(None)
         if len(cells) != width:
-            cure = "; a cell with a space needs quotes" if len(cells) > width and _is_spaced(row) else ""
+            cure = (
+                "; a cell with a space needs quotes"
+                if len(cells) > width and _is_spaced(row)
+                else ""
+            )
             problem = f"the row has {len(cells)} cells, expected {width} as declared{cure}"
             raise FormatError(self._allowed.source, problem, line)
         return cells, row[end:]
@@ -168,7 +177,9 @@ class ArffRows:
         source, width = self._allowed.source, self._width
         places = [place for place, token in enumerate(row) if token.text == "}"]
         if not places:
-            raise FormatError(source, f"the sparse row {row[-1].text[:40]!r} has no end, expected }}", line)
+            raise FormatError(
+                source, f"the sparse row {row[-1].text[:40]!r} has no end, expected }}", line
+            )
         words = [token for token in row[1 : places[0]] if token.text != ","]
         cells: dict[int, Cell] = {}
         for place in range(0, len(words), 2):
@@ -193,9 +204,7 @@ class ArffRows:
 
     def _weigh(self, behind: Sequence[Token], line: int) -> None:
         if not is_weight(behind):
-            problem = (
-                f"got {behind[0].text[:40]!r} behind the cells, expected the end of the row, or a weight in braces"
-            )
+            problem = f"got {behind[0].text[:40]!r} behind the cells, expected the end of the row, or a weight in braces"
             raise FormatError(self._allowed.source, problem, line)
         self.weights += 1
 

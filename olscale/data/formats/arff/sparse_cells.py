@@ -37,8 +37,15 @@ class SparsePlaces(CellPlaces):
 
     def __init__(self, columns: TableColumns, defaults: Mapping[int, Cell]) -> None:
         super().__init__(columns)
-        zeros = {position: float(defaults[position] or "nan") for position in (*self.numeric, *self.others)}
-        self.filled = [position for position in self.numeric if zeros[position] != 0 or position == columns.segments]
+        zeros = {
+            position: float(defaults[position] or "nan")
+            for position in (*self.numeric, *self.others)
+        }
+        self.filled = [
+            position
+            for position in self.numeric
+            if zeros[position] != 0 or position == columns.segments
+        ]
         self.others = self.others + self.filled
         self.left_out = np.array([zeros[position] for position in self.others])
         self._defaults = [defaults[position] for position in self.text]
@@ -53,7 +60,9 @@ class SparsePlaces(CellPlaces):
 
     def slots(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the positions of the columns of numbers, and the place of each: others stand behind the features."""
-        slots = self._slots | {position: len(self.numeric) + j for j, position in enumerate(self.others)}
+        slots = self._slots | {
+            position: len(self.numeric) + j for j, position in enumerate(self.others)
+        }
         return np.array([*slots], dtype=np.int64), np.array([*slots.values()], dtype=np.int64)
 
     def empty_sparse(self, rows: int) -> SparseCells:
@@ -97,7 +106,9 @@ class SparseCells:
         Those that are filled.
     """
 
-    def __init__(self, places: SparsePlaces, others: NDArray[np.float64], ids: NDArray[np.int32]) -> None:
+    def __init__(
+        self, places: SparsePlaces, others: NDArray[np.float64], ids: NDArray[np.int32]
+    ) -> None:
         self.places: SparsePlaces = places
         self.others, self.ids = others, ids
         self.rows = self.entries = 0
@@ -120,7 +131,11 @@ class SparseCells:
         """The numeric features of the rows that are filled."""
         numbers = stack_rows(self._pieces)
         assert isinstance(numbers, CSR)
-        return side_by_side([numbers, self.places.filled_rows(self)]) if self.places.filled else numbers
+        return (
+            side_by_side([numbers, self.places.filled_rows(self)])
+            if self.places.filled
+            else numbers
+        )
 
 
 def without_zeros(numbers: CSR) -> CSR:

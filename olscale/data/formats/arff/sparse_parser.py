@@ -44,13 +44,17 @@ class SparseParser:
     allowed : Allowed
     """
 
-    def __init__(self, text: TextBlocks, rows: Iterator[Listed], encoder: TableEncoder, allowed: Allowed) -> None:
+    def __init__(
+        self, text: TextBlocks, rows: Iterator[Listed], encoder: TableEncoder, allowed: Allowed
+    ) -> None:
         self._text, self._encoder, self._allowed = text, encoder, allowed
         columns = encoder.columns
         defaults = dict(enumerate([*(a.default for a in allowed.attributes), *columns.constants]))
         encoder.cells(0)  # refuses columns of one value that do not fit
         self._places = SparsePlaces(columns, defaults)
-        self._needed = [label for label in columns.labels if columns.text[label] and defaults[label] is None]
+        self._needed = [
+            label for label in columns.labels if columns.text[label] and defaults[label] is None
+        ]
         self._numeric = self._places.numeric_slots(len(columns.names))
         self._others = {position: slot for slot, position in enumerate(self._places.others)}
         self._texts = {position: slot for slot, position in enumerate(self._places.text)}
@@ -94,7 +98,9 @@ class SparseParser:
                 self._encoder.check_label(label, [listed.get(label) is None], [line])
         counts = [len(listed) for _, listed in block]
         rows = np.repeat(np.arange(len(block)), counts)
-        positions = np.fromiter(chain.from_iterable(listed for _, listed in block), np.int64, len(rows))
+        positions = np.fromiter(
+            chain.from_iterable(listed for _, listed in block), np.int64, len(rows)
+        )
         several = [*chain.from_iterable(listed.values() for _, listed in block)]
         slots = self._numeric[positions]
         for i in np.flatnonzero(slots < 0).tolist():
@@ -106,7 +112,10 @@ class SparseParser:
         data = numbers_of(words)
         if data is None:
             owners = zip(words, positions[order].tolist(), rows[order].tolist(), strict=True)
-            floats = [self._encoder.floats(position, [word], [block[row][0]]) for word, position, row in owners]
+            floats = [
+                self._encoder.floats(position, [word], [block[row][0]])
+                for word, position, row in owners
+            ]
             data = np.concatenate([np.empty(0), *floats])
         indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[order], minlength=len(block)))])
         cells.add(without_zeros(CSR(indptr, slots[order], data)))
@@ -133,7 +142,9 @@ class SparseParser:
 class _Loop:
     """The compiled loop, and what it must know of the columns."""
 
-    def __init__(self, encoder: TableEncoder, places: SparsePlaces, needed: Sequence[int], allowed: Allowed) -> None:
+    def __init__(
+        self, encoder: TableEncoder, places: SparsePlaces, needed: Sequence[int], allowed: Allowed
+    ) -> None:
         from olscale.data.formats import _table_loop as table_loop
         from olscale.data.formats.arff import _sparse_loop as loop
 
@@ -153,10 +164,14 @@ class _Loop:
             len(places.numeric),
             len(needed),
         )
-        sets = {int(slots[position]): sorted(numbers) for position, numbers in allowed.numbers.items()}
+        sets = {
+            int(slots[position]): sorted(numbers) for position, numbers in allowed.numbers.items()
+        }
         several = [sets.get(slot, []) for slot in range(len(places.numeric) + len(places.others))]
         self._ends = np.cumsum([0, *map(len, several)], dtype=np.int64)
-        self._declared = np.array([number for numbers in several for number in numbers], dtype=np.float64)
+        self._declared = np.array(
+            [number for numbers in several for number in numbers], dtype=np.float64
+        )
 
     def parse(self, text: TextBlocks, cells: SparseCells) -> bool:
         """Fill in the rows of a block as far as they are plain; return whether there was nothing else."""
@@ -202,10 +217,14 @@ class _Loop:
         by_row = np.repeat(slots, others.shape[1])
         return bool(
             entries_declared(numbers.indices, numbers.data, self._ends, self._declared)
-            and entries_declared(by_row, np.ascontiguousarray(others).reshape(-1), self._ends, self._declared)
+            and entries_declared(
+                by_row, np.ascontiguousarray(others).reshape(-1), self._ends, self._declared
+            )
         )
 
-    def _put_words(self, buffer: NDArray[np.uint8], words: NDArray[np.int32], cells: SparseCells) -> bool:
+    def _put_words(
+        self, buffer: NDArray[np.uint8], words: NDArray[np.int32], cells: SparseCells
+    ) -> bool:
         """Fill in cells of text; return whether all of them may stand there."""
         if not len(words):
             return True
@@ -213,7 +232,9 @@ class _Loop:
 
         raw, which = different_cells(buffer, words[:, 2:])
         pairs = words[:, 0].astype(np.int64) * len(raw) + which
-        items = pyarrow.Array.from_buffers(pyarrow.int64(), len(pairs), [None, pyarrow.py_buffer(pairs)])
+        items = pyarrow.Array.from_buffers(
+            pyarrow.int64(), len(pairs), [None, pyarrow.py_buffer(pairs)]
+        )
         coded = items.dictionary_encode()
         places, encoder = self._places, self._encoder
         ids = np.empty(len(coded.dictionary), dtype=np.int32)

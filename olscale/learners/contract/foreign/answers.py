@@ -21,7 +21,9 @@ _NUMBERS_A_ROW = 1024
 _DEEPEST = 6
 
 
-def class_codes(predictions: Any, rows: int, classes: int, labels: ClassLabels = CODES) -> NDArray[np.int64]:
+def class_codes(
+    predictions: Any, rows: int, classes: int, labels: ClassLabels = CODES
+) -> NDArray[np.int64]:
     """Return predictions as class codes, shape (rows,); `labels` are what the model was taught.
 
     Raises
@@ -38,7 +40,9 @@ def class_codes(predictions: Any, rows: int, classes: int, labels: ClassLabels =
     return codes.astype(np.int64)
 
 
-def numbers(predictions: Any, rows: int, targets: int = 1, method: str = "predict") -> NDArray[np.float64]:
+def numbers(
+    predictions: Any, rows: int, targets: int = 1, method: str = "predict"
+) -> NDArray[np.float64]:
     """Return predictions that are numbers, finite or not, shape (rows, targets); `method` of the model gave them.
 
     Raises
@@ -72,13 +76,18 @@ def _so_many_a_row(predictions: Any, rows: int, count: int, method: str) -> NDAr
     found = plain_answer(predictions, method)
     expected = ((rows,), (rows, 1)) if count == 1 else ((rows, count),)
     if found.shape not in expected:
-        raise ValueError(f"{method} gave an array of shape {found.shape} for {rows} row(s), expected {expected[0]}")
+        raise ValueError(
+            f"{method} gave an array of shape {found.shape} for {rows} row(s), expected {expected[0]}"
+        )
     return found.reshape(rows, count)
 
 
 def _first_odd(found: NDArray[Any]) -> Any:
     """Return the first of answers that is no number; the first of all where none is one by itself."""
-    return next((value for value in found.flat if not isinstance(value, int | float | np.number)), found.flat[0])
+    return next(
+        (value for value in found.flat if not isinstance(value, int | float | np.number)),
+        found.flat[0],
+    )
 
 
 def _shown(value: Any) -> Any:
@@ -94,7 +103,11 @@ class Soundness:
 
     def __init__(self, model: Any) -> None:
         self._watch = NumberWatch()
-        words = ("predict_proba_one",) if hasattr(model, "learn_one") else ("decision_function", "predict_proba")
+        words = (
+            ("predict_proba_one",)
+            if hasattr(model, "learn_one")
+            else ("decision_function", "predict_proba")
+        )
         self._scores = next((word for word in words if hasattr(model, word)), "")
 
     def of(self, model: Any, rows: Any, usable: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -117,7 +130,9 @@ class Soundness:
             if isinstance(answer, dict):
                 answer = [list(answer.values())]
             scores = np.asarray(answer, dtype=np.float64).reshape(count, -1)
-        except Exception:  # it has the method in name only; what it predicts is judged by its numbers
+        except (
+            Exception
+        ):  # it has the method in name only; what it predicts is judged by its numbers
             self._scores = ""
             return None
         return np.asarray(np.isfinite(scores).all(axis=1))
@@ -173,7 +188,9 @@ class NumberWatch:
             total += values.size
             if np.isfinite(values).all():
                 self._finite.add(name)
-            elif not broken_name and (name in self._finite or not WEIGHTS.isdisjoint(name.split("."))):
+            elif not broken_name and (
+                name in self._finite or not WEIGHTS.isdisjoint(name.split("."))
+            ):
                 broken_name = name
         self._rows_left = total // _NUMBERS_A_ROW
         return broken_name
@@ -210,7 +227,10 @@ def _models(model: Any) -> Iterator[tuple[str, Any]]:
 def _inner(value: Any, depth: int = 0) -> Iterator[Any]:
     if isinstance(value, type) or depth > 3:
         return
-    if any(hasattr(value, word) for word in ("partial_fit", "learn_one", "transform", "transform_one", "fit")):
+    if any(
+        hasattr(value, word)
+        for word in ("partial_fit", "learn_one", "transform", "transform_one", "fit")
+    ):
         yield value
     elif isinstance(value, list | tuple):
         for part in itertools.islice(value, 1000):

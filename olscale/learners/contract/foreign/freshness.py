@@ -39,7 +39,9 @@ def new_models(name: str, make: Callable[[], Any], is_class: bool) -> tuple[Any,
     pupils: list[Any] = []
     model = make() if is_class else _watched(make, pupils)
     if any(part.value is pupil for part in parts_of(model) for pupil in pupils):
-        raise ParameterError(f"learner {name}: {type(model).__name__} is trained where it is made; {_CURE}")
+        raise ParameterError(
+            f"learner {name}: {type(model).__name__} is trained where it is made; {_CURE}"
+        )
     other = make()
     shared = shared_parts(model, other)
     if not is_class and (shared or is_clonable(model)):
@@ -90,7 +92,9 @@ def _arguments_of(model: Any) -> dict[str, Any]:
             continue
         value = getattr(model, argument.name)
         is_default = not any(differences(value, argument.default))
-        if not is_default or (isinstance(value, Sized) and not isinstance(value, str) and len(value)):
+        if not is_default or (
+            isinstance(value, Sized) and not isinstance(value, str) and len(value)
+        ):
             raise TypeError(f"it may have learned its {argument.name}")
         arguments[argument.name] = copy.deepcopy(value)
     return arguments
@@ -110,7 +114,9 @@ def _cloned(name: str, model: Any, way: str) -> Any:
         return copy_of(model)
     except Exception as error:
         why = f"and cannot be cloned ({type(error).__name__}: {error})"
-        raise ParameterError(f"learner {name}: {_shared_text(model, way)}, {why}; {_CURE}") from None
+        raise ParameterError(
+            f"learner {name}: {_shared_text(model, way)}, {why}; {_CURE}"
+        ) from None
 
 
 def check_untrained(name: str, model: Any) -> None:
@@ -125,7 +131,9 @@ def check_untrained(name: str, model: Any) -> None:
     drawn = set(first_few(differences(clone, other)))  # what is random to begin with
     learned = [way for way in first_few(differences(model, clone)) if way not in drawn]
     if learned:
-        plainest = min(learned, key=lambda way: "._" in way)  # the first that is not private, if there is one
+        plainest = min(
+            learned, key=lambda way: "._" in way
+        )  # the first that is not private, if there is one
         raise ParameterError(
             f"learner {name}: {type(model).__name__} has learned before, its {plainest.lstrip('.')} is not that of an "
             f"untrained one; {_CURE}"

@@ -24,7 +24,9 @@ def task_of(name: str, model: Any) -> Task:
         path = f"{type(model).__module__}:{type(model).__qualname__}"
         raise ParameterError(f"learner {name} returns an olscale learner; name its class, {path}")
     if isinstance(model, type):
-        raise ParameterError(f"learner {name} returns a class, {model.__qualname__}; expected a model: call it")
+        raise ParameterError(
+            f"learner {name} returns a class, {model.__qualname__}; expected a model: call it"
+        )
     one_by_one = hasattr(model, "learn_one")
     learns = "learn_one" if one_by_one else "partial_fit"
     if not hasattr(model, learns):
@@ -48,7 +50,9 @@ def task_of(name: str, model: Any) -> Task:
 def takes_targets(model: Any) -> bool:
     """Tell whether a model of scikit-learn's says that it learns several targets of a row."""
     with contextlib.suppress(Exception):  # as in `_kind`; River's have no such word
-        return hasattr(model, "partial_fit") and bool(model.__sklearn_tags__().target_tags.multi_output)
+        return hasattr(model, "partial_fit") and bool(
+            model.__sklearn_tags__().target_tags.multi_output
+        )
     return False
 
 
@@ -113,4 +117,6 @@ def _kind(model: Any) -> str:
 
 
 def _river_bases(model: Any) -> set[str]:
-    return {base.__name__ for base in type(model).__mro__ if base.__module__.startswith("river.base")}
+    return {
+        base.__name__ for base in type(model).__mro__ if base.__module__.startswith("river.base")
+    }

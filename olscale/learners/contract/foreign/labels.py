@@ -38,7 +38,11 @@ class ClassLabels:
 
     def text(self, classes: int) -> str:
         """Return what the labels are, for a message."""
-        return f"the numbers 0 to {classes - 1}" if self.are_codes else ", ".join(map(repr, self._labels))
+        return (
+            f"the numbers 0 to {classes - 1}"
+            if self.are_codes
+            else ", ".join(map(repr, self._labels))
+        )
 
 
 CODES = ClassLabels()

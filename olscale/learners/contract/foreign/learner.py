@@ -27,7 +27,13 @@ from olscale.learners.contract.foreign.answers import (
     numbers,
     without_infinity,
 )
-from olscale.learners.contract.foreign.kind import fills_in_missing, last_step, takes_targets, takes_weights, task_of
+from olscale.learners.contract.foreign.kind import (
+    fills_in_missing,
+    last_step,
+    takes_targets,
+    takes_weights,
+    task_of,
+)
 from olscale.learners.contract.foreign.labels import ClassLabels
 from olscale.learners.contract.foreign.probabilities import gives_probabilities, probabilities_of
 from olscale.learners.contract.foreign.recipe import make_model
@@ -39,7 +45,9 @@ from olscale.learners.contract.probabilities import GivesProbabilities
 from olscale.learners.contract.ranked_rows import RanksRows
 
 
-class ForeignLearner(Learner, EstimatesCost, GivesProbabilities, LearnsTargets, RanksRows, TakesNames):
+class ForeignLearner(
+    Learner, EstimatesCost, GivesProbabilities, LearnsTargets, RanksRows, TakesNames
+):
     """A scikit-learn or River estimator as a learner.
 
     Parameters
@@ -134,7 +142,9 @@ class ForeignLearner(Learner, EstimatesCost, GivesProbabilities, LearnsTargets, 
                 f"learner {self.name}: tells two classes apart, the dataset has {classes}; River's "
                 "river.multiclass.OneVsRestClassifier around it is a class or function of your own to name"
             )
-        takes_classes = not self._river and self.task == "classification" and _takes_classes(self._estimator)
+        takes_classes = (
+            not self._river and self.task == "classification" and _takes_classes(self._estimator)
+        )
         self._arguments = {"classes": np.arange(classes)} if takes_classes else {}
         self._soundness = Soundness(self._estimator)
         self._fitted = False
@@ -185,8 +195,12 @@ class ForeignLearner(Learner, EstimatesCost, GivesProbabilities, LearnsTargets, 
             if not self._river and self._fitted and rows_of(X):
                 whole = self._matrix(X)
                 return self._with_more_columns(self._answer(whole, X), whole)
-            rows = [self._score(row, slice_rows(X, i, i + 1)) for i, row in enumerate(self._each(X))]
-        scores: FloatArray = np.array(rows, dtype=np.float64).reshape(rows_of(X), self._columns_of_scores)
+            rows = [
+                self._score(row, slice_rows(X, i, i + 1)) for i, row in enumerate(self._each(X))
+            ]
+        scores: FloatArray = np.array(rows, dtype=np.float64).reshape(
+            rows_of(X), self._columns_of_scores
+        )
         return scores
 
     def state(self) -> State:
@@ -265,7 +279,9 @@ class ForeignLearner(Learner, EstimatesCost, GivesProbabilities, LearnsTargets, 
             return scores
         if self.task == "regression":
             return self._as_numbers([prediction], usable)
-        return self._as_scores([self._labels.code(prediction)], self._soundness.of(self._estimator, row, usable))
+        return self._as_scores(
+            [self._labels.code(prediction)], self._soundness.of(self._estimator, row, usable)
+        )
 
     def _shown_rows(self, X: Rows) -> NDArray[np.bool_]:
         """Return which rows the model may be shown: those that are finite, or whose missing values it fills in."""
@@ -282,9 +298,13 @@ class ForeignLearner(Learner, EstimatesCost, GivesProbabilities, LearnsTargets, 
         if self.ranking_columns:
             parts.append(self._row_scores.of(self._estimator, rows, sound, scores, self._labels))
         if self._shown:
-            shown = np.full((len(scores), self._shown), 1.0 / self._shown)  # of a model that cannot predict yet
+            shown = np.full(
+                (len(scores), self._shown), 1.0 / self._shown
+            )  # of a model that cannot predict yet
             if sound.any():
-                found = probabilities_of(self._estimator, rows, len(scores), self._shown, self._labels)
+                found = probabilities_of(
+                    self._estimator, rows, len(scores), self._shown, self._labels
+                )
                 shown[sound] = found[sound]
             parts.append(shown)
         return np.hstack(parts)
@@ -302,7 +322,9 @@ class ForeignLearner(Learner, EstimatesCost, GivesProbabilities, LearnsTargets, 
             return np.full((len(sound), score_columns(self._classes)), np.nan)
         return self._as_scores(self._estimator.predict(rows), sound)
 
-    def _as_numbers(self, predictions: Any, finite: NDArray[np.bool_], method: str = "predict") -> FloatArray:
+    def _as_numbers(
+        self, predictions: Any, finite: NDArray[np.bool_], method: str = "predict"
+    ) -> FloatArray:
         scores: FloatArray = np.full((len(finite), self._outputs), np.nan)
         if finite.any():
             found = numbers(predictions, int(finite.sum()), self._outputs, method)
@@ -325,4 +347,6 @@ def _takes_classes(estimator: Any) -> bool:
         arguments = signature(estimator.partial_fit).parameters
     except (TypeError, ValueError):  # compiled, without a signature
         return True
-    return "classes" in arguments or any(one.kind is Parameter.VAR_KEYWORD for one in arguments.values())
+    return "classes" in arguments or any(
+        one.kind is Parameter.VAR_KEYWORD for one in arguments.values()
+    )

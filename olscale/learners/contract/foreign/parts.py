@@ -18,7 +18,19 @@ GENERATORS = (random.Random, np.random.Generator, np.random.RandomState)
 """Classes of random numbers: each object has a state of its own."""
 
 _MOST = 100_000
-_ATOMS = (str, bytes, int, float, complex, type(None), type, ModuleType, BuiltinFunctionType, np.generic, np.dtype)
+_ATOMS = (
+    str,
+    bytes,
+    int,
+    float,
+    complex,
+    type(None),
+    type,
+    ModuleType,
+    BuiltinFunctionType,
+    np.generic,
+    np.dtype,
+)
 _FUNCTIONS = (FunctionType, MethodType, functools.partial)
 _CONTAINERS = (dict, list, set, deque, bytearray)
 _WITHOUT_STATE = (enum.Enum, logging.Logger, *_FUNCTIONS)
@@ -116,7 +128,12 @@ def _can_change(value: Any) -> bool:
     is_frozen = getattr(type(value), "__dataclass_params__", None) is not None and (
         type(value).__dataclass_params__.frozen
     )
-    return not isinstance(value, _WITHOUT_STATE) and not is_function and not is_frozen and bool(attributes_of(value))
+    return (
+        not isinstance(value, _WITHOUT_STATE)
+        and not is_function
+        and not is_frozen
+        and bool(attributes_of(value))
+    )
 
 
 def is_global_generator(value: Any) -> bool:
@@ -138,7 +155,11 @@ def differences(one: Any, other: Any, way: str = "") -> Iterator[str]:
     waiting = deque([(way, one, other)])
     while waiting and len(seen) < _MOST:
         way, one, other = waiting.popleft()
-        if one is other or (id(one), id(other)) in seen or isinstance(one, (*GENERATORS, *_FUNCTIONS)):
+        if (
+            one is other
+            or (id(one), id(other)) in seen
+            or isinstance(one, (*GENERATORS, *_FUNCTIONS))
+        ):
             continue
         seen.add((id(one), id(other)))
         if type(one) is not type(other):

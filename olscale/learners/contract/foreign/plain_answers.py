@@ -37,20 +37,26 @@ def plain_answer(answer: Any, method: str) -> NDArray[Any]:
         )
     if hasattr(answer, "iloc"):
         _check_order(answer.index, f"{method} gave a {type(answer).__name__} with an index")
-        _check_order(getattr(answer, "columns", ()), f"{method} gave a {type(answer).__name__} with columns")
+        _check_order(
+            getattr(answer, "columns", ()), f"{method} gave a {type(answer).__name__} with columns"
+        )
     try:
         found = np.asarray(answer)
     except ValueError:  # ragged
         return np.empty((), dtype=object)
     if found.shape == () and found.dtype == object:
-        raise ValueError(f"{method} gave a {type(answer).__name__}, expected an array of one answer a row")
+        raise ValueError(
+            f"{method} gave a {type(answer).__name__}, expected an array of one answer a row"
+        )
     if found.dtype == object and all(map(_is_number, found.flat)):
         return np.array([float(value) for value in found.flat]).reshape(found.shape)
     return found
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, Number | np.bool_) and not isinstance(value, complex | np.complexfloating)
+    return isinstance(value, Number | np.bool_) and not isinstance(
+        value, complex | np.complexfloating
+    )
 
 
 def _check_order(labels: Any, whose: str) -> None:
@@ -59,4 +65,6 @@ def _check_order(labels: Any, whose: str) -> None:
     places = [str(place) for place in range(len(words))]
     if words != places and sorted(words) == sorted(places):
         order = ", ".join(words[:5])
-        raise ValueError(f"{whose} in another order ({order}) than rows and classes have; expected it in theirs")
+        raise ValueError(
+            f"{whose} in another order ({order}) than rows and classes have; expected it in theirs"
+        )

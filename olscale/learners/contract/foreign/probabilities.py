@@ -40,7 +40,9 @@ def probabilities_of(
     return np.where(known, given / np.where(known, total, 1.0), 1.0 / classes)
 
 
-def given_probabilities(model: Any, rows: Any, count: int, classes: int, labels: ClassLabels) -> NDArray[np.float64]:
+def given_probabilities(
+    model: Any, rows: Any, count: int, classes: int, labels: ClassLabels
+) -> NDArray[np.float64]:
     """Return the probabilities of `count` rows as the model gives them, shape (rows, classes).
 
     Columns are those of the model's ``classes_``, as in scikit-learn; a class that is not there has
@@ -54,7 +56,9 @@ def given_probabilities(model: Any, rows: Any, count: int, classes: int, labels:
     if hasattr(model, "learn_one"):
         given = _by_key(model.predict_proba_one(rows), classes, labels)
     else:
-        given = _by_class(plain_answer(model.predict_proba(rows), "predict_proba"), model, count, classes)
+        given = _by_class(
+            plain_answer(model.predict_proba(rows), "predict_proba"), model, count, classes
+        )
     low = given[np.isfinite(given).all(axis=1)].min(initial=0.0)
     if low < -_ROUNDING:
         raise ValueError(
@@ -91,7 +95,9 @@ def _by_class(found: NDArray[Any], model: Any, count: int, classes: int) -> NDAr
         placed[:, known.astype(np.int64)] = _floats(found, "predict_proba")
         return placed
     if found.shape != (count, classes):
-        raise ValueError(f"predict_proba gave an array of shape {found.shape}, expected ({count}, {classes})")
+        raise ValueError(
+            f"predict_proba gave an array of shape {found.shape}, expected ({count}, {classes})"
+        )
     return _floats(found, "predict_proba")
 
 

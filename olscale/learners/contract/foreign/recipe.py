@@ -29,7 +29,9 @@ class MadeModel(NamedTuple):
     seeds: int
 
 
-def make_model(name: str, target: Any, params: dict[str, Any], entropy: Sequence[int] = ()) -> MadeModel:
+def make_model(
+    name: str, target: Any, params: dict[str, Any], entropy: Sequence[int] = ()
+) -> MadeModel:
     """Return a new, untrained model, which has no part in common with others.
 
     `target` is what `name`, as written in the experiment, stands for: a class, a function or a
@@ -59,7 +61,9 @@ def _new_models(name: str, target: Any, params: dict[str, Any]) -> tuple[Any, An
     if not callable(target):
         check_untrained(name, target)
     # A list of the experiment's must not be one list of two models.
-    return new_models(name, lambda: _call(name, target, copy.deepcopy(params)), isinstance(target, type))
+    return new_models(
+        name, lambda: _call(name, target, copy.deepcopy(params)), isinstance(target, type)
+    )
 
 
 def check_arguments(name: str, target: Any, params: Mapping[str, Any]) -> None:
@@ -89,13 +93,19 @@ def _call(name: str, target: Any, params: dict[str, Any]) -> Any:
             return _copy(target, params)
         check_arguments(name, target, params)
         model = target(**params)
-        if hasattr(model, "_parameter_constraints"):  # scikit-learn's own: now, not in the middle of a run
+        if hasattr(
+            model, "_parameter_constraints"
+        ):  # scikit-learn's own: now, not in the middle of a run
             model._validate_params()
         return model
     except OlscaleError as error:
         raise error from None
     except Exception as error:
-        text = str(error) if isinstance(error, TypeError | ValueError) else f"{type(error).__name__}: {error}"
+        text = (
+            str(error)
+            if isinstance(error, TypeError | ValueError)
+            else f"{type(error).__name__}: {error}"
+        )
         raise ParameterError(f"learner {name} cannot be made: {text}") from None
 
 
@@ -122,11 +132,14 @@ def _copy(model: Any, params: dict[str, Any]) -> Any:
 
 def _arguments(target: Any) -> dict[str, Parameter]:
     try:
-        parameters = _parameters(target) if isinstance(target, type) else signature(target).parameters
+        parameters = (
+            _parameters(target) if isinstance(target, type) else signature(target).parameters
+        )
         return {
             name: one
             for name, one in parameters.items()
-            if one.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY, Parameter.VAR_KEYWORD)
+            if one.kind
+            in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY, Parameter.VAR_KEYWORD)
         }
     except (TypeError, ValueError):  # compiled, without a signature
         return {"": Parameter("parameters", Parameter.VAR_KEYWORD)}
@@ -144,7 +157,11 @@ def _is_needed(argument: Parameter) -> bool:
 def _seed_inner(model: Any) -> None:
     """Give the models within a model the seed 0 where theirs is left open."""
     try:
-        inner = {key: value for key, value in model.get_params(deep=True).items() if key.endswith("__random_state")}
+        inner = {
+            key: value
+            for key, value in model.get_params(deep=True).items()
+            if key.endswith("__random_state")
+        }
         left_open = [key for key, value in inner.items() if value is None]
         if left_open:
             model.set_params(**dict.fromkeys(left_open, 0))

@@ -30,7 +30,11 @@ class RowScores:
     """
 
     def __init__(self, model: Any) -> None:
-        words = ["predict_proba_one"] if hasattr(model, "learn_one") else ["decision_function", "predict_proba"]
+        words = (
+            ["predict_proba_one"]
+            if hasattr(model, "learn_one")
+            else ["decision_function", "predict_proba"]
+        )
         self._methods = [word for word in words if hasattr(model, word)]
         if not gives_probabilities(model):
             self._methods = [word for word in self._methods if word == "decision_function"]

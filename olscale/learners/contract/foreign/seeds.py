@@ -13,7 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from olscale.learners.contract.foreign.parts import GENERATORS, attributes_of, is_global_generator, parts_of
+from olscale.learners.contract.foreign.parts import (
+    GENERATORS,
+    attributes_of,
+    is_global_generator,
+    parts_of,
+)
 from olscale.system.user_source import is_installed
 
 SEEDS = ("random_state", "seed")
@@ -59,7 +64,11 @@ def _generators_of_class(part: Any) -> Iterator[tuple[str, Any]]:
     """Yield the random numbers that stand in a class of the user's own, with their names."""
     for kind in type(part).__mro__:
         for name, value in list(vars(kind).items()):
-            if isinstance(value, GENERATORS) and not is_global_generator(value) and not is_installed(kind.__module__):
+            if (
+                isinstance(value, GENERATORS)
+                and not is_global_generator(value)
+                and not is_installed(kind.__module__)
+            ):
                 yield name, value
 
 
@@ -72,7 +81,9 @@ def _is_open(name: str, kind: type) -> bool:
 
     scikit-learn draws from the numbers of the process then, and these are the run's own.
     """
-    if name == "random_state" and any(_is_of_scikit_learn(base.__module__) for base in kind.__mro__):
+    if name == "random_state" and any(
+        _is_of_scikit_learn(base.__module__) for base in kind.__mro__
+    ):
         return False
     try:
         return name in signature(kind).parameters
@@ -82,7 +93,9 @@ def _is_open(name: str, kind: type) -> bool:
 
 def _is_of_scikit_learn(module: str) -> bool:
     """Tell whether a module has algorithms of scikit-learn, and not what any estimator inherits."""
-    return module.startswith("sklearn.") and not module.startswith(("sklearn.base", "sklearn.utils"))
+    return module.startswith("sklearn.") and not module.startswith(
+        ("sklearn.base", "sklearn.utils")
+    )
 
 
 def _state(generator: Any) -> str:

@@ -29,7 +29,9 @@ def rows_of(batches: Sequence[Batch], columns: Sequence[Column]) -> Iterator[Cel
     for batch in batches:
         assert batch.feature_names is not None
         if isinstance(batch.X, CSR):
-            several = [dict(zip(indices, values, strict=True)) for indices, values in entries_of(batch.X)]
+            several = [
+                dict(zip(indices, values, strict=True)) for indices, values in entries_of(batch.X)
+            ]
         else:
             several = [dict(enumerate(row)) for row in batch.X.tolist()]
         places = {name: place for place, name in enumerate(batch.feature_names)}
@@ -37,7 +39,9 @@ def rows_of(batches: Sequence[Batch], columns: Sequence[Column]) -> Iterator[Cel
         for entries, target in zip(several, batch.target, strict=True):
             values = {
                 column: [
-                    name[len(start) :] for name, place in places.items() if name.startswith(start) and place in entries
+                    name[len(start) :]
+                    for name, place in places.items()
+                    if name.startswith(start) and place in entries
                 ]
                 for column, start in text.items()
             }
@@ -87,7 +91,9 @@ def read(path: Path, file: File) -> list[Cells]:
 def test_500_files_hold_what_they_should(tmp_path: Path, first: int) -> None:
     for seed in range(first, first + 100):
         file = make_file(seed, by_liac=seed % 2 == 0)
-        assert repr(read(tmp_path / "t.arff", file)) == repr(expected(file)), f"seed {seed}:\n{file.text}"
+        assert repr(read(tmp_path / "t.arff", file)) == repr(expected(file)), (
+            f"seed {seed}:\n{file.text}"
+        )
 
 
 def test_liac_reads_the_same() -> None:
@@ -102,4 +108,6 @@ def test_the_loop_reads_the_same(tmp_path: Path, block_bytes: int) -> None:
     for seed in range(0, 120):
         path.write_bytes(make_file(seed, by_liac=False).text.encode())
         exact = outcome(path, "arff", ReadOptions(chunk_rows=5))
-        assert outcome(path, "arff", ReadOptions(chunk_rows=5), block_bytes) == exact, f"seed {seed}"
+        assert outcome(path, "arff", ReadOptions(chunk_rows=5), block_bytes) == exact, (
+            f"seed {seed}"
+        )

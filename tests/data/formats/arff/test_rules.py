@@ -38,7 +38,9 @@ def words(tmp_path: Path, cells: str) -> list[str | None]:
 
 
 def classes(tmp_path: Path, declared: str, rows: str) -> object:
-    (batch,) = read(tmp_path, f"@relation r\n@attribute n numeric\n@attribute c {declared}\n@data\n{rows}")
+    (batch,) = read(
+        tmp_path, f"@relation r\n@attribute n numeric\n@attribute c {declared}\n@data\n{rows}"
+    )
     return batch.target if isinstance(batch.target, list) else batch.target.tolist()
 
 
@@ -157,7 +159,9 @@ def test_the_type_of_the_label_says_what_is_to_be_learned(
     tmp_path: Path, declared: str, regression: bool | None
 ) -> None:
     row = "u" if declared == "{u,v}" else "1"
-    (batch,) = read(tmp_path, f"@relation r\n@attribute n real\n@attribute y {declared}\n@data\n1,{row}\n")
+    (batch,) = read(
+        tmp_path, f"@relation r\n@attribute n real\n@attribute y {declared}\n@data\n1,{row}\n"
+    )
     assert batch.regression is regression
 
 
@@ -165,7 +169,9 @@ def test_weights_are_ignored_and_counted(tmp_path: Path) -> None:
     text = HEAD + "1,red,1,no,{5}\n2,red,1,no\n{0 1},{0.5}\n"
     batches = read(tmp_path, text, chunk_rows=2)
     assert batches[0].notes == ()
-    assert batches[1].notes == (f"{tmp_path / 'rows'}: the weights of 2 rows are ignored: all rows count alike",)
+    assert batches[1].notes == (
+        f"{tmp_path / 'rows'}: the weights of 2 rows are ignored: all rows count alike",
+    )
 
 
 @pytest.mark.parametrize(
@@ -239,17 +245,25 @@ def test_faults_in_rows_are_named(tmp_path: Path, row: str, line: int | None, pr
         ),
     ],
 )
-def test_faults_in_declarations_are_named(tmp_path: Path, head: str, line: int, problem: str) -> None:
+def test_faults_in_declarations_are_named(
+    tmp_path: Path, head: str, line: int, problem: str
+) -> None:
     with pytest.raises(FormatError, match=problem) as caught:
         read(tmp_path, head)
     assert caught.value.line == line
 
 
 @pytest.mark.parametrize("rows", [40, 500_000])
-@pytest.mark.parametrize(("row", "column"), [("7,0,u", "k"), ("1,5,u", "class"), ("1,-0.5,u", "class")])
-def test_numbers_that_are_not_declared_are_named(tmp_path: Path, rows: int, row: str, column: str) -> None:
+@pytest.mark.parametrize(
+    ("row", "column"), [("7,0,u", "k"), ("1,5,u", "class"), ("1,-0.5,u", "class")]
+)
+def test_numbers_that_are_not_declared_are_named(
+    tmp_path: Path, rows: int, row: str, column: str
+) -> None:
     """500,000 rows are more than the first block, so that the compiled loop reads them."""
-    head = "@relation r\n@attribute k {3,1,2}\n@attribute class {0,1}\n@attribute text {u,v}\n@data\n"
+    head = (
+        "@relation r\n@attribute k {3,1,2}\n@attribute class {0,1}\n@attribute text {u,v}\n@data\n"
+    )
     good = "".join(f"{i % 3 + 1},{i % 2},u\n" for i in range(rows))
     text, options = head + good + "?,1.0,v\n", {"label": "class", "encode": ("k=number",)}
     assert sum(len(batch) for batch in read(tmp_path, text, **options)) == rows + 1
@@ -260,16 +274,22 @@ def test_numbers_that_are_not_declared_are_named(tmp_path: Path, rows: int, row:
 
 
 def test_declared_numbers_with_gaps_and_fractions(tmp_path: Path) -> None:
-    head = "@relation r\n@attribute k {5,0.5,-1,1e3}\n@attribute j {0,2}\n@attribute y {u,v}\n@data\n"
+    head = (
+        "@relation r\n@attribute k {5,0.5,-1,1e3}\n@attribute j {0,2}\n@attribute y {u,v}\n@data\n"
+    )
     good = "5,2,u\n.5,0,v\n-1.0,2,u\n1000,?,u\n?,0,v\n" * 100_000
     encode = ("k=number", "j=number")
     assert sum(map(len, read(tmp_path, head + good, encode=encode))) == 500_000
     for row, cell in (("1,0,u", "1"), ("1001,0,u", "1001"), ("-2,0,u", "-2"), ("5,1,u", "1")):
-        with pytest.raises(FormatError, match=f"line 500006: attribute '[kj]' is '{cell}', which is not among"):
+        with pytest.raises(
+            FormatError, match=f"line 500006: attribute '[kj]' is '{cell}', which is not among"
+        ):
             read(tmp_path, f"{head}{good}{row}\n", encode=encode)
 
 
 def test_a_dropped_attribute_may_declare_and_hold_anything(tmp_path: Path) -> None:
-    text = "@relation r\n@attribute a {01,1,1}\n@attribute b real\n@attribute y {0,1}\n@data\n7,2,0\n"
+    text = (
+        "@relation r\n@attribute a {01,1,1}\n@attribute b real\n@attribute y {0,1}\n@data\n7,2,0\n"
+    )
     (batch,) = read(tmp_path, text, drop=("a",))
     assert batch.X.tolist() == [[2]]

@@ -21,7 +21,9 @@ HEAD = """@relation r
 @attribute class {no,yes}
 @data
 """
-SPARSE = "{0 2, 1 'dark blue', 2 x, 4 yes}\n{}\n{ 3 3 ,1 green }\n{0 ?,1 ?,3 ?}\n{4 yes 0 -1 2 ' y'}\n"
+SPARSE = (
+    "{0 2, 1 'dark blue', 2 x, 4 yes}\n{}\n{ 3 3 ,1 green }\n{0 ?,1 ?,3 ?}\n{4 yes 0 -1 2 ' y'}\n"
+)
 DENSE = "2,'dark blue',x,1,yes\n0,red,?,1,no\n0,green,?,3,no\n?,?,?,?,no\n-1,red,' y',1,yes\n"
 
 
@@ -61,7 +63,9 @@ def test_dense_rows_of_the_same_cells_are_the_same(tmp_path: Path) -> None:
         assert dense.table is not None
         missing = sparse.table.missing
         assert isinstance(missing, CSR)
-        assert to_dense(missing, 5).tolist() == np.asarray(dense.table.missing, dtype=float).tolist()
+        assert (
+            to_dense(missing, 5).tolist() == np.asarray(dense.table.missing, dtype=float).tolist()
+        )
 
 
 def test_datasets_of_dense_and_sparse_rows_have_one_fingerprint(tmp_path: Path) -> None:
@@ -93,11 +97,17 @@ def test_flags_are_numbers_in_sparse_rows_and_categories_in_dense_ones(tmp_path:
 
 
 def test_numbers_are_stored_sparse_where_few_are_not_0(tmp_path: Path) -> None:
-    head = "@relation r\n" + "".join(f"@attribute a{i} numeric\n" for i in range(9)) + "@attribute c {u,v}\n@data\n"
+    head = (
+        "@relation r\n"
+        + "".join(f"@attribute a{i} numeric\n" for i in range(9))
+        + "@attribute c {u,v}\n@data\n"
+    )
     few = made(tmp_path, "few", head + "{0 1}\n{8 2, 9 v}\n")
     assert (few.kind, few.columns, few.manifest.nonzeros) == ("sparse", 9, 2)
     many = made(tmp_path, "many", head + "{0 1, 1 1, 2 1}\n{8 2, 9 v}\n{0 1, 3 2, 4 ?}\n")
-    dense = made(tmp_path, "dense", head + "1,1,1,0,0,0,0,0,0,u\n0,0,0,0,0,0,0,0,2,v\n1,0,0,2,?,0,0,0,0,u\n")
+    dense = made(
+        tmp_path, "dense", head + "1,1,1,0,0,0,0,0,0,u\n0,0,0,0,0,0,0,0,2,v\n1,0,0,2,?,0,0,0,0,u\n"
+    )
     assert (many.kind, many.fingerprint) == ("dense", dense.fingerprint)
     assert many.manifest.splits["train"].missing == {"a4": 1}
 
@@ -107,7 +117,9 @@ def test_a_test_file_is_read_as_the_train_file_was(tmp_path: Path) -> None:
     (tmp_path / "sparse.arff").write_text(head + "{0 1, 2 v}\n")
     (tmp_path / "dense.arff").write_text(head + "0,2,u\n1,0,v\n")
     for train, test in (("sparse", "dense"), ("dense", "sparse")):
-        both = ingest(tmp_path / f"{train}.arff", tmp_path / f"{train} first", test=tmp_path / f"{test}.arff")
+        both = ingest(
+            tmp_path / f"{train}.arff", tmp_path / f"{train} first", test=tmp_path / f"{test}.arff"
+        )
         assert both.rows("train") + both.rows("test") == 3
         assert both.columns == {"sparse": 2, "dense": 3}[train]
 

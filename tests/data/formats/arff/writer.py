@@ -107,7 +107,9 @@ class _Maker:
         if not is_label and self._maybe(0.1):
             return None
         if column.kind == "numeric":
-            return random.choice([0.0, 1.0, -2.5, random.gauss(0, 1), float(random.randint(-(10**20), 10**20))])
+            return random.choice(
+                [0.0, 1.0, -2.5, random.gauss(0, 1), float(random.randint(-(10**20), 10**20))]
+            )
         return random.choice(column.values) if column.values else self._word()
 
     def _head(self, columns: list[Column]) -> list[str]:
@@ -142,7 +144,11 @@ class _Maker:
         return f"{self._keyword('@attribute')} {name}{gap}{{{inner}}}{self._comment()}"
 
     def _comment(self) -> str:
-        return "" if self._by_liac or self._maybe(0.7) else self._random.choice([" % it's {a,b}", "\t%", " %% 'x"])
+        return (
+            ""
+            if self._by_liac or self._maybe(0.7)
+            else self._random.choice([" % it's {a,b}", "\t%", " %% 'x"])
+        )
 
     def _noise(self) -> list[str]:
         return [self._random.choice(["", "% it's {a} \"", "  ", "%"])] if self._maybe(0.2) else []
@@ -171,7 +177,12 @@ class _Maker:
             return "?"
         if not isinstance(cell, str):
             return random.choice([repr(cell), f"{cell:.17g}", f"{cell:.20e}"])
-        if cell and cell.isascii() and cell.replace(".", "").replace("-", "").isalnum() and self._maybe(0.8):
+        if (
+            cell
+            and cell.isascii()
+            and cell.replace(".", "").replace("-", "").isalnum()
+            and self._maybe(0.8)
+        ):
             return cell
         quote = random.choice("'\"")
         return quote + "".join(self._letter(letter, quote) for letter in cell) + quote
