@@ -1,6 +1,7 @@
 """How well runs are forecast: ``python -m docs.forecasts EXPERIMENT.toml`` runs them here, one at a time.
 
-Of each run: what is forecast without and with a pilot, what processor time it took, and how many times that a forecast is.
+Of each run: what is forecast without and with a pilot, what processor time it took, and how many
+times that a forecast is.
 """
 
 import sys

@@ -1,8 +1,9 @@
 """How long the evaluation that made a store would take on W workers: ``python -m docs.plan_cost STORE [COSTS.json]``.
 
-The seconds of each run are those in the store; the costs are those that ``olscale bench workers --json COSTS.json`` wrote,
-or those of docs/scaling.md. Runs on one stream are cut as finely as olscale does: groups of a quarter of a second, or a run.
-Tuning comes first, and the rest when all of it is done.
+The seconds of each run are those in the store; the costs are those that ``olscale bench workers
+--json COSTS.json`` wrote, or those of docs/scaling.md. Runs on one stream are cut as finely as
+olscale does: groups of a quarter of a second, or a run. Tuning comes first, and the rest when all
+of it is done.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Pictures of the report, the dashboard and a notebook, wide and as on a phone, light and dark, for the documentation.
 
-``python -m docs.screenshots`` in the root of the repository writes them to ``docs/pictures``. Needs the packages of ``dev``,
-and Chromium.
+``python -m docs.screenshots`` in the root of the repository writes them to ``docs/pictures``. Needs
+the packages of ``dev``, and Chromium.
 """
 
 import asyncio

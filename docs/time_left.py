@@ -1,7 +1,8 @@
 """How well the time left was told: ``python -m docs.time_left STORE...`` reads the journals of evaluations again.
 
-Of each experiment and its tuning: how long it took, and how far the time left was off from 20 % on, in the median over the
-lines of the journal but those of the last 2 %. Then what was told at each tenth.
+Of each experiment and its tuning: how long it took, and how far the time left was off from 20 % on,
+in the median over the lines of the journal but those of the last 2 %. Then what was told at each
+tenth.
 """
 
 import json

@@ -1,6 +1,7 @@
 """Addresses without their secrets: user information and the values of queries, by which servers know who asks.
 
-Whatever stores, shows, logs or sends an address passes it through here first; only the client that asks gets it whole.
+Whatever stores, shows, logs or sends an address passes it through here first; only the client that
+asks gets it whole.
 """
 
 from __future__ import annotations

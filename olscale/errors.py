@@ -16,8 +16,8 @@ The tree::
     ├── ReportError        a figure or report that cannot be made
     └── DivergedError      a learner whose numbers broke down (names the row)
 
-A message says what was wrong, what was got, what was expected and what to do, on one line: the command line prints it
-as it is and exits with 1.
+A message says what was wrong, what was got, what was expected and what to do, on one line: the
+command line prints it as it is and exits with 1.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class OlscaleError(Exception):
     Parameters
     ----------
     message : str
-        Kept on one line, printable, and of a readable length: what a damaged file says may be anything, and stands in
-        messages.
+        Kept on one line, printable, and of a readable length: what a damaged file says may be
+        anything, and stands in messages.
     """
 
     def __init__(self, message: str = "") -> None:
@@ -49,7 +49,8 @@ _LONGEST, _END = 1_500, 500
 def one_line(text: str) -> str:
     r"""Return `text` as one line that can be printed and stored, of a readable length.
 
-    Escape sequences would reach terminals, surrogates no file at all; secrets in addresses are hidden.
+    Escape sequences would reach terminals, surrogates no file at all; secrets in addresses are
+    hidden.
 
     Examples
     --------

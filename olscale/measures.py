@@ -1,7 +1,8 @@
 """What is measured of a run: every measure with its words, unit and direction, declared once.
 
-Metrics count, `[protocol] measures` names, tables and figures word, tuning and marks of the best compare what stands here. A
-measure has up to five forms, whose names begin as `FORMS` says: ``kappa`` of the whole stream, ``window_kappa``, ...
+Metrics count, `[protocol] measures` names, tables and figures word, tuning and marks of the best
+compare what stands here. A measure has up to five forms, whose names begin as `FORMS` says:
+``kappa`` of the whole stream, ``window_kappa``, ...
 """
 
 from __future__ import annotations
@@ -33,13 +34,16 @@ class Measure:
     better : {"lower", "higher", ""}
         Which of two values is the better one; empty where neither is.
     unit : {"", "percent", "count", "score"}
-        Tables show fractions in percent, counts whole, and scores of which 1 is the best with four decimals.
+        Tables show fractions in percent, counts whole, and scores of which 1 is the best with four
+        decimals.
     tasks : tuple of str
-        What it can be asked for by ``measures``; empty where it comes by itself or by another option.
+        What it can be asked for by ``measures``; empty where it comes by itself or by another
+        option.
     default : tuple of str
         Tasks for which every run has it at the end of the stream and on the test split.
     ranks_rows : bool
-        Whether it says how the scores rank rows: of a model that only says which class it is a measure of classes.
+        Whether it says how the scores rank rows: of a model that only says which class it is a
+        measure of classes.
     """
 
     name: str
@@ -174,8 +178,9 @@ def headline_of(task: Task) -> str:
 def measure_of(metric: str) -> Measure:
     """Return the measure that a metric's name is a form of.
 
-    That of one target of several, as ``rmse:price``, is a form too. A name that is not known, such as one of a learner's
-    own, is worded as it is written; one that ends in ``_error`` is a fraction that should be small.
+    That of one target of several, as ``rmse:price``, is a form too. A name that is not known, such
+    as one of a learner's own, is worded as it is written; one that ends in ``_error`` is a fraction
+    that should be small.
 
     Examples
     --------
@@ -210,7 +215,8 @@ def ranking_measures(names: Iterable[str]) -> list[str]:
 def is_prequential(metric: str) -> bool:
     """Return whether a metric is of predictions that are made along the stream, each before its row is learned from.
 
-    Measures of a learner's own are of its model; those of other packages count where they are errors.
+    Measures of a learner's own are of its model; those of other packages count where they are
+    errors.
 
     Examples
     --------

@@ -1,8 +1,9 @@
 r"""Text from outside made fit to be shown.
 
-Names, labels and reasons come from files and from other people's code, and may hold anything: an escape sequence that
-recolours a terminal, a newline that breaks a table, an override that turns a name's letters round. Whoever shows such a
-text passes it through `printable` first; whoever writes it to a CSV cell, through `csv_cell`.
+Names, labels and reasons come from files and from other people's code, and may hold anything: an
+escape sequence that recolours a terminal, a newline that breaks a table, an override that turns a
+name's letters round. Whoever shows such a text passes it through `printable` first; whoever writes
+it to a CSV cell, through `csv_cell`.
 """
 
 import re
@@ -19,8 +20,9 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 def printable(text: str) -> str:
     r"""Return `text` with all that is no visible character, or plain space, written as its escape.
 
-    These are control and format characters (newlines, ESC, BEL, bidirectional overrides, zero-width ones), lone
-    surrogates, and spaces of other widths: what `str.isprintable` refuses. Secrets in addresses are hidden.
+    These are control and format characters (newlines, ESC, BEL, bidirectional overrides, zero-width
+    ones), lone surrogates, and spaces of other widths: what `str.isprintable` refuses. Secrets in
+    addresses are hidden.
 
     Examples
     --------
@@ -44,7 +46,8 @@ def _visible(text: str) -> str:
 def csv_cell(text: str) -> str:
     """Return a text that can be printed and that no spreadsheet takes for a formula; it may be data, and hides nothing.
 
-    One that begins like a formula and is no number gets an apostrophe in front, which spreadsheets take for "this is text".
+    One that begins like a formula and is no number gets an apostrophe in front, which spreadsheets
+    take for "this is text".
 
     Examples
     --------

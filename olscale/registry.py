@@ -1,8 +1,8 @@
 """Things that have a name: learners, formats, layouts, transforms, metrics and generators.
 
-A registry maps a name to where its object stands, ``module:attribute`` or ``module``, and imports it when it is asked for.
-Packages add names of their own with entry points in the registry's group (see ``docs/extending.md``); a name of olscale's
-own stays olscale's.
+A registry maps a name to where its object stands, ``module:attribute`` or ``module``, and imports
+it when it is asked for. Packages add names of their own with entry points in the registry's group
+(see ``docs/extending.md``); a name of olscale's own stays olscale's.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,6 +1,7 @@
 """A local cluster in a process of its own: tests share it, since starting one takes longer than what most run on it.
 
-Killed workers come back. A test starts one of its own where its workers need another environment, or starting is the point.
+Killed workers come back. A test starts one of its own where its workers need another environment,
+or starting is the point.
 """
 
 from __future__ import annotations

@@ -16,17 +16,18 @@ from hypothesis import settings
 from tests.cluster import Cluster, running
 from tests.isolation import unchanged
 
-# BLAS and OpenMP on one thread, as in Dask's workers: two that share these small products wait for one another, which takes
-# five times the processor time of the work. NumPy is not imported yet. Tests of several threads ask for them.
+# BLAS and OpenMP on one thread, as in Dask's workers: two that share these small products wait for
+# one another, which takes five times the processor time of the work. NumPy is not imported yet.
+# Tests of several threads ask for them.
 for library in ("OPENBLAS", "OMP"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
-# Learners as users wrote them for version 0.1: imported by their tests alone, which expect the warnings. And what made the
-# figures of other programs, with these programs.
+# Learners as users wrote them for version 0.1: imported by their tests alone, which expect the
+# warnings. And what made the figures of other programs, with these programs.
 collect_ignore_glob = ["learners/version_0_1/*", "analysis/fixtures/*"]
 
-# The same examples in every run: a red run is then the fault of the change it tests. `--hypothesis-profile=default` searches
-# anew.
+# The same examples in every run: a red run is then the fault of the change it tests.
+# `--hypothesis-profile=default` searches anew.
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.load_profile("fixed")
 
@@ -50,8 +51,8 @@ ALL_LEARNERS = {
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the largest file, and beside it with clusters, whose tests wait most of their time: all end together.
 
-    Others that go through all learners come when most is done. They need the machine code that the contract of learners has
-    made by then; at the same time, two processes would make it.
+    Others that go through all learners come when most is done. They need the machine code that the
+    contract of learners has made by then; at the same time, two processes would make it.
     """
     sizes = Counter(item.path for item in items)
     largest = {path for path, _ in sizes.most_common(1)}
@@ -174,7 +175,8 @@ def late(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def small_catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Put a catalogue of our own in place of the real one, and data home, downloads and mirror under `tmp_path`.
 
-    The sets: ``ring`` (train and test file in the mirror), ``gone`` (absent), ``lost`` (its file is nowhere).
+    The sets: ``ring`` (train and test file in the mirror), ``gone`` (absent), ``lost`` (its file is
+    nowhere).
     """
     import hashlib
 

@@ -49,8 +49,8 @@ class LeftBehind(AssertionError):  # noqa: N818 - no error of olscale
 def unchanged(whose: str, but: Container[str] = ()) -> Iterator[None]:
     """Raise `LeftBehind`, which says `whose` fault it is and what, where the process is not as it was before.
 
-    Modules of temporary folders go, and these folders from `sys.path`, where commands put the one they run in: others import
-    theirs under the same names.
+    Modules of temporary folders go, and these folders from `sys.path`, where commands put the one
+    they run in: others import theirs under the same names.
     """
     before, modules, paths = _state(), dict(sys.modules), set(sys.path)
     yield

@@ -1,6 +1,7 @@
 """Put figures of `olscale bench --json` into docs/performance.md: ``python -m tests.performance FILE...``.
 
-The page has a table between ``<!-- NAME -->`` and ``<!-- end -->`` for each benchmark; those that a file has are replaced.
+The page has a table between ``<!-- NAME -->`` and ``<!-- end -->`` for each benchmark; those that a
+file has are replaced.
 """
 
 from __future__ import annotations

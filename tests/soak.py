@@ -1,7 +1,8 @@
 """The command ``python -m tests.soak``: a served page with 1,000 visitors who mean no good, and one who does.
 
-Some open a connection and say nothing, some say a character a second, send bodies, take no answer, ask for names that
-cannot be, leave before they are answered; each begins again when its connection ends.
+Some open a connection and say nothing, some say a character a second, send bodies, take no answer,
+ask for names that cannot be, leave before they are answered; each begins again when its connection
+ends.
 """
 
 from __future__ import annotations

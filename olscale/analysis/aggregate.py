@@ -1,8 +1,8 @@
 """The arithmetic of `olscale.analysis.summary`: means over replicates, for a hundred thousand runs at once.
 
-Texts are dictionary codes from the file to the result, and the runs of a group lie side by side in one array, so nothing
-is done run by run in Python. Every mean is that of the group's values in the order of run ids, to the last bit what
-NumPy gives for them alone.
+Texts are dictionary codes from the file to the result, and the runs of a group lie side by side in
+one array, so nothing is done run by run in Python. Every mean is that of the group's values in the
+order of run ids, to the last bit what NumPy gives for them alone.
 """
 
 import hashlib
@@ -50,8 +50,8 @@ class Aggregate:
     Parameters
     ----------
     keys : list of tuple
-        Of each group: dataset, fingerprint, transforms (a tuple), learner, version, params, protocol (both as canonical
-        JSON).
+        Of each group: dataset, fingerprint, transforms (a tuple), learner, version, params,
+        protocol (both as canonical JSON).
     moments : dict of str to Moments
         By metric.
     failures : dict of int to Counter of str
@@ -74,7 +74,8 @@ def aggregate(
     Parameters
     ----------
     runs : pyarrow.Table
-        Of `Store.read`, sorted by id, with the columns ``id``, ``outcome``, ``metrics`` and those of a group's key.
+        Of `Store.read`, sorted by id, with the columns ``id``, ``outcome``, ``metrics`` and those
+        of a group's key.
     timings : pyarrow.Table
         Of `Store.timings`, of some or all of the same runs.
     protocol : callable

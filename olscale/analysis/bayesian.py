@@ -31,7 +31,8 @@ class Posterior(NamedTuple):
 def signed_rank(differences: NDArray[np.float64], rope: float = 0.0) -> list[Posterior]:
     """Draw from the posteriors of Dirichlet processes whose prior is half an observation of no difference.
 
-    The draws are the same for all pairs, so those of one pair do not depend on which others there are.
+    The draws are the same for all pairs, so those of one pair do not depend on which others there
+    are.
 
     Parameters
     ----------
@@ -90,7 +91,8 @@ def _count_draws(
     # A sum on the border counts half on either side.
     above = np.heaviside(sums - 2 * rope, 0.5)
     below = np.heaviside(-sums - 2 * rope, 0.5)
-    # Shares sum to 1: that within is the largest where 2 - 3 * (above + below) is larger than |above - below|.
+    # Shares sum to 1: that within is the largest where 2 - 3 * (above + below) is larger than
+    # |above - below|.
     np.matmul(above - below, products, out=lead)
     np.matmul(2 - 3 * (above + below), products, out=limit)
     np.maximum(limit, 0.0, out=limit)

@@ -81,7 +81,8 @@ class Comparison:
     pairs : tuple of Pair
         Each two learners, the better one first; with a baseline, the baseline and each other one.
     cliques : tuple of tuple of str
-        Largest groups of learners, neighbours by mean rank, of which no two differ significantly; groups may overlap.
+        Largest groups of learners, neighbours by mean rank, of which no two differ significantly;
+        groups may overlap.
     """
 
     learners: tuple[str, ...]
@@ -161,15 +162,17 @@ def compare(
     Parameters
     ----------
     values : array of shape (n_datasets, n_learners)
-        One figure each: the mean over permutations, which are no data sets of their own. None is NaN.
+        One figure each: the mean over permutations, which are no data sets of their own. None is
+        NaN.
     learners, datasets : sequence of str
     higher : bool
         Whether the higher figure is the better one.
     test : {"wilcoxon", "nemenyi"}
-        Wilcoxon's signed-rank test of each two, with Holm's correction; or Nemenyi's of mean ranks, whose verdict on two
-        learners depends on which others take part.
+        Wilcoxon's signed-rank test of each two, with Holm's correction; or Nemenyi's of mean ranks,
+        whose verdict on two learners depends on which others take part.
     baseline : str, optional
-        Compare this learner with each other one only: there are fewer tests to correct for. Not with Nemenyi's.
+        Compare this learner with each other one only: there are fewer tests to correct for. Not
+        with Nemenyi's.
 
     Examples
     --------

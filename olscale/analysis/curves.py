@@ -43,7 +43,8 @@ class Curve:
     rows : int64 array of shape (n_points,)
         Rows streamed.
     errors : float64 array of shape (n_replicates, n_points)
-        The metric after so many rows: a fraction of rows predicted wrongly before their update, or a number of alarms.
+        The metric after so many rows: a fraction of rows predicted wrongly before their update, or
+        a number of alarms.
     """
 
     summary: Summary
@@ -91,7 +92,8 @@ def curves(
     ----------
     store : Store
     summaries : list of Summary
-        From `summarise`; those of `metric`, for `ROCS` of `error_beside`, say which curves are wanted.
+        From `summarise`; those of `metric`, for `ROCS` of `error_beside`, say which curves are
+        wanted.
     points : int
         At most so many positions a curve, evenly spaced; the last row is always one.
     on_damage : {"raise", "skip"}
@@ -116,7 +118,8 @@ def curves(
     columns = ("curve_rows", "curve_mistakes", "series") if mistakes else ("series",)
     of = error_beside(metric) if metric in ROCS else metric
     for summary, runs in _replicates(store, summaries, columns, on_damage, of, metric):
-        # Where rows count by their weights there is no number of mistakes, and the error is a series as any other.
+        # Where rows count by their weights there is no number of mistakes, and the error is a
+        # series as any other.
         counts = mistakes and not summary.protocol.get("weighted_measures")
         lines = [
             (run["curve_rows"], run["curve_mistakes"]) if counts else run["series"] for run in runs
@@ -194,7 +197,8 @@ def confusions(
     Returns
     -------
     list of SegmentErrors
-        Cells are called ``"2 as 0"``: a row of class 2 taken for class 0; classes by their position in the dataset's.
+        Cells are called ``"2 as 0"``: a row of class 2 taken for class 0; classes by their position
+        in the dataset's.
     """
     found = []
     for summary, runs in _replicates(
@@ -235,7 +239,8 @@ def _replicates(
     ids, of_run = runs["id"].filter(is_asked).combine_chunks(), of_run[is_asked]
     table = store.read(("id", *columns), on_damage, ids=ids.to_pylist())
     of_row = of_run[pc.index_in(table["id"], ids).to_numpy()]
-    # A list column of numbers stays an array: a Python object a number would take minutes in a large store.
+    # A list column of numbers stays an array: a Python object a number would take minutes in a
+    # large store.
     read: dict[str, Callable[[Any], Any]] = {
         "segments": lambda cell: cell.as_py(),
         "series": partial(_series, series or metric),

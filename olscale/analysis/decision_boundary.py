@@ -1,6 +1,7 @@
 """Learners of rows with two features: what they predict where, after so many rows.
 
-For looking at a learner, not for measuring it: a run of an experiment is `olscale.evaluation.run_state.RunState`.
+For looking at a learner, not for measuring it: a run of an experiment is
+`olscale.evaluation.run_state.RunState`.
 """
 
 from __future__ import annotations
@@ -79,7 +80,8 @@ def plane_of(name: str, batches: Iterable[Batch]) -> DecisionBoundary:
 def principal_plane(path: str) -> DecisionBoundary:
     """Return the training rows of a dataset, standardised, on their first two principal components.
 
-    Each component points where its largest weight is positive. The rows are held in memory as a dense array.
+    Each component points where its largest weight is positive. The rows are held in memory as a
+    dense array.
 
     Raises
     ------

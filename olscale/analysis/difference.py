@@ -26,11 +26,13 @@ class Difference:
     Parameters
     ----------
     distance : float
-        Ours minus published, in joint standard deviations ``sqrt(ours^2 + published^2)`` of single runs.
+        Ours minus published, in joint standard deviations ``sqrt(ours^2 + published^2)`` of single
+        runs.
     relative : float
         Ours minus published, as a share of the published mean.
     p : float
-        Of Welch's test that both means are estimates of one figure; NaN with less than two runs of ours.
+        Of Welch's test that both means are estimates of one figure; NaN with less than two runs of
+        ours.
     """
 
     distance: float
@@ -41,8 +43,9 @@ class Difference:
     def verdict(self) -> str:
         """One of ``reproduced``, ``compatible, wide``, ``better`` and ``not reproduced``.
 
-        Spread widens the band of the distance, theirs as well as ours, and it makes Welch's p large: both would reward
-        noise. A figure in the band is reproduced where it is close to the published one, and only compatible elsewhere.
+        Spread widens the band of the distance, theirs as well as ours, and it makes Welch's p
+        large: both would reward noise. A figure in the band is reproduced where it is close to the
+        published one, and only compatible elsewhere.
         """
         if abs(self.distance) > LIMIT:
             return BETTER if self.distance < 0 else NOT_REPRODUCED
@@ -52,9 +55,10 @@ class Difference:
 def difference(mean: float, std: float, n: int, published: PublishedCell) -> Difference:
     """Compare the mean of `n` runs of ours, with their sample standard deviation, with a published cell.
 
-    A deviation that a paper does not print counts as 0: the published mean is then taken as exact, the distance is in
-    deviations of ours alone, and Welch's test becomes Student's of our runs against that mean. A paper that does not say
-    how many runs it averaged is taken to have averaged as many as we.
+    A deviation that a paper does not print counts as 0: the published mean is then taken as exact,
+    the distance is in deviations of ours alone, and Welch's test becomes Student's of our runs
+    against that mean. A paper that does not say how many runs it averaged is taken to have averaged
+    as many as we.
 
     Examples
     --------
@@ -84,6 +88,7 @@ def _welch(mean: float, std: float, n: int, published: PublishedCell) -> float:
         return math.nan
     if std == theirs == 0.0:
         return 1.0 if mean == published.mean else 0.0
-    # Without a deviation of theirs the number of their runs has no influence; it must only be a valid one.
+    # Without a deviation of theirs the number of their runs has no influence; it must only be a
+    # valid one.
     test = ttest_ind_from_stats(mean, std, n, published.mean, theirs, max(2, runs), equal_var=False)
     return float(test.pvalue)

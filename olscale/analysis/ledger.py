@@ -1,6 +1,7 @@
 """The ledger: every cell of a published table beside what a store has for it, with a verdict.
 
-It is a function of the store, the settings to look for and the published cells: nothing is run, fetched or read elsewhere.
+It is a function of the store, the settings to look for and the published cells: nothing is run,
+fetched or read elsewhere.
 """
 
 import math
@@ -94,7 +95,8 @@ def make_ledger(
     ----------
     store : Store
     asked : ExperimentSettings
-        Those of the pipeline. Its datasets have the names of the published cells, its learners their labels.
+        Those of the pipeline. Its datasets have the names of the published cells, its learners
+        their labels.
     published : iterable of PublishedCell
     causes : ExperimentSettings, optional
         What was run to find out why figures differ.
@@ -225,7 +227,8 @@ def figures(summaries: Iterable[Summary]) -> Figures:
     Raises
     ------
     StoreError
-        If the store has results on two datasets of one name: figures of both would be taken for one.
+        If the store has results on two datasets of one name: figures of both would be taken for
+        one.
     """
     fingerprints: dict[str, str] = {}
     found: dict[SettingKey, dict[str, Summary]] = defaultdict(dict)

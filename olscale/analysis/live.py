@@ -32,7 +32,8 @@ class LiveLearner:
     ahead : tuple of str
         What has seen rows before they are predicted.
     late : bool
-        Whether it is a reference that predicts nothing by the first rows that count: it has no error beside others.
+        Whether it is a reference that predicts nothing by the first rows that count: it has no
+        error beside others.
     """
 
     label: str
@@ -51,7 +52,8 @@ class LiveLearner:
 def learners_of(evaluation: LiveEvaluation) -> dict[str, list[LiveLearner]]:
     """Return the learners on each data set in the order of the experiment.
 
-    The curve is of the stream that the most learners have gone along, so that lines of one picture are of one stream.
+    The curve is of the stream that the most learners have gone along, so that lines of one picture
+    are of one stream.
     """
     by_dataset: dict[str, dict[str, list[LiveRun]]] = defaultdict(lambda: defaultdict(list))
     labels = _labels(evaluation)

@@ -79,9 +79,11 @@ class MatchedBlocks:
     blocks : dict of str to tuple of RunBlock
         By data set: the blocks that all these learners have.
     learners_left_out : dict of str to tuple of str
-        Compared data sets of which a learner that is left out has no figure; none where its runs are other ones.
+        Compared data sets of which a learner that is left out has no figure; none where its runs
+        are other ones.
     datasets_left_out : dict of str to tuple of str
-        Compared learners that share no run on a data set; empty where the data set has runs of one learner only.
+        Compared learners that share no run on a data set; empty where the data set has runs of one
+        learner only.
     unmatched : tuple of Unmatched
     """
 
@@ -97,9 +99,10 @@ def match_blocks(
 ) -> MatchedBlocks:
     """Decide which learners are compared, and on which blocks.
 
-    While there is a data set on which the learners share no block, the learner or the data set goes that lacks the largest
-    share: of several ways of meeting a data set, that of most learners counts, the first of equals. Of equal shares data
-    sets go before learners. Runs that not all learners have decide nothing else.
+    While there is a data set on which the learners share no block, the learner or the data set goes
+    that lacks the largest share: of several ways of meeting a data set, that of most learners
+    counts, the first of equals. Of equal shares data sets go before learners. Runs that not all
+    learners have decide nothing else.
 
     Parameters
     ----------

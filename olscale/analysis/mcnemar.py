@@ -76,8 +76,8 @@ def compare_rows(
     References
     ----------
     Q. McNemar, Note on the sampling error of the difference between correlated proportions or percentages, Psychometrika 12,
-    1947. A. L. Edwards, Note on the "correction for continuity" in testing the significance of the difference between
-    correlated proportions, Psychometrika 13, 1948.
+    1947. A. L. Edwards, Note on the "correction for continuity" in testing the significance of the
+          difference between correlated proportions, Psychometrika 13, 1948.
 
     Examples
     --------

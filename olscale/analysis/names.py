@@ -24,9 +24,10 @@ UNNAMED = Name()
 class Names:
     """The names of datasets and learners, from the plans of a store.
 
-    Experiments come in the order in which the store saw them first, and of one that was changed its last form comes first.
-    The first label found in that order counts; places are those of the first appearance. What tuning compares comes last,
-    and names nothing that an experiment asks for: a default among the candidates is not what was chosen.
+    Experiments come in the order in which the store saw them first, and of one that was changed its
+    last form comes first. The first label found in that order counts; places are those of the first
+    appearance. What tuning compares comes last, and names nothing that an experiment asks for: a
+    default among the candidates is not what was chosen.
     """
 
     def __init__(self, plans: Iterable[Plan]) -> None:
@@ -65,7 +66,8 @@ class Names:
     def learner(self, dataset: tuple[str, str, tuple[str, ...]], *setting: str) -> tuple[Name, ...]:
         """Return the names of a learner's setting (name, version, params) on a dataset (name, fingerprint, transforms).
 
-        There are several where an experiment asks for the same runs under several labels: a default that tuning chose too.
+        There are several where an experiment asks for the same runs under several labels: a default
+        that tuning chose too.
         """
         name, version, params = setting
         labels = self._labels.get((_key(*dataset), (name, version, params)), [""])

@@ -39,7 +39,8 @@ def differences_of(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDAr
 def wilcoxon(differences: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the two-sided p of Wilcoxon's signed-rank test of each pair; differences of zero are left out.
 
-    Of up to 50 differences it is exact, also where some are equal; of more it is that of the normal approximation.
+    Of up to 50 differences it is exact, also where some are equal; of more it is that of the normal
+    approximation.
 
     Parameters
     ----------
@@ -113,8 +114,8 @@ def _sign_p(fewer: int, n: int) -> float:
 def corrected_t(differences: NDArray[np.float64], ratio: float) -> NDArray[np.float64]:
     """Return the two-sided p of Nadeau and Bengio's corrected resampled t test of each pair.
 
-    Folds share training rows, so their differences vary less than those of fresh data would: the correction adds `ratio`
-    to ``1 / n``.
+    Folds share training rows, so their differences vary less than those of fresh data would: the
+    correction adds `ratio` to ``1 / n``.
 
     Parameters
     ----------

@@ -31,7 +31,8 @@ class PublishedCell:
     learner : str
         What the table calls the method.
     metric : str
-        ``"test_error"`` or ``"cumulative_error"``, or ``"test_error@40"``: of the model of the first 40 rows.
+        ``"test_error"`` or ``"cumulative_error"``, or ``"test_error@40"``: of the model of the
+        first 40 rows.
     mean : float
         As a fraction.
     std : float or None
@@ -53,8 +54,9 @@ class PublishedCell:
 def read_published(path: Path | None = None) -> list[PublishedCell]:
     """Read published tables; those that come with olscale when no file is named.
 
-    The file is CSV with the columns source, table, dataset, learner, metric, mean_percent and std_percent (empty where a
-    paper has none). Sets whose parts a paper joins, ``a9a(train+test)``, get the name of the catalogue, ``a9a-joined``.
+    The file is CSV with the columns source, table, dataset, learner, metric, mean_percent and
+    std_percent (empty where a paper has none). Sets whose parts a paper joins, ``a9a(train+test)``,
+    get the name of the catalogue, ``a9a-joined``.
 
     Raises
     ------

@@ -26,7 +26,8 @@ class Ranks:
     agreement : float
         Share of the pairs of methods, over the datasets, that are in the published order.
     p : float
-        Friedman test on our ranks, that the methods do not differ; NaN for fewer than three methods or two datasets.
+        Friedman test on our ranks, that the methods do not differ; NaN for fewer than three methods
+        or two datasets.
     critical : float
         Nemenyi's critical difference of mean ranks at the 5 % level; NaN likewise.
     """
@@ -44,8 +45,8 @@ class Ranks:
 def rank_methods(cells: Iterable[Cell]) -> Ranks | None:
     """Rank the methods of one metric; None if fewer than two have figures on a common dataset.
 
-    Datasets for which the most methods have figures decide: a method without a figure on one of the datasets that have
-    any is left out, and named.
+    Datasets for which the most methods have figures decide: a method without a figure on one of the
+    datasets that have any is left out, and named.
 
     References
     ----------

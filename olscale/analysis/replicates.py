@@ -158,8 +158,8 @@ def compare_within(
 ) -> Within | None:
     """Compare learners over what was repeated on one data set; None if nothing was.
 
-    Folds come first, with permutations of theirs averaged; else permutations, with projections averaged; else projections.
-    Only replicates that all have count.
+    Folds come first, with permutations of theirs averaged; else permutations, with projections
+    averaged; else projections. Only replicates that all have count.
 
     References
     ----------

@@ -1,6 +1,7 @@
 """What figures along a stream are worth beside others: those that saw rows ahead, and those that stand beside none.
 
-One rule for all tables, figures and tests, derived from the definition of the runs: old stores are held to it, too.
+One rule for all tables, figures and tests, derived from the definition of the runs: old stores are
+held to it, too.
 """
 
 from collections.abc import Iterable
@@ -40,9 +41,9 @@ def looked_ahead(s: Summary) -> tuple[str, ...]:
 def is_comparable(s: Summary) -> bool:
     """Return whether a figure may stand beside those of other learners.
 
-    A batch reference predicts nothing by its first rows. Where these count, its figures along the stream stand beside no
-    others: they are shown in no column, ranked by no rank and tested by no test. Errors on test rows are not concerned, nor
-    those on rows that are held out.
+    A batch reference predicts nothing by its first rows. Where these count, its figures along the
+    stream stand beside no others: they are shown in no column, ranked by no rank and tested by no
+    test. Errors on test rows are not concerned, nor those on rows that are held out.
 
     Examples
     --------

@@ -116,8 +116,8 @@ def store_status(store: Store, on_damage: OnDamage = "raise") -> Status:
 def unfinished_experiments(store: Store, on_damage: OnDamage = "raise") -> list[ExperimentProgress]:
     """Return how far those experiments of a store are that have runs left to do.
 
-    A plan that a later one of its name takes up, with runs in common, is that experiment in an earlier form: what it alone
-    had is no longer asked for.
+    A plan that a later one of its name takes up, with runs in common, is that experiment in an
+    earlier form: what it alone had is no longer asked for.
     """
     plans = read_plans(store, on_damage)
     done, lost = store.done(), store.lost()

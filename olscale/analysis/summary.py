@@ -59,22 +59,25 @@ class Summary:
     protocol : dict
         The protocol without the index of the permutation, fold or projection.
     metric : str
-        Name of the metric; ``"outcome"`` if every run of the group failed and there is nothing to average.
+        Name of the metric; ``"outcome"`` if every run of the group failed and there is nothing to
+        average.
     mean, std : float
-        Mean and sample standard deviation (``ddof=1``, 0.0 for one run) over the runs that ended ``ok``; NaN if none.
+        Mean and sample standard deviation (``ddof=1``, 0.0 for one run) over the runs that ended
+        ``ok``; NaN if none.
     n : int
         Runs averaged.
     failures : dict of str to int
         Outcomes other than ``ok`` in this group of runs, with their counts.
     tuned : dict, optional
-        If tuning chose these parameters: from what ``grid``, and by what ``metric`` on which ``split`` of the training
-        rows (``folds``, ``seed``).
+        If tuning chose these parameters: from what ``grid``, and by what ``metric`` on which
+        ``split`` of the training rows (``folds``, ``seed``).
     tuning : bool
         Whether these are runs that tuning compared.
     dataset_name : Name
         Place and label of the dataset in the store's experiments.
     learner_names : tuple of Name
-        Those of the learner: one, or more where an experiment has the same setting under several labels.
+        Those of the learner: one, or more where an experiment has the same setting under several
+        labels.
     last_version : str
         The version of the learner that was computed last, where the store has several; else empty.
     replicates : int
@@ -144,16 +147,17 @@ def summarise(
     tuning : bool
         Whether to give the runs that tuning compared as well.
     experiments : collection of str
-        Only runs that these experiments planned; all when empty, or when the store has no plan of any of them.
+        Only runs that these experiments planned; all when empty, or when the store has no plan of
+        any of them.
     ids : collection of str, optional
         Only these runs.
 
     Returns
     -------
     list of Summary
-        In the order of the store's experiments: by dataset, then by learner. What is in none of them comes last, sorted
-        by name, transforms, parameters, protocol and metric. The order in which runs finished has no influence on any
-        digit.
+        In the order of the store's experiments: by dataset, then by learner. What is in none of
+        them comes last, sorted by name, transforms, parameters, protocol and metric. The order in
+        which runs finished has no influence on any digit.
 
     Raises
     ------

@@ -2,7 +2,8 @@
 
 A benchmark is a function that returns `Figure` objects. To add one, name it below.
 
-A peer that is not installed is a line that says how to install it; a learner that is not registered likewise.
+A peer that is not installed is a line that says how to install it; a learner that is not registered
+likewise.
 """
 
 import inspect

@@ -1,8 +1,9 @@
 """Contestants, rounds and ratios: every figure is measured beside its peers in one process, in turns.
 
-A B C A B C ...: whatever slows the machine down for a while slows all of them down, and the median over the rounds of the
-ratio within a round is what is reported. Nothing before the first round counts (compilation, page faults of peers). Where
-all work is in memory, time is the processor's: that another program has the core for a while is in no round.
+A B C A B C ...: whatever slows the machine down for a while slows all of them down, and the median
+over the rounds of the ratio within a round is what is reported. Nothing before the first round
+counts (compilation, page faults of peers). Where all work is in memory, time is the processor's:
+that another program has the core for a while is in no round.
 """
 
 import statistics
@@ -97,7 +98,8 @@ def compare(
     rounds : int
         Rounds that count, at least.
     clock : callable
-        Seconds; `time.perf_counter` for contestants that wait for disks or have threads of their own.
+        Seconds; `time.perf_counter` for contestants that wait for disks or have threads of their
+        own.
     """
     speeds: dict[str, list[float]] = {contestant.name: [] for contestant in contestants}
     spent = 0.0

@@ -1,8 +1,9 @@
 """How long an evaluation takes on W workers: a simulation of driver, scheduler, workers and file system.
 
-A group of runs goes from the driver to the scheduler to a worker and back. Driver and scheduler are one thread each and
-serve one message after another; the file system of the store takes so many files a second from all workers together; a
-worker does one group at a time. The costs are measured (`olscale.bench.workers`); nothing here is random.
+A group of runs goes from the driver to the scheduler to a worker and back. Driver and scheduler are
+one thread each and serve one message after another; the file system of the store takes so many
+files a second from all workers together; a worker does one group at a time. The costs are measured
+(`olscale.bench.workers`); nothing here is random.
 """
 
 from collections import deque
@@ -18,7 +19,8 @@ class Costs:
     Attributes
     ----------
     driver, scheduler : float
-        Time of the driver's and of the scheduler's thread for a group, from its submission to its answer.
+        Time of the driver's and of the scheduler's thread for a group, from its submission to its
+        answer.
     driver_report, scheduler_report : float
         The same for a report of progress.
     start : float
@@ -28,7 +30,8 @@ class Costs:
     record : float
         Writing the record of a run, as the worker waits for it.
     file : float
-        The file system's time for a record, all workers together; less than `record` where it takes several at once.
+        The file system's time for a record, all workers together; less than `record` where it takes
+        several at once.
     """
 
     driver: float
@@ -80,7 +83,8 @@ class _Server:
 def forecast(groups: Sequence[Load], workers: int, costs: Costs, ahead: int = 2) -> Forecast:
     """Simulate `groups`, given out in their order, on `workers` workers.
 
-    So many groups a worker are given out `ahead` of the first that comes back; one, when no more are left than workers.
+    So many groups a worker are given out `ahead` of the first that comes back; one, when no more
+    are left than workers.
 
     Examples
     --------

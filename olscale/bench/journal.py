@@ -20,7 +20,8 @@ _GROUPS, _RUNS, _SECONDS = 500, 8, 5.0
 def figures() -> list[Figure]:
     """Return the driver's time for a report, and the share of a core that the journal of 2 workers takes, and of very many.
 
-    Very many are those that send as many reports a second as there are at most; the driver is idle for most of it even then.
+    Very many are those that send as many reports a second as there are at most; the driver is idle
+    for most of it even then.
     """
     groups = {
         f"group {number}": Work(1_000_000 * _RUNS, 1.0, _runs(number)) for number in range(_GROUPS)

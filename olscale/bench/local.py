@@ -37,7 +37,8 @@ def _rows(features: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
 
 def _dense(features: int, rounds: int) -> list[Figure]:
     (X, y), rng = _rows(features), np.random.default_rng(1)
-    # Many passes over a chunk that stays in the cache, as one that was just decoded; no model is made in between.
+    # Many passes over a chunk that stays in the cache, as one that was just decoded; no model is
+    # made in between.
     rows, passes = len(X), 10
     stream = [Chunk(X, y, features)] * passes
     work = rows * passes / 1e6

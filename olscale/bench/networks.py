@@ -1,6 +1,7 @@
 """Networks: random layers beside BLAS symv and syr of their size, components beside scikit-learn's IncrementalPCA.
 
-Every row is predicted before it, or its block, is learned; where only sums are made none is, nor by IncrementalPCA.
+Every row is predicted before it, or its block, is learned; where only sums are made none is, nor by
+IncrementalPCA.
 """
 
 from functools import partial

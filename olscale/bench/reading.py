@@ -1,7 +1,8 @@
 """From stored files to PA-I's model, step by step, and what reading ahead or another codec would change.
 
-Steps take turns in one process and are timed by the processor, so that their shares hold on a busy machine. Reading ahead in
-a thread is timed by the clock on the wall: it can only gain where a core is free.
+Steps take turns in one process and are timed by the processor, so that their shares hold on a busy
+machine. Reading ahead in a thread is timed by the clock on the wall: it can only gain where a core
+is free.
 """
 
 import statistics

@@ -1,6 +1,7 @@
 """Small runs: what an evaluation of many takes beside the learning, in process and on workers, and to find nothing to do.
 
-The data are as large as svmguide1, and the learners the four that the LOL paper compares on it first, each in many settings.
+The data are as large as svmguide1, and the learners the four that the LOL paper compares on it
+first, each in many settings.
 """
 
 import statistics

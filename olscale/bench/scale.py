@@ -1,7 +1,7 @@
 """From a published archive to results: ingest, layouts and a stream through many learners, with the memory they take.
 
-The size of the made-up URL stream is chosen with ``--rows``; 2,396,130 is that of the real set. What says "one core" is
-kept to one core of the machine, with all its threads; the rest may use all.
+The size of the made-up URL stream is chosen with ``--rows``; 2,396,130 is that of the real set.
+What says "one core" is kept to one core of the machine, with all its threads; the rest may use all.
 """
 
 import os

@@ -7,7 +7,8 @@ from olscale.bench.linear import learner
 from olscale.compiled.csr import CSR, read_only, to_csr
 from olscale.data.chunk import Chunk
 
-# Features with the bias, classes, share of nonzeros, distance of the centres: the one that gives LOL some mistakes.
+# Features with the bias, classes, share of nonzeros, distance of the centres: the one that gives
+# LOL some mistakes.
 _SHAPES = {
     "svmguide1": (5, 2, 1.0, 3),
     "cbcl_face": (362, 2, 1.0, 6),
@@ -25,10 +26,12 @@ _WORDS = 160  # drawn for a wide row; a word drawn twice counts once
 def figures(rounds: int = 7, values: int = 600_000) -> list[Figure]:
     """Return the speeds of both learners with their defaults for each shape; a row is to cost three times LOL's at most.
 
-    The adaptive form of soft-lol is set beside the default. Where there are many classes, whose weights fit into no near
-    cache, there are both precisions, and float32 may cost three and a half times as much.
+    The adaptive form of soft-lol is set beside the default. Where there are many classes, whose
+    weights fit into no near cache, there are both precisions, and float32 may cost three and a half
+    times as much.
 
-    A stream has some 500 rows more than come to so many `values`; fewer where there are many classes.
+    A stream has some 500 rows more than come to so many `values`; fewer where there are many
+    classes.
     """
     found = [figure for name in _SHAPES for figure in _beside(name, rounds, values)]
     return found + [
@@ -91,7 +94,8 @@ def wide_figures(
 ) -> list[Figure]:
     """Return the speeds of both multi-class forms of LOL and of soft-lol, otherwise at their defaults, where it costs most.
 
-    The rows are sparse ones with many classes, such as texts in a hundred categories. The models take 6 GB at these sizes.
+    The rows are sparse ones with many classes, such as texts in a hundred categories. The models
+    take 6 GB at these sizes.
     """
     stream = [_texts(rows, features, classes)]
     size = f"{features:,} features, {classes} classes"

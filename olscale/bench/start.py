@@ -1,8 +1,9 @@
 """The start of commands: whole processes, as a user waits for them, beside importing what reads a store.
 
-A speed of 0.5 is twice the seconds of ``python -c "import pyarrow, duckdb"``. Each process is started in turn with the
-peer's; evaluations go to a new store each time, and machine code is in the cache. Seconds are the processor's, of a process
-and all below it. Reports on many runs are held to seconds and to memory.
+A speed of 0.5 is twice the seconds of ``python -c "import pyarrow, duckdb"``. Each process is
+started in turn with the peer's; evaluations go to a new store each time, and machine code is in the
+cache. Seconds are the processor's, of a process and all below it. Reports on many runs are held to
+seconds and to memory.
 """
 
 import shutil

@@ -1,6 +1,7 @@
 """Ingests of small, middle and large text by whole processes, start included, beside pyarrow's reader and Parquet writer.
 
-Small text is read without compiled loops, which take longer to import than it takes to read; larger text by them.
+Small text is read without compiled loops, which take longer to import than it takes to read; larger
+text by them.
 """
 
 import shutil

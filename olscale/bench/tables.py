@@ -1,7 +1,7 @@
 """Tables: whole ingests of text, from the file to a dataset, against pyarrow's and pandas' readers and Parquet writer.
 
-An ingest parses, hashes the source and the rows, and writes chunks with checksums; the peers parse and write.
-Processes of their own, start included, read text of several sizes.
+An ingest parses, hashes the source and the rows, and writes chunks with checksums; the peers parse
+and write. Processes of their own, start included, read text of several sizes.
 """
 
 import shutil

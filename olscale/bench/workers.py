@@ -1,7 +1,8 @@
 """What the parts of a cluster cost, the wall time that follows from it for 1 and 2 workers, and for up to 10,000.
 
-The costs are those of whole evaluations on a scheduler and workers in processes of their own: the processor time of driver
-and scheduler, over the groups. docs/scaling.md tells what follows from them.
+The costs are those of whole evaluations on a scheduler and workers in processes of their own: the
+processor time of driver and scheduler, over the groups. docs/scaling.md tells what follows from
+them.
 """
 
 import asyncio
@@ -284,7 +285,8 @@ def _listed(costs: Costs) -> list[Figure]:
 def _checked(here: Path, costs: Costs, clusters: dict[int, _Running]) -> list[Figure]:
     """Return predicted beside measured wall times of one plan, its groups having been timed in this process.
 
-    To both belongs what an evaluation takes however little there is to do: that of one group of 64 rows.
+    To both belongs what an evaluation takes however little there is to do: that of one group of 64
+    rows.
     """
     experiment = _experiment(here / "plan", {"name": "lol"}, 40)
     groups = _groups(experiment)
@@ -312,7 +314,8 @@ def _simulated(costs: Costs) -> list[Figure]:
     found = []
     for seconds in _PACK_SECONDS:
         for workers, drivers in _CLUSTERS:
-            # Each driver has a scheduler and its share of the workers, and all of them one file system.
+            # Each driver has a scheduler and its share of the workers, and all of them one file
+            # system.
             own, each = workers // drivers, replace(costs, file=costs.file * drivers)
             pause = max(SETTINGS.report_seconds, own / SETTINGS.most_reports)
             expected = forecast(

@@ -1,7 +1,8 @@
 """The ``olscale`` command.
 
-Commands live in modules of their own, named in `COMMANDS` and imported when they are called: asking for help must not
-wait for NumPy. A fault of the user (`OlscaleError`) becomes one line on standard error and exit code 1.
+Commands live in modules of their own, named in `COMMANDS` and imported when they are called: asking
+for help must not wait for NumPy. A fault of the user (`OlscaleError`) becomes one line on standard
+error and exit code 1.
 """
 
 import os
@@ -150,7 +151,8 @@ class LazyGroup(Group):
         except (KeyboardInterrupt, click.Abort):
             _fail("olscale: interrupted", INTERRUPTED)
         except BrokenPipeError:
-            # The reader (head, less) has gone. Python would complain once more when it flushes at exit.
+            # The reader (head, less) has gone. Python would complain once more when it flushes at
+            # exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             sys.exit(1)
         except StoppedError as stopped:

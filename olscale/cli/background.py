@@ -45,9 +45,10 @@ GENERATED = {
 def background(frames: str, folder: str, model: str, truth: str | None, after: int) -> None:
     """Write a mask for each of FRAMES, 255 where a pixel is foreground, 0 where it is as in the frames before.
 
-    FRAMES is a folder of images or .npy files, an .npy file of shape (frames, height, width[, channels]), or
-    generated with known masks: generated:ripples, a body on rippling water, generated:indoor, one in a room, or
-    generated:indoor-nine, nine frames of that. A frame is told first and then learned: one pass.
+    FRAMES is a folder of images or .npy files, an .npy file of shape (frames, height, width[,
+    channels]), or generated with known masks: generated:ripples, a body on rippling water,
+    generated:indoor, one in a room, or generated:indoor-nine, nine frames of that. A frame is told
+    first and then learned: one pass.
     """
     from math import isnan
     from tempfile import TemporaryDirectory

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 def bench(names: tuple[str, ...], file: str | None, rows: int | None) -> None:
     """Run speed benchmarks NAME; all but costs, memory, soft-local-wide and tables if none is named.
 
-    Every figure is measured in turns with its peers, on one thread, and shown as a ratio to them; above one is faster.
-    scale is ingest, layouts and a stream through many learners; --rows 2396130 is the size of the URL set.
-    memory is the resident memory along a stream of ten million rows.
+    Every figure is measured in turns with its peers, on one thread, and shown as a ratio to them;
+    above one is faster. scale is ingest, layouts and a stream through many learners; --rows 2396130
+    is the size of the URL set. memory is the resident memory along a stream of ten million rows.
     tables is ingest of text files of 500 MB, or as large as one of N rows and nine columns; and by
     processes of their own of 2, 36 and 360 MB, as far as that is not larger.
     """

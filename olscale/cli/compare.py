@@ -74,8 +74,8 @@ def compare(
 ) -> None:
     """Compare the learners in the metrics store STORE: ranks, tests, every two.
 
-    Over data sets, of which five are needed; on fewer, over folds or permutations of each. Only runs that all learners have
-    are compared; what is left out is named.
+    Over data sets, of which five are needed; on fewer, over folds or permutations of each. Only
+    runs that all learners have are compared; what is left out is named.
     """
     if baseline and test == "nemenyi":
         raise click.UsageError(

@@ -272,7 +272,8 @@ def generate(
 ) -> None:
     """Make the synthetic dataset NAME in the directory DEST.
 
-    With a DEST that ends in .tar.gz, url-like is written as the URL set is published: an archive with a file a day.
+    With a DEST that ends in .tar.gz, url-like is written as the URL set is published: an archive
+    with a file a day.
     """
     from olscale.bench.workloads import generate as run
     from olscale.bench.workloads import generate_archive

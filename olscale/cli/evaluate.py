@@ -99,11 +99,13 @@ def evaluate(
 ) -> None:
     """Run what STORE does not have of EXPERIMENT.toml, or of the datasets and learners given as options.
 
-    Rows in file order (--order time) run as Dask actors, permutations as Dask tasks; --in-process gives the same
-    results without Dask. Running the same experiment again computes nothing, unless --force or --retry ask for it; a
-    record then stays until the new one takes its place. Damaged files are set aside and made anew.
+    Rows in file order (--order time) run as Dask actors, permutations as Dask tasks; --in-process
+    gives the same results without Dask. Running the same experiment again computes nothing, unless
+    --force or --retry ask for it; a record then stays until the new one takes its place. Damaged
+    files are set aside and made anew.
 
-    Ctrl-C or SIGTERM saves what is going on and stops; the same command goes on with it. A second Ctrl-C does not wait.
+    Ctrl-C or SIGTERM saves what is going on and stops; the same command goes on with it. A second
+    Ctrl-C does not wait.
     """
     given: dict[str, Any] = {
         "--dataset": datasets,

@@ -1,7 +1,7 @@
 """When a command's garbage is collected: not while it imports, and not at its end.
 
-Collecting looks at every object, and what is imported stays until the end: of a command that evaluates one tiny run, looking
-at it took a quarter of the time.
+Collecting looks at every object, and what is imported stays until the end: of a command that
+evaluates one tiny run, looking at it took a quarter of the time.
 """
 
 import atexit

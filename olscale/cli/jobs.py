@@ -30,7 +30,8 @@ _CODES = {"good": 0, "failed": 1, "alarm": 3, "stopped": 75, "done": 0, "busy": 
 def jobs() -> None:
     """Run what a job file asks for every night, keep the history, and tell of changes.
 
-    A scheduler of yours (systemd, cron, Kubernetes, SLURM) calls `olscale jobs run FILE`; `units` prints what to give it.
+    A scheduler of yours (systemd, cron, Kubernetes, SLURM) calls `olscale jobs run FILE`; `units`
+    prints what to give it.
     """
 
 
@@ -59,9 +60,9 @@ def _open(file: str, home: str | None) -> tuple[JobFile, JobHome]:
 def run(file: str, home: str | None, night: str | None, stop_at: float) -> None:
     """Run a night of the job FILE: ingest what changed, evaluate, run benchmarks, compare, notify.
 
-    The same command goes on with a night that was interrupted; after one that ended it has nothing to do. A second caller
-    leaves at once. Exits with 0 if all is well, 1 if something failed, 3 on an alarm, 75 if it was stopped and is to be
-    called again.
+    The same command goes on with a night that was interrupted; after one that ended it has nothing
+    to do. A second caller leaves at once. Exits with 0 if all is well, 1 if something failed, 3 on
+    an alarm, 75 if it was stopped and is to be called again.
     """
     from olscale.cli.progress import progress_for
     from olscale.jobs.night import run_night
@@ -101,7 +102,8 @@ def run(file: str, home: str | None, night: str | None, stop_at: float) -> None:
 def history(file: str, home: str | None, form: str, metric: str | None, sql: str | None) -> None:
     """Print the series of the job FILE, a line a night and series.
 
-    With --sql the whole history is the table `history`: "select night, state, alarms from history where kind = 'night'".
+    With --sql the whole history is the table `history`: "select night, state, alarms from history
+    where kind = 'night'".
     """
     from olscale.jobs.listing import history_table, query_history, text_of_table
 
@@ -190,7 +192,8 @@ def units(file: str, home: str | None, scheduler: str) -> None:
 def prune(file: str, home: str | None, dry_run: bool) -> None:
     """Remove the stores of nights of the job FILE that its `keep` does not ask for; their history stays.
 
-    The first night stays, so do those beside a change, those with other bytes, unfinished ones, and any with a file `tag`.
+    The first night stays, so do those beside a change, those with other bytes, unfinished ones, and
+    any with a file `tag`.
     """
     from olscale.jobs.prune import prune as remove
 

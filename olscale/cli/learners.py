@@ -116,9 +116,10 @@ def _show_arguments(found: Any) -> None:
 def check(target: str) -> None:
     """Check a learner of your own, MODULE:CLASS or MODULE:CLASS:param=value, or a registered name.
 
-    A subclass of olscale.learners.Learner is held to the learner contract; of a scikit-learn or River estimator it is
-    checked what an evaluation relies on: that it can be made anew, learns, predicts what it is for, gives the same twice and
-    in another process, leaves the rows alone, and does not go on with broken numbers.
+    A subclass of olscale.learners.Learner is held to the learner contract; of a scikit-learn or
+    River estimator it is checked what an evaluation relies on: that it can be made anew, learns,
+    predicts what it is for, gives the same twice and in another process, leaves the rows alone, and
+    does not go on with broken numbers.
     """
     from olscale.cli.evaluate import parse_learner
     from olscale.errors import OlscaleError

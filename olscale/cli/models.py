@@ -90,7 +90,8 @@ def _object(value: Any) -> dict[str, Any]:
 def save(store: str, run: str, file: str, dataset: str | None) -> None:
     """Write the final model of RUN to FILE: RUN is an id in STORE, or a beginning of one that no other has.
 
-    A model that STORE keeps is copied. Else the run is run again here, and compared with what STORE recorded.
+    A model that STORE keeps is copied. Else the run is run again here, and compared with what STORE
+    recorded.
     """
     from olscale.cli.modules_here import find_modules_here
     from olscale.models.file import load_model

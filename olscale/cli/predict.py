@@ -100,8 +100,8 @@ def predict(
 ) -> None:
     """Predict the rows of SOURCE, a dataset or anything that olscale ingest reads, with the model MODEL.
 
-    Columns go by their names where there are names. Rows need no labels, and columns that were dropped at ingest are
-    dropped again.
+    Columns go by their names where there are names. Rows need no labels, and columns that were
+    dropped at ingest are dropped again.
     """
     from olscale.cli.modules_here import find_modules_here
     from olscale.data.formats.base import ReadOptions

@@ -46,9 +46,10 @@ def reproduce(
 ) -> None:
     """Run what STORE does not have of the pipeline NAME, and print the paper's tables with ours beside them.
 
-    Then come the verdicts, a cell each: reproduced (within two joint standard deviations and within 20 %), compatible in
-    a wide band only (within two deviations, more than 20 % off), better, or not reproduced; and for those that are not,
-    which of the settings that the pipeline tries besides would account for it. Running it again resumes.
+    Then come the verdicts, a cell each: reproduced (within two joint standard deviations and within
+    20 %), compatible in a wide band only (within two deviations, more than 20 % off), better, or
+    not reproduced; and for those that are not, which of the settings that the pipeline tries
+    besides would account for it. Running it again resumes.
     """
     from olscale.evaluation.pipelines import CAUSES, QUICK, has_pipeline, load_pipeline
     from olscale.evaluation.settings import settings

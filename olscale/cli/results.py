@@ -67,9 +67,10 @@ def results(
 ) -> None:
     """Print the results in the metrics store STORE.
 
-    Tables have a row for each learner and a column for each dataset: the test error (in percent) where there is a test
-    split, and the cumulative error of the stream. json and csv have every metric, one object or line each; with --curve
-    one for each position of the curve, or for each segment.
+    Tables have a row for each learner and a column for each dataset: the test error (in percent)
+    where there is a test split, and the cumulative error of the stream. json and csv have every
+    metric, one object or line each; with --curve one for each position of the curve, or for each
+    segment.
     """
     if metric and curve:
         raise click.UsageError("--metric and --curve exclude each other")
@@ -155,8 +156,9 @@ def status(store: str, watch: bool, skip_damaged: bool) -> None:
 def compact(store: str) -> None:
     """Merge the files of the metrics store STORE, one a run, into few large ones.
 
-    Safe at any time: others may read, write and compact meanwhile, and nothing is lost if it is killed. Damaged files
-    are moved to STORE/damaged, so that olscale evaluate computes their runs again.
+    Safe at any time: others may read, write and compact meanwhile, and nothing is lost if it is
+    killed. Damaged files are moved to STORE/damaged, so that olscale evaluate computes their runs
+    again.
     """
     from olscale.results import open_store
     from olscale.results.compact import compact

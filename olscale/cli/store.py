@@ -34,7 +34,8 @@ def forget(
 ) -> None:
     """Remove runs from the metrics store STORE, with their timings and checkpoints, and what tuning chose for them.
 
-    With --learner and --dataset only runs of both kinds. The next olscale evaluate computes them again. Nothing is asked.
+    With --learner and --dataset only runs of both kinds. The next olscale evaluate computes them
+    again. Nothing is asked.
     """
     if not (learners or datasets or everything):
         raise click.UsageError(

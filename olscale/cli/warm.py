@@ -17,8 +17,8 @@ from olscale.cli.say import say
 def warm(learners: tuple[str, ...], for_wheel: bool) -> None:
     """Compile the loops of LEARNERs (default: all) ahead of time.
 
-    For images and for the nodes of a cluster: a first evaluation then compiles nothing. The machine code goes to numba's
-    cache; NUMBA_CACHE_DIR names another folder for it.
+    For images and for the nodes of a cluster: a first evaluation then compiles nothing. The machine
+    code goes to numba's cache; NUMBA_CACHE_DIR names another folder for it.
     """
     from olscale.compiled.shipped_code import FOLDER, LEVEL
     from olscale.execution.warm import ship

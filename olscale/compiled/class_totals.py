@@ -1,6 +1,7 @@
 """Counts of classes over many rows at once, where only the totals are asked for: what every run has.
 
-`olscale.compiled.tallies.count_classes` adds the same row by row, where sums fade or stops on the way are asked for.
+`olscale.compiled.tallies.count_classes` adds the same row by row, where sums fade or stops on the
+way are asked for.
 """
 
 from typing import Any
@@ -21,8 +22,8 @@ _FEW = 8
 def add_class_totals(y: Any, predicted: Any, base: Any, frozen: bool, sums: Any) -> None:
     """Count class codes; `base` and `sums` are those of `olscale.compiled.tallies.count_classes`.
 
-    The class met most often, which a dull learner predicts, is followed row by row only in blocks of rows in which another
-    one can overtake it.
+    The class met most often, which a dull learner predicts, is followed row by row only in blocks
+    of rows in which another one can overtake it.
     """
     rows, classes = y.shape[0], (sums.shape[0] - 3) // 3
     if not rows:
@@ -46,7 +47,8 @@ def add_class_totals(y: Any, predicted: Any, base: Any, frozen: bool, sums: Any)
             if not frozen:
                 known += met
         elif classes == 2:
-            # In registers: counts that are written and read at once, no one can foresee which, take four times as long.
+            # In registers: counts that are written and read at once, no one can foresee which, take
+            # four times as long.
             lead = known[1] - known[0]
             for i in range(here.shape[0]):
                 hits_of_most += most == here[i]

@@ -1,13 +1,14 @@
 """Principal components of rows that come in blocks: the singular value decomposition, kept up without the rows.
 
-Of n rows x with mean mu it is that of the matrix of rows ``x - mu``: directions U, a column each, and singular values s.
-A block of m rows with mean mu_B adds columns to ``U diag(s)``: its rows less mu_B, and for the move of the mean
-``sqrt(n m / (n + m)) (mu_B - mu)`` (Ross, Lim, Lin, Yang 2008, figure 1; without a mean Levy, Lindenbaum 2000). What of them
-is along U and what is orthogonal to it make a matrix of few rows and columns, whose decomposition turns U (Brand 2002).
-That is exact as long as no direction is left out; where only `most` are kept, what lies in others is lost.
+Of n rows x with mean mu it is that of the matrix of rows ``x - mu``: directions U, a column each,
+and singular values s. A block of m rows with mean mu_B adds columns to ``U diag(s)``: its rows less
+mu_B, and for the move of the mean ``sqrt(n m / (n + m)) (mu_B - mu)`` (Ross, Lim, Lin, Yang 2008,
+figure 1; without a mean Levy, Lindenbaum 2000). What of them is along U and what is orthogonal to
+it make a matrix of few rows and columns, whose decomposition turns U (Brand 2002). That is exact as
+long as no direction is left out; where only `most` are kept, what lies in others is lost.
 
-Bits depend on the edges of the blocks and on nothing else, on one BLAS thread (`olscale.system.blas`); LAPACK's last bits
-may be other ones on another kind of processor.
+Bits depend on the edges of the blocks and on nothing else, on one BLAS thread
+(`olscale.system.blas`); LAPACK's last bits may be other ones on another kind of processor.
 """
 
 from typing import NamedTuple
@@ -39,7 +40,8 @@ class Components(NamedTuple):
     mean : array of shape (columns,)
         Mean of the rows; 0 where none is taken off.
     U : array of shape (columns, rank)
-        Directions, by size of their singular values. Of each the largest component is positive, the first of several.
+        Directions, by size of their singular values. Of each the largest component is positive, the
+        first of several.
     s : array of shape (rank,)
         Singular values.
     """

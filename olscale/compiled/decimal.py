@@ -1,9 +1,10 @@
 """Decimal digits times a power of ten, rounded correctly to a double, for numba compiled loops.
 
-Small numbers are one exact multiplication or division (Clinger 1990, "How to read floating point numbers accurately").
-The others go by Eisel and Lemire's algorithm: a product with the leading 128 bits of the power of five (Lemire 2021,
-"Number parsing at a gigabyte per second", section 5; Mushtak and Lemire 2023 prove that it needs no fallback). Results
-that are not normal doubles are left to the caller.
+Small numbers are one exact multiplication or division (Clinger 1990, "How to read floating point
+numbers accurately"). The others go by Eisel and Lemire's algorithm: a product with the leading 128
+bits of the power of five (Lemire 2021, "Number parsing at a gigabyte per second", section 5;
+Mushtak and Lemire 2023 prove that it needs no fallback). Results that are not normal doubles are
+left to the caller.
 """
 
 from collections.abc import Callable

@@ -24,8 +24,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-# numba's cache watches only the file that a compiled loop stands in, while ours inline primitives and update rules of other
-# files. Stale machine code after an edit there would be a wrong result, so every compiled loop is stamped with all sources.
+# numba's cache watches only the file that a compiled loop stands in, while ours inline primitives
+# and update rules of other files. Stale machine code after an edit there would be a wrong result,
+# so every compiled loop is stamped with all sources.
 _STAMP = package_digest(*STAMPED)
 
 
@@ -69,7 +70,8 @@ class _Cache(FunctionCache):  # type: ignore[misc]
             digest = source_digest([function.__module__], [function.__module__.partition(".")[0]])
             stamp = f"{_STAMP} {digest}"
             file._source_stamp = (stamp, stamp_of_file)
-        # numba compares versions before it unpickles an index, whose signatures name classes that an edit may have renamed.
+        # numba compares versions before it unpickles an index, whose signatures name classes that
+        # an edit may have renamed.
         file._version = f"{file._version} {stamp}"
         self._shipped = None
         if self._ours:
@@ -78,8 +80,9 @@ class _Cache(FunctionCache):  # type: ignore[misc]
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return what the cache has for a signature, None if it has nothing.
 
-        numba first imports all that it can compile, SciPy's linear algebra among it, which takes as long as importing numba.
-        Machine code of ours needs numba's runtime and no more; whoever compiles has the rest imported then.
+        numba first imports all that it can compile, SciPy's linear algebra among it, which takes as
+        long as importing numba. Machine code of ours needs numba's runtime and no more; whoever
+        compiles has the rest imported then.
         """
         begin_machine_code()
         try:
@@ -150,9 +153,11 @@ event.register("numba:compile", _Compilation())
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
     """Have compiled loops that call `function` contain its code, as if it was written there.
 
-    For small functions on named tuples of arrays: a call would pass each array by its seven numbers, through memory.
+    For small functions on named tuples of arrays: a call would pass each array by its seven
+    numbers, through memory.
     """
-    # By LLVM: numba's own inlining takes a write to an array that came in a named tuple for dead code, and drops it.
+    # By LLVM: numba's own inlining takes a write to an array that came in a named tuple for dead
+    # code, and drops it.
     inline: Callable[P, R] = register_jitable(**INLINED)(function)
     return inline
 
@@ -166,8 +171,8 @@ def is_ours(module: str) -> bool:
 def uncached(loop: Callable[P, R]) -> Callable[P, R]:
     """Return a compiled loop of ours for arguments of types defined elsewhere.
 
-    Machine code made for those must not get into our cache: it would outlive an edit of their source, and no process that
-    cannot import them could read the cache any more.
+    Machine code made for those must not get into our cache: it would outlive an edit of their
+    source, and no process that cannot import them could read the cache any more.
     """
     function: Any = loop
     fresh: Callable[P, R] = numba.njit(nogil=True, **NO_C_ENTRY)(function.py_func)

@@ -68,7 +68,8 @@ def mend_distances(
     absolute : bool
         Whether distances are sums of absolute differences, not of their squares.
     at, value : array
-        Places and values of a row, of so many `entries` (`all_places`), or of a vector (`vector_places`).
+        Places and values of a row, of so many `entries` (`all_places`), or of a vector
+        (`vector_places`).
     size : float
         Size of the row.
     k : float64 array of shape (slots,)
@@ -121,7 +122,8 @@ def _rest(support: Any, slot: int, absolute: bool, inside: Any, count: int) -> f
         while bits != 0:
             place = 64 * word + lowest_bit(bits)
             bits &= bits - np.uint64(1)
-            # Places come nearly in the order of their features, and numba's own sort takes seconds to compile.
+            # Places come nearly in the order of their features, and numba's own sort takes seconds
+            # to compile.
             target = sorted_count
             while target > 0 and features[target - 1] > support.feature[place]:
                 features[target] = features[target - 1]

@@ -1,8 +1,9 @@
 """Products of a row with one column of weights, and with itself, summed in eight groups of features.
 
-A sum in ascending order waits for each addition before the next; where nothing else is there to be done meanwhile, that is
-most of its time. Group n has the features whose number is n modulo 8, each group in ascending order, and the groups are
-added in one fixed order. So the bits are again the same for dense and sparse rows, with and without stored zeros:
+A sum in ascending order waits for each addition before the next; where nothing else is there to be
+done meanwhile, that is most of its time. Group n has the features whose number is n modulo 8, each
+group in ascending order, and the groups are added in one fixed order. So the bits are again the
+same for dense and sparse rows, with and without stored zeros:
 
 >>> import numpy as np
 >>> def dot(x, w):
@@ -53,7 +54,8 @@ def dot(X: Rows, i: int, w: NDArray[Any]) -> Any:
     def csr(X, i, w):
         start, stop = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
         for p in range(start, stop):
-            # This row's own weights: which of them are needed is known only now, after its prototype was chosen.
+            # This row's own weights: which of them are needed is known only now, after its
+            # prototype was chosen.
             prefetch(w, np.uint32(X.indices[p]))
         return _csr_dot(X.indices, X.data, start, stop, w)
 
@@ -119,8 +121,8 @@ def _sum_dense(weighted: int, copied: bool) -> Callable[..., Any]:
                     values,
                     convert(builder, load_vector(builder, w, j, _GROUPS), DOUBLE),
                 )
-        # The last few go one by one, each to a slot of its own: one number stored within a vector and then loaded with it
-        # makes the load wait until the number is in the cache.
+        # The last few go one by one, each to a slot of its own: one number stored within a vector
+        # and then loaded with it makes the load wait until the number is in the cache.
         sums_of = [(None, _groups(builder, squares))] * copied
         sums_of += [(w, _groups(builder, sums)) for w, sums in products]
         with ExitStack() as further:

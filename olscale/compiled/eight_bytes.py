@@ -1,8 +1,9 @@
 """Eight bytes of text at a time in a 64-bit word, for numba compiled loops.
 
-Loops over single digits mispredict their end at nearly every token. A word finds the end of a run of digits and its
-value without a branch. Loads go through raw pointers: the caller guarantees seven bytes of room after the last byte it
-may look at. Numba's platforms are all little-endian, which the order of the digits relies on.
+Loops over single digits mispredict their end at nearly every token. A word finds the end of a run
+of digits and its value without a branch. Loads go through raw pointers: the caller guarantees seven
+bytes of room after the last byte it may look at. Numba's platforms are all little-endian, which the
+order of the digits relies on.
 """
 
 from collections.abc import Callable
@@ -65,7 +66,8 @@ def trailing_zeros(typing_context: Any, word: Any) -> tuple[Any, Callable[..., A
 def digit_run(buffer: NDArray[np.uint8], pos: int) -> tuple[int, int]:
     """Return the value of the digits from `pos` on, at most eight, and their number."""
     digits = word_at(buffer, pos) ^ _ZEROS
-    # A carry out of a byte that is no digit reaches only bytes after it, and only the first such byte counts.
+    # A carry out of a byte that is no digit reaches only bytes after it, and only the first such
+    # byte counts.
     others = ((digits + _PAST_NINE) | digits) & _HIGH_BITS
     bits = trailing_zeros(others) & ~np.uint64(7)
     if bits == _U0:

@@ -1,8 +1,8 @@
 """Elementary functions with fixed bits, fast where a loop calls them for many numbers.
 
-Those of the C library are called number by number, ten times slower than their arithmetic; NumPy's use whatever vector
-instructions the machine has, and so have bits of their own on each. These are additions and multiplications in a fixed
-order, of which LLVM makes vector code with the same bits.
+Those of the C library are called number by number, ten times slower than their arithmetic; NumPy's
+use whatever vector instructions the machine has, and so have bits of their own on each. These are
+additions and multiplications in a fixed order, of which LLVM makes vector code with the same bits.
 """
 
 from typing import Any
@@ -126,7 +126,8 @@ def exponential(x: float) -> float:
 def sine_cosine(x: float) -> tuple[float, float]:
     """Return sine and cosine of `x`, within 3e-16 absolute for numbers up to 1e5.
 
-    `x` is brought to ``[-pi/4, pi/4]`` in three steps; there the polynomials of the C library's msun hold.
+    `x` is brought to ``[-pi/4, pi/4]`` in three steps; there the polynomials of the C library's
+    msun hold.
     """
     shifted = x * TWO_BY_PI + ROUND
     q = shifted - ROUND

@@ -51,6 +51,7 @@ def copy_nonzeros(X: Any, indices: Any, data: Any) -> None:
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
             value = X[i, j]
-            # Written always, and kept where the next does not overwrite it: no branch that cannot be foreseen.
+            # Written always, and kept where the next does not overwrite it: no branch that cannot
+            # be foreseen.
             indices[to], data[to] = j, value
             to += value != 0.0

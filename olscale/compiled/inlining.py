@@ -1,7 +1,8 @@
 """Code that stands where it is called is optimized there, and not before as well.
 
-numba makes machine code of each function alone, then puts the function's LLVM code into its callers and optimizes that with
-theirs. Of what only our compiled loops call, nobody asks for machine code of its own.
+numba makes machine code of each function alone, then puts the function's LLVM code into its callers
+and optimizes that with theirs. Of what only our compiled loops call, nobody asks for machine code
+of its own.
 """
 
 from collections.abc import Callable

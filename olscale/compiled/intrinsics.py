@@ -16,7 +16,8 @@ def intrinsic(function: Callable[..., Any]) -> Any:
 
 def _fill(view: Any, **parts: Any) -> None:
     """Write the parts of an array's structure."""
-    # Brings numba's arrays and texts with it, which only who compiles needs: machine code is loaded without them.
+    # Brings numba's arrays and texts with it, which only who compiles needs: machine code is loaded
+    # without them.
     from numba.np.arrayobj import populate_array
 
     populate_array(view, **parts)
@@ -26,7 +27,8 @@ def _fill(view: Any, **parts: Any) -> None:
 def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
     """Ask the memory for ``array[index]`` ahead of its use (1-D arrays, kept in all cache levels).
 
-    An array that can be written to is asked for as its owner. Nothing happens where `index` is past the end.
+    An array that can be written to is asked for as its owner. Nothing happens where `index` is past
+    the end.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

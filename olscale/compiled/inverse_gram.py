@@ -1,6 +1,7 @@
 """The inverse of the matrix of kernel values of support vectors, kept while vectors come and go: O(m^2) a vector.
 
-All loops write whole lines in ascending order, and what they add is symmetric to the bit, so the inverse is too.
+All loops write whole lines in ascending order, and what they add is symmetric to the bit, so the
+inverse is too.
 """
 
 from typing import Any

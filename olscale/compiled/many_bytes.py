@@ -1,7 +1,8 @@
 """Thirty-two bytes of text at a time as one vector, for numba compiled loops.
 
-What follows is known without a loop over bytes, whose end would be mispredicted at nearly every cell. Loads go through
-raw pointers: the caller guarantees `BYTES` - 1 bytes of room after the last byte it may look at.
+What follows is known without a loop over bytes, whose end would be mispredicted at nearly every
+cell. Loads go through raw pointers: the caller guarantees `BYTES` - 1 bytes of room after the last
+byte it may look at.
 """
 
 from typing import Any

@@ -42,7 +42,8 @@ def csr_scores(
 def multiply(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> Any:
     """Set ``f = x_i W`` for many columns and return ``|x_i|^2``.
 
-    The products with `W` are summed in the precision of `W`; `f` may be longer than there are columns.
+    The products with `W` are summed in the precision of `W`; `f` may be longer than there are
+    columns.
     """
 
     def dense(X, i, W, f):
@@ -62,8 +63,8 @@ def move_multiply(
 ) -> Any:
     """Add the outer product of ``x_before`` and `a` to `W`, then set ``f = x_i W`` and return ``|x_i|^2``.
 
-    The weights of many columns do not fit in the nearest cache; to move them and then to multiply them is to fetch them
-    twice. The bits are those of `add_row` followed by `multiply`.
+    The weights of many columns do not fit in the nearest cache; to move them and then to multiply
+    them is to fetch them twice. The bits are those of `add_row` followed by `multiply`.
     """
 
     def dense(X, before, a, i, W, f):
@@ -84,7 +85,8 @@ def _csr_scores(indices, data, start, stop, W, f):
     def double(indices, data, start, stop, W, f):
         multiply_csr(indices, data, start, stop, W, f)
 
-    # Of float32 weights the vector code would sum in float32. LLVM makes vectors of this, with the sums in memory.
+    # Of float32 weights the vector code would sum in float32. LLVM makes vectors of this, with the
+    # sums in memory.
     def single(indices, data, start, stop, W, f):
         columns = W.shape[1]
         f[:] = 0.0

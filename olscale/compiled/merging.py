@@ -1,14 +1,16 @@
 """Merging of two support vectors of a Gaussian kernel into one between them (Wang, Crammer and Vucetic, JMLR 2012).
 
-Vectors x and s with coefficients a and c become ``z = h x + (1 - h) s``. With ``kappa = k(x, s) = e^L`` the coefficient of
-z that changes the model least is ``a p + c q``, where ``p = k(x, z) = e^(L (1 - h)^2)`` and ``q = k(s, z) = e^(L h^2)``.
-What is lost, ``A + C + 2 kappa D - |a p + c q|^2`` for ``A = |a|^2, C = |c|^2, D = a.c``, is least where
+Vectors x and s with coefficients a and c become ``z = h x + (1 - h) s``. With ``kappa = k(x, s) =
+e^L`` the coefficient of z that changes the model least is ``a p + c q``, where ``p = k(x, z) = e^(L
+(1 - h)^2)`` and ``q = k(s, z) = e^(L h^2)``. What is lost, ``A + C + 2 kappa D - |a p + c q|^2``
+for ``A = |a|^2, C = |c|^2, D = a.c``, is least where
 
     h = phi(h) = r (D + A r) / (C + 2 D r + A r^2),    r = p / q = e^(L (1 - 2 h)).
 
-For A up to C and positive D the best h is the least solution. Newton's method finds it from 0, rising: one exponential a
-step, and the digits double; a golden section gains one digit in five steps. The solution lies in [0, 1/2]. Where kappa is
-below e^-2 there is a second optimum beyond, which is never better.
+For A up to C and positive D the best h is the least solution. Newton's method finds it from 0,
+rising: one exponential a step, and the digits double; a golden section gains one digit in five
+steps. The solution lies in [0, 1/2]. Where kappa is below e^-2 there is a second optimum beyond,
+which is never better.
 """
 
 from typing import Any

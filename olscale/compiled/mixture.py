@@ -1,8 +1,8 @@
 """Row primitives of a mixture of hyperplanes: products with a gated sum of them, and steps along it.
 
-Weights are ``V[plane, output, feature, 2]``: two for each feature, which are summed alike. The planes are mixed
-first, in the order of the mixture; the products with a row are summed in `GROUPS` groups of features. Every product is
-rounded together with its sum. In numpy:
+Weights are ``V[plane, output, feature, 2]``: two for each feature, which are summed alike. The
+planes are mixed first, in the order of the mixture; the products with a row are summed in `GROUPS`
+groups of features. Every product is rounded together with its sum. In numpy:
 
 >>> import numpy as np
 >>> def mixed_scores(x, V, indices, gates):

@@ -1,10 +1,11 @@
 """The prototype nearest to a row, also where products leave nothing of the distances but rounding.
 
-Where a feature is 1e8 in all rows, and they differ by 1, ``|x|^2 + |s|^2/n^2 - (2/n) x.s`` has no right
-digit. So where the least distance is tiny beside ``|x|^2``, and there are several such prototypes,
-their distances are summed by differences. Another prototype is taken only if it is nearer by more
-than what rounding does to means of equal rows: rows that are copies of each other keep theirs. Where
-rows differ, but from all prototypes by less than that, there is no telling which is nearest.
+Where a feature is 1e8 in all rows, and they differ by 1, ``|x|^2 + |s|^2/n^2 - (2/n) x.s`` has no
+right digit. So where the least distance is tiny beside ``|x|^2``, and there are several such
+prototypes, their distances are summed by differences. Another prototype is taken only if it is
+nearer by more than what rounding does to means of equal rows: rows that are copies of each other
+keep theirs. Where rows differ, but from all prototypes by less than that, there is no telling which
+is nearest.
 """
 
 from typing import Any

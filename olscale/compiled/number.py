@@ -1,7 +1,7 @@
 """Numbers in text, for numba compiled loops.
 
-They have the bits that strtod gives, see `olscale.compiled.decimal`. Those of more than 19 digits and those that are not
-normal doubles are left to Python's ``float``: they are hard.
+They have the bits that strtod gives, see `olscale.compiled.decimal`. Those of more than 19 digits
+and those that are not normal doubles are left to Python's ``float``: they are hard.
 """
 
 # Chains of comparisons compile to plain jumps; `in` would search a tuple.
@@ -65,8 +65,9 @@ def digits_at(buffer: NDArray[np.uint8], pos: int, mantissa: int) -> tuple[int, 
 def _plain_number(buffer: NDArray[np.uint8], pos: int, mark: int) -> tuple[float, int]:
     """Return the number at `pos` and where it ends, which is 0 where it is not what most numbers are.
 
-    They begin with a digit, have no exponent, up to eight digits before the point and up to `_MOST_DIGITS` in all. No
-    branch depends on how many digits there are, only on whether they are few.
+    They begin with a digit, have no exponent, up to eight digits before the point and up to
+    `_MOST_DIGITS` in all. No branch depends on how many digits there are, only on whether they are
+    few.
     """
     others = other_than_digits(buffer, pos)
     whole = int(np.int64(trailing_zeros(others)))

@@ -163,7 +163,8 @@ def unpack_rows(
         entries = np.uint64(fours[_TWO * at + _ONE])
         unit = _FOUR * (at + _HEADER)
         run, to = unit + entries, entry
-        # Whole vectors are written, beyond the end of a run and of the row: what follows is written later.
+        # Whole vectors are written, beyond the end of a run and of the row: what follows is written
+        # later.
         for _ in range(fours[_TWO * at + _TWO]):
             length, upper = np.uint64(twos[run]), np.uint32(twos[run + _ONE])
             for k in range(_ZERO, length, _LANES):

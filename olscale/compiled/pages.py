@@ -1,9 +1,10 @@
 """Memory that the system gives page by page: where an array may have something in it, and copies that leave the rest alone.
 
-A wide sparse model is gigabytes of weights for features that no row has had yet. They cost nothing as long as nobody reads
-or writes them: an anonymous page that is not there is zero. So what saves, copies or restores arrays asks the system which
-pages are there (``/proc/self/pagemap``), looks for bits that are set in those only, and handles blocks that have some.
-Where the system does not tell, every page is looked at.
+A wide sparse model is gigabytes of weights for features that no row has had yet. They cost nothing
+as long as nobody reads or writes them: an anonymous page that is not there is zero. So what saves,
+copies or restores arrays asks the system which pages are there (``/proc/self/pagemap``), looks for
+bits that are set in those only, and handles blocks that have some. Where the system does not tell,
+every page is looked at.
 """
 
 import mmap
@@ -16,8 +17,8 @@ from numpy.typing import DTypeLike, NDArray
 BLOCK = 256
 """Bytes of a block, the unit in which zeros are left out.
 
-A page of 4096 bytes in which one weight is not zero is mostly zeros: after 40,000 URL-like rows the pages of LOL's model
-(k = 60, float32) that are there hold 478 MB, its blocks that are not zero 79.
+A page of 4096 bytes in which one weight is not zero is mostly zeros: after 40,000 URL-like rows the
+pages of LOL's model (k = 60, float32) that are there hold 478 MB, its blocks that are not zero 79.
 """
 
 _LINE = 64  # bytes of a cache line
@@ -34,8 +35,9 @@ class _Pages(mmap.mmap):
 def aligned_zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     """Return zeros that begin at a cache line: a padded row of weights then touches no line more than it must.
 
-    The memory comes from the system page by page as it is written to. `numpy.zeros` asks for huge pages, and the first pass
-    over sparse rows with few features in each would wait for the zeroing of all of them.
+    The memory comes from the system page by page as it is written to. `numpy.zeros` asks for huge
+    pages, and the first pass over sparse rows with few features in each would wait for the zeroing
+    of all of them.
     """
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     if not hasattr(mmap, "MAP_PRIVATE"):
@@ -65,7 +67,8 @@ def aligned_copy(array: NDArray[Any]) -> NDArray[Any]:
 def filled_blocks(array: NDArray[Any]) -> NDArray[np.int64] | None:
     """Return the numbers of the blocks of an array, of `BLOCK` bytes from its beginning, that have a bit set.
 
-    None for an array that is best handled as a whole: a small one, one with few zeros, one that is not contiguous.
+    None for an array that is best handled as a whole: a small one, one with few zeros, one that is
+    not contiguous.
 
     Examples
     --------

@@ -1,7 +1,8 @@
 """Expansions in Gaussian kernels, one for each pixel of a sequence of frames: all in one pass of a loop.
 
-The pixels lie side by side, ``frames[term, channel, pixel]``, and a sum over terms does not cross pixels: loops over pixels
-become vector code, and no bit depends on its width or on how pixels are cut into blocks.
+The pixels lie side by side, ``frames[term, channel, pixel]``, and a sum over terms does not cross
+pixels: loops over pixels become vector code, and no bit depends on its width or on how pixels are
+cut into blocks.
 """
 
 from typing import Any

@@ -1,8 +1,8 @@
 """Prototypes of local learners: the means of the rows that were nearest to them, moved as the rows come.
 
-A prototype is kept as the sum s of its n rows, so that to move it is to add a row. The squared distance of a row x is then
-``|x|^2 + |s|^2/n^2 - (2/n) x.s``: the products with all sums say which prototype is nearest, and a row moves the terms of
-one prototype only. In numpy:
+A prototype is kept as the sum s of its n rows, so that to move it is to add a row. The squared
+distance of a row x is then ``|x|^2 + |s|^2/n^2 - (2/n) x.s``: the products with all sums say which
+prototype is nearest, and a row moves the terms of one prototype only. In numpy:
 
 >>> import numpy as np
 >>> class SlowPrototypes:
@@ -16,8 +16,9 @@ one prototype only. In numpy:
 ...         self.sums[:, p] += x
 ...         self.counts[p] += 1.0
 
-A column of the sums is a cache line for every feature: to write to it takes as long as to multiply with all columns. So a
-compiled loop puts the write of a row off, and does it while the next row is multiplied:
+A column of the sums is a cache line for every feature: to write to it takes as long as to multiply
+with all columns. So a compiled loop puts the write of a row off, and does it while the next row is
+multiplied:
 
     prototypes = begin(prototypes)          # an argument of the loop
     measure(prototypes, X, i)               # adds the row before, sets the products of this one
@@ -56,18 +57,20 @@ class Prototypes(NamedTuple):
     Attributes
     ----------
     sums : array of shape (features, k or more)
-        Column p is the sum of the rows of prototype p. There are a few columns more than k, never touched, so that a row of
-        it fills whole vectors and cache lines.
+        Column p is the sum of the rows of prototype p. There are a few columns more than k, never
+        touched, so that a row of it fills whole vectors and cache lines.
     counts, squares : float64 arrays of shape (k,)
         Rows of each prototype, and squared norms of the sums.
     products : float64 array, as the four below of k numbers and more up to a multiple of 64
         Products of the row at hand with the sums.
     offsets, slopes : float64 arrays
-        The squared distance to p is ``|x|^2 + offsets[p] - slopes[p] products[p]``; infinite where there is no prototype.
+        The squared distance to p is ``|x|^2 + offsets[p] - slopes[p] products[p]``; infinite where
+        there is no prototype.
     distances : float64 array
         Space for `nearest_few`.
     rows : array of shape (2, features)
-        Dense rows in the precision of the sums: the row at hand and, by turns, the one before. Empty for sparse rows.
+        Dense rows in the precision of the sums: the row at hand and, by turns, the one before.
+        Empty for sparse rows.
     pending : int64 array of shape (2,)
         Prototype to which a row is still to be added (-1: none), and the number of that row.
     weight : float64 array of shape (1,)
@@ -76,7 +79,8 @@ class Prototypes(NamedTuple):
         Prototypes that there are when the loop begins.
     close, same : float
         Shares of the squared norm of a row. A distance below the first, made of products, may be
-        rounding; one below the second, made of differences, is (`olscale.compiled.near_prototypes`).
+        rounding; one below the second, made of differences, is
+        (`olscale.compiled.near_prototypes`).
     """
 
     sums: NDArray[Any]
@@ -170,7 +174,8 @@ def means_of(state: dict[str, NDArray[Any]], existing: int) -> Array:
 
 @inlined
 def _set_distance(prototypes: Prototypes, p: int) -> None:
-    # A first row that the paper's count rule does not count has count 0: it is where the prototype is all the same.
+    # A first row that the paper's count rule does not count has count 0: it is where the prototype
+    # is all the same.
     n = max(1.0, prototypes.counts[p])
     prototypes.offsets[p] = prototypes.squares[p] / n / n
     prototypes.slopes[p] = 2.0 / n
@@ -212,7 +217,8 @@ def row_space(prototypes: Prototypes, i: int) -> Any:
 def measure(prototypes: Prototypes, X: Rows, i: int) -> None:
     """Add the row before, if its write was put off; then set the products of row `i` with all sums.
 
-    A dense row comes from its `row_space`. Each product and its sum are rounded together, in the precision of the sums.
+    A dense row comes from its `row_space`. Each product and its sum are rounded together, in the
+    precision of the sums.
     """
     raise TypeError("for compiled loops only")
 
@@ -258,7 +264,8 @@ def _flush(prototypes, X):
         if p >= 0:
             sums, weight = prototypes.sums, prototypes.weight[0]
             for n in range(np.uint64(X.indptr[before]), np.uint64(X.indptr[before + 1])):
-                # Rows are taken in the precision of the sums, as dense ones are, which `row_space` has in that.
+                # Rows are taken in the precision of the sums, as dense ones are, which `row_space`
+                # has in that.
                 sums[np.uint32(X.indices[n]), p] += weight * number(X.data[n])
             prototypes.pending[0] = -1
 
@@ -271,7 +278,8 @@ def nearest_few(
 ) -> int:
     """Set `indices` to the prototypes nearest to the measured row times `scale`, of length 1; return how many there are.
 
-    Their squared `distances` ascend. The products are scaled too. There are as many as `distances` is long, or all.
+    Their squared `distances` ascend. The products are scaled too. There are as many as `distances`
+    is long, or all.
     """
     products, offsets, slopes = prototypes.products, prototypes.offsets, prototypes.slopes
     for p in range(products.shape[0]):
@@ -287,7 +295,8 @@ def move(
 ) -> None:
     """Add the measured row `i`, times `weight`, to prototype `p`, as a row that counts `count`.
 
-    `square` is the squared norm of the sum with the row in it, which the loop knows: ``|s|^2 + 2 x.s + |x|^2``.
+    `square` is the squared norm of the sum with the row in it, which the loop knows: ``|s|^2 + 2
+    x.s + |x|^2``.
     """
     prototypes.squares[p] = square
     prototypes.counts[p] += count

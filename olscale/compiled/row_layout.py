@@ -13,8 +13,9 @@ from olscale.compiled.csr import CSR, Rows
 from olscale.compiled.decorator import INLINED, inlined
 from olscale.compiled.intrinsics import borrowed, prefetch
 
-# All of these are unsigned, as positions and features of nonzeros are: a signed one would be asked at each use whether it
-# counts from the end, a third of the time of a loop. Unsigned and signed do not mix, for their sum is a float.
+# All of these are unsigned, as positions and features of nonzeros are: a signed one would be asked
+# at each use whether it counts from the end, a third of the time of a loop. Unsigned and signed do
+# not mix, for their sum is a float.
 
 PREFETCH_AHEAD = np.uint64(256)
 """Nonzeros by which weights are fetched ahead of their use in sparse rows."""
@@ -41,8 +42,8 @@ def is_csr(X: types.Type) -> bool:
 def by_layout(loops: Callable[..., Any]) -> Callable[..., Any]:
     """Make a primitive, for compiled loops only, of a function that returns its loops for dense and for CSR rows.
 
-    The function is called with numba's types of the arguments, the rows first. The loops stand in its body: a call that
-    passes the arrays of a row costs its references.
+    The function is called with numba's types of the arguments, the rows first. The loops stand in
+    its body: a call that passes the arrays of a row costs its references.
     """
 
     @wraps(loops)
@@ -72,8 +73,9 @@ def borrowed_rows(X: Rows) -> Any:
     return dense, csr
 
 
-# Inlined, as the loops of the primitives stand in the bodies themselves: numba counts references anew for each function that
-# gets the arrays of a row, which at a hundred nonzeros was a fifth of PA-I's time.
+# Inlined, as the loops of the primitives stand in the bodies themselves: numba counts references
+# anew for each function that gets the arrays of a row, which at a hundred nonzeros was a fifth of
+# PA-I's time.
 
 
 @inlined

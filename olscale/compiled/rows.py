@@ -1,12 +1,12 @@
 """Row primitives: the only code that knows whether rows are dense or CSR.
 
-A compiled loop is written once on these and numba compiles it for each layout. Weights are feature-major, ``W[feature,
-column]``; a column is a class, a setting of a grid or a prototype. Weights of one column may come as a 1-D array, which is
-the fastest.
+A compiled loop is written once on these and numba compiles it for each layout. Weights are
+feature-major, ``W[feature, column]``; a column is a class, a setting of a grid or a prototype.
+Weights of one column may come as a 1-D array, which is the fastest.
 
-Every sum runs over the features in ascending order, for each column by itself. Hence a zero that is stored and a zero
-that is left out give the same bits, and so do one column alone and the same column among others: dense equals CSR and a
-grid equals its settings one by one, to the last bit.
+Every sum runs over the features in ascending order, for each column by itself. Hence a zero that is
+stored and a zero that is left out give the same bits, and so do one column alone and the same
+column among others: dense equals CSR and a grid equals its settings one by one, to the last bit.
 """
 
 from typing import Any
@@ -67,7 +67,8 @@ def row_scores(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> Any:
             f[0] = score
         else:
             f[:] = 0.0
-            # Four features a turn: the scores stay in registers, and their sums keep the ascending order.
+            # Four features a turn: the scores stay in registers, and their sums keep the ascending
+            # order.
             whole = features - features % 4
             for j in range(0, whole, 4):
                 x0, x1, x2, x3 = x[j], x[j + 1], x[j + 2], x[j + 3]

@@ -1,8 +1,9 @@
 """Products of a few rows with all support vectors, each of which is then fetched once for all of these rows.
 
-The vectors of rows of many features are more than the processor's first cache holds, and to fetch them takes longer than
-to multiply. So rows that have the same features, as dense ones without zeros do, are taken four at a time. Where an update
-changes a vector, its products with the rows that are left are made anew: the bits are those of one row after another.
+The vectors of rows of many features are more than the processor's first cache holds, and to fetch
+them takes longer than to multiply. So rows that have the same features, as dense ones without zeros
+do, are taken four at a time. Where an update changes a vector, its products with the rows that are
+left are made anew: the bits are those of one row after another.
 """
 
 from typing import Any, NamedTuple
@@ -53,8 +54,8 @@ def borrowed_together(of: Any) -> Any:
 def may_go_together(support: Any, X: Any, i: int, last: int) -> bool:
     """Tell whether `ROWS` rows from `i` on, before row `last`, are worth a call: at a glance, for that takes its time.
 
-    They are where the vectors, as far as the row has their features, are more than the first cache, and where the next row
-    has as many features, the first and the last of which are the same.
+    They are where the vectors, as far as the row has their features, are more than the first cache,
+    and where the next row has as many features, the first and the last of which are the same.
     """
     first, second = X.indptr[i], X.indptr[i + 1]
     length = second - first

@@ -1,8 +1,9 @@
 """Machine code that comes with the package, so that a first use compiles nothing.
 
-It is made for a level of x86-64 (a set of instructions that most processors have) rather than for one
-processor, and lies in ``olscale/machine_code/LEVEL`` in the files of numba's cache. It is only read. A wheel
-built by ``make wheel-with-machine-code`` has it; without it, loops are compiled at first use as ever.
+It is made for a level of x86-64 (a set of instructions that most processors have) rather than for
+one processor, and lies in ``olscale/machine_code/LEVEL`` in the files of numba's cache. It is only
+read. A wheel built by ``make wheel-with-machine-code`` has it; without it, loops are compiled at
+first use as ever.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
 """Support vectors: rows that a kernel learner keeps, in arrays made beforehand.
 
-The vectors lie side by side, ``values[block, place, slot]``: a block has 64 slots, and a *place* is a feature that
-some vector has. So the products of a row with all vectors are one pass over the features of the row, each with a contiguous
-line of slots; no sum crosses slots, and bits depend neither on the width of vector instructions nor on the order of the
-slots. A feature that no vector has takes no memory: of a stream of millions of features there are as many places as the
-vectors that are kept have features. All rows come as sparse ones.
+The vectors lie side by side, ``values[block, place, slot]``: a block has 64 slots, and a *place* is
+a feature that some vector has. So the products of a row with all vectors are one pass over the
+features of the row, each with a contiguous line of slots; no sum crosses slots, and bits depend
+neither on the width of vector instructions nor on the order of the slots. A feature that no vector
+has takes no memory: of a stream of millions of features there are as many places as the vectors
+that are kept have features. All rows come as sparse ones.
 
-Slots below ``counts[0]`` are in use. A vector is put in the next free slot or in place of another; where one is dropped,
-the last moves into its slot. ``born`` numbers the vectors in the order in which they came, for rules that ask for the
-oldest.
+Slots below ``counts[0]`` are in use. A vector is put in the next free slot or in place of another;
+where one is dropped, the last moves into its slot. ``born`` numbers the vectors in the order in
+which they came, for rules that ask for the oldest.
 """
 
 from typing import Any, NamedTuple
@@ -52,7 +53,8 @@ class SupportVectors(NamedTuple):
     counts : int64 array of shape (4,)
         Vectors, places with a feature, vectors there ever were, and most vectors there may be.
     changed : bool array of shape (slots / 8,)
-        Of eight slots each, whether any has changed since somebody set this to False. It is no part of a state.
+        Of eight slots each, whether any has changed since somebody set this to False. It is no part
+        of a state.
     """
 
     values: NDArray[np.float64]

@@ -1,9 +1,10 @@
 """Sums that measures are made from, added up row by row: any cut of the rows into chunks gives the same bits.
 
-Beside each row stands what dull learners predict of it, `dull`. Where it is not `given` it follows from `base`, what those
-learners know, and is written down if there is room; where `frozen` they learn no more. Rows count by their
-`weights`, or 1 each where there are none; to the dull learners all are alike. Sums fade by `alpha` with each row,
-and are copied to the rows of `found` after so many rows as `marks` has.
+Beside each row stands what dull learners predict of it, `dull`. Where it is not `given` it follows
+from `base`, what those learners know, and is written down if there is room; where `frozen` they
+learn no more. Rows count by their `weights`, or 1 each where there are none; to the dull learners
+all are alike. Sums fade by `alpha` with each row, and are copied to the rows of `found` after so
+many rows as `marks` has.
 """
 
 from math import nan, sqrt
@@ -72,8 +73,8 @@ def count_classes(
 ) -> None:
     """Count class codes; dull are the class met most often so far, and the last one whose label is known.
 
-    `base` has both, then how often each class was met. `sums` has the rows, the hits of both, then hits, true and predicted
-    rows of each class.
+    `base` has both, then how often each class was met. `sums` has the rows, the hits of both, then
+    hits, true and predicted rows of each class.
     """
     classes, mark = (sums.shape[0] - 3) // 3, 0
     rows, hits_of_most, hits_of_before = sums[0], sums[1], sums[2]

@@ -1,11 +1,13 @@
 """The fingerprint of a dataset, its identity.
 
-BLAKE3 over labels, row lengths, indices and values as little-endian float64/int64/int32 streams: it depends neither on
-how the rows are cut into chunks nor on the layout or the stored type. Segments are in it where there are any, since runs
-keep the mistakes in each: the same rows in other segments are another dataset.
+BLAKE3 over labels, row lengths, indices and values as little-endian float64/int64/int32 streams: it
+depends neither on how the rows are cut into chunks nor on the layout or the stored type. Segments
+are in it where there are any, since runs keep the mistakes in each: the same rows in other segments
+are another dataset.
 
-Datasets of format version 1 have SHA-256 in its place, and checksums of decoded chunks in place of checksums of files;
-those of versions 1 and 2 have fingerprints without the segments, which stay what they are: run ids are made of them.
+Datasets of format version 1 have SHA-256 in its place, and checksums of decoded chunks in place of
+checksums of files; those of versions 1 and 2 have fingerprints without the segments, which stay
+what they are: run ids are made of them.
 """
 
 import hashlib

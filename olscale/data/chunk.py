@@ -31,8 +31,8 @@ class Chunk:
     X : Rows
         Dense array of shape (rows, columns) or `CSR` rows, float64, read-only.
     y : ndarray of shape (rows,) or (rows, targets)
-        int64 class codes (positions in the dataset's sorted classes), or float64 targets of a regression, several where the
-        dataset has several.
+        int64 class codes (positions in the dataset's sorted classes), or float64 targets of a
+        regression, several where the dataset has several.
     columns : int
         Number of features.
     delays : int64 array of shape (rows,), optional

@@ -187,7 +187,8 @@ class Dataset:
         """Refuse rows that the manifest does not describe: an index past the columns would be written to by a learner."""
         manifest, X = self.manifest, block.X
         if isinstance(X, CSR):
-            # As unsigned numbers negative ones are large: one pass, 2 % of what reading the chunk takes.
+            # As unsigned numbers negative ones are large: one pass, 2 % of what reading the chunk
+            # takes.
             typed = manifest.kind == "sparse" and [array.dtype for array in X] == [
                 np.int64,
                 np.int32,

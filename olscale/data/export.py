@@ -55,14 +55,16 @@ def export(
     file : path
         Target, replaced whole. Text whose name ends in ``.gz`` is compressed.
     split : str, optional
-        The split to write: ``"train"`` when left out, except that a dense NPZ file then holds all splits.
+        The split to write: ``"train"`` when left out, except that a dense NPZ file then holds all
+        splits.
     format : {'svmlight', 'csv', 'npz'}, optional
         Known by the ending of `file` when left out. SVMlight text leaves zeros out, and its indices count from 1, or from 0
         where those of the dataset's sources did. CSV has a header and the label last. NPZ holds ``X_train``, ``y_train``
         ...; of sparse rows, one split as `scipy.sparse.load_npz` reads it, with labels ``y``; `olscale.ingest` reads either
         back. The weights of rows are a column of CSV, and the arrays ``weights_train`` ... or ``weights`` of NPZ.
     progress : callable, optional
-        Called with the split, the rows of a chunk and their bytes as they are read; NPZ reads them several times.
+        Called with the split, the rows of a chunk and their bytes as they are read; NPZ reads them
+        several times.
 
     Raises
     ------

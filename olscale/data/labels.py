@@ -19,8 +19,9 @@ _SAME_WHOLE = 2.0**53
 class Labels:
     """Collects the labels of all splits.
 
-    A numeric target is a class label when all its values are whole numbers (at most 65,536 different ones) or there are
-    at most 32 different values; any other is the target of a regression. Text is always a class label.
+    A numeric target is a class label when all its values are whole numbers (at most 65,536
+    different ones) or there are at most 32 different values; any other is the target of a
+    regression. Text is always a class label.
 
     Parameters
     ----------
@@ -46,7 +47,8 @@ class Labels:
         self._regression: bool | None = None
         self._beyond: float | None = None
         self._split = "train"
-        # Of each split: rows of each label. All that is done for a batch takes time by its own labels, never by all.
+        # Of each split: rows of each label. All that is done for a batch takes time by its own
+        # labels, never by all.
         self._rows: dict[str, dict[Any, int]] = {}
         self._values: dict[float, None] = {}
 
@@ -59,9 +61,9 @@ class Labels:
     ) -> NDArray[np.float64]:
         """Note the labels of the next rows and return them as they are stored.
 
-        With `regression` numbers are no class labels, whatever they look like; where it is False they are, however many
-        there are. The first source that knows decides. Several targets of a row are numbers, which must have been asked for:
-        a column for each class looks the same.
+        With `regression` numbers are no class labels, whatever they look like; where it is False
+        they are, however many there are. The first source that knows decides. Several targets of a
+        row are numbers, which must have been asked for: a column for each class looks the same.
 
         Raises
         ------
@@ -165,8 +167,8 @@ class Labels:
         Raises
         ------
         DatasetError
-            If there are too many different labels for classes, whole numbers that a float64 cannot tell apart, or no
-            novelty or nothing else.
+            If there are too many different labels for classes, whole numbers that a float64 cannot
+            tell apart, or no novelty or nothing else.
         """
         if self._beyond is not None and (self._novel is not None or self.task == "classification"):
             raise DatasetError(

@@ -81,9 +81,10 @@ class Segment(_Entry):
 class SplitEntry(_Entry):
     """One split: ``train`` or ``test``, with the crc32 of its files by their names below it.
 
-    `class_rows` are the rows of each class, in the order of the manifest's classes. `missing` are the cells without a
-    value by column, where there are any; None for sparse text. Datasets of before format version 3 have neither.
-    `infinite` are the cells of a table or array that hold an infinity, by column; None where there are none.
+    `class_rows` are the rows of each class, in the order of the manifest's classes. `missing` are
+    the cells without a value by column, where there are any; None for sparse text. Datasets of
+    before format version 3 have neither. `infinite` are the cells of a table or array that hold an
+    infinity, by column; None where there are none.
     """
 
     rows: Count
@@ -124,14 +125,17 @@ class TableEntry(_Entry):
     distinct : tuple of str
         Columns of whole numbers, all different in the first rows: perhaps an identifier.
     coded : dict of str to str, optional
-        Columns whose features are hashes or parts of dates and not values, or that are numbers in spite of their type ->
-        their codings, as ``--encode`` takes them, empty where it is not known; None where there are none.
+        Columns whose features are hashes or parts of dates and not values, or that are numbers in
+        spite of their type -> their codings, as ``--encode`` takes them, empty where it is not
+        known; None where there are none.
     decimal : {','}, optional
         Mark between whole part and fraction of a number; a point when None.
     rounded : tuple of str, optional
-        Columns of whole numbers of which some are so large that float64 may have rounded them; None where there are none.
+        Columns of whole numbers of which some are so large that float64 may have rounded them; None
+        where there are none.
     delimiter : str, optional
-        What is between cells of the first source, where that is CSV or TSV; a space is any white space.
+        What is between cells of the first source, where that is CSV or TSV; a space is any white
+        space.
     header : bool, optional
         Whether its first row names the columns.
     quoting : {'none'}, optional
@@ -195,10 +199,11 @@ class Manifest(_Entry):
     classes : tuple of float, int or str, optional
         Sorted class labels over all splits; None for regression.
     label_column : str or int, optional
-        Column of the sources that was taken as the target: its name, or its position from 0 where it has none. None
-        for formats whose target has a fixed place. The first of several.
+        Column of the sources that was taken as the target: its name, or its position from 0 where
+        it has none. None for formats whose target has a fixed place. The first of several.
     targets : tuple of str, optional
-        Names of the targets of a row, where there are several; all but the first are stored before the features.
+        Names of the targets of a row, where there are several; all but the first are stored before
+        the features.
     target_nonzeros : int, optional
         How many of the `nonzeros` are such targets.
     weights : WeightsEntry, optional
@@ -214,7 +219,8 @@ class Manifest(_Entry):
     table : TableEntry, optional
         Of tables: their columns. Not kept before format version 3.
     index_base : {0, 1}, optional
-        Of SVMlight text: the index that its first column has there. None of other sources, and where it was not kept.
+        Of SVMlight text: the index that its first column has there. None of other sources, and
+        where it was not kept.
     rounded : tuple of str, optional
         Of arrays: columns of whole numbers of which some are so large that float64 may have rounded
         them, ``x0`` for the first of columns without names; None where there are none.

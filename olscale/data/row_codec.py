@@ -1,14 +1,16 @@
 """Packed rows: sparse rows in a third of their room, to hold them in memory and in scratch files.
 
-Most features of wide sparse data say that something is there, and their value is 1; and most of them are frequent, so that
-their indices lie close together. An entry takes the lower half of its index, two bytes, and a bit that says whether its
-value is another than 1; such a value takes eight bytes more. Entries whose indices have the same upper half are a run of
-four bytes. Nothing is looked for that would take a second pass, and what comes back has the same bits.
+Most features of wide sparse data say that something is there, and their value is 1; and most of
+them are frequent, so that their indices lie close together. An entry takes the lower half of its
+index, two bytes, and a bit that says whether its value is another than 1; such a value takes eight
+bytes more. Entries whose indices have the same upper half are a run of four bytes. Nothing is
+looked for that would take a second pass, and what comes back has the same bits.
 
-A piece is a number of rows in words of eight bytes. From its front there is a record for each row: its position (int32),
-how many entries, runs and other values it has (int32 each), its label (float64), then lower halves and runs (length and
-upper half, uint16 each), filled up to a word, and the bits. The values stand at the end of the piece, those of the first
-row last, from right to left: their number is not known before the row was read, and so it is read once.
+A piece is a number of rows in words of eight bytes. From its front there is a record for each row:
+its position (int32), how many entries, runs and other values it has (int32 each), its label
+(float64), then lower halves and runs (length and upper half, uint16 each), filled up to a word, and
+the bits. The values stand at the end of the piece, those of the first row last, from right to left:
+their number is not known before the row was read, and so it is read once.
 """
 
 from typing import Any, NamedTuple
@@ -75,7 +77,8 @@ def pack(
         Positions of a slot. A record keeps the position within its slot.
     first : int
     slots : tuple of int64 arrays of shape (slots,)
-        Where the next record begins, where the next values end, and how many rows there are; brought up to date.
+        Where the next record begins, where the next values end, and how many rows there are;
+        brought up to date.
     words : float64 array
         Where all slots lie.
 

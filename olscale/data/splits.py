@@ -1,7 +1,7 @@
 """Parts: which rows of a training split train, and which are held out to test on.
 
-Each kind is an exact function of seed, number and, for the stratified one, the class codes; it is the same for every
-learner. Both sides keep the order of the file.
+Each kind is an exact function of seed, number and, for the stratified one, the class codes; it is
+the same for every learner. Both sides keep the order of the file.
 """
 
 from collections.abc import Callable
@@ -67,7 +67,8 @@ class Part:
         return np.flatnonzero(~held_out), np.flatnonzero(held_out)
 
     def _random(self, *number: int) -> np.random.Generator:
-        # The tag keeps these draws apart from the permutations, which are seeded with (seed, index).
+        # The tag keeps these draws apart from the permutations, which are seeded with (seed,
+        # index).
         return np.random.Generator(
             np.random.PCG64(np.random.SeedSequence([self.seed, *number, 0x5041525453]))
         )

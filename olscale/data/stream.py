@@ -1,7 +1,7 @@
 """A stream: the chunks of one split in the order a learner meets them, transformed.
 
-Chunks are addressed by number, so a stream can be read from any position, by any process: what travels over the network is
-a reference, never the rows.
+Chunks are addressed by number, so a stream can be read from any position, by any process: what
+travels over the network is a reference, never the rows.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -55,10 +55,11 @@ class Stream:
     order : int64 array of shape (rows,), optional
         Which rows of the split, in which order; all in file order when left out.
     limit : int, optional
-        Bytes of memory that an `order` may take; `default_limit` when left out. The chunks are the same.
+        Bytes of memory that an `order` may take; `default_limit` when left out. The chunks are the
+        same.
     delay_column : int, optional
-        Column of the dataset, counted from 0, that says how many rows later the label of a row is known; chunks then have
-        these `delays`.
+        Column of the dataset, counted from 0, that says how many rows later the label of a row is
+        known; chunks then have these `delays`.
 
     Attributes
     ----------
@@ -110,7 +111,8 @@ class Stream:
     def chunk(self, i: int) -> Chunk:
         """Return chunk number `i` transformed; least is read if they are asked for one after another.
 
-        What transforms learn as rows come is not the stream's to know: `Pipeline.begin` is applied by who goes through it.
+        What transforms learn as rows come is not the stream's to know: `Pipeline.begin` is applied
+        by who goes through it.
         """
         return self.pipeline.apply(self.untransformed(i))
 
@@ -153,8 +155,9 @@ class Stream:
     ) -> Rows:
         """Return `size` rows drawn uniformly, in the order of the stream; all of them if there are no more.
 
-        The draw depends on the number of rows alone, not on how they are cut into chunks. All chunks go `through` what is
-        given, each with the number of its first row, before rows are drawn.
+        The draw depends on the number of rows alone, not on how they are cut into chunks. All
+        chunks go `through` what is given, each with the number of its first row, before rows are
+        drawn.
         """
         index = np.arange(self.rows)
         if self.rows > size:
@@ -201,10 +204,11 @@ def open_streams(
     projection : int
         Number of the random projection, where there is one.
     limit : int, optional
-        Bytes of memory that rows out of file order may take; half the machine's when left out. Nothing but memory and
-        speed depends on it.
+        Bytes of memory that rows out of file order may take; half the machine's when left out.
+        Nothing but memory and speed depends on it.
     delay_column : int, optional
-        Column of the dataset, counted from 0, that says how many rows later the label of a row is known, and is no feature.
+        Column of the dataset, counted from 0, that says how many rows later the label of a row is
+        known, and is no feature.
 
     Raises
     ------

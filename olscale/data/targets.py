@@ -1,6 +1,7 @@
 """What a row has beside its label and features: a weight, and further targets, stored as columns before the features.
 
-So every layout, order and checksum of rows holds for them as well; whoever reads rows as chunks gets them apart.
+So every layout, order and checksum of rows holds for them as well; whoever reads rows as chunks
+gets them apart.
 """
 
 from typing import NamedTuple

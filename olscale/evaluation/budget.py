@@ -35,10 +35,11 @@ class Budget(BaseModel):
     Attributes
     ----------
     max_seconds : float, optional
-        Seconds in the learner: preparing, learning and predicting, without reading and compiling. No limit when left out.
+        Seconds in the learner: preparing, learning and predicting, without reading and compiling.
+        No limit when left out.
     max_memory : int, optional
-        Bytes by which the process may have grown during the calls into the learner, or text such as ``"2GB"``. No limit
-        when left out.
+        Bytes by which the process may have grown during the calls into the learner, or text such as
+        ``"2GB"``. No limit when left out.
 
     Examples
     --------
@@ -138,8 +139,8 @@ class _Call:
 class Meter:
     """Measures the runs of one group.
 
-    A run that has exceeded its budget when its learner returns fails there, and nothing else is touched. That a call is
-    over the budget and does *not* return is for a watch to see.
+    A run that has exceeded its budget when its learner returns fails there, and nothing else is
+    touched. That a call is over the budget and does *not* return is for a watch to see.
 
     Parameters
     ----------
@@ -189,7 +190,8 @@ class Meter:
         limit, memory = self.budget.max_seconds, self.budget.max_memory
         seconds = most = inf
         if limit is not None:
-            # A call that is only slow is left to return: ending it costs others what they did since their checkpoint.
+            # A call that is only slow is left to return: ending it costs others what they did since
+            # their checkpoint.
             grace = max(self._grace_seconds, 0.1 * limit)
             spent = max(run.spent.seconds for run in call.runs)
             seconds = max(0.0, limit + grace - spent) * len(call.runs) + (

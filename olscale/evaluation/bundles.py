@@ -1,7 +1,7 @@
 """Bundles: run groups so short that one task runs many of them, and one file gets their records.
 
-A task, a file that is waited for and a report cost more than such a group. Where groups are cut into
-bundles changes no result, and no byte of a compacted store.
+A task, a file that is waited for and a report cost more than such a group. Where groups are cut
+into bundles changes no result, and no byte of a compacted store.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,8 +1,8 @@
 """Class shards of a run: passes over the stream that keep the best class of each row.
 
-Each shard streams the dataset once and trains its classes only. For every row it leaves the best score and class among
-its own, and whether the row changed it: the best of the shards' best is the best of all classes, so errors are exact
-(`olscale.evaluation.merge_shards`).
+Each shard streams the dataset once and trains its classes only. For every row it leaves the best
+score and class among its own, and whether the row changed it: the best of the shards' best is the
+best of all classes, so errors are exact (`olscale.evaluation.merge_shards`).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -110,11 +110,11 @@ def cut_shards(
     workers : int
         How many groups can run at the same time.
     asked : int, optional
-        How many shards to cut every run into that can be cut. Left out, only groups of one run are cut, into as many as
-        there are workers for each group, where that pays (`shard_efficiency`).
+        How many shards to cut every run into that can be cut. Left out, only groups of one run are
+        cut, into as many as there are workers for each group, where that pays (`shard_efficiency`).
     note : callable, optional
-        Gets a line for each learner and dataset whose runs are cut although they take longer so, or not cut since
-        they would.
+        Gets a line for each learner and dataset whose runs are cut although they take longer so, or
+        not cut since they would.
     """
     opened = cache(open_dataset)
     noted: set[str] = set()

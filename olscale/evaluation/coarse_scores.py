@@ -13,7 +13,8 @@ from olscale.measures import ranking_measures
 def coarse_score_notes(experiment: Experiment) -> list[str]:
     """Return a line for each learner that has no scores, where a protocol asks how they rank rows.
 
-    Its `auc` is then the mean of the shares found of both classes; that of a learner with scores is another figure.
+    Its `auc` is then the mean of the shares found of both classes; that of a learner with scores is
+    another figure.
     """
     asked: dict[str, set[str]] = {}
     for dataset in experiment.datasets:

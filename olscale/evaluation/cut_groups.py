@@ -39,10 +39,11 @@ def cut_groups(
 ) -> list[RunGroup]:
     """Return groups, those that take longest first; where there are fewer streams than `parts`, several of each.
 
-    No worker should be at a long group when the others have nothing left to do. So a group on rows that are held in memory
-    takes at most half of a worker's share of all that is not yet cut, and those that are cut last are small: guided
-    self-scheduling (C. D. Polychronopoulos and D. J. Kuck, IEEE Transactions on Computers C-36(12), 1987), the longest
-    first. Of a stream that is read from disk, or projected, there is a slice for each worker that would otherwise be idle.
+    No worker should be at a long group when the others have nothing left to do. So a group on rows
+    that are held in memory takes at most half of a worker's share of all that is not yet cut, and
+    those that are cut last are small: guided self-scheduling (C. D. Polychronopoulos and D. J.
+    Kuck, IEEE Transactions on Computers C-36(12), 1987), the longest first. Of a stream that is
+    read from disk, or projected, there is a slice for each worker that would otherwise be idle.
 
     Parameters
     ----------
@@ -55,18 +56,21 @@ def cut_groups(
     memory_limit : int, optional
         That of the groups.
     costs : mapping of str to float
-        How many numbers each run goes through, by its id; the values of its rows where it is left out.
+        How many numbers each run goes through, by its id; the values of its rows where it is left
+        out.
     groups_a_part : int
         How many groups to make for each of the `parts`, at least, where there are runs enough. Of a
-        stream that is read from disk there are more than one for each part only as far as they spend
-        a twentieth of their time on reading, or less.
+        stream that is read from disk there are more than one for each part only as far as they
+        spend a twentieth of their time on reading, or less.
     """
     held = default_limit() // parts if memory_limit is None else memory_limit
     streams: dict[tuple[StreamKey, bool], list[Run]] = defaultdict(list)
     for run in runs:
-        # Those that cannot be saved in mid-stream go apart, or the others would start again with them.
+        # Those that cannot be saved in mid-stream go apart, or the others would start again with
+        # them.
         streams[run.stream, is_restorable(run.learner)].append(run)
-    # Fewer streams than workers: cut each into slices of its learners, at the price of reading the stream once a slice.
+    # Fewer streams than workers: cut each into slices of its learners, at the price of reading the
+    # stream once a slice.
     slices = max(1, -(-parts // max(1, len(streams))))
     pieces = parts * groups_a_part
     finer_slices = max(1, -(-pieces // max(1, len(streams))))
@@ -90,7 +94,8 @@ def cut_groups(
     ):
         source = sources[key.fingerprint]
         if (key.shuffle is not None or key.part is not None) and source.bytes <= held:
-            # Held in memory, so reading it again costs little, and a group that is stopped is lost as a whole.
+            # Held in memory, so reading it again costs little, and a group that is stopped is lost
+            # as a whole.
             most = int(GROUP_NUMBERS / max(1.0, values(key)))
             equal = -(-len(mine) // min(finer_slices, len(mine)))
             size = min(equal, max(most, 1 if key.projection is None else PROJECTED_RUNS))

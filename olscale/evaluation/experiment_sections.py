@@ -59,7 +59,8 @@ class DatasetSpec(Section):
     label : str, optional
         What tables and figures call it; its name when left out.
     rows : int, optional
-        Most rows of each split; a larger dataset is drawn from, and then called by its name and this number.
+        Most rows of each split; a larger dataset is drawn from, and then called by its name and
+        this number.
     optional : bool
         Whether to go on without it where it cannot be had.
     """
@@ -90,7 +91,8 @@ class LearnerSpec(Section):
     Attributes
     ----------
     name : str
-        Registry name or ``module:Class``; ``*`` for every learner of the registry, each on the datasets of its task.
+        Registry name or ``module:Class``; ``*`` for every learner of the registry, each on the
+        datasets of its task.
     params : dict
         Parameters; a list of values stands for one learner a value.
     tune : dict of str to list
@@ -174,9 +176,10 @@ class TuningSpec(Section):
     folds : int
         How many times.
     metric : str, optional
-        What is to be best in the mean: `cumulative_error`, `test_error` or any other of the measures that a number is best
-        by, on the rows that train or, with the prefix ``test_``, of the final model on the rows held out. When left out
-        `test_error`, or `test_rmse` in a regression.
+        What is to be best in the mean: `cumulative_error`, `test_error` or any other of the
+        measures that a number is best by, on the rows that train or, with the prefix ``test_``, of
+        the final model on the rows held out. When left out `test_error`, or `test_rmse` in a
+        regression.
     """
 
     split: Literal["kfold", "stratified", "half", "stratified-half"] = "half"

@@ -17,7 +17,8 @@ from olscale.learners.contract.usable_rows import learn_usable_together, usable_
 class FusedRuns:
     """Runs of one learner in several settings; the time of the pass is shared evenly among them.
 
-    What their pass raises ends all of them: nobody can say whose doing it was. What it says of one ends that one.
+    What their pass raises ends all of them: nobody can say whose doing it was. What it says of one
+    ends that one.
     """
 
     fold = None  # models side by side are not fused

@@ -59,11 +59,14 @@ class GroupPass:
     rows : int
         Row-passes fed: one row learned by one learner is one.
     scoring : tuple of int
-        Row-passes of held-out rows that the models have predicted since they began to, and how many they are to predict.
+        Row-passes of held-out rows that the models have predicted since they began to, and how many
+        they are to predict.
     on_scored : callable
-        Called whenever `scoring` has changed, which may go on for long while the stream stands still.
+        Called whenever `scoring` has changed, which may go on for long while the stream stands
+        still.
     leaving : callable
-        Asked between rows that final models predict: whether to leave that, and to do it again another time.
+        Asked between rows that final models predict: whether to leave that, and to do it again
+        another time.
 
     Examples
     --------
@@ -248,7 +251,8 @@ class GroupPass:
         Raises
         ------
         StoppedError
-            If `leaving` said so; the runs stand at the end of the stream then, as if no model had predicted a row.
+            If `leaving` said so; the runs stand at the end of the stream then, as if no model had
+            predicted a row.
         """
         self._close()
         machine_code = machine_code_seconds() - self._machine_code_before
@@ -263,8 +267,8 @@ class GroupPass:
     def state(self) -> Iterator[tuple[str, NDArray[Any]]]:
         """Yield the states of the runs as plain arrays with their names: ``<run id>/...`` and ``stream/...``.
 
-        A learner's arrays are copied when they are asked for, but for what is untouched: no more than one copy is held at
-        a time.
+        A learner's arrays are copied when they are asked for, but for what is untouched: no more
+        than one copy is held at a time.
         """
         for each in self._started():
             each.release()

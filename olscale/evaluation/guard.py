@@ -1,8 +1,8 @@
 """The one place where learners are called: whatever one raises, takes or changes stays with its own run.
 
-A learner may raise any exception, leave the directory, change how NumPy treats overflow, filter warnings, seed the global
-random numbers, limit what the process may open or write, take modules away or fork. None of it reaches the other runs of
-the process.
+A learner may raise any exception, leave the directory, change how NumPy treats overflow, filter
+warnings, seed the global random numbers, limit what the process may open or write, take modules
+away or fork. None of it reaches the other runs of the process.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ class Guarded(Metered, Protocol):
 def guarded(runs: Sequence[Guarded], counts: bool = True) -> Iterator[None]:
     """Call into the learner of `runs` within the block; what it raises, or takes beyond its budget, ends these runs.
 
-    Nothing is raised behind the block, and a context manager adds no frame between a run and its learner.
+    Nothing is raised behind the block, and a context manager adds no frame between a run and its
+    learner.
 
     Parameters
     ----------
@@ -86,7 +87,9 @@ def guarded(runs: Sequence[Guarded], counts: bool = True) -> Iterator[None]:
                 if os.getpid() != process:
                     os._exit(
                         1
-                    )  # the learner has forked, and this is the copy: it must not go on with the evaluation
+                    # The learner has forked, and this is the copy: it must not go on with the
+                    # evaluation.
+                    )
     except BaseException as error:
         failure = failure or failure_of(error)
     if failure is not None:
@@ -153,8 +156,8 @@ def _asks_too_much(error: BaseException) -> bool:
 class GlobalRandom:
     """Global random numbers of NumPy and Python that belong to one run: they are in place while its learner is called.
 
-    What a learner draws from them without a seed is then the same in every evaluation, and no learner's seed reaches
-    another's numbers.
+    What a learner draws from them without a seed is then the same in every evaluation, and no
+    learner's seed reaches another's numbers.
 
     Parameters
     ----------
@@ -200,7 +203,8 @@ _LIMITS = {name: getattr(resource, name) for name in dir(resource) if name.start
 class _Settings:
     """What the process has once: several threads may be in learners at once.
 
-    These are the working directory, the filters of warnings, the limits of the system and the modules.
+    These are the working directory, the filters of warnings, the limits of the system and the
+    modules.
     """
 
     def __init__(self) -> None:
@@ -226,7 +230,8 @@ class _Settings:
             self._held -= 1
             if self._held:
                 return
-            # Modules may put another in their place; only those that are gone are a learner's doing.
+            # Modules may put another in their place; only those that are gone are a learner's
+            # doing.
             if not self._modules.keys() <= sys.modules.keys():
                 sys.modules.update(self._modules)
             if self._directory is not None and _directory() != self._directory:
@@ -249,7 +254,8 @@ def _limits() -> dict[str, tuple[int, int]]:
 def _restore_limits(limits: Mapping[str, tuple[int, int]]) -> None:
     """Set the limits of the process again; leave the process where a learner has lowered one for good.
 
-    Nobody but root may raise the hard one. What comes next in the process would fail for no fault of its own.
+    Nobody but root may raise the hard one. What comes next in the process would fail for no fault
+    of its own.
     """
     for name, limit in _LIMITS.items():
         if resource.getrlimit(limit) == limits[name]:

@@ -1,8 +1,9 @@
 """When rows are scored and when they are learned from, where that is not one after the other for each row.
 
-The definition goes row by row. At row t the model predicts x_t, if t is one of the rows that test it; then it learns from
-the rows whose labels arrive then, of those that train it: row t - delay, or all rows s with s + delay of s = t, in
-their order. However the stream is cut into chunks, the order is that one.
+The definition goes row by row. At row t the model predicts x_t, if t is one of the rows that test
+it; then it learns from the rows whose labels arrive then, of those that train it: row t - delay, or
+all rows s with s + delay of s = t, in their order. However the stream is cut into chunks, the order
+is that one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -63,7 +64,8 @@ class _Waiting(NamedTuple):
 class Schedule:
     """The order of predictions and updates of one run.
 
-    Rows that are only learned from are checked as well: one that cannot be used ends the run as one that is scored does.
+    Rows that are only learned from are checked as well: one that cannot be used ends the run as one
+    that is scored does.
 
     Parameters
     ----------
@@ -112,7 +114,8 @@ class Schedule:
         Raises
         ------
         DivergedError
-            At the first row that is not finite or scored so, where not all rows are scored and learned from in their order.
+            At the first row that is not finite or scored so, where not all rows are scored and
+            learned from in their order.
         """
         count = len(chunk)
         # Learners that check their rows themselves are called straight.
@@ -133,10 +136,12 @@ class Schedule:
         chunk_alone = replace(chunk, delays=None)
         known = self._joined(_Waiting(chunk_alone, numbers + self._delays(chunk), times, numbers))
         before = len(known.rows) - count
-        # A label that arrives at row t is learned after that row is predicted; of several the earlier row is first.
+        # A label that arrives at row t is learned after that row is predicted; of several the
+        # earlier row is first.
         due = np.flatnonzero(known.arrival < first + count)
         trained = np.repeat(due, known.times[due])
-        # Without delay a row that is both tested on and learned from is one event: `learn` predicts it first.
+        # Without delay a row that is both tested on and learned from is one event: `learn` predicts
+        # it first.
         alone = tested if late else tested[times[tested] == 0]
         when = np.concatenate([2 * alone, 2 * (known.arrival[trained] - first) + 1])
         order = np.argsort(when, kind="stable")
@@ -186,7 +191,8 @@ class Schedule:
     ) -> None:
         """Raise at the first of the events `X` whose score counts and is not finite, or whose row cannot be used.
 
-        Only the scores of the events `scored` count; `rows` says which row of the stream each event is of.
+        Only the scores of the events `scored` count; `rows` says which row of the stream each event
+        is of.
         """
         odd = np.flatnonzero(~np.isfinite(scores).all(axis=1))
         if not len(odd):
@@ -251,7 +257,8 @@ class Schedule:
                 else CSR(state["indptr"], state["indices"], state["data"])
             )
             rows = Chunk(X, state["y"], int(state["columns"][0]), weights=state.get("row_weights"))
-            # Checkpoints of olscale 0.1 have no numbers, which nothing but the reason of a failure depends on.
+            # Checkpoints of olscale 0.1 have no numbers, which nothing but the reason of a failure
+            # depends on.
             delay = self._scoring.delay if isinstance(self._scoring.delay, int) else 0
             numbers = state.get("numbers", state["arrival"] - delay)
             self._waiting = _Waiting(rows, state["arrival"], state["weights"], numbers)

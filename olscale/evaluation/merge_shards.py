@@ -1,6 +1,7 @@
 """The merge of class shards: the one record that their run would have in one piece, to the last bit.
 
-It counts the rows with what counts any run's, and joins the states of the shards to the whole model.
+It counts the rows with what counts any run's, and joins the states of the shards to the whole
+model.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -29,8 +30,9 @@ def merge_shards(
 ) -> Record:
     """Return the record of a run whose shards have all ended: the one it would have in one piece.
 
-    A run fails as it would in one piece: where the first of its shards failed. `fit_seconds` is the sum over the shards.
-    The end of the run is shown to `see`, with what its transforms have learned: the same in each shard.
+    A run fails as it would in one piece: where the first of its shards failed. `fit_seconds` is the
+    sum over the shards. The end of the run is shown to `see`, with what its transforms have
+    learned: the same in each shard.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Folds without a second pass: k models go through one stream, and each row tests some of them and trains the others.
 
-Which, is an exact function of seed and number of the row. It comes from a counter-based generator (Philox), so that any rows
-can be asked for, in chunks of any size.
+Which, is an exact function of seed and number of the row. It comes from a counter-based generator
+(Philox), so that any rows can be asked for, in chunks of any size.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_TAG = 0x464F4C4453  # keeps these draws apart from those of permutations and parts, which have the same seed
+# Keeps these draws apart from those of permutations and parts, which have the same seed.
+_TAG = 0x464F4C4453
 _DRAWS_A_STEP = 4  # Philox makes four numbers for each value of its counter
 
 
@@ -86,7 +87,8 @@ def _bootstrap(folds: OnlineFolds, fold: int, first: int, stop: int) -> NDArray[
 
 ONLINE_FOLDS: dict[str, Callable[[OnlineFolds, int, int, int], NDArray[np.int64]]] = {
     "prequential-kfold": _kfold,
-    "prequential-split": OnlineFolds._picks,  # each row trains one model, drawn at random, and tests the others
+    # Each row trains one model, drawn at random, and tests the others.
+    "prequential-split": OnlineFolds._picks,
     "prequential-bootstrap": _bootstrap,
 }
 """Ways of dealing rows out, by name; each returns how often a model learns from each row."""

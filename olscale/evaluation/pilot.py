@@ -32,7 +32,8 @@ _SEED = 0x50494C4F54
 def with_pilots(plan: RunPlan, runs: Iterable[Run]) -> RunPlan:
     """Return `plan` with what pilots say that `runs` cost, of learners that ask for one and take long.
 
-    No clock has a part in it: the same plan costs the same everywhere. A pilot that fails changes nothing; the run tells.
+    No clock has a part in it: the same plan costs the same everywhere. A pilot that fails changes
+    nothing; the run tells.
     """
     alike: dict[tuple[str, str], list[Run]] = defaultdict(list)
     for run in runs:

@@ -1,9 +1,10 @@
 """Declared pipelines: experiments that come with olscale, by name.
 
-They are in the folder ``pipelines``: of the package where it was installed from a wheel, else of the repository. A pipeline
-that reproduces published tables, ``NAME.toml``, may have two more beside it: ``NAME-quick.toml``, a shorter one to run in
-its place, and ``NAME-causes.toml``, which tries what may account for figures that differ. ``nightly.toml`` is no experiment
-but a job file (`olscale jobs`).
+They are in the folder ``pipelines``: of the package where it was installed from a wheel, else of
+the repository. A pipeline that reproduces published tables, ``NAME.toml``, may have two more beside
+it: ``NAME-quick.toml``, a shorter one to run in its place, and ``NAME-causes.toml``, which tries
+what may account for figures that differ. ``nightly.toml`` is no experiment but a job file (`olscale
+jobs`).
 """
 
 from pathlib import Path

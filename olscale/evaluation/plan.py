@@ -76,7 +76,8 @@ class PlannedExperiment:
     Attributes
     ----------
     tuning : RunPlan
-        The runs that tuning needs, and the searches they belong to; both empty where nothing is tuned.
+        The runs that tuning needs, and the searches they belong to; both empty where nothing is
+        tuned.
 
     Raises
     ------
@@ -92,7 +93,8 @@ class PlannedExperiment:
         self._experiment, self._left_out = experiment, left_out
         self._inputs = tuple(_inputs(experiment))
         self.tuning = self._tuning()
-        # With the first candidates in place of choices, so that faults show at once; the plan itself where nothing is tuned.
+        # With the first candidates in place of choices, so that faults show at once; the plan
+        # itself where nothing is tuned.
         self._first = self._plan(search.untried() for search in self.tuning.searches)
 
     @property
@@ -366,8 +368,8 @@ def _cost(
 ) -> tuple[float, float]:
     """Return what `rows` rows of such columns, classes and values cost, and what the rows held out do.
 
-    Both are in numbers of a learner that goes through `NUMBERS_A_SECOND`. A row that is held out takes what one of the
-    last half did, if the learner does not say that predicting takes less.
+    Both are in numbers of a learner that goes through `NUMBERS_A_SECOND`. A row that is held out
+    takes what one of the last half did, if the learner does not say that predicting takes less.
     """
 
     def numbers() -> tuple[float, float]:

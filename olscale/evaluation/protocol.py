@@ -1,9 +1,10 @@
 """The options of a protocol, each declared once.
 
-The field of an option below is all there is to declare: its type and limits check ``[protocol]`` of an experiment file, and
-with its help make the flag of ``olscale evaluate``. An option of `ScoringOptions` is part of a run's definition where it is
-given, and only there: runs without it keep the ids they had before it existed. `conflicts` says what does not go together,
-`misfits` what does not fit a stream.
+The field of an option below is all there is to declare: its type and limits check ``[protocol]`` of
+an experiment file, and with its help make the flag of ``olscale evaluate``. An option of
+`ScoringOptions` is part of a run's definition where it is given, and only there: runs without it
+keep the ids they had before it existed. `conflicts` says what does not go together, `misfits` what
+does not fit a stream.
 """
 
 from __future__ import annotations
@@ -80,7 +81,8 @@ class StreamOptions:
         "prequential-bootstrap",
     ] = option("given", "What is tested on (default: given, the test split).")
     folds: int | None = option(None, "Number of folds of --split (default: 10).", "K", ge=1)
-    # A list stands for one protocol a number. More than 1 is a diagnostic: such a run is not single-pass.
+    # A list stands for one protocol a number. More than 1 is a diagnostic: such a run is not
+    # single-pass.
     passes: Annotated[int, Ge(1)] | tuple[Annotated[int, Ge(1)], ...] = option(
         1, "How often the rows are learned from.", flag=False
     )
@@ -116,7 +118,8 @@ class ScoringOptions:
     measures: Annotated[tuple[str, ...], AfterValidator(check_measures)] = option(
         (), "Also these measures, with their curves, e.g. kappa,auc.", "NAME,..."
     )
-    # What a mistake on a row of each class costs, in the order of the classes; there is `cost` where they are given.
+    # What a mistake on a row of each class costs, in the order of the classes; there is `cost`
+    # where they are given.
     costs: tuple[Annotated[float, Ge(0)], ...] = option(
         (), "Costs of mistakes by class.", flag=False
     )

@@ -30,7 +30,8 @@ def resolve(
     Raises
     ------
     UnknownNameError, DatasetError
-        If a data set that is not optional cannot be had, or there is no learner, or dataset of a learner, of such a name.
+        If a data set that is not optional cannot be had, or there is no learner, or dataset of a
+        learner, of such a name.
     ExperimentError
         If nothing is left to evaluate, or `experiment` is something else, such as its path.
     """
@@ -87,7 +88,8 @@ def _named(
 ) -> list[LearnerSpec]:
     """Return what `spec` stands for, each for datasets of its task: itself, or with ``*`` all of the registry.
 
-    Datasets with `several` targets are for those that learn them, `weighted` ones for those that take weights.
+    Datasets with `several` targets are for those that learn them, `weighted` ones for those that
+    take weights.
     """
     among = {
         task: tuple(name for name in tasks if tasks[name] == task and spec.meets(name))

@@ -13,8 +13,8 @@ from olscale.results.record import run_id
 class StreamKey:
     """What runs must share to be fed from one stream: dataset, transforms, order, part of the rows, passes and scoring.
 
-    `projection` is the number of the random projection, None without one. `transforms_version` is that of
-    `olscale.data.transforms.revision`.
+    `projection` is the number of the random projection, None without one. `transforms_version` is
+    that of `olscale.data.transforms.revision`.
     """
 
     dataset: str

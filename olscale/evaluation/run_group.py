@@ -61,16 +61,18 @@ class RunGroup:
     runs : tuple of Run
         Runs with equal `Run.stream`.
     shards : tuple of range
-        Classes of each class shard, if the group is a run in class shards; they make up all classes. Likewise blocks of rows
-        of each shard of sums.
+        Classes of each class shard, if the group is a run in class shards; they make up all
+        classes. Likewise blocks of rows of each shard of sums.
     shard : int, optional
         Which of the `shards` this is; all of them when left out.
     memory_limit : int, optional
-        Bytes of memory that rows out of file order may take; half the machine's when left out. No result depends on it.
+        Bytes of memory that rows out of file order may take; half the machine's when left out. No
+        result depends on it.
     chunk_rows : int
         Rows of a chunk of the dataset; 0 if unknown.
     origin : str
-        `key` of a group with these runs and more, whose checkpoints this one continues; empty if there is none.
+        `key` of a group with these runs and more, whose checkpoints this one continues; empty if
+        there is none.
     budget : Budget
         What each of the runs may take.
     replaces : bool
@@ -82,7 +84,8 @@ class RunGroup:
     summed : bool
         Whether its `shards` are blocks of rows, whose sums make the final model.
     bundle : int, optional
-        Number of the bundle (`olscale.evaluation.bundles`) it is in; it is a task of its own when left out.
+        Number of the bundle (`olscale.evaluation.bundles`) it is in; it is a task of its own when
+        left out.
     """
 
     path: str

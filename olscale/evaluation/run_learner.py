@@ -54,14 +54,15 @@ class RunLearner:
     learner : Learner
         The model.
     outcome : str
-        ``"ok"`` until the learner fails: ``"diverged"``, ``"learner_error"``, ``"timeout"`` or ``"oom"``.
+        ``"ok"`` until the learner fails: ``"diverged"``, ``"learner_error"``, ``"timeout"`` or
+        ``"oom"``.
     spent : Spent
         What the learner has taken so far.
     random : GlobalRandom, optional
         The global random numbers of a learner from elsewhere.
     failed_at : tuple of int
-        What orders failures of parts of one learner: row (those of the test split come after the stream), whether the
-        learner raised nothing, row.
+        What orders failures of parts of one learner: row (those of the test split come after the
+        stream), whether the learner raised nothing, row.
     """
 
     def __init__(

@@ -30,8 +30,8 @@ class RunPlan:
     searches : tuple of Search
         What its runs are to choose, where they are those of tuning.
     costs : dict of str to float
-        What each run costs, by its id: the numbers it goes through (`EstimatesCost.stream_numbers`) as those of a
-        learner that goes through 1e9 in a second.
+        What each run costs, by its id: the numbers it goes through (`EstimatesCost.stream_numbers`)
+        as those of a learner that goes through 1e9 in a second.
     held_costs : dict of str to float
         What of it is spent on predicting held-out rows.
     datasets : tuple of PlannedDataset
@@ -39,7 +39,8 @@ class RunPlan:
     learners : tuple of PlannedLearner
         Likewise.
     state_bytes : dict of str to int
-        How large the model of each run is that may fill the memory, by its id; see `EstimatesCost.state_bytes`.
+        How large the model of each run is that may fill the memory, by its id; see
+        `EstimatesCost.state_bytes`.
     kept : set of str
         Ids of the runs whose final models are kept.
     ahead : dict of str to tuple of Foresight

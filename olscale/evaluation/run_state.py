@@ -1,7 +1,8 @@
 """The state of a run: one run as a pure function of its chunks.
 
-``state.step(chunk)`` for each chunk of the stream, ``state.test(chunk)`` for each of the test split, ``state.record()``. No
-clock, thread or process reaches what is recorded (times are kept apart): in process, actor and task give the same bytes.
+``state.step(chunk)`` for each chunk of the stream, ``state.test(chunk)`` for each of the test
+split, ``state.record()``. No clock, thread or process reaches what is recorded (times are kept
+apart): in process, actor and task give the same bytes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -335,7 +336,8 @@ class RunState(RunLearner):
                 raised=False,
             )
         counted: dict[str, Any] = {}
-        # Of a failed run nothing but the reason: how far it came before depends on how the stream was cut into chunks.
+        # Of a failed run nothing but the reason: how far it came before depends on how the stream
+        # was cut into chunks.
         if measures is not None and self.outcome == "ok":
             counted = metric_results(self._metrics, measures | self._cautions())
         times, end = own | dict(timings or {}), (self.outcome, self.reason)

@@ -72,8 +72,9 @@ class Search:
         Parameters
         ----------
         errors : mapping of str to float or None
-            The metric of each run by id; None for one that failed or has none. A candidate that failed on any part is
-            out. If all did, the first is chosen: its own failure then shows in the results.
+            The metric of each run by id; None for one that failed or has none. A candidate that
+            failed on any part is out. If all did, the first is chosen: its own failure then shows
+            in the results.
         """
         points = []
         for params, runs in zip(self.points, self.runs, strict=True):

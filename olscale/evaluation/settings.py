@@ -45,7 +45,8 @@ def settings(experiment: Experiment, selections: Iterable[Selection]) -> Experim
                         setting = Setting(
                             name, transforms, label, spec.name, version, params, protocol, tuned
                         )
-                        # A learner with transforms of its own meets a dataset once, however often that is listed.
+                        # A learner with transforms of its own meets a dataset once, however often
+                        # that is listed.
                         found.setdefault((label, setting.key), setting)
     labels = frozenset(spec.label or spec.name for spec in experiment.learners)
     return ExperimentSettings(experiment.name, labels, tuple(found.values()))

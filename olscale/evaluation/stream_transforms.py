@@ -16,8 +16,9 @@ _Fold = int | None
 class StreamTransforms:
     """The streaming transforms of a group of runs.
 
-    A row trains a transform where it trains the model, however often it does that and whenever its label is known. So each
-    of several models side by side has transforms of its own, which have not learned from the rows that test it.
+    A row trains a transform where it trains the model, however often it does that and whenever its
+    label is known. So each of several models side by side has transforms of its own, which have not
+    learned from the rows that test it.
 
     Parameters
     ----------

@@ -20,7 +20,8 @@ def stream_keys(
     Raises
     ------
     ExperimentError
-        If options of the protocol do not go together, or not with the transforms, or ask for what is not installed.
+        If options of the protocol do not go together, or not with the transforms, or ask for what
+        is not installed.
     """
     protocol.check()
     check_order(transforms)

@@ -1,7 +1,8 @@
 """Runs of which only the final model counts, made of sums over the rows: shards of them add up blocks, and one merges all.
 
-The blocks depend on the length of the stream, and are merged in their order: their sums, and so the model, have the same
-bits whoever added up which of them, and in one process. Runs whose sums are the same share them, and are solved each.
+The blocks depend on the length of the stream, and are merged in their order: their sums, and so the
+model, have the same bits whoever added up which of them, and in one process. Runs whose sums are
+the same share them, and are solved each.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -259,8 +260,8 @@ def merge_sums(
 ) -> Iterator[tuple[Record, MergedPass]]:
     """Yield the record of each of some runs of sums whose shards have all ended, and the pass that has its final model.
 
-    How many held-out rows these models have predicted, and how many they are to predict, is told to `heard`; `leaving` is
-    asked whether to leave that for another time.
+    How many held-out rows these models have predicted, and how many they are to predict, is told to
+    `heard`; `leaving` is asked whether to leave that for another time.
 
     Raises
     ------

@@ -6,8 +6,9 @@
     STORE/checkpoints/<group key>/<position>.npz    the state after so many chunks; the two newest are kept
     STORE/checkpoints/<group key>/<run id>.json     how a run ended whose process had to be ended
 
-A checkpoint is an ``.npz`` of plain arrays with a checksum (`olscale.storage.checked_arrays`). The group's key is a hash of
-its definition, so any process that gets the group - another worker, another driver, `--in-process` - finds it.
+A checkpoint is an ``.npz`` of plain arrays with a checksum (`olscale.storage.checked_arrays`). The
+group's key is a hash of its definition, so any process that gets the group - another worker,
+another driver, `--in-process` - finds it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -279,7 +280,8 @@ def resumable_groups(
 ) -> list[RunGroup]:
     """Return groups that continue checkpoints in the store, with those of their `runs` that are to be done.
 
-    However another evaluation has cut its groups (more workers, other runs beside these), what it has saved is used.
+    However another evaluation has cut its groups (more workers, other runs beside these), what it
+    has saved is used.
     """
     wanted = {run.id: run for run in runs}
     groups = []

@@ -98,7 +98,8 @@ async def connect(
             try:
                 yield client
             except BaseException:
-                # Nobody waits for what the workers are still at: by default they would get four seconds to finish it.
+                # Nobody waits for what the workers are still at: by default they would get four
+                # seconds to finish it.
                 await asyncio.gather(
                     *(worker.close(timeout=0.5) for worker in cluster.workers.values()),
                     return_exceptions=True,
@@ -110,7 +111,8 @@ async def connect(
 async def _closed(server: Any) -> AsyncIterator[Any]:
     """Close a cluster or a client behind the block, by when all is done: that it takes too long to end is no fault then.
 
-    A worker that does not end in time has been killed, and Dask does not wait for that where the clock runs fast.
+    A worker that does not end in time has been killed, and Dask does not wait for that where the
+    clock runs fast.
     """
     try:
         yield server

@@ -13,11 +13,13 @@ class ClusterOptions:
     Attributes
     ----------
     workers : int, optional
-        Worker processes of a local cluster, one thread each; as many as there are cores when left out.
+        Worker processes of a local cluster, one thread each; as many as there are cores when left
+        out.
     scheduler : str, optional
         Address of a running scheduler, in place of a local cluster.
     tls : str, optional
-        Folder of the certificate that all connections are encrypted under (`olscale.execution.tls`).
+        Folder of the certificate that all connections are encrypted under
+        (`olscale.execution.tls`).
     dashboard : str, optional
         ``HOST:PORT`` at which a local cluster shows Dask's dashboard; there is none when left out.
     modules : tuple of str

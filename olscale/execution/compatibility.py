@@ -34,13 +34,14 @@ async def agree(client: Any, learners: Sequence[str] = ()) -> list[str]:
 
     `learners` are those that workers must be able to import, as `modules_of` returns them.
 
-    A worker that leaves meanwhile is passed over: whoever comes in its place is checked before it gets work (`misfit`).
+    A worker that leaves meanwhile is passed over: whoever comes in its place is checked before it
+    gets work (`misfit`).
 
     Raises
     ------
     ExecutionError
-        If a version differs between driver, scheduler and workers, if a worker has other sources of olscale, or if the
-        scheduler goes away.
+        If a version differs between driver, scheduler and workers, if a worker has other sources of
+        olscale, or if the scheduler goes away.
     """
     try:
         versions = await client.get_versions(check=False, packages=_packages())

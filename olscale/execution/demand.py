@@ -1,7 +1,8 @@
 """What drivers could use, told to the scheduler: Dask's adaptive scaling knows nothing of a queue that the driver keeps.
 
-By itself the scheduler sees at most two tasks a thread, and no actor at work: a cluster would never grow, and be taken from
-under its streams. So each driver says once a second how many workers it could use and which are at work for it.
+By itself the scheduler sees at most two tasks a thread, and no actor at work: a cluster would never
+grow, and be taken from under its streams. So each driver says once a second how many workers it
+could use and which are at work for it.
 """
 
 from collections.abc import Collection, Mapping

@@ -1,6 +1,7 @@
 """What in this environment an evaluation would stumble over: looked at before it does.
 
-A check is a function that returns what it found, and raises `OlscaleError` where an evaluation would fail.
+A check is a function that returns what it found, and raises `OlscaleError` where an evaluation
+would fail.
 """
 
 import asyncio

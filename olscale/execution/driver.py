@@ -1,14 +1,16 @@
 """The driver on Dask: gives run groups to workers, supervises them, tells of progress.
 
-A group in time order is an actor that is fed chunk references. A permuted one is a task, and so is each class shard of a
-run; when all shards of the run have ended, one more task merges them. What dies with its worker goes on elsewhere, from its
-newest checkpoint. A group that dies several times at the same place, the last time alone on its worker, is split in
-halves, and again, until the one run is found that takes its workers along; that run is recorded as ``lost``.
+A group in time order is an actor that is fed chunk references. A permuted one is a task, and so is
+each class shard of a run; when all shards of the run have ended, one more task merges them. What
+dies with its worker goes on elsewhere, from its newest checkpoint. A group that dies several times
+at the same place, the last time alone on its worker, is split in halves, and again, until the one
+run is found that takes its workers along; that run is recorded as ``lost``.
 
-No wait is without an end. A watch asks the scheduler once a second which workers there are: a call to a worker that has
-left is given up at once, a worker from which nothing is heard for an hour is ended, and the drive ends with one line when
-the scheduler stops answering or when there has been no worker for three minutes. The store remembers what is done and how
-far the rest has come: a driver that dies is simply started again.
+No wait is without an end. A watch asks the scheduler once a second which workers there are: a call
+to a worker that has left is given up at once, a worker from which nothing is heard for an hour is
+ended, and the drive ends with one line when the scheduler stops answering or when there has been no
+worker for three minutes. The store remembers what is done and how far the rest has come: a driver
+that dies is simply started again.
 """
 
 import asyncio
@@ -57,7 +59,8 @@ async def drive(
     StoppedError
         If `stop` was asked for; what was going on is saved.
     ExecutionError
-        If there are no workers, if the scheduler goes away, or if a worker reports a fault of the data or the store.
+        If there are no workers, if the scheduler goes away, or if a worker reports a fault of the
+        data or the store.
     """
     await _Drive(client, store, progress, stop or Stop(), settings).run(groups)
 
@@ -270,7 +273,8 @@ class _Drive:
     async def _attempt(self, group: RunGroup, suspect: bool = False) -> _End:
         """Run a group, a class shard or the merge of one, until it ends or has died again and again at the same place.
 
-        Half of a group that did is run alone at once, and one more death is enough to look into its own halves.
+        Half of a group that did is run alone at once, and one more death is enough to look into its
+        own halves.
         """
         last = 1 if suspect and len(group.runs) > 1 else self._settings.attempts
         async with self._in_turn():  # however long their files take to look at
@@ -288,7 +292,8 @@ class _Drive:
                 deaths = deaths + 1 if place == before else 1
                 if group.shard is not None or not group.shards:
                     self._calls.tell(group.name, Stand())
-                # Until the scheduler has noticed, it would send the group to the dead worker again, attempt by attempt.
+                # Until the scheduler has noticed, it would send the group to the dead worker again,
+                # attempt by attempt.
                 await asyncio.sleep(2 ** (deaths - 1) * self._settings.watch_seconds)
                 await self._workers.look()  # it may be the scheduler that is gone
                 exceeded = await asyncio.to_thread(checkpoints.exceeded)

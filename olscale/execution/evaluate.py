@@ -75,37 +75,43 @@ def evaluate(
     store : path or Store
         Metrics store, made if it is missing.
     workers : int, optional
-        Processes of a local Dask cluster; as many as there are cores when left out, and none for a plan of olscale's own
-        learners that is shorter than the start of a cluster: it runs here. With a `scheduler`, how many threads its workers
-        will have: the plan is cut for no fewer.
+        Processes of a local Dask cluster; as many as there are cores when left out, and none for a
+        plan of olscale's own learners that is shorter than the start of a cluster: it runs here.
+        With a `scheduler`, how many threads its workers will have: the plan is cut for no fewer.
     scheduler : str, optional
         Address of a running Dask scheduler, in place of a local cluster.
     tls : path, optional
-        Folder with ``cert.pem`` and ``key.pem``, made if it is missing: Dask's connections are then encrypted.
+        Folder with ``cert.pem`` and ``key.pem``, made if it is missing: Dask's connections are then
+        encrypted.
     dashboard : str, optional
         ``HOST:PORT`` for the dashboard of a local cluster; there is none when left out.
     in_process : bool
         Run here, without Dask. The store gets the same bytes.
     class_shards : int, optional
-        Into how many class shards to cut each one-vs-all run on more than two classes; 1 for none. Left out, runs are cut
-        if there are workers that would be idle. The store gets the same bytes.
+        Into how many class shards to cut each one-vs-all run on more than two classes; 1 for none.
+        Left out, runs are cut if there are workers that would be idle. The store gets the same
+        bytes.
     memory_limit : int or str, optional
-        Bytes, or a size such as ``"2GB"``: memory that the rows of a permutation or a fold may take in each worker. Larger
-        ones are permuted by way of a scratch file. Half the worker's memory when left out. The store gets the same bytes.
+        Bytes, or a size such as ``"2GB"``: memory that the rows of a permutation or a fold may take
+        in each worker. Larger ones are permuted by way of a scratch file. Half the worker's memory
+        when left out. The store gets the same bytes.
     budget : Budget, optional
         What each run may take, where it is limited, in place of the experiment's.
     retry : {"lost", "failed", "all"}
-        Which runs of the experiment are computed again though the store has them: those that were lost with their workers,
-        those that failed in any way, or all. With ``"all"`` a record stays until the new one takes its place.
+        Which runs of the experiment are computed again though the store has them: those that were
+        lost with their workers, those that failed in any way, or all. With ``"all"`` a record stays
+        until the new one takes its place.
     force : bool
         Compute every run of the experiment again; the same as ``retry="all"``.
     strict : bool
-        Raise `ExecutionError` if any run of the experiment failed, once all have ended; see `Evaluation.check`.
+        Raise `ExecutionError` if any run of the experiment failed, once all have ended; see
+        `Evaluation.check`.
     strict_online : bool
-        Raise `ExperimentError` before anything runs if a transform, a width, tuning or a learner sees rows before they are
-        predicted, or if a learner is a batch reference.
+        Raise `ExperimentError` before anything runs if a transform, a width, tuning or a learner
+        sees rows before they are predicted, or if a learner is a batch reference.
     progress : Progress or False, optional
-        Receives progress events. When left out, the evaluation shows itself where this is a notebook; not with False.
+        Receives progress events. When left out, the evaluation shows itself where this is a
+        notebook; not with False.
     settings : ExecutionSettings
         Seconds and attempts of supervision.
     stop : Stop, optional
@@ -116,13 +122,14 @@ def evaluate(
     Returns
     -------
     Evaluation
-        With ``background=True`` a `Background`, whose ``wait()`` returns it and whose ``stop()`` ends it early.
+        With ``background=True`` a `Background`, whose ``wait()`` returns it and whose ``stop()``
+        ends it early.
 
     Raises
     ------
     OlscaleError
-        If the experiment, a dataset, the store or the cluster is at fault. Runs that failed are no error, even if all did,
-        unless `strict`: `Evaluation.outcomes` counts them.
+        If the experiment, a dataset, the store or the cluster is at fault. Runs that failed are no
+        error, even if all did, unless `strict`: `Evaluation.outcomes` counts them.
     StoppedError
         If SIGTERM asked the evaluation to stop; it is saved, and the same call goes on with it.
     KeyboardInterrupt

@@ -184,8 +184,10 @@ class GroupCalls:
                 group.name, actor.advance(position, position + span), worker
             )
             if report.stand.rows <= rows and not report.fault:
-                raise WorkerLostError  # Dask has made the actor anew: it stands at another chunk and fed nothing
-            # Half a second of work a call: the call itself then costs nothing, and progress is seen.
+                # Dask has made the actor anew: it stands at another chunk and fed nothing.
+                raise WorkerLostError
+            # Half a second of work a call: the call itself then costs nothing, and progress is
+            # seen.
             span = max(
                 1,
                 min(

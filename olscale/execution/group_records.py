@@ -114,9 +114,9 @@ def merge_group(
 ) -> TaskReport:
     """Write the record of a run, or of several of the same sums, whose shards have all been run.
 
-    Another process that runs the same experiment may have written it, and cleared the scratch arrays, before. Of sums,
-    `heard` is told how many held-out rows the models have predicted, and how many they are to predict, and `leaving` is
-    asked whether to leave that for another time.
+    Another process that runs the same experiment may have written it, and cleared the scratch
+    arrays, before. Of sums, `heard` is told how many held-out rows the models have predicted, and
+    how many they are to predict, and `leaving` is asked whether to leave that for another time.
     """
     with answering() as answer:
         target = open_store(store)

@@ -1,8 +1,9 @@
 """The writer of the live journal (`olscale.results.live`): it passes progress on, and writes down what it hears.
 
-Nothing of an evaluation depends on it: where it cannot write, it stops writing, and says so once. Lines are written by a
-thread, at most once a second, and every ten seconds to object stores, which ask a price for each: no event waits for a disk.
-Those of a long evaluation are written less often, so that a journal of days stays small.
+Nothing of an evaluation depends on it: where it cannot write, it stops writing, and says so once.
+Lines are written by a thread, at most once a second, and every ten seconds to object stores, which
+ask a price for each: no event waits for a disk. Those of a long evaluation are written less often,
+so that a journal of days stays small.
 """
 
 from __future__ import annotations
@@ -190,7 +191,8 @@ class LiveJournal:
         text = line_bytes({"t": round(time(), 3), **line})
         try:
             self._append(text)
-        except Exception as fault:  # a full disk, a store that is gone: what writes results will tell if it matters
+        # a full disk, a store that is gone: what writes results will tell if it matters.
+        except Exception as fault:
             self._broken = True
             if not (isinstance(fault, FileNotFoundError) and self._is_taken_back()):
                 self._progress.note(

@@ -31,8 +31,9 @@ def run_as_task(
 ) -> TaskReport:
     """Run a whole group, or a class shard of one; `report` hears where it stands every half second.
 
-    Called in process with a `report` of the caller's, and as a Dask task with none: reports then go to the topic `TOPIC`.
-    When `stopping` says so, the group is saved and left. In a bundle a group shares the files of the task.
+    Called in process with a `report` of the caller's, and as a Dask task with none: reports then go
+    to the topic `TOPIC`. When `stopping` says so, the group is saved and left. In a bundle a group
+    shares the files of the task.
     """
     going = None
     if report is None:
@@ -78,8 +79,9 @@ def run_bundle_as_task(
 ) -> list[TaskReport]:
     """Run groups one after another, for a second or so; return the reports of those that were begun.
 
-    Their records are on the disk by then. The `report`, which hears the name of a group as well, and `stopping` are as in
-    `run_as_task`. If the store cannot be written to, one report says so in place of all.
+    Their records are on the disk by then. The `report`, which hears the name of a group as well,
+    and `stopping` are as in `run_as_task`. If the store cannot be written to, one report says so in
+    place of all.
     """
     reports: list[TaskReport] = []
     start, compiled = monotonic(), machine_code_seconds()
@@ -143,8 +145,9 @@ def stop_tasks(drive: str) -> None:
 def _stopping() -> Callable[[], bool]:
     """Return what tells whether the task this is called in is to be saved and left.
 
-    Not only because the driver asks for it: Dask ends no task whose driver is gone, or whose worker has lost its scheduler.
-    It would go on beside the one that continues the group, each doing what the other does.
+    Not only because the driver asks for it: Dask ends no task whose driver is gone, or whose worker
+    has lost its scheduler. It would go on beside the one that continues the group, each doing what
+    the other does.
     """
     from distributed import Status, get_worker
 

@@ -37,7 +37,8 @@ RETRIES = ("lost", "failed", "all")
 class Job:
     """What there is to run, phase by phase, and how much of it there was.
 
-    A phase that takes less than `start_seconds`, the start of a cluster, is `short`: it is cut for this process.
+    A phase that takes less than `start_seconds`, the start of a cluster, is `short`: it is cut for
+    this process.
     """
 
     store: Store

@@ -33,7 +33,8 @@ class Work(NamedTuple):
     held : int
         What it takes to predict held-out rows in the end, in row-passes of learning.
     seconds : float
-        By so much it makes the evaluation longer, where runs like its have been timed; 0 where nobody knows.
+        By so much it makes the evaluation longer, where runs like its have been timed; 0 where
+        nobody knows.
     ahead : mapping of str to tuple of Foresight
         What of its runs sees rows before their turn, by run id.
     """
@@ -109,7 +110,8 @@ class Tally:
     rows, rows_done : int
         Row-passes in all and done.
     errors : dict of str to float
-        Mean error of the streams heard of, by data set: the cumulative error, or the RMSE in a regression.
+        Mean error of the streams heard of, by data set: the cumulative error, or the RMSE in a
+        regression.
     """
 
     name: str = ""

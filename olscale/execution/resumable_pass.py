@@ -38,7 +38,8 @@ class ResumablePass:
     group : RunGroup
         What to run.
     store : str or TaskFiles
-        Where checkpoints and records go. Records of a group that shares the files of a task are for the task to write.
+        Where checkpoints and records go. Records of a group that shares the files of a task are for
+        the task to write.
     settings : ExecutionSettings
 
     Attributes

@@ -54,7 +54,8 @@ class Room:
     def wait(self, more: int) -> None:
         """Have so many more tasks wait for room, or fewer."""
         self.waiting += more
-        # Of the last ones none is handed out ahead: it would wait for the one before while other threads have nothing.
+        # Of the last ones none is handed out ahead: it would wait for the one before while other
+        # threads have nothing.
         ahead = TASKS_A_THREAD if self.waiting > self.total else 1
         if ahead != self._ahead:
             self._ahead = ahead

@@ -13,7 +13,8 @@ class ExecutionSettings:
     connect_seconds : float
         A scheduler has to answer within.
     start_seconds : float
-        A local cluster takes to start: a plan that is shorter, and asks for no cluster, runs in process.
+        A local cluster takes to start: a plan that is shorter, and asks for no cluster, runs in
+        process.
     start_attempts : int
         How often a local cluster is started that does not come up.
     answer_seconds : float
@@ -35,12 +36,14 @@ class ExecutionSettings:
     call_seconds : float
         After which a call to an actor returns from within a chunk.
     checkpoint_seconds : float, optional
-        Of work, after which a checkpoint is due at the earliest; what ``OLSCALE_CHECKPOINT_SECONDS`` says where it is
-        saved when left out, and 10 without that.
+        Of work, after which a checkpoint is due at the earliest; what
+        ``OLSCALE_CHECKPOINT_SECONDS`` says where it is saved when left out, and 10 without that.
     checkpoint_ratio : float
-        A checkpoint is due after so many times what the last ones cost, so that saving takes 1/50 of the time.
+        A checkpoint is due after so many times what the last ones cost, so that saving takes 1/50
+        of the time.
     first_bytes_a_second : float
-        What is expected of the first checkpoint, which nobody has measured yet: bytes that are not in blocks of zeros.
+        What is expected of the first checkpoint, which nobody has measured yet: bytes that are not
+        in blocks of zeros.
     grace_seconds : float
         Beyond the budget of a call that does not return, at least.
     compile_seconds : float

@@ -61,7 +61,8 @@ class Stop:
                 signal.signal(number, handler)
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
-        # A launcher may send SIGTERM more than once, or as the time is up: what is being saved must not suffer from it.
+        # A launcher may send SIGTERM more than once, or as the time is up: what is being saved must
+        # not suffer from it.
         if self.asked and number == signal.SIGINT:
             raise UserInterrupt
         self.signal = self.signal or number

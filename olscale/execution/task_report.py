@@ -24,7 +24,8 @@ class Stand(NamedTuple):
     memory : int
         Bytes of the process.
     scoring : tuple of int
-        Row-passes of held-out rows that the models have predicted since they began to, and how many they are to predict.
+        Row-passes of held-out rows that the models have predicted since they began to, and how many
+        they are to predict.
     compiling : bool
         Whether machine code is being made, so that nothing else goes on.
     """
@@ -120,7 +121,8 @@ class Answer:
 def answering() -> Iterator[Answer]:
     """Yield what the block is to put its report into; an exception in the block is the report's fault.
 
-    A line for each: the message of an error of our own, type and message of others. Ctrl-C is raised again.
+    A line for each: the message of an error of our own, type and message of others. Ctrl-C is
+    raised again.
     """
     answer = Answer()
     try:

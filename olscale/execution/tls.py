@@ -1,6 +1,7 @@
 """Encrypted connections between driver, scheduler and workers: one key and certificate that all of them hold.
 
-``python -m olscale.execution.tls DIR`` makes them; `olscale evaluate --tls DIR` does so too where DIR is missing.
+``python -m olscale.execution.tls DIR`` makes them; `olscale evaluate --tls DIR` does so too where
+DIR is missing.
 """
 
 import os
@@ -20,7 +21,8 @@ CERTIFICATE, KEY = "cert.pem", "key.pem"
 def security(directory: str | os.PathLike[str]) -> Security:
     """Return Dask's settings for connections under the certificate in `directory`, made if the directory is missing.
 
-    The certificate signs itself and is the only one that is trusted: who has the key may join, nobody else may.
+    The certificate signs itself and is the only one that is trusted: who has the key may join,
+    nobody else may.
 
     Parameters
     ----------

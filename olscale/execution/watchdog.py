@@ -1,9 +1,9 @@
 """The watchdog of a worker: has a process beside it end it when its learner is over its budget and does not return.
 
-Nothing else ends a loop that runs for ever. Before it does, `olscale.execution.watchdog_process` writes down how the run
-ends, beside the group's checkpoints: whoever goes on with the group gives that run its outcome and the others their
-results. It also ends a worker whose nanny is gone or whose event loop has stood still for too long, and
-what learners have started.
+Nothing else ends a loop that runs for ever. Before it does, `olscale.execution.watchdog_process`
+writes down how the run ends, beside the group's checkpoints: whoever goes on with the group gives
+that run its outcome and the others their results. It also ends a worker whose nanny is gone or
+whose event loop has stood still for too long, and what learners have started.
 """
 
 import ctypes

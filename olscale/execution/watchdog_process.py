@@ -1,10 +1,11 @@
 """The process beside a worker that ends it when its learner does not return; `olscale.execution.watchdog` starts it.
 
-A thread of the worker would wait for ever on a learner that never lets go of Python's lock. This is a process of its own
-that imports nothing but a little of the standard library, and starts in some 30 ms: ``python -I -S watchdog_process.py
-FD WORKER NANNY SECONDS MARK``. It reads a few words of shared memory (`SLOT`: which call, when and at how many bytes it
-is to end) and, on its standard input, a line of JSON for each group of runs that a call can be for. It ends with its
-worker, whatever ends that, and takes along what learners have started there.
+A thread of the worker would wait for ever on a learner that never lets go of Python's lock. This is
+a process of its own that imports nothing but a little of the standard library, and starts in some
+30 ms: ``python -I -S watchdog_process.py FD WORKER NANNY SECONDS MARK``. It reads a few words of
+shared memory (`SLOT`: which call, when and at how many bytes it is to end) and, on its standard
+input, a line of JSON for each group of runs that a call can be for. It ends with its worker,
+whatever ends that, and takes along what learners have started there.
 """
 
 from __future__ import annotations

@@ -28,9 +28,11 @@ def _leave_no_socket(folder: str, template: int) -> None:
 if folder := os.environ.pop(FOLDER, ""):
     atexit.register(_leave_no_socket, folder, os.getpid())
 
-# A fork seeds Python's generator anew, and not numpy's: two workers would draw the same for an estimator of a user.
+# A fork seeds Python's generator anew, and not numpy's: two workers would draw the same for an
+# estimator of a user.
 os.register_at_fork(after_in_child=np.random.seed)
 gc.freeze()  # collecting garbage would touch, and copy, the pages that workers share
 
-# Python would warn of pyarrow's thread, which the allocator that it belongs to looks after in a fork.
+# Python would warn of pyarrow's thread, which the allocator that it belongs to looks after in a
+# fork.
 warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)

@@ -49,7 +49,8 @@ def check_children() -> None:
 def begin() -> bool:
     """Begin to import, unless it has begun; return whether workers can be forked from the template.
 
-    They cannot where forking is unsafe, such as under macOS, or where the process has a fork server of somebody else's.
+    They cannot where forking is unsafe, such as under macOS, or where the process has a fork server
+    of somebody else's.
     """
     global _ours
     if not sys.platform.startswith("linux") or _server._forkserver_pid not in (None, _ours):
@@ -58,8 +59,10 @@ def begin() -> bool:
         atexit.register(end)
     path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
     with quiet_tracker():
-        resource_tracker.ensure_running()  # or it would be started first, and have Ctrl-C reach this thread again
-    # Python 3.11 leaves the driver's path out, and puts the folder it is started in before everything else.
+        # Or it would be started first, and have Ctrl-C reach this thread again.
+        resource_tracker.ensure_running()
+    # Python 3.11 leaves the driver's path out, and puts the folder it is started in before
+    # everything else.
     changes = {
         **before_imports(),
         "PYTHONPATH": path,
@@ -112,8 +115,8 @@ def end() -> None:
 def quiet_tracker() -> Iterator[None]:
     """Have multiprocessing's resource tracker, where it is started within the block, print no warnings.
 
-    A worker that is ended in the middle of a run leaves semaphores to it. It cleans them up, as it should, and would say so
-    after the last line of every interrupted evaluation.
+    A worker that is ended in the middle of a run leaves semaphores to it. It cleans them up, as it
+    should, and would say so after the last line of every interrupted evaluation.
     """
     quiet = "ignore:resource_tracker:UserWarning"
     sys.warnoptions.append(quiet)

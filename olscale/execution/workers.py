@@ -33,7 +33,8 @@ class ClosedError(ExecutionError):
 class Workers:
     """The workers behind `client`, as the scheduler has told last.
 
-    The driver itself says which worker gets what: it then knows who was at work where when a worker died.
+    The driver itself says which worker gets what: it then knows who was at work where when a worker
+    died.
 
     Parameters
     ----------
@@ -58,11 +59,13 @@ class Workers:
         self._fitting: set[str] = set()
         self._given_up: set[str] = set()
         self._changed = asyncio.Condition()
-        # Who waits for room stands in a queue, one for tasks and one for actors: whatever changes, only the first looks.
+        # Who waits for room stands in a queue, one for tasks and one for actors: whatever changes,
+        # only the first looks.
         self._queues = {actor: asyncio.Lock() for actor in (False, True)}
         self._closed = False
-        # Seconds that the cluster was seen without a worker, look by look. A clock would also count the time in which nobody
-        # looked: a machine that was suspended or overloaded is no cluster without workers.
+        # Seconds that the cluster was seen without a worker, look by look. A clock would also count
+        # the time in which nobody looked: a machine that was suspended or overloaded is no cluster
+        # without workers.
         self._deserted, self._looked = 0.0, monotonic()
 
     async def look(self) -> None:
@@ -259,7 +262,8 @@ class Workers:
         from distributed.client import FutureCancelledError
 
         answer = asyncio.ensure_future(_value(call))
-        # A call to a frozen or vanished worker may never come back: its leaving the cluster ends the wait.
+        # A call to a frozen or vanished worker may never come back: its leaving the cluster ends
+        # the wait.
         left = asyncio.ensure_future(self._departure(worker).wait())
         try:
             await asyncio.wait({answer, left}, return_when=asyncio.FIRST_COMPLETED)

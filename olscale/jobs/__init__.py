@@ -1,6 +1,7 @@
 """Jobs: what is evaluated and benchmarked again every night, the history of it, and what of that raises an alarm.
 
-There is no scheduler, daemon or database: one command a night, which cron, systemd, Kubernetes or SLURM calls, and files.
+There is no scheduler, daemon or database: one command a night, which cron, systemd, Kubernetes or
+SLURM calls, and files.
 
 ::
 

@@ -170,8 +170,8 @@ def series_alarms(
 ) -> tuple[list[NightAlarm], list[str], list[SeriesVerdict]]:
     """Return alarms, lines on what changed for the better, and the verdicts on all series.
 
-    A series that ended before `night`, as that of a machine which is gone, raises none; nor does a change that began before
-    ``since`` of the rules.
+    A series that ended before `night`, as that of a machine which is gone, raises none; nor does a
+    change that began before ``since`` of the rules.
     """
     alarms, changed, verdicts = [], [], []
     for one in series:

@@ -1,7 +1,8 @@
 """Change points of a series: the piecewise constant fit of least absolute deviation, each step with a price.
 
-With absolute deviations a single night that is far off costs what it is off and no more, so it makes no step; and the level
-of a part is its median, one of its own values, which makes the search exact and short (`l1_parts`).
+With absolute deviations a single night that is far off costs what it is off and no more, so it
+makes no step; and the level of a part is its median, one of its own values, which makes the search
+exact and short (`l1_parts`).
 """
 
 from dataclasses import dataclass

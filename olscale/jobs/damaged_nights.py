@@ -17,8 +17,9 @@ from olscale.results.store import open_store
 def mend_history(job: JobFile, home: JobHome) -> list[str]:
     """Move damaged nights to ``damaged/history/``, make those anew whose stores are kept, and return a line for each.
 
-    A night that is made anew has the results, figures and ingests that its folder has, of several passes the first alone.
-    Its speeds and its duration may be others by that, and steps that failed are not known any more.
+    A night that is made anew has the results, figures and ingests that its folder has, of several
+    passes the first alone. Its speeds and its duration may be others by that, and steps that failed
+    are not known any more.
     """
     aside, there = home.path / "damaged" / "history", history_nights(home)
     # Of a process that was killed after it had set a night aside.

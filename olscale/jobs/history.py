@@ -1,7 +1,8 @@
 """The history of a job: a Parquet file a night, with a checksum, never changed once the night has ended well.
 
-A row is of one kind: the ``night`` itself, the runs of a setting (``results``), a figure of a benchmark (``bench``) or an
-ingest (``ingest``); each has what the night was made by, so that any row can be told from any other by code and machine.
+A row is of one kind: the ``night`` itself, the runs of a setting (``results``), a figure of a
+benchmark (``bench``) or an ingest (``ingest``); each has what the night was made by, so that any
+row can be told from any other by code and machine.
 """
 
 from __future__ import annotations

@@ -148,7 +148,8 @@ class AlarmRules(_Section):
     results : {"exact", "ignore"}
         Whether a run may have other bytes than on the first night that had it.
     since : str, optional
-        A night: results and speeds of the nights before it are no longer what later ones are held against.
+        A night: results and speeds of the nights before it are no longer what later ones are held
+        against.
     """
 
     results: Literal["exact", "ignore"] = "exact"

@@ -25,8 +25,8 @@ class NightEnd:
     Attributes
     ----------
     state : str
-        ``"good"``, ``"failed"``, ``"alarm"``, ``"stopped"`` (call again), ``"done"`` (the night had ended before) or
-        ``"busy"`` (another process is at it).
+        ``"good"``, ``"failed"``, ``"alarm"``, ``"stopped"`` (call again), ``"done"`` (the night had
+        ended before) or ``"busy"`` (another process is at it).
     night : str
     lines : tuple of str
         What failed, what changed, what is to be done.

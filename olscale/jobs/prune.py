@@ -20,8 +20,8 @@ def nights_to_prune(
 ) -> list[str]:
     """Return the nights whose folders may go.
 
-    The last nights stay, so do the first, those beside a change, those with other bytes or with a tag, and any with
-    checkpoints or without an entry in the history.
+    The last nights stay, so do the first, those beside a change, those with other bytes or with a
+    tag, and any with checkpoints or without an entry in the history.
 
     Parameters
     ----------

@@ -85,8 +85,8 @@ class SeriesVerdict:
     Attributes
     ----------
     verdict : str
-        ``"slower"`` and ``"higher"`` (of an error) hold as long as the last part of the series is worse than the one before;
-        ``"faster"`` and ``"lower"`` likewise.
+        ``"slower"`` and ``"higher"`` (of an error) hold as long as the last part of the series is
+        worse than the one before; ``"faster"`` and ``"lower"`` likewise.
     begins : tuple of str
         The nights in which a part begins, but for the first part.
     levels : tuple of float
@@ -155,7 +155,8 @@ def series_of(
 ) -> list[NightSeries]:
     """Return the series of rows of history, which come in the order of nights; speeds of nights under load do not count.
 
-    Where `metric` does not ask for one of them, a setting has one speed: that of the processor, once enough nights have it.
+    Where `metric` does not ask for one of them, a setting has one speed: that of the processor,
+    once enough nights have it.
     """
     found: dict[tuple[str, ...], NightSeries] = {}
     names = _Names()

@@ -12,7 +12,8 @@ from olscale.report.wording import value_text
 def short_names(series: Iterable[NightSeries]) -> dict[str, str]:
     """Return a short name for the name of each series.
 
-    Of parameters those are in it that differ among the settings of a learner; of transforms and protocols likewise.
+    Of parameters those are in it that differ among the settings of a learner; of transforms and
+    protocols likewise.
 
     Examples
     --------

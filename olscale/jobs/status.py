@@ -23,7 +23,8 @@ class JobStatus:
     Attributes
     ----------
     late : bool
-        Whether the last night without failures is older than the job's ``max_age``, or there is none.
+        Whether the last night without failures is older than the job's ``max_age``, or there is
+        none.
     lines : tuple of str
         For people.
     """

@@ -4,7 +4,8 @@
 >>> PA1(C=0.5)
 PA1(C=0.5)
 
-Whoever writes a learner finds here all that it needs. Names below are imported when they are first used.
+Whoever writes a learner finds here all that it needs. Names below are imported when they are first
+used.
 """
 
 from __future__ import annotations

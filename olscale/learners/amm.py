@@ -1,8 +1,8 @@
 """The adaptive multi-hyperplane machine, online (Wang, Djuric, Crammer, Vucetic 2011).
 
-The shrinks ``1 - 1/(t+1)`` and the steps ``1/((t+1) lam)`` telescope: after row t the weights are ``S / ((t+1) lam)``, `S`
-being the plain sum of the rows that were added or taken away. So a row costs its scores and two moves, no rounding
-builds up, and on whole numbers ties are ties.
+The shrinks ``1 - 1/(t+1)`` and the steps ``1/((t+1) lam)`` telescope: after row t the weights are
+``S / ((t+1) lam)``, `S` being the plain sum of the rows that were added or taken away. So a row
+costs its scores and two moves, no rounding builds up, and on whole numbers ties are ties.
 """
 
 from collections.abc import Mapping
@@ -130,7 +130,8 @@ def _learn_and_score(
             if f[best[true]] > 0.0:
                 add_column(X, i, S, best[true], weight)
             elif np.sum(owner[: counts[0]] == true) < rule.limit:
-                # No hyperplane of the class is above the zero weight that it always has: the row begins one of its own.
+                # No hyperplane of the class is above the zero weight that it always has: the row
+                # begins one of its own.
                 add_column(X, i, S, counts[0], weight)
                 owner[counts[0]] = true
                 counts[0] += 1
@@ -142,31 +143,35 @@ def _learn_and_score(
 class AMM(OnePassLearner, WeightedClassifier, EstimatesCost):
     """Adaptive multi-hyperplane machine, online: each class has several hyperplanes, and gets more where it needs them.
 
-    The score of class i is ``g_i = max_j w_ij.x``; each class begins with one weight of zero. Row t (from 1) is scored; then
-    all weights are multiplied by ``1 - 1/(t+1)``, and if the class y of the row is not ahead of the best other class z by
-    1, z's best weight loses ``x / ((t+1) lam)`` and y's best one gains it; if that scored 0 or less, the row begins a new
-    weight of y. Every k rows the shortest weights are dropped. With two classes the score is ``g_1 - g_0``.
+    The score of class i is ``g_i = max_j w_ij.x``; each class begins with one weight of zero. Row t
+    (from 1) is scored; then all weights are multiplied by ``1 - 1/(t+1)``, and if the class y of
+    the row is not ahead of the best other class z by 1, z's best weight loses ``x / ((t+1) lam)``
+    and y's best one gains it; if that scored 0 or less, the row begins a new weight of y. Every k
+    rows the shortest weights are dropped. With two classes the score is ``g_1 - g_0``.
 
     Parameters
     ----------
     lam : float
         Weight of the regulariser; > 0.
     limit : int
-        Most hyperplanes of a class; at the limit a row that would begin one more moves only the other class.
+        Most hyperplanes of a class; at the limit a row that would begin one more moves only the
+        other class.
     k : int
         Rows from one pruning to the next.
     c : float
-        Pruning: weights may go while the sum of their squared norms is at most ``(c / (t lam))^2``; >= 0.
+        Pruning: weights may go while the sum of their squared norms is at most ``(c / (t lam))^2``;
+        >= 0.
 
     Notes
     -----
     State: ``m d`` numbers for d features and room for m hyperplanes, which doubles up to ``limit`` a class. Cost of a row:
     O(m d), or O(m nnz) for a sparse row; pruning goes through all of the state once in k rows.
 
-    One pass trains it little: the OSPVM paper's figures need several (the protocol's ``passes``, a diagnostic), and
-    BudgetedSVM's own default is five. The rule is that program's; it stores weights in float32 and multiplies them at
-    every row, so that rounding decides its ties. Here the sums are not multiplied at all. A class never loses its last
-    weight, and rows of zeros change nothing.
+    One pass trains it little: the OSPVM paper's figures need several (the protocol's ``passes``, a
+    diagnostic), and BudgetedSVM's own default is five. The rule is that program's; it stores
+    weights in float32 and multiplies them at every row, so that rounding decides its ties. Here the
+    sums are not multiplied at all. A class never loses its last weight, and rows of zeros change
+    nothing.
 
     A row's weight multiplies its step, that of gradient descent on a loss which counts so many
     times. The shrinks are those of any row.

@@ -26,12 +26,14 @@ def _arow(rule, m, v, weight):  # type: ignore[no-untyped-def]
 class AROW(SecondOrderLearner, WeightedClassifier):
     """Adaptive regularisation of weights: keep the margin in the mean, shrink the variance along every row with a loss.
 
-    With margin m, hinge loss ``l = max(0, 1 - m)`` and variance ``v = x' Sigma x``, where ``l > 0``::
+    With margin m, hinge loss ``l = max(0, 1 - m)`` and variance ``v = x' Sigma x``, where ``l >
+    0``::
 
         beta = 1 / (v + r),   mu += l beta y Sigma x,   Sigma -= beta Sigma x x' Sigma   (that is Sigma^-1 += x x' / r)
 
-    The diagonal form keeps the diagonal of the inverse: ``1/sigma_j += x_j^2 / r``. In the max-score form m is the margin
-    of the true class over the best wrong class, the two means move by ``+-l beta Sigma x`` and all classes share one Sigma.
+    The diagonal form keeps the diagonal of the inverse: ``1/sigma_j += x_j^2 / r``. In the
+    max-score form m is the margin of the true class over the best wrong class, the two means move
+    by ``+-l beta Sigma x`` and all classes share one Sigma.
 
     Parameters
     ----------
@@ -40,10 +42,12 @@ class AROW(SecondOrderLearner, WeightedClassifier):
     covariance : {"full", "diagonal"}
         All of Sigma, or the diagonal of its inverse.
     multiclass : {"max-score", "ova"}
-        True class against the best wrong class with one Sigma, or one binary learner a class, each with its own.
+        True class against the best wrong class with one Sigma, or one binary learner a class, each
+        with its own.
     dtype : {"float64", "float32"}
-        Precision of the state; sums are float64 in both, each number is rounded when it is stored. In the full form the
-        rounding of Sigma adds up: on a9a float32 makes 5062 mistakes for 5055 (diagonal 5068 in both).
+        Precision of the state; sums are float64 in both, each number is rounded when it is stored.
+        In the full form the rounding of Sigma adds up: on a9a float32 makes 5062 mistakes for 5055
+        (diagonal 5068 in both).
 
     Notes
     -----
@@ -51,8 +55,9 @@ class AROW(SecondOrderLearner, WeightedClassifier):
     full ``d K + d^2 S``, diagonal ``d (K + S)``. Time a row that moves: full ``O(d^2)`` an update, and ``O(d nonzeros)`` for
     v; diagonal ``O(nonzeros (K + S))``. A row with no loss costs its scores only.
 
-    Other implementations: "diagonal" here is that of AROW's authors, SOL and DOGMA. Dropping the rest of Sigma itself,
-    ``sigma_j -= beta (sigma_j x_j)^2``, is another algorithm with other figures.
+    Other implementations: "diagonal" here is that of AROW's authors, SOL and DOGMA. Dropping the
+    rest of Sigma itself, ``sigma_j -= beta (sigma_j x_j)^2``, is another algorithm with other
+    figures.
 
     A row's weight divides `r`: in the objective (section 3) its squared loss and its variance
     count so many times as much.

@@ -38,10 +38,11 @@ def trained_rows(seen: int) -> int:
 class BatchMachine(Learner, EstimatesCost):
     """Base of batch references, beside that of a task; a subclass gives parameters and `_train`.
 
-    Every row is kept. Test rows are scored by a machine trained on all of them. Along the stream a row is scored by the
-    machine of the rows before it when these had last doubled in number: 64, 128, 256 and so on; there is none, and scores
-    are 0, before. So the test error is that of batch learning, and the cumulative error that of a batch learner which is
-    trained anew ever more rarely.
+    Every row is kept. Test rows are scored by a machine trained on all of them. Along the stream a
+    row is scored by the machine of the rows before it when these had last doubled in number: 64,
+    128, 256 and so on; there is none, and scores are 0, before. So the test error is that of batch
+    learning, and the cumulative error that of a batch learner which is trained anew ever more
+    rarely.
 
     Parameters
     ----------

@@ -26,9 +26,10 @@ BLOCK_NUMBERS = 1e6
 class BlockLearner(Classifier, EstimatesCost):
     """Base of classifiers on the principal components of all rows; a subclass absorbs blocks and makes models of its state.
 
-    Blocks are counted from the first row, so the cut of a stream into chunks is no part of what is learned. Rows of a block
-    are scored by the model of the blocks before it; rows that are only scored, those of a test among them, by the model of
-    all rows so far, which those that wait are in.
+    Blocks are counted from the first row, so the cut of a stream into chunks is no part of what is
+    learned. Rows of a block are scored by the model of the blocks before it; rows that are only
+    scored, those of a test among them, by the model of all rows so far, which those that wait are
+    in.
 
     Parameters
     ----------

@@ -68,10 +68,10 @@ def clip_coefficients(model: Any, greatest: float, together: bool) -> None:
 class BOGD(RandomVictims, WeightedClassifier):
     """Budgeted online gradient descent: kernel gradient descent with `B` support vectors, one of which goes at random.
 
-    Every row multiplies all coefficients by ``1 - eta lam``, and one with ``y f <= 1`` comes in with ``alpha = eta y``. When
-    the budget is spent it takes the place of another, drawn with equal chances, and the others are multiplied by
-    ``B / (B - 1)``, so that the model stays what it was on average. Then the whole model shrinks until no coefficient is
-    above ``eta clip``.
+    Every row multiplies all coefficients by ``1 - eta lam``, and one with ``y f <= 1`` comes in
+    with ``alpha = eta y``. When the budget is spent it takes the place of another, drawn with equal
+    chances, and the others are multiplied by ``B / (B - 1)``, so that the model stays what it was
+    on average. Then the whole model shrinks until no coefficient is above ``eta clip``.
 
     Parameters
     ----------
@@ -97,10 +97,11 @@ class BOGD(RandomVictims, WeightedClassifier):
     State: ``B (d + outputs)`` numbers for d features that the vectors have. Cost of a row: O(B d), or nnz for d. Max-score:
     +eta for the class, -eta for its best rival; one factor for all classes.
 
-    The code of the KOL paper has ``lam = 1/n^2`` for n rows and ``clip = 10``. With sigma = 8, B = 100 and eta = 0.2 that
-    gives the BOGD row of PAMO's Table 2, and loses to predicting the majority on its four datasets: ``B / (B - 1)`` inflates
-    what is left. The defaults fade and clip more. KOL's program drops the oldest and lets nothing grow
-    (``removal = "oldest", rescale = False``). Clipping each coefficient alone is worse (a9a: 32 % errors for 28).
+    The code of the KOL paper has ``lam = 1/n^2`` for n rows and ``clip = 10``. With sigma = 8, B =
+    100 and eta = 0.2 that gives the BOGD row of PAMO's Table 2, and loses to predicting the
+    majority on its four datasets: ``B / (B - 1)`` inflates what is left. The defaults fade and clip
+    more. KOL's program drops the oldest and lets nothing grow (``removal = "oldest", rescale =
+    False``). Clipping each coefficient alone is worse (a9a: 32 % errors for 28).
 
     A row's weight multiplies its step, that of a loss which counts so many times; `clip` and
     the fading stay.

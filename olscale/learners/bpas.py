@@ -64,9 +64,10 @@ def learn_bpas(rule: Any, model: Any, row: Any) -> bool:
 class BPAS(KernelLearner, WeightedClassifier):
     """Budgeted passive-aggressive, BPA-S: PA-I with kernels and at most `B` support vectors.
 
-    With hinge loss l the row comes in with ``tau = min(C, l / k(x, x))``. When the budget is spent it takes the place of the
-    support vector r with the least ``|alpha_r|^2 (k_rr - k_r^2 / k_xx)``, whose part along the row it takes over. That is
-    the vector which the paper's objective picks, without the rounding of its long form.
+    With hinge loss l the row comes in with ``tau = min(C, l / k(x, x))``. When the budget is spent
+    it takes the place of the support vector r with the least ``|alpha_r|^2 (k_rr - k_r^2 / k_xx)``,
+    whose part along the row it takes over. That is the vector which the paper's objective picks,
+    without the rounding of its long form.
 
     Parameters
     ----------
@@ -82,8 +83,8 @@ class BPAS(KernelLearner, WeightedClassifier):
     State: ``B (d + outputs)`` numbers for d features that the vectors have. Cost of a row: O(B d), or nnz for d.
     Max-score: ``tau = min(C, l / (2 k(x, x)))`` for the class, -tau for its best rival.
 
-    The objective in its long form loses digits: other implementations make 6870 to 7022 mistakes on a9a (B = 100), by
-    compiler and kernel, this one 6807 in all.
+    The objective in its long form loses digits: other implementations make 6870 to 7022 mistakes on
+    a9a (B = 100), by compiler and kernel, this one 6807 in all.
 
     A row's weight multiplies `C`: in the objective its slack costs so many times as much.
 

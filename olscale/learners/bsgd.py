@@ -63,19 +63,23 @@ def learn_bsgd(rule: Any, model: Any, row: Any) -> bool:
 class BSGD(GramLearner, KernelLearner, WeightedClassifier):
     """Budgeted stochastic gradient descent, BSGD: Pegasos with kernels, at most `B` support vectors and no offset.
 
-    Row t is scored, all coefficients shrink by ``1 - 1 / t``, and where ``y f < 1`` the row comes in with ``y / (lam t)``. A
-    model of more than `B` vectors is then brought back by what changes it least:
+    Row t is scored, all coefficients shrink by ``1 - 1 / t``, and where ``y f < 1`` the row comes
+    in with ``y / (lam t)``. A model of more than `B` vectors is then brought back by what changes
+    it least:
 
     ``"removal"``
         The vector with the least ``|a|^2 k(s, s)`` is dropped.
     ``"projection"``
-        With the inverse K of the matrix of the vectors' kernel values, the vector with the least ``|a_s|^2 / K_ss`` is
-        dropped and the others take over its projection, ``a_r -= a_s K_rs / K_ss``.
+        With the inverse K of the matrix of the vectors' kernel values, the vector with the least
+        ``|a_s|^2 / K_ss`` is dropped and the others take over its projection, ``a_r -= a_s K_rs /
+        K_ss``.
     ``"merging"``
-        The vector with the least ``|a|`` and the partner for which that loses least become one vector between them (for
-        the Gaussian kernel only); a vector without a partner of its sign is dropped.
+        The vector with the least ``|a|`` and the partner for which that loses least become one
+        vector between them (for the Gaussian kernel only); a vector without a partner of its sign
+        is dropped.
 
-    Among equals the oldest vector goes, or is the partner; a merged vector is as old as the heavier of its two.
+    Among equals the oldest vector goes, or is the partner; a merged vector is as old as the heavier
+    of its two.
 
     Parameters
     ----------
@@ -94,15 +98,16 @@ class BSGD(GramLearner, KernelLearner, WeightedClassifier):
     or nnz for d; of one that comes in O(B d) more for merging, O(B^2) for projection. Coefficients are kept times
     ``lam t``: a new one is 1 or -1, and no row passes over the others to shrink them.
 
-    Max-score, as in Crammer and Singer: class and best rival move by 1 and -1 where their scores differ by less than 1.
-    Merging then maximises the norm of the merged vector's coefficients; BudgetedSVM sums a ratio over classes instead.
+    Max-score, as in Crammer and Singer: class and best rival move by 1 and -1 where their scores
+    differ by less than 1. Merging then maximises the norm of the merged vector's coefficients;
+    BudgetedSVM sums a ratio over classes instead.
 
-    All that have not been merged weigh the same, so the choice among equals matters: BudgetedSVM leaves it to rounding.
-    It also looks beyond the two vectors, and at partners of the other sign. Its two-class form moves two weight vectors:
-    its lam is twice this one.
+    All that have not been merged weigh the same, so the choice among equals matters: BudgetedSVM
+    leaves it to rounding. It also looks beyond the two vectors, and at partners of the other sign.
+    Its two-class form moves two weight vectors: its lam is twice this one.
 
-    With projection, a row nearer than 1e-8 ``k(x, x)`` to the vectors' span is projected and does not come in; 1e-10 of
-    ``k(x, x)`` is added to the diagonal.
+    With projection, a row nearer than 1e-8 ``k(x, x)`` to the vectors' span is projected and does
+    not come in; 1e-10 of ``k(x, x)`` is added to the diagonal.
 
     A row's weight multiplies its step, that of gradient descent on a loss which counts so many
     times. The shrinks are those of any row.

@@ -80,9 +80,9 @@ def _variance(rule, m, v):  # type: ignore[no-untyped-def]
 class CW(SecondOrderLearner):
     """Confidence-weighted: the closest Gaussian that is right about the row with probability eta.
 
-    ``phi`` is the normal quantile of eta, m the margin, ``v = x' Sigma x``, ``psi = 1 + phi^2/2``, ``xi = 1 + phi^2``. The
-    update is ``mu += alpha y Sigma x``, ``Sigma -= beta Sigma x x' Sigma``. The full form is the exact one in the standard
-    deviation::
+    ``phi`` is the normal quantile of eta, m the margin, ``v = x' Sigma x``, ``psi = 1 + phi^2/2``,
+    ``xi = 1 + phi^2``. The update is ``mu += alpha y Sigma x``, ``Sigma -= beta Sigma x x' Sigma``.
+    The full form is the exact one in the standard deviation::
 
         alpha = max(0, (-m psi + sqrt(m^2 phi^4 / 4 + v phi^2 xi)) / (v xi))
         u = (-alpha v phi + sqrt(alpha^2 v^2 phi^2 + 4 v))^2 / 4,   beta = alpha phi / (sqrt(u) + v alpha phi)
@@ -92,7 +92,8 @@ class CW(SecondOrderLearner):
         alpha = max(0, (-(1 + 2 phi m) + sqrt((1 + 2 phi m)^2 - 8 phi (m - phi v))) / (4 phi v))
         1/sigma_j += 2 alpha phi x_j^2
 
-    The max-score form, full and diagonal, is LIBOL's, with one Sigma for all classes; where ``m < phi sqrt(v)``::
+    The max-score form, full and diagonal, is LIBOL's, with one Sigma for all classes; where ``m <
+    phi sqrt(v)``::
 
         alpha = (-m psi + sqrt(m^2 psi^2 - m^2 psi + 2 v phi^2 psi)) / (2 v psi)
         u = (-alpha v phi + sqrt(alpha^2 v^2 phi^2 + 8 v))^2 / 8,   beta = alpha phi / (sqrt(2 u) + alpha phi v)
@@ -104,20 +105,22 @@ class CW(SecondOrderLearner):
     covariance, multiclass
         As in `AROW`.
     dtype : {"float64", "float32"}
-        Precision of the state; sums are float64 in both, each number is rounded when it is stored. The diagonal form makes
-        the same mistakes on a9a in both; the full form breaks down in both.
+        Precision of the state; sums are float64 in both, each number is rounded when it is stored.
+        The diagonal form makes the same mistakes on a9a in both; the full form breaks down in both.
 
     Notes
     -----
     State and time are as in `AROW`; a row with ``m >= phi |x|`` costs its scores only.
 
-    CW allows for no noise: on rows that cannot be separated it shrinks Sigma until rounding makes a variance negative, or
-    the steps overflow. Such a run ends as ``diverged`` with the row (from 0). On a9a with eta = 0.7, full, that is row
-    16,907 here. The row is rounding too: twelve ways to write the same update gave rows 17,197 to 21,762. On letter
-    (max-score, eta = 0.75) it is row 383: the 93.57 % of the LOL paper's table is such a breakdown.
+    CW allows for no noise: on rows that cannot be separated it shrinks Sigma until rounding makes a
+    variance negative, or the steps overflow. Such a run ends as ``diverged`` with the row (from 0).
+    On a9a with eta = 0.7, full, that is row 16,907 here. The row is rounding too: twelve ways to
+    write the same update gave rows 17,197 to 21,762. On letter (max-score, eta = 0.75) it is row
+    383: the 93.57 % of the LOL paper's table is such a breakdown.
 
-    Other implementations: SOL's CW is the variance form with the diagonal of the inverse, in float32 (332 mistakes on a1a
-    with eta = 0.7, as here). LIBOL's ``CW`` is the full form. Neither says when its numbers have broken down.
+    Other implementations: SOL's CW is the variance form with the diagonal of the inverse, in
+    float32 (332 mistakes on a1a with eta = 0.7, as here). LIBOL's ``CW`` is the full form. Neither
+    says when its numbers have broken down.
 
     References
     ----------

@@ -43,10 +43,11 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
 
     Settings with the same features share a pass: each keeps its own P and weights.
 
-    Where nothing but the final model counts, that is found from the sums of all rows at once, and not along the stream.
+    Where nothing but the final model counts, that is found from the sums of all rows at once, and
+    not along the stream.
 
-    The targets are 1 and -1 for classes, with one output for two of them. After each block of rows the weights are the ridge
-    solution of all rows so far.
+    The targets are 1 and -1 for classes, with one output for two of them. After each block of rows
+    the weights are the ridge solution of all rows so far.
 
     Parameters
     ----------
@@ -55,7 +56,8 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
     forget : float
         Weight of a row after each row that follows, in (0, 1]; 1 forgets nothing.
     block : int
-        Rows that are learned together, counted from the first row: those of a block are predicted by the model before it.
+        Rows that are learned together, counted from the first row: those of a block are predicted
+        by the model before it.
     """
 
     shared_domains: ClassVar[dict[str, Domain]] = {

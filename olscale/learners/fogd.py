@@ -98,10 +98,10 @@ class FOGD(
 ):
     """Fourier online gradient descent: a linear learner on cosines and sines of random projections.
 
-    With D frequencies u, drawn from a Gaussian of variance ``2 gamma`` in each direction, ``z(x) = [cos(u.x), sin(u.x)]``:
-    the product ``z(x).z(s) / D`` has the mean ``exp(-gamma |x - s|^2)`` and a standard deviation of at most
-    ``1 / sqrt(2 D)``. On these features it is gradient descent on the hinge loss, ``f = w.z`` and ``w += eta y z`` where
-    ``y f < 1``.
+    With D frequencies u, drawn from a Gaussian of variance ``2 gamma`` in each direction, ``z(x) =
+    [cos(u.x), sin(u.x)]``: the product ``z(x).z(s) / D`` has the mean ``exp(-gamma |x - s|^2)`` and
+    a standard deviation of at most ``1 / sqrt(2 D)``. On these features it is gradient descent on
+    the hinge loss, ``f = w.z`` and ``w += eta y z`` where ``y f < 1``.
 
     Parameters
     ----------
@@ -110,14 +110,16 @@ class FOGD(
     eta : float
         Step; > 0.
     scale : {"unit", "paper"}
-        Whether features are divided by ``sqrt(D)``, so that ``z.z`` is the kernel and `eta` means what it means for kernel
-        learners, or are cosines and sines as they are: an `eta` of the paper is that of the unit scale divided by D.
+        Whether features are divided by ``sqrt(D)``, so that ``z.z`` is the kernel and `eta` means
+        what it means for kernel learners, or are cosines and sines as they are: an `eta` of the
+        paper is that of the unit scale divided by D.
     gamma, sigma, p
         Width of the Gaussian kernel; see `olscale.learners.kernel_width.WidthLearner`.
     seed : int
         Number of the frequencies; each permutation draws others.
     multiclass : {"max-score", "ova"}
-        The class against its best rival, which both move by the step; or one binary learner a class.
+        The class against its best rival, which both move by the step; or one binary learner a
+        class.
 
     Notes
     -----
@@ -126,8 +128,8 @@ class FOGD(
     many), those of features met most, also for millions of features. Cost of a row: O(D (nnz + outputs)); settings that
     share a pass have the projections in common, and those of one width the features.
 
-    The papers' MATLAB code takes ``D B`` frequencies for its parameter D and a budget B. Angles beyond 1e5 lose whole turns
-    first, so that features are cosines and sines however long a row is.
+    The papers' MATLAB code takes ``D B`` frequencies for its parameter D and a budget B. Angles
+    beyond 1e5 lose whole turns first, so that features are cosines and sines however long a row is.
 
     A row's weight multiplies its step, as in CSOGD (J. Wang, P. Zhao, S. C. H. Hoi,
     Cost-sensitive online classification, ICDM 2012): its loss counts so many times.

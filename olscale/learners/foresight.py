@@ -1,7 +1,7 @@
 """What sees rows before their turn, and references, which predict late: told from the definition of a run.
 
-Names and parameters tell it. No learner and no transform of ours is imported, so that reading a store stays quick, and
-figures of an old store say what they rest on as those of a new one do.
+Names and parameters tell it. No learner and no transform of ours is imported, so that reading a
+store stays quick, and figures of an old store say what they rest on as those of a new one do.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -125,8 +125,8 @@ def passes_ahead(passes: int) -> list[Foresight]:
 def first_predicted(learner: str, protocol: Mapping[str, Any]) -> int:
     """Return the row, counted from 0, that a learner first predicts by others: 0 but of references.
 
-    A row that is scored apart, as its label comes late or another model learns from it, a reference predicts by a machine
-    of all rows so far: by the first, as other learners do.
+    A row that is scored apart, as its label comes late or another model learns from it, a reference
+    predicts by a machine of all rows so far: by the first, as other learners do.
 
     Examples
     --------

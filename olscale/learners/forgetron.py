@@ -50,14 +50,16 @@ def fading(model: Any, row: Any, slot: int) -> float:
     """Return the greatest factor up to 1 with which vector `slot` may go, and note the damage.
 
     With delta the coefficient of the vector and mu its margin once the row is in, the damage is
-    ``Psi(phi) = (delta phi)^2 k_rr + 2 delta phi (1 - phi mu)``, and ``Q + Psi <= 15/32 M`` must hold.
+    ``Psi(phi) = (delta phi)^2 k_rr + 2 delta phi (1 - phi mu)``, and ``Q + Psi <= 15/32 M`` must
+    hold.
     """
     support, alpha, memory = model.support, model.alpha, model.memory[0]
     outputs = alpha.shape[1]
     vector_row(model.kernel, support, slot, row.at, row.value, row.other)
     f = row.f  # its own scores have done their work
     combine(alpha, model.scale, row.other, support.counts[0], f)
-    # In the max-score form a vector pulls two outputs: its part along the model is half the difference of their scores.
+    # In the max-score form a vector pulls two outputs: its part along the model is half the
+    # difference of their scores.
     parts = 2.0 if row.pair else 1.0
     delta, mu = 0.0, 0.0
     for c in range(outputs):
@@ -66,7 +68,8 @@ def fading(model: Any, row: Any, slot: int) -> float:
     a = delta * delta * own_value(model.kernel, support.sizes[slot]) - 2.0 * delta * mu
     b = 2.0 * delta
     c = memory[0] - SHARE * memory[1]
-    # The root of a phi^2 + b phi + c in (0, 1], in the form that is right for both signs of a, and for 0.
+    # The root of a phi^2 + b phi + c in (0, 1], in the form that is right for both signs of a, and
+    # for 0.
     phi = (
         1.0
         if a + b + c <= 0.0
@@ -79,27 +82,30 @@ def fading(model: Any, row: Any, slot: int) -> float:
 class Forgetron(KernelLearner):
     """The self-tuned Forgetron: the kernel perceptron with `B` support vectors, which fade so that the oldest can go.
 
-    A row with ``y f <= 0`` counts as a mistake, M, and comes in with ``alpha = y``. When the budget is spent, all
-    coefficients are multiplied by phi and the oldest vector r goes. Phi is the greatest number in (0, 1] with
-    ``Q + Psi <= 15/32 M``, where ``Psi = (delta phi)^2 k_rr + 2 delta phi (1 - phi mu)`` with ``delta = |alpha_r|`` and
-    ``mu = sign(alpha_r) f(x_r)``, the row counted in, and Q sums Psi.
+    A row with ``y f <= 0`` counts as a mistake, M, and comes in with ``alpha = y``. When the budget
+    is spent, all coefficients are multiplied by phi and the oldest vector r goes. Phi is the
+    greatest number in (0, 1] with ``Q + Psi <= 15/32 M``, where ``Psi = (delta phi)^2 k_rr + 2
+    delta phi (1 - phi mu)`` with ``delta = |alpha_r|`` and ``mu = sign(alpha_r) f(x_r)``, the row
+    counted in, and Q sums Psi.
 
     Parameters
     ----------
     B : int
         Most support vectors.
     kernel, gamma, sigma, p, degree, coef0, multiclass
-        As in `olscale.learners.kernel_learner.KernelLearner`. The bound of the mistakes holds where ``k(x, x) <= 1``.
+        As in `olscale.learners.kernel_learner.KernelLearner`. The bound of the mistakes holds where
+        ``k(x, x) <= 1``.
 
     Notes
     -----
     State: ``B (d + outputs)`` numbers for d features that the vectors have, Q and M. Cost of a row: O(B d), or nnz for d,
     and once more when a vector goes.
 
-    A score of 0 is a mistake whatever is predicted. The code of the KOL paper takes the other root for phi when
-    ``delta < 2 mu``, which is above 1 (svmguide1: 251 mistakes for 190). Several classes have the max-score form only, +1
-    for the class and -1 for its best rival, where mu is half the difference of the two scores, so that the bound is that of
-    two classes; models of one class each cannot share the vectors that go.
+    A score of 0 is a mistake whatever is predicted. The code of the KOL paper takes the other root
+    for phi when ``delta < 2 mu``, which is above 1 (svmguide1: 251 mistakes for 190). Several
+    classes have the max-score form only, +1 for the class and -1 for its best rival, where mu is
+    half the difference of the two scores, so that the bound is that of two classes; models of one
+    class each cannot share the vectors that go.
 
     References
     ----------

@@ -1,9 +1,10 @@
 """The loop of the second-order learners with a full covariance.
 
-For dense rows one pass over Sigma makes the update of the last row that moved and multiplies by the next row at once: the
-pass is bound by memory, and so Sigma travels once a row and not twice. An update that no row has picked up is made when
-the chunk ends; every element sees the same operations either way, so bits do not depend on where a stream is cut. Sparse
-rows read only the rows of Sigma at their nonzeros, and an update passes over rows of Sigma that it would not change.
+For dense rows one pass over Sigma makes the update of the last row that moved and multiplies by the
+next row at once: the pass is bound by memory, and so Sigma travels once a row and not twice. An
+update that no row has picked up is made when the chunk ends; every element sees the same operations
+either way, so bits do not depend on where a stream is cut. Sparse rows read only the rows of Sigma
+at their nonzeros, and an update passes over rows of Sigma that it would not change.
 """
 
 from typing import Any

@@ -23,8 +23,9 @@ def _ogd(rule, s, y, f, square, t, wrong, weight):  # type: ignore[no-untyped-de
 class OGD(AggressiveLearner, WeightedClassifier):
     """Online gradient descent: ``w += C/sqrt(t) y x`` where the hinge loss is positive.
 
-    `t` is the number of the row from 1 and counts every row, whether it moves the weights or not. In the max-score form
-    the hinge is that of the margin of the true class over the best wrong class; both classes move by the same step.
+    `t` is the number of the row from 1 and counts every row, whether it moves the weights or not.
+    In the max-score form the hinge is that of the margin of the true class over the best wrong
+    class; both classes move by the same step.
 
     Parameters
     ----------
@@ -33,15 +34,15 @@ class OGD(AggressiveLearner, WeightedClassifier):
     multiclass : {"max-score", "ova"}
         True class against the best wrong class, or one binary learner a class.
     dtype : {"float64", "float32"}
-        Precision of the weights; sums are float64 in both, each weight is rounded when it is stored. Mistakes then
-        differ in the few rows whose score is within rounding of 0.
+        Precision of the weights; sums are float64 in both, each weight is rounded when it is
+        stored. Mistakes then differ in the few rows whose score is within rounding of 0.
 
     Notes
     -----
     State: ``columns * outputs`` weights of 8 (float32: 4) bytes. Time a row: ``O(nonzeros * outputs)``.
 
-    scikit-learn's ``SGDClassifier(loss="hinge", penalty=None, learning_rate="invscaling", power_t=0.5, eta0=C)`` is the same
-    rule, except that it also steps at a margin of exactly 1.
+    scikit-learn's ``SGDClassifier(loss="hinge", penalty=None, learning_rate="invscaling",
+    power_t=0.5, eta0=C)`` is the same rule, except that it also steps at a margin of exactly 1.
 
     A row's weight multiplies its step, as in CSOGD (J. Wang, P. Zhao, S. C. H. Hoi,
     Cost-sensitive online classification, ICDM 2012): its loss counts so many times.

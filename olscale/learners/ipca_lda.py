@@ -26,15 +26,17 @@ class Discriminants(NamedTuple):
 class IPCALDA(BlockLearner):
     """Linear discriminant analysis in the first principal components: one pass, constant memory, olscale's own.
 
-    Incremental principal component analysis with a moving mean keeps the mean mu of n rows, directions U and singular values
-    s (`olscale.compiled.components`); of each class c the sum of its rows is kept, and their number. In the components the
-    total scatter is ``diag(s^2)``, the mean of a class ``M_c = U'(mean_c - mu)``, its share of the rows p_c, and the
-    covariance within classes
+    Incremental principal component analysis with a moving mean keeps the mean mu of n rows,
+    directions U and singular values s (`olscale.compiled.components`); of each class c the sum of
+    its rows is kept, and their number. In the components the total scatter is ``diag(s^2)``, the
+    mean of a class ``M_c = U'(mean_c - mu)``, its share of the rows p_c, and the covariance within
+    classes
 
         ``S = diag(s^2) / n - sum_c p_c M_c M_c'``.
 
-    With ``L_c = (S + eps tr(S) / K)^-1 M_c`` the score of a class is ``z.L_c - M_c.L_c / 2 + log p_c`` for the components
-    ``z = U'(x - mu)`` of a row; of two classes it is the difference. So all is linear in x.
+    With ``L_c = (S + eps tr(S) / K)^-1 M_c`` the score of a class is ``z.L_c - M_c.L_c / 2 + log
+    p_c`` for the components ``z = U'(x - mu)`` of a row; of two classes it is the difference. So
+    all is linear in x.
 
     Parameters
     ----------

@@ -28,8 +28,9 @@ known and to learn from it; and by how much all must be quicker than alone.
 class FusedVectors(FusedSettings):
     """Settings of a kernel learner: the values of a few rows with all their vectors are computed once, then each learns.
 
-    Each keeps its own vectors too, and learns from the rows as it does alone. Where too few vectors are those of several
-    settings, and after a checkpoint, which does not say which are the same, all go on alone.
+    Each keeps its own vectors too, and learns from the rows as it does alone. Where too few vectors
+    are those of several settings, and after a checkpoint, which does not say which are the same,
+    all go on alone.
 
     Examples
     --------

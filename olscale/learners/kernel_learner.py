@@ -1,7 +1,8 @@
 """Kernel learners: rows that are kept, and their coefficients.
 
-The model is ``f_c(x) = scale_c sum_s alpha_sc k(x, s)`` over support vectors s: rows that were kept. A learner is a rule of
-`olscale.learners.kernel_loop`. All classes share the support vectors, and so the kernel values.
+The model is ``f_c(x) = scale_c sum_s alpha_sc k(x, s)`` over support vectors s: rows that were
+kept. A learner is a rule of `olscale.learners.kernel_loop`. All classes share the support vectors,
+and so the kernel values.
 """
 
 from abc import abstractmethod
@@ -67,8 +68,9 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
     kernel : {"gaussian", "laplacian", "polynomial", "linear"}
         See `olscale.learners.kernels`.
     gamma : float, "auto" or "median"
-        Width: ``exp(-gamma |x - s|^2)``. ``"auto"`` is one over the number of features; ``"median"`` is ``1 / (2 m^2)`` for
-        the median distance m of a thousand rows, for which the learner must see rows before the stream.
+        Width: ``exp(-gamma |x - s|^2)``. ``"auto"`` is one over the number of features;
+        ``"median"`` is ``1 / (2 m^2)`` for the median distance m of a thousand rows, for which the
+        learner must see rows before the stream.
     sigma, p : float, optional
         The width in other terms, in place of `gamma`: ``gamma = 1 / (2 sigma^2) = 1 / p^2``.
     degree, coef0 : int, float
@@ -108,7 +110,8 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
     def _slots(self) -> tuple[int, int]:
         """Return how many support vectors there is room for at first, and at most; here, of a learner without a budget.
 
-        Room for one more than may stay: a row is scored, and may turn out to need none, before it is known.
+        Room for one more than may stay: a row is scored, and may turn out to need none, before it
+        is known.
         """
         most = int(self.capacity) + 1
         return min(64, most), most
@@ -145,7 +148,8 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
     def _ready(self, learning: bool, rows: CSR | None = None) -> Ready:
         """Return what the loop has of the learner; `rows` are those to look up, where they are."""
         rule = self._rule()
-        # Machine code for a rule that is defined elsewhere must not get into our cache: it would outlive an edit.
+        # Machine code for a rule that is defined elsewhere must not get into our cache: it would
+        # outlive an edit.
         loop = learn_and_score if is_ours(type(rule).__module__) else uncached(learn_and_score)
         form = (
             self._is_max_score(),
@@ -337,7 +341,8 @@ class KernelLearner(SupportVectorLearner, OnePassLearner):
     kernel, gamma, sigma, p, degree, coef0
         As in `SupportVectorLearner`.
     multiclass : {"max-score", "ova"}
-        The class against the best of the others, or a problem a class; all share the support vectors.
+        The class against the best of the others, or a problem a class; all share the support
+        vectors.
     """
 
     shared_domains: ClassVar[dict[str, Domain]] = {

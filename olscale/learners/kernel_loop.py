@@ -1,7 +1,7 @@
 """The loop of all kernel learners: what a row changes, each adds by a rule.
 
-A rule is a named tuple of parameters together with a function that learns one row; the loop has the row's kernel values,
-scores and targets ready for it.
+A rule is a named tuple of parameters together with a function that learns one row; the loop has the
+row's kernel values, scores and targets ready for it.
 """
 
 from collections.abc import Callable

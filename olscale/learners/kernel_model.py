@@ -52,16 +52,19 @@ class Space(NamedTuple):
     f : float64 array of shape (outputs,)
         Scores.
     target : float64 array of shape (outputs,)
-        +1 or -1; in the max-score form +1 for the class, -1 for the best of the others, and 0. In a regression the target.
+        +1 or -1; in the max-score form +1 for the class, -1 for the best of the others, and 0. In a
+        regression the target.
     margin : float64 array of shape (outputs,)
-        ``target f``; in the max-score form, for both classes, the score of the class less that of its rival. In a
-        regression ``target - f``.
+        ``target f``; in the max-score form, for both classes, the score of the class less that of
+        its rival. In a regression ``target - f``.
     wrong : bool array of shape (outputs,)
-        Whether the prediction is: of a score of 0 it is +1, of two equal ones it is the first. Of classes only.
+        Whether the prediction is: of a score of 0 it is +1, of two equal ones it is the first. Of
+        classes only.
     step : float64 array of shape (outputs,)
         Space for the new coefficients.
     at, value, k, other : array
-        Space for the places, the values and the kernel values of another row; `k` has those of this one.
+        Space for the places, the values and the kernel values of another row; `k` has those of this
+        one.
     together : RowsTogether
         Space for rows whose products are made together.
     """
@@ -93,7 +96,8 @@ class KernelRow(NamedTuple):
     pair : bool
         Whether two outputs move together, as in the max-score form.
     weight : float
-        How much the loss of the row counts, 1 where rows have no weights; for rules that `learns` knows to use it.
+        How much the loss of the row counts, 1 where rows have no weights; for rules that `learns`
+        knows to use it.
     """
 
     X: CSR

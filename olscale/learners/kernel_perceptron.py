@@ -44,8 +44,9 @@ class KernelPerceptron(KernelLearner, WeightedClassifier):
     State: ``m (d + outputs)`` numbers for m support vectors with d features, and m grows with every mistake. Cost of a row:
     O(m d), or nnz for d. Max-score: +1 for the class, -1 for its best rival.
 
-    A score of 0 is a prediction of +1. In float32 distant rows have a kernel value of 0 where they still have a nearest
-    vector in float64: KOL makes 169 mistakes on svmguide1 (unscaled, gamma = 0.001), this one 164.
+    A score of 0 is a prediction of +1. In float32 distant rows have a kernel value of 0 where they
+    still have a nearest vector in float64: KOL makes 169 mistakes on svmguide1 (unscaled, gamma =
+    0.001), this one 164.
 
     A row's weight multiplies its step, as in CSOGD (J. Wang, P. Zhao, S. C. H. Hoi,
     Cost-sensitive online classification, ICDM 2012): its loss counts so many times.

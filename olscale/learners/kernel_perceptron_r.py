@@ -50,7 +50,8 @@ class KernelPerceptronR(KernelRegressor, WeightedRegressor):
     State: ``m (d + 1)`` numbers for m support vectors with d features, and m grows with every row. Cost of a row: O(m d),
     or nnz for d.
 
-    The OLK paper compares itself with a kernel perceptron for regression that no source defines; these are the readings.
+    The OLK paper compares itself with a kernel perceptron for regression that no source defines;
+    these are the readings.
 
     A row's weight multiplies its step, that of gradient descent on a loss which counts so many
     times.

@@ -16,8 +16,9 @@ from olscale.learners.contract.parameters import Domain, Maybe, Real
 class GammaLearner(OnePass, LooksAhead):
     """Base of learners with a kernel, whatever their task, whose width is `gamma`.
 
-    ``gamma = "auto"`` is one over the number of features, ``"median"`` that of the median distance of a thousand rows, which
-    the learner is shown before the stream. The state has the width as `gamma`.
+    ``gamma = "auto"`` is one over the number of features, ``"median"`` that of the median distance
+    of a thousand rows, which the learner is shown before the stream. The state has the width as
+    `gamma`.
     """
 
     gammas: ClassVar[dict[str, Domain]] = {

@@ -70,10 +70,11 @@ def _reduce(
 class KRLS(GramLearner, KernelRegressor, WeightedRegressor, LearnsTargets):
     """Kernel recursive least squares: the least squares of all rows, over a dictionary of those that others do not span.
 
-    With kernel values k of the row x and the dictionary, and the inverse K of the matrix of the dictionary's own,
-    ``a = K k`` are the coefficients of its projection and ``delta = k(x, x) - k.a`` is the squared distance from it. A row
-    with ``delta > nu`` comes in: with ``alpha = (y - f) / delta``, of which the others give up a share a. Another moves the
-    coefficients as recursive least squares does: ``q = P a / (1 + a.P a)``, ``P -= q (P a)'``, ``alpha += K q (y - f)``.
+    With kernel values k of the row x and the dictionary, and the inverse K of the matrix of the
+    dictionary's own, ``a = K k`` are the coefficients of its projection and ``delta = k(x, x) -
+    k.a`` is the squared distance from it. A row with ``delta > nu`` comes in: with ``alpha = (y -
+    f) / delta``, of which the others give up a share a. Another moves the coefficients as recursive
+    least squares does: ``q = P a / (1 + a.P a)``, ``P -= q (P a)'``, ``alpha += K q (y - f)``.
 
     Parameters
     ----------
@@ -82,7 +83,8 @@ class KRLS(GramLearner, KernelRegressor, WeightedRegressor, LearnsTargets):
     B : int, optional
         Most rows of the dictionary: when it is full all rows are projected on it.
     capacity : int
-        Most rows of the dictionary without `B`; a row that comes after one more ends learning with an error.
+        Most rows of the dictionary without `B`; a row that comes after one more ends learning with
+        an error.
     kernel, gamma, sigma, p, degree, coef0
         As in `olscale.learners.kernel_learner.SupportVectorLearner`.
 
@@ -91,8 +93,9 @@ class KRLS(GramLearner, KernelRegressor, WeightedRegressor, LearnsTargets):
     State: ``m (d + 1)`` numbers for m rows of d features, and ``2 m^2`` of the matrices. Cost of a row: O(m d), or nnz for
     d, and O(m^2) more.
 
-    Nothing is regularised: as long as most rows come in, it goes through noisy targets. A row nearer than 1e-8 ``k(x, x)``
-    is projected, whatever `nu`. kafbox and the package krls are met; the latter adds exact duplicates, as if delta was 1.
+    Nothing is regularised: as long as most rows come in, it goes through noisy targets. A row
+    nearer than 1e-8 ``k(x, x)`` is projected, whatever `nu`. kafbox and the package krls are met;
+    the latter adds exact duplicates, as if delta was 1.
 
     A row's weight multiplies the square of its error: 2 is the row twice. The dictionary goes
     by rows, but for those of weight 0.

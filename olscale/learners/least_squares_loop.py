@@ -1,8 +1,8 @@
 """The loop of recursive least squares on features, with several outputs: each row, or each block of rows, once.
 
-P is a scalar times a matrix of which half is kept. What a row subtracts from the matrix waits until there are 16 of them: a
-row then only reads the matrix, and the update of 16 rows goes through it once. All of that is in the state, so bits do not
-depend on where a stream is cut.
+P is a scalar times a matrix of which half is kept. What a row subtracts from the matrix waits until
+there are 16 of them: a row then only reads the matrix, and the update of 16 rows goes through it
+once. All of that is in the state, so bits do not depend on where a stream is cut.
 """
 
 from typing import Any, NamedTuple
@@ -29,7 +29,8 @@ class LeastSquares(NamedTuple):
     W : float64 array of shape (outputs, width)
         Weights; sums of products with the targets before the first solution.
     half : float64 array
-        Half of ``P / scale``, still without what is pending; of minus the sums of products before the first solution.
+        Half of ``P / scale``, still without what is pending; of minus the sums of products before
+        the first solution.
     variances : float64 array of shape (features,)
         Diagonal of ``P / scale``.
     pending : float64 array of shape (16, width)
@@ -66,8 +67,9 @@ def learn_features(
 ) -> tuple[int, int]:
     """Learn rows of features `Z` with targets `T`; return what broke down, if anything did, and at which row.
 
-    Of the first `gathered` rows only sums are kept, and they are scored 0. A row of weight w is learned as ``sqrt(w)``
-    times its features and targets, of which the square of the error is w times as large.
+    Of the first `gathered` rows only sums are kept, and they are scored 0. A row of weight w is
+    learned as ``sqrt(w)`` times its features and targets, of which the square of the error is w
+    times as large.
     """
     W, waiting, targets, counts = model.W, model.waiting, model.targets, model.counts
     outputs, width = W.shape

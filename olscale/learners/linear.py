@@ -1,11 +1,12 @@
 """First-order linear learners: one loop, to which each learner adds only its update rule.
 
-A rule is a named tuple of parameters together with a function that turns one row's score into a step: the weights of the
-column move by ``step * y * x``. Two loops drive the rules, one for binary and one-vs-all problems (each column is a
-binary problem), one for the max-score form (the true class against the best wrong class); that of targets is in
-`linear_regression`.
+A rule is a named tuple of parameters together with a function that turns one row's score into a
+step: the weights of the column move by ``step * y * x``. Two loops drive the rules, one for binary
+and one-vs-all problems (each column is a binary problem), one for the max-score form (the true
+class against the best wrong class); that of targets is in `linear_regression`.
 
-Several settings of a rule's parameters can share one pass: weights then have a block of columns for each setting.
+Several settings of a rule's parameters can share one pass: weights then have a block of columns for
+each setting.
 """
 
 import inspect
@@ -54,13 +55,14 @@ def step_size(
 def implements(rule_type: type) -> Callable[[Callable[..., float]], Callable[..., float]]:
     """Register a function as the step of the rule `rule_type`; classifiers ask it for rows with hinge loss only.
 
-    The function takes ``(rule, s, y, f, square, t, wrong)``: the parameters (arrays, one value a setting `s`), the target
-    (in {-1, +1}, or any in a regression), the score (or the margin, with ``y = 1``, in the max-score form), the squared norm
-    of the row (twice of it in the max-score form, where two columns move), the number of the row from 1 and whether the
-    prediction was wrong (never in a regression). Weights move by ``y`` times the step, in a regression by the step.
+    The function takes ``(rule, s, y, f, square, t, wrong)``: the parameters (arrays, one value a
+    setting `s`), the target (in {-1, +1}, or any in a regression), the score (or the margin, with
+    ``y = 1``, in the max-score form), the squared norm of the row (twice of it in the max-score
+    form, where two columns move), the number of the row from 1 and whether the prediction was wrong
+    (never in a regression). Weights move by ``y`` times the step, in a regression by the step.
 
-    That of a learner which `takes_weights` has an eighth argument, `weight`: how much the loss of the row counts, 1 where
-    rows have no weights.
+    That of a learner which `takes_weights` has an eighth argument, `weight`: how much the loss of
+    the row counts, 1 where rows have no weights.
     """
 
     def register(step: Callable[..., float]) -> Callable[..., float]:

@@ -102,7 +102,8 @@ def _sgd_r(rule, s, y, f, square, t, wrong, weight):  # type: ignore[no-untyped-
 class PAR(LinearRegressor):
     """Passive-aggressive regression: the smallest change of `w` that brings the target within `epsilon`.
 
-    With the loss ``l = max(0, |y - f| - epsilon)`` the update is ``w += tau sign(y - f) x``, ``tau = l / |x|^2``.
+    With the loss ``l = max(0, |y - f| - epsilon)`` the update is ``w += tau sign(y - f) x``, ``tau
+    = l / |x|^2``.
 
     Parameters
     ----------
@@ -224,8 +225,9 @@ class PA2R(PA1R):
 class SGDR(LinearRegressor, WeightedRegressor):
     """Stochastic gradient descent on a loss of targets: ``w -= eta t^-power loss'(f) x``.
 
-    `t` is the number of the row from 1 and counts every row with a target. The losses are ``(y - f)^2 / 2``, ``|y - f|``,
-    ``max(0, |y - f| - epsilon)``, and Huber's, squared within `epsilon` and linear beyond.
+    `t` is the number of the row from 1 and counts every row with a target. The losses are ``(y -
+    f)^2 / 2``, ``|y - f|``, ``max(0, |y - f| - epsilon)``, and Huber's, squared within `epsilon`
+    and linear beyond.
 
     Parameters
     ----------

@@ -169,10 +169,11 @@ class _Local(
 class LOL(_Local):
     """Local online learning: a common hyperplane and one more around each prototype, learned together.
 
-    The first k rows are the prototypes; later rows move the nearest one (sequential k-means). A row x with nearest
-    prototype i scores ``f = (w + u_i).x``; with hinge loss l the step is ``eta = min(C, l / ((1 + 1/lam) |x|^2))``, then
-    ``w += eta y x / lam`` and ``u_i += eta y x``: PA-I on a stacked row, ``x / sqrt(lam)`` first and x in the place of
-    prototype i. More than two classes share the prototypes, and each has hyperplanes of its own.
+    The first k rows are the prototypes; later rows move the nearest one (sequential k-means). A row
+    x with nearest prototype i scores ``f = (w + u_i).x``; with hinge loss l the step is ``eta =
+    min(C, l / ((1 + 1/lam) |x|^2))``, then ``w += eta y x / lam`` and ``u_i += eta y x``: PA-I on a
+    stacked row, ``x / sqrt(lam)`` first and x in the place of prototype i. More than two classes
+    share the prototypes, and each has hyperplanes of its own.
 
     Parameters
     ----------
@@ -183,19 +184,21 @@ class LOL(_Local):
     C : float
         Aggressiveness, the largest step; > 0.
     multiclass : {"ova", "max-score"}
-        One binary problem a class; or the true class against the best wrong one, with the margin ``f_y - f_s`` and the step
-        ``min(C, l / (2 (1 + 1/lam) |x|^2))``, up for the true class's hyperplanes and down for the other's.
+        One binary problem a class; or the true class against the best wrong one, with the margin
+        ``f_y - f_s`` and the step ``min(C, l / (2 (1 + 1/lam) |x|^2))``, up for the true class's
+        hyperplanes and down for the other's.
     prototypes : {"sequential", "offline"}
-        Sequential k-means as the rows come; or k-means before the stream, prototypes fixed from then on (section 5.4.5).
-        With ``offline`` LOL is NOT one-pass: an evaluation first shows it the training rows without labels, or a uniform
-        sample of 65,536 if there are more; `fit` shows it all of `X`, and `partial_fit` alone is refused.
+        Sequential k-means as the rows come; or k-means before the stream, prototypes fixed from
+        then on (section 5.4.5). With ``offline`` LOL is NOT one-pass: an evaluation first shows it
+        the training rows without labels, or a uniform sample of 65,536 if there are more; `fit`
+        shows it all of `X`, and `partial_fit` alone is refused.
     count_rule : {"macqueen", "paper"}
-        Whether a prototype's first row counts in its mean (MacQueen), or is replaced by the first row assigned to it, as
-        Algorithm 1 has it; without effect on offline prototypes.
+        Whether a prototype's first row counts in its mean (MacQueen), or is replaced by the first
+        row assigned to it, as Algorithm 1 has it; without effect on offline prototypes.
     dtype : {"float64", "float32"}
-        Precision of hyperplanes and prototype sums. Scores are summed in float64 in both; the products with the
-        prototypes are summed in this precision, each rounded together with its sum, so a row about equally near to two may
-        go to the other with float32.
+        Precision of hyperplanes and prototype sums. Scores are summed in float64 in both; the
+        products with the prototypes are summed in this precision, each rounded together with its
+        sum, so a row about equally near to two may go to the other with float32.
 
     Notes
     -----

@@ -51,8 +51,8 @@ class LOLRule(NamedTuple):
 class Places(NamedTuple):
     """The prototype nearest to each row, and the row's squared norm: what hyperplanes need to know of prototypes.
 
-    `local` and `step` are scratch for one row of several outputs, a number an output. The caller makes them: numba counts
-    references to arrays that a loop makes, but none to arguments.
+    `local` and `step` are scratch for one row of several outputs, a number an output. The caller
+    makes them: numba counts references to arrays that a loop makes, but none to arguments.
     """
 
     nearest: NDArray[np.int64]
@@ -136,8 +136,9 @@ def _learn_binary(
 ) -> tuple[float, bool]:
     """Return the score of a row of two classes, and whether it moves the hyperplanes, which it may if the model `learns`.
 
-    Score and step stay in registers: an array of one output would be stored and loaded again for every row. A class alone
-    in its shard is not binary: its bits must not depend on the classes beside it.
+    Score and step stay in registers: an array of one output would be stored and loaded again for
+    every row. A class alone in its shard is not binary: its bits must not depend on the classes
+    beside it.
     """
     w, u = flat(planes.W), flat(planes.U[p])
     if rule.inverse_lam > 0.0:
@@ -174,7 +175,8 @@ def _move_prototype(
 ) -> None:
     """Move prototype `p` by its new row: sequential k-means (eq. 20)."""
     if not fresh and prototypes.counts[p] == 0.0:
-        # By the paper's count rule n is 1 still: the first row assigned to a prototype takes the place of its first row.
+        # By the paper's count rule n is 1 still: the first row assigned to a prototype takes the
+        # place of its first row.
         replace(prototypes, X, i, p, square)
     else:
         grown = prototypes.squares[p] + 2.0 * prototypes.products[p] + square

@@ -14,9 +14,9 @@ from olscale.learners.contract.weighted import WeightedRegressor
 class LSSVM(GaussianMachine, WeightedRegressor):
     """Batch reference, no one-pass learner: the least squares support vector machine of all rows it was given.
 
-    ``f(x) = sum_s alpha_s k(x, s) + b``, whose coefficients solve ``[0 1'; 1 K + I / C] [b; alpha] = [0; y]``. It keeps
-    every row, and is trained anew whenever they have doubled in number, as `olscale.learners.batch_machine.BatchMachine`
-    says; the scores of the first 64 rows are 0.
+    ``f(x) = sum_s alpha_s k(x, s) + b``, whose coefficients solve ``[0 1'; 1 K + I / C] [b; alpha]
+    = [0; y]``. It keeps every row, and is trained anew whenever they have doubled in number, as
+    `olscale.learners.batch_machine.BatchMachine` says; the scores of the first 64 rows are 0.
 
     Parameters
     ----------

@@ -68,10 +68,11 @@ def set_gram(model: Any, at: Any, value: Any, K: FloatArray) -> None:
 class NOGD(GramLearner, KernelLearner, WeightedClassifier):
     """Nystrom online gradient descent: kernel gradient descent until `B` rows are kept, then linear on `k` features of them.
 
-    While there are fewer than B support vectors, each row with loss comes in with the coefficient `eta y`. Then the Gram
-    matrix of the B, ``K = V D V'`` with its k largest eigenvalues, makes features ``z(x) = D^-1/2 V' k(x)``. The next row
-    with loss turns the coefficients to weights ``w = D^1/2 V' alpha``; it and each later one moves them by ``eta y z(x)``.
-    Scores are ``w.z(x)``, kept as ``beta.k(x)`` with ``beta = V D^-1/2 w``: features cost an update alone. For k = B they
+    While there are fewer than B support vectors, each row with loss comes in with the coefficient
+    `eta y`. Then the Gram matrix of the B, ``K = V D V'`` with its k largest eigenvalues, makes
+    features ``z(x) = D^-1/2 V' k(x)``. The next row with loss turns the coefficients to weights ``w
+    = D^1/2 V' alpha``; it and each later one moves them by ``eta y z(x)``. Scores are ``w.z(x)``,
+    kept as ``beta.k(x)`` with ``beta = V D^-1/2 w``: features cost an update alone. For k = B they
     are the scores of kernel gradient descent with the part of each row along the B.
 
     Parameters
@@ -91,7 +92,8 @@ class NOGD(GramLearner, KernelLearner, WeightedClassifier):
     O(B^2) for one with loss; O(B^3) once. The eigenvectors are LAPACK's on one thread: their last bits, and those of scores
     after them, may be other ones on another kind of processor.
 
-    The text of the LOL paper keeps the first B rows, not the first B with loss; at small steps these are the same.
+    The text of the LOL paper keeps the first B rows, not the first B with loss; at small steps
+    these are the same.
 
     A row's weight multiplies its step, as in CSOGD (J. Wang, P. Zhao, S. C. H. Hoi,
     Cost-sensitive online classification, ICDM 2012): its loss counts so many times.
@@ -166,7 +168,8 @@ class NOGD(GramLearner, KernelLearner, WeightedClassifier):
         return {**state, "matrix": np.zeros((slots, slots + outputs))}
 
     def _grow(self, entries: int) -> None:
-        # The loop comes back for want of room when there are B vectors: LAPACK is not for compiled code.
+        # The loop comes back for want of room when there are B vectors: LAPACK is not for compiled
+        # code.
         if self.state_["memory"][0, 0] == _COLLECTS and self.state_["counts"][0] == self.B:
             self._find_features()
         else:

@@ -60,9 +60,10 @@ def slot_of_oldest(support: Any, tau: int) -> int:
 class NORMA(KernelLearner, WeightedClassifier):
     """NORMA, the naive online regularised risk minimisation: stochastic gradient descent on hinge loss and norm.
 
-    A row t takes a step ``eta_t = eta t^-power``: all coefficients are multiplied by ``1 - eta_t lam``, and if the row is
-    within the margin, ``y f <= rho``, it comes in with ``alpha = eta_t y``. With ``nu > 0`` the margin moves, by
-    ``eta_t (nu - 1)`` after such a row and by ``eta_t nu`` after another, so that a share nu of rows is within it.
+    A row t takes a step ``eta_t = eta t^-power``: all coefficients are multiplied by ``1 - eta_t
+    lam``, and if the row is within the margin, ``y f <= rho``, it comes in with ``alpha = eta_t
+    y``. With ``nu > 0`` the margin moves, by ``eta_t (nu - 1)`` after such a row and by ``eta_t
+    nu`` after another, so that a share nu of rows is within it.
 
     Parameters
     ----------
@@ -81,7 +82,8 @@ class NORMA(KernelLearner, WeightedClassifier):
     bias : bool
         Whether to add a bias to the scores, which goes by ``eta_t y`` and does not fade.
     capacity : int
-        Most support vectors without `tau`; a row that comes after one more ends learning with an error.
+        Most support vectors without `tau`; a row that comes after one more ends learning with an
+        error.
     kernel, gamma, sigma, p, degree, coef0, multiclass
         As in `olscale.learners.kernel_learner.KernelLearner`.
 
@@ -90,10 +92,11 @@ class NORMA(KernelLearner, WeightedClassifier):
     State: ``m (d + outputs)`` numbers for m support vectors with d features; m is at most tau, or grows with every loss.
     Cost of a row: O(m d), or nnz for d. Max-score: +eta_t for the class, -eta_t for its best rival, one margin.
 
-    The paper truncates by the age of rows. With tau vectors kept, none is less than tau rows old when it goes, so with a
-    constant step the error is within the paper's bound, ``(1 - eta lam)^tau / lam`` for ``k(x, x) = 1``. The paper leaves
-    open what rho starts from and whether it may become negative: here it may. f is taken before the model fades, as by
-    MADlib and the R package NORMA; kernlab's ``onlearn`` decides by the score of the row before and is not met.
+    The paper truncates by the age of rows. With tau vectors kept, none is less than tau rows old
+    when it goes, so with a constant step the error is within the paper's bound, ``(1 - eta lam)^tau
+    / lam`` for ``k(x, x) = 1``. The paper leaves open what rho starts from and whether it may
+    become negative: here it may. f is taken before the model fades, as by MADlib and the R package
+    NORMA; kernlab's ``onlearn`` decides by the score of the row before and is not met.
 
     A row's weight multiplies the step of its loss, by which coefficient and margin move; the
     model fades as for any row.

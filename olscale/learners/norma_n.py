@@ -35,9 +35,10 @@ def learn_norma_n(rule: Any, model: Any, row: Any) -> bool:
 class NORMAN(KernelDetector):
     """NORMA for novelties: a row is normal where ``f - rho >= 0``, and one that is not comes in.
 
-    A row t takes a step ``eta_t = eta t^-power``: all coefficients are multiplied by ``1 - eta_t lam``, and a novelty comes
-    in with ``alpha = eta_t``. rho begins at 0 and moves by ``eta_t (nu - 1)`` after a novelty and by ``eta_t nu`` after
-    another row, so that a share nu of rows are novelties.
+    A row t takes a step ``eta_t = eta t^-power``: all coefficients are multiplied by ``1 - eta_t
+    lam``, and a novelty comes in with ``alpha = eta_t``. rho begins at 0 and moves by ``eta_t (nu -
+    1)`` after a novelty and by ``eta_t nu`` after another row, so that a share nu of rows are
+    novelties.
 
     Parameters
     ----------
@@ -52,7 +53,8 @@ class NORMAN(KernelDetector):
     tau : int, optional
         Support vectors that are kept: the oldest makes room. Without it all are, up to `capacity`.
     capacity : int
-        Most support vectors without `tau`; a row that comes after one more ends learning with an error.
+        Most support vectors without `tau`; a row that comes after one more ends learning with an
+        error.
     kernel, gamma, sigma, p, degree, coef0
         As in `olscale.learners.kernel_learner.SupportVectorLearner`.
 
@@ -61,8 +63,8 @@ class NORMAN(KernelDetector):
     State: ``m (d + 1)`` numbers for m support vectors with d features; m is at most tau, or grows with every novelty.
     Cost of a row: O(m d), or nnz for d.
 
-    Labels are not looked at. rho may become negative, as the paper leaves it; f is taken before the model fades. kernlab's
-    ``onlearn`` decides by the score of the row before and is not met.
+    Labels are not looked at. rho may become negative, as the paper leaves it; f is taken before the
+    model fades. kernlab's ``onlearn`` decides by the score of the row before and is not met.
 
     References
     ----------

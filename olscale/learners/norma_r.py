@@ -44,10 +44,11 @@ def learn_norma_r(rule: Any, model: Any, row: Any) -> bool:
 class NORMAR(KernelRegressor, WeightedRegressor):
     """NORMA for targets: stochastic gradient descent on the epsilon-insensitive or squared loss and the norm.
 
-    A row t takes a step ``eta_t = eta t^-power``: all coefficients are multiplied by ``1 - eta_t lam``, and a row outside
-    the tube, ``|y - f| > epsilon``, comes in with ``alpha = eta_t sign(y - f)``. With ``nu > 0`` the tube moves, by
-    ``eta_t (1 - nu)`` after such a row and by ``-eta_t nu`` after another, so that a share nu of rows is outside. With the
-    squared loss every row comes in, with ``eta_t (y - f)``.
+    A row t takes a step ``eta_t = eta t^-power``: all coefficients are multiplied by ``1 - eta_t
+    lam``, and a row outside the tube, ``|y - f| > epsilon``, comes in with ``alpha = eta_t sign(y -
+    f)``. With ``nu > 0`` the tube moves, by ``eta_t (1 - nu)`` after such a row and by ``-eta_t
+    nu`` after another, so that a share nu of rows is outside. With the squared loss every row comes
+    in, with ``eta_t (y - f)``.
 
     Parameters
     ----------
@@ -65,7 +66,8 @@ class NORMAR(KernelRegressor, WeightedRegressor):
     tau : int, optional
         Support vectors that are kept: the oldest makes room. Without it all are, up to `capacity`.
     capacity : int
-        Most support vectors without `tau`; a row that comes after one more ends learning with an error.
+        Most support vectors without `tau`; a row that comes after one more ends learning with an
+        error.
     kernel, gamma, sigma, p, degree, coef0
         As in `olscale.learners.kernel_learner.SupportVectorLearner`.
 
@@ -74,9 +76,10 @@ class NORMAR(KernelRegressor, WeightedRegressor):
     State: ``m (d + 1)`` numbers for m support vectors with d features; m is at most tau, or grows with every loss.
     Cost of a row: O(m d), or nnz for d.
 
-    f is taken before the model fades. The tube may become negative, as the paper leaves it; every row is outside then. The R
-    package NORMA is met with a fixed tube, operalib's ONORMA with the squared loss and half of its lam. kernlab's
-    ``onlearn`` decides by the score of the row before and adds rows inside the tube, kafbox fades first: not met.
+    f is taken before the model fades. The tube may become negative, as the paper leaves it; every
+    row is outside then. The R package NORMA is met with a fixed tube, operalib's ONORMA with the
+    squared loss and half of its lam. kernlab's ``onlearn`` decides by the score of the row before
+    and adds rows inside the tube, kafbox fades first: not met.
 
     A row's weight multiplies the step of its loss, by which coefficient and tube move; the
     model fades as for any row.

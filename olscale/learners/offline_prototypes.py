@@ -16,8 +16,8 @@ def offline_prototypes(
 ) -> tuple[NDArray[np.int64], FloatArray]:
     """Return the features that occur in `X` and the means of `k` clusters in those; the means are 0 elsewhere.
 
-    Lloyd's algorithm from one k-means++ start. Dense and sparse rows of the same values give the same clusters up to
-    rounding, which decides between starts that are equally good.
+    Lloyd's algorithm from one k-means++ start. Dense and sparse rows of the same values give the
+    same clusters up to rounding, which decides between starts that are equally good.
 
     Parameters
     ----------

@@ -58,9 +58,9 @@ def forget_small(model: Any, threshold: float) -> None:
 class OLK(KernelLearner, WeightedClassifier):
     """Online learning with kernels for classes, OLK-C: the nearest model with a small norm and little loss.
 
-    A row gives ``a = clip((1 + r - y f) / k(x, x), 0, C)``; all coefficients are divided by ``1 + r``, and with ``a > 0``
-    the row comes in with ``y a / (1 + r)``. Then vectors whose coefficients have become less than `threshold` go. With
-    ``r = 0`` it is PA-I with kernels.
+    A row gives ``a = clip((1 + r - y f) / k(x, x), 0, C)``; all coefficients are divided by ``1 +
+    r``, and with ``a > 0`` the row comes in with ``y a / (1 + r)``. Then vectors whose coefficients
+    have become less than `threshold` go. With ``r = 0`` it is PA-I with kernels.
 
     Parameters
     ----------
@@ -80,8 +80,9 @@ class OLK(KernelLearner, WeightedClassifier):
     State: ``m (d + outputs)`` numbers for m support vectors with d features. With a threshold a vector stays for at most
     ``ln(C / threshold) / ln(1 + r)`` rows, else m grows with every loss. Cost of a row: O(m d), or nnz for d.
 
-    The paper has two classes and ``k(x, x) = 1``. Max-score: ``a = clip((1 + r - margin) / (2 k(x, x)), 0, C)`` for the
-    class, -a for its best rival, by the same derivation. A row that would come in with less than `threshold` does not.
+    The paper has two classes and ``k(x, x) = 1``. Max-score: ``a = clip((1 + r - margin) / (2 k(x,
+    x)), 0, C)`` for the class, -a for its best rival, by the same derivation. A row that would come
+    in with less than `threshold` does not.
 
     A row's weight multiplies `C`: in the objective its slack costs so many times as much. The
     model fades as for any row.

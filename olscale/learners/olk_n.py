@@ -43,18 +43,20 @@ def learn_olk_n(rule: Any, model: Any, row: Any) -> bool:
 class OLKN(KernelDetector):
     """Online learning with kernels for novelties, OLK-N: every row comes in, and a row is normal where ``f - 1 - rho >= 0``.
 
-    A row gives ``a = clip((1 + r - f) / k(x, x), v, C)``; all coefficients are divided by ``1 + r``, and the row comes in
-    with ``a / (1 + r)``. Then vectors whose coefficients have become less than `threshold` go.
+    A row gives ``a = clip((1 + r - f) / k(x, x), v, C)``; all coefficients are divided by ``1 +
+    r``, and the row comes in with ``a / (1 + r)``. Then vectors whose coefficients have become less
+    than `threshold` go.
 
     Parameters
     ----------
     C, v : float
-        Most and least that a row weighs; ``0 <= v <= C``. A row is normal after at least ``1 / C`` that are like it.
+        Most and least that a row weighs; ``0 <= v <= C``. A row is normal after at least ``1 / C``
+        that are like it.
     r : float
         Regularisation: how much faster old rows fade.
     rule : {"69", "68"}
-        How rho moves, an equation of the paper. By (68) it is ``max(0, f(x) - 1)`` after every row, by (69) only where
-        ``v < a < C``. But there f(x) is 1 and so rho 0: with "69" rho stays 0.
+        How rho moves, an equation of the paper. By (68) it is ``max(0, f(x) - 1)`` after every row,
+        by (69) only where ``v < a < C``. But there f(x) is 1 and so rho 0: with "69" rho stays 0.
     threshold : float
         Coefficients that are dropped are less than this; with 0 all stay.
     capacity : int
@@ -67,9 +69,9 @@ class OLKN(KernelDetector):
     State: ``m (d + 1)`` numbers for m support vectors with d features. m grows with every row, up to
     ``ln(C / threshold) / ln(1 + r)`` with a threshold: streams need one. Cost of a row: O(m d), or nnz for d.
 
-    Labels are not looked at: novelties are learned too, and are normal when enough like them have come. (68) is what the
-    model's own conditions ask for, and gives half of all normal rows away as novelties; (69) is the paper's. The first
-    ``1 / C`` rows, whatever they are, are novelties.
+    Labels are not looked at: novelties are learned too, and are normal when enough like them have
+    come. (68) is what the model's own conditions ask for, and gives half of all normal rows away as
+    novelties; (69) is the paper's. The first ``1 / C`` rows, whatever they are, are novelties.
 
     References
     ----------

@@ -41,9 +41,10 @@ def learn_olk_r(rule: Any, model: Any, row: Any) -> bool:
 class OLKR(KernelRegressor, WeightedRegressor):
     """Online learning with kernels for targets, OLK-R: the nearest model with a small norm and little loss.
 
-    A row gives ``e = (1 + r) y - f`` and ``a = sign(e) clip((|e| - (1 + r) epsilon) / k(x, x), 0, C)``; all coefficients are
-    divided by ``1 + r``, and with ``a != 0`` the row comes in with ``a / (1 + r)``. Then vectors whose coefficients have
-    become less than `threshold` go. With ``r = 0`` it is PA-I regression with kernels.
+    A row gives ``e = (1 + r) y - f`` and ``a = sign(e) clip((|e| - (1 + r) epsilon) / k(x, x), 0,
+    C)``; all coefficients are divided by ``1 + r``, and with ``a != 0`` the row comes in with ``a /
+    (1 + r)``. Then vectors whose coefficients have become less than `threshold` go. With ``r = 0``
+    it is PA-I regression with kernels.
 
     Parameters
     ----------
@@ -65,9 +66,10 @@ class OLKR(KernelRegressor, WeightedRegressor):
     State: ``m (d + 1)`` numbers for m support vectors with d features. With a threshold a vector stays for at most
     ``ln(C / threshold) / ln(1 + r)`` rows, else m grows with every loss. Cost of a row: O(m d), or nnz for d.
 
-    The paper's eq. (52) has the two multipliers the wrong way round, where (42) has them right, and (50), taken at its word,
-    may choose a point outside the box of the multipliers; this is the solution of the problem that it states. The paper has
-    ``k(x, x) = 1``. scikit-learn's SGDRegressor with ``learning_rate="pa1"`` is met at ``r = 0`` with a linear kernel.
+    The paper's eq. (52) has the two multipliers the wrong way round, where (42) has them right, and
+    (50), taken at its word, may choose a point outside the box of the multipliers; this is the
+    solution of the problem that it states. The paper has ``k(x, x) = 1``. scikit-learn's
+    SGDRegressor with ``learning_rate="pa1"`` is met at ``r = 0`` with a linear kernel.
 
     A row's weight multiplies `C`: in the objective its slack costs so many times as much. The
     model fades as for any row.

@@ -29,8 +29,9 @@ def _logistic(v: float) -> float:
     return float(1.0 / (1.0 + np.exp(-v)) if v >= 0.0 else np.exp(v) / (1.0 + np.exp(v)))
 
 
-# Weights are the columns of V: region gate, classifier 1 and classifier 2 of each output, last the anchor row. The gate is
-# kept as V's column plus a multiple of the anchor, so that holding the anchor in its region costs nothing per feature.
+# Weights are the columns of V: region gate, classifier 1 and classifier 2 of each output, last the
+# anchor row. The gate is kept as V's column plus a multiple of the anchor, so that holding the
+# anchor in its region costs nothing per feature.
 
 
 @compiled
@@ -52,8 +53,8 @@ def _learn_and_score(
 ) -> None:
     """Score rows and, when `learning`, take one step a row.
 
-    `lift` is the multiple of the anchor in each gate, `hold` the product of V's gate column with the anchor, and
-    ``anchor[0]`` the anchor's squared norm (0: no anchor yet).
+    `lift` is the multiple of the anchor in each gate, `hold` the product of V's gate column with
+    the anchor, and ``anchor[0]`` the anchor's squared norm (0: no anchor yet).
     """
     low, high = limits
     outputs = lift.shape[0]
@@ -99,10 +100,11 @@ def _learn_and_score(
 class OLLC(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
     """Online locally linear classification: a gate splits the space in two regions with a hyperplane each.
 
-    With gate ``g = a.x`` and classifiers ``f_r = b_r.x`` the score is f_1 where g > 0 and f_2 elsewhere. On each row the
-    larger term of ``max(s(g) + s(-y f_1), s(-g) + s(-y f_2))``, ``s(v) = log(1 + exp(v))``, names the region whose
-    classifier, with the gate, takes a step of length 1/sqrt(t). The first row that is not empty is the anchor x_j: after
-    every step the gate is projected onto ``a.x_j >= beta``, which keeps the regions from being exchanged. More than two
+    With gate ``g = a.x`` and classifiers ``f_r = b_r.x`` the score is f_1 where g > 0 and f_2
+    elsewhere. On each row the larger term of ``max(s(g) + s(-y f_1), s(-g) + s(-y f_2))``, ``s(v) =
+    log(1 + exp(v))``, names the region whose classifier, with the gate, takes a step of length
+    1/sqrt(t). The first row that is not empty is the anchor x_j: after every step the gate is
+    projected onto ``a.x_j >= beta``, which keeps the regions from being exchanged. More than two
     classes: one-vs-all.
 
     Parameters

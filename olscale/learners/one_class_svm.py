@@ -12,7 +12,8 @@ class OneClassSVM(GaussianMachine, Detector):
     """Batch reference, no one-pass learner: scikit-learn's OneClassSVM, trained on all rows it was given.
 
     It keeps every row, and is trained anew whenever they have doubled in number, as
-    `olscale.learners.batch_machine.BatchMachine` says; the scores of the first 64 rows are 0, which is normal.
+    `olscale.learners.batch_machine.BatchMachine` says; the scores of the first 64 rows are 0, which
+    is normal.
 
     Parameters
     ----------

@@ -10,10 +10,11 @@ from olscale.learners.random_nodes import RandomNodes
 class OSELM(RandomNodes, OnePassLearner, WeightedClassifier):
     """Online sequential extreme learning machine: a random hidden layer, and recursive least squares behind it.
 
-    Features ``h_j = 1 / (1 + exp(-(a_j.x + b_j)))``, or radial ones ``exp(-b_j |x - a_j|^2)``, are drawn at the start:
-    entries of ``a_j`` from -1 to 1, ``b_j`` from -1 to 1 or, of the radial ones, from 0 to 1. With targets t of 1 and -1,
-    ``P = I / lam`` at the start and ``u = P h``, each row has ``k = u / (forget + h.u)``, ``beta += k (t - h'beta)'`` and
-    ``P = (P - k u') / forget``. One output tells two classes; more classes have one each.
+    Features ``h_j = 1 / (1 + exp(-(a_j.x + b_j)))``, or radial ones ``exp(-b_j |x - a_j|^2)``, are
+    drawn at the start: entries of ``a_j`` from -1 to 1, ``b_j`` from -1 to 1 or, of the radial
+    ones, from 0 to 1. With targets t of 1 and -1, ``P = I / lam`` at the start and ``u = P h``,
+    each row has ``k = u / (forget + h.u)``, ``beta += k (t - h'beta)'`` and ``P = (P - k u') /
+    forget``. One output tells two classes; more classes have one each.
 
     Parameters
     ----------
@@ -22,17 +23,18 @@ class OSELM(RandomNodes, OnePassLearner, WeightedClassifier):
     activation : {"sigmoid", "rbf"}
         Their kind.
     start : {"ridge", "boost"}
-        From the first row on, with a penalty; or the paper's: the first `N0` rows are scored 0 and only added up, then the
-        least-squares solution of them is found, without a penalty.
+        From the first row on, with a penalty; or the paper's: the first `N0` rows are scored 0 and
+        only added up, then the least-squares solution of them is found, without a penalty.
     lam : float
         Ridge penalty of the start; > 0. It means nothing with ``start="boost"``.
     N0 : int, optional
-        Rows of the boosting phase, at least `nodes`; 100 more than `nodes` if it is not given, as the paper has it.
+        Rows of the boosting phase, at least `nodes`; 100 more than `nodes` if it is not given, as
+        the paper has it.
     forget : float
         Weight of a row after each row that follows, in (0, 1]; 1 forgets nothing.
     block : int
-        Rows that are learned together, counted from the first row behind the boosting phase: those of a block are predicted
-        by the model before it, and so are others while it is not full.
+        Rows that are learned together, counted from the first row behind the boosting phase: those
+        of a block are predicted by the model before it, and so are others while it is not full.
     seed : int
         Number of the hidden layer; each permutation draws another.
 
@@ -42,12 +44,14 @@ class OSELM(RandomNodes, OnePassLearner, WeightedClassifier):
     a block and 16 more. Time a row: O(L (d + L + outputs)). After each row, or block, of ``start="ridge"`` the weights are
     those of scikit-learn's ``Ridge(alpha=lam, fit_intercept=False)`` on the features of the rows seen.
 
-    Scale the features to [-1, 1] or standardize them: sigmoids of sums far from 0 are constant, and radial nodes far away
-    are 0. With ``forget < 1`` the variances of features that do not vary grow like ``forget^-t``: a run in which one passes
-    ``1 / (lam 2.2e-16)`` ends as diverged, and so does a boosting phase whose sums have no inverse.
+    Scale the features to [-1, 1] or standardize them: sigmoids of sums far from 0 are constant, and
+    radial nodes far away are 0. With ``forget < 1`` the variances of features that do not vary grow
+    like ``forget^-t``: a run in which one passes ``1 / (lam 2.2e-16)`` ends as diverged, and so
+    does a boosting phase whose sums have no inverse.
 
-    The paper's own code has two outputs for two classes, each minus the other, and a pseudoinverse at the start, which here
-    is an inverse. Sums are rounded in a fixed order; of P there is no more than half, so it stays symmetric.
+    The paper's own code has two outputs for two classes, each minus the other, and a pseudoinverse
+    at the start, which here is an inverse. Sums are rounded in a fixed order; of P there is no more
+    than half, so it stays symmetric.
 
     A row's weight multiplies the square of its error: 2 is the row twice.
 

@@ -18,26 +18,29 @@ from olscale.learners.projection_network import Network, ProjectionNetwork, scor
 class OSPVM(ProjectionNetwork, BlockLearner):
     """Online sequential projection vector machine; not strictly one-pass: it keeps where each row lies.
 
-    After each block it is the network of `olscale.learners.pvm.PVM` on all rows so far: nodes ``g(u.[x - mu; 1])`` for the
-    first r left singular vectors u of the rows ``[x - mu; 1]``, g the sigmoid, and ``beta = pinv(H) T``. The singular value
-    decomposition is kept up by blocks while the mean mu moves, and the place of each row along U is turned as U is
-    (`olscale.compiled.components`); H is made of these places, and beta solved for anew. With ``keep = None`` all directions
-    are kept, the first r become nodes, and scores are those of pvm but for rounding, whatever the blocks. With ``keep = K``
-    no more than K are kept after a block: memory is less and the network another one.
+    After each block it is the network of `olscale.learners.pvm.PVM` on all rows so far: nodes
+    ``g(u.[x - mu; 1])`` for the first r left singular vectors u of the rows ``[x - mu; 1]``, g the
+    sigmoid, and ``beta = pinv(H) T``. The singular value decomposition is kept up by blocks while
+    the mean mu moves, and the place of each row along U is turned as U is
+    (`olscale.compiled.components`); H is made of these places, and beta solved for anew. With
+    ``keep = None`` all directions are kept, the first r become nodes, and scores are those of pvm
+    but for rounding, whatever the blocks. With ``keep = K`` no more than K are kept after a block:
+    memory is less and the network another one.
 
     Parameters
     ----------
     nodes : int, optional
         Nodes r; there are at most as many as singular values above 1e-10 of the largest.
     ratio : float
-        Without `nodes`: r is the least number whose singular values add up to this part of the sum of all; in (0, 1].
+        Without `nodes`: r is the least number whose singular values add up to this part of the sum
+        of all; in (0, 1].
     ratio_of : {"s", "s2"}
         Whether singular values are added up, or their squares: the formula of the paper is lost.
     keep : int, optional
         Directions that are kept, besides that of the 1; without it all.
     mean_update : bool
-        Whether the mean is taken off, and follows the rows. If not, no mean is: the "no" of the paper's figure 2, whose
-        curves start apart.
+        Whether the mean is taken off, and follows the rows. If not, no mean is: the "no" of the
+        paper's figure 2, whose curves start apart.
     block : int
         Rows that are learned together; they are scored by what was known before their block.
     lam : float
@@ -51,10 +54,11 @@ class OSPVM(ProjectionNetwork, BlockLearner):
     much as the rows themselves where all are kept. Cost of a block of m rows: ``O(d (R + m)^2 + R^3 + n R^2)``, and
     ``O(n r^2)`` for beta; of a row d r, or nnz for d.
 
-    The paper has one decomposition and one of the part of the new rows that is orthogonal to U, with V for the rows; its
-    formulas are lost in the text that we have. Of centred rows the 1 is a direction of its own with the singular value
-    sqrt(n), so it is put in and not computed; nothing else is different. It starts from the first row: no first block is
-    needed. Signs, rounding and scaling of rows are those of pvm.
+    The paper has one decomposition and one of the part of the new rows that is orthogonal to U,
+    with V for the rows; its formulas are lost in the text that we have. Of centred rows the 1 is a
+    direction of its own with the singular value sqrt(n), so it is put in and not computed; nothing
+    else is different. It starts from the first row: no first block is needed. Signs, rounding and
+    scaling of rows are those of pvm.
 
     References
     ----------

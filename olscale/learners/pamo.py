@@ -218,9 +218,10 @@ def _learn_and_score(
 class PAMO1(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
     """Passive-aggressive max-out, PAMO-I: a hyperplane on a max-out projection, both moves on rows with loss.
 
-    A row of unit length is projected to ``z_m = max_j u_mj.x``, m = 1..h, and z scaled to unit length; the score is
-    ``w.z``. With hinge loss l, w takes a passive-aggressive step for a part 1 - alpha of it, z one for the rest, and the
-    winning hyperplanes ``u_mj`` take regression steps towards the moves z. More than two classes: one-vs-all.
+    A row of unit length is projected to ``z_m = max_j u_mj.x``, m = 1..h, and z scaled to unit
+    length; the score is ``w.z``. With hinge loss l, w takes a passive-aggressive step for a part 1
+    - alpha of it, z one for the rest, and the winning hyperplanes ``u_mj`` take regression steps
+    towards the moves z. More than two classes: one-vs-all.
 
     Parameters
     ----------
@@ -231,14 +232,17 @@ class PAMO1(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
     C : float
         Aggressiveness of both kinds of step (the paper's C and C_r); > 0.
     alpha : float
-        Part of the loss left to the projection, in [0, 1). With 0 only w is modified (section 3): PA-I on the fixed random
-        projection. Any other value also pulls the projection of a row with loss to unit length, so 0 is no limit of it.
+        Part of the loss left to the projection, in [0, 1). With 0 only w is modified (section 3):
+        PA-I on the fixed random projection. Any other value also pulls the projection of a row with
+        loss to unit length, so 0 is no limit of it.
     epsilon : float
         Insensitivity of the regression steps (the paper names no value; 0).
     seed : int
-        Seed of the random start: uniform in [-0.1, 0.1], the hyperplanes of a dimension then made orthogonal.
+        Seed of the random start: uniform in [-0.1, 0.1], the hyperplanes of a dimension then made
+        orthogonal.
     dtype : {"float64", "float32"}
-        Precision of the hyperplanes and of the sums of their products with a row; all else is float64.
+        Precision of the hyperplanes and of the sums of their products with a row; all else is
+        float64.
 
     Notes
     -----
@@ -362,8 +366,8 @@ class PAMO1(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
     def _classes_together(self, X: Rows, theta: FloatArray) -> int:
         """Return how many classes to learn from all rows of a chunk before the next ones, which changes no bit.
 
-        Hyperplanes of a few classes stay in a near cache from row to row. To take them out of all, and to
-        put them back, is as much work as a few rows are.
+        Hyperplanes of a few classes stay in a near cache from row to row. To take them out of all,
+        and to put them back, is as much work as a few rows are.
         """
         columns, planes = theta.shape
         each = int(self.h) * int(self.k)
@@ -375,7 +379,8 @@ class PAMO1(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
 class PAMO2(PAMO1):
     """Passive-aggressive max-out, PAMO-II: as PAMO-I, but the projection moves on every row, with or without loss.
 
-    On a row without loss the hyperplanes move towards the projection's unit-length form, so that it is learned.
+    On a row without loss the hyperplanes move towards the projection's unit-length form, so that it
+    is learned.
 
     Parameters
     ----------

@@ -41,8 +41,9 @@ def _pa2(rule, s, y, f, square, t, wrong, weight):  # type: ignore[no-untyped-de
 class PA(LinearLearner):
     """Passive-aggressive: the smallest change of `w` that gives the row the margin 1.
 
-    With hinge loss ``l = max(0, 1 - y w.x)`` the update is ``w += tau y x``, ``tau = l / |x|^2``. In the max-score form the
-    margin is that of the true class over the best wrong class and ``tau = l / (2 |x|^2)``.
+    With hinge loss ``l = max(0, 1 - y w.x)`` the update is ``w += tau y x``, ``tau = l / |x|^2``.
+    In the max-score form the margin is that of the true class over the best wrong class and ``tau =
+    l / (2 |x|^2)``.
 
     Parameters
     ----------

@@ -1,9 +1,10 @@
 """Pegasos in its online form: one fresh row an iteration (Shalev-Shwartz, Singer, Srebro, Cotter 2011).
 
-The shrinks ``1 - 1/t`` and the steps ``1/(lam t)`` telescope: after row t the weights are ``V c / (lam t)``. `V` is the
-plain sum of ``y x`` over the rows that had a hinge loss, each divided by `c` as it was then; `c`, one number a column, is
-the product of the projections so far. So a row costs its nonzeros, and without projection no rounding builds up: on
-integer features a score that is zero by arithmetic is zero.
+The shrinks ``1 - 1/t`` and the steps ``1/(lam t)`` telescope: after row t the weights are ``V c /
+(lam t)``. `V` is the plain sum of ``y x`` over the rows that had a hinge loss, each divided by `c`
+as it was then; `c`, one number a column, is the product of the projections so far. So a row costs
+its nonzeros, and without projection no rounding builds up: on integer features a score that is zero
+by arithmetic is zero.
 """
 
 from typing import Any, ClassVar
@@ -119,9 +120,10 @@ def _learn(
 class Pegasos(WeightedClassifier, ShardsClasses, EstimatesCost):
     """Pegasos, online: stochastic sub-gradient descent on the SVM objective ``lam/2 |w|^2 + hinge``.
 
-    Row t (from 1) is scored with `w`; then ``w *= 1 - 1/t`` and, if its hinge loss was positive, ``w += y x / (lam t)``.
-    With `project`, `w` is then scaled back onto the ball of radius ``1/sqrt(lam)``. In the max-score form the hinge is that
-    of the true class over the best wrong class, the two move by ``+-1/(lam t) x``, and the ball holds all classes together.
+    Row t (from 1) is scored with `w`; then ``w *= 1 - 1/t`` and, if its hinge loss was positive,
+    ``w += y x / (lam t)``. With `project`, `w` is then scaled back onto the ball of radius
+    ``1/sqrt(lam)``. In the max-score form the hinge is that of the true class over the best wrong
+    class, the two move by ``+-1/(lam t) x``, and the ball holds all classes together.
 
     Parameters
     ----------
@@ -130,7 +132,8 @@ class Pegasos(WeightedClassifier, ShardsClasses, EstimatesCost):
     offset : int
         Added to t in step and shrink; 0 is the paper's.
     project : bool
-        Project onto the ball after each step that moved the weights (the step the paper calls optional).
+        Project onto the ball after each step that moved the weights (the step the paper calls
+        optional).
     multiclass : {"max-score", "ova"}
         True class against the best wrong class, or one binary learner a class.
     dtype : {"float64", "float32"}
@@ -141,9 +144,10 @@ class Pegasos(WeightedClassifier, ShardsClasses, EstimatesCost):
     State: ``columns * outputs`` numbers of 8 (float32: 4) bytes and two numbers an output. Time a row:
     ``O(nonzeros * outputs)``: shrinks and projections are a factor a column.
 
-    BudgetedSVM keeps a weight vector for each of two classes, moves both and starts at t = 2: its ``lam`` is twice ours.
-    Its a9a run (``lam = 1e-4``, bias feature 1, 6297 mistakes) is ``lam=5e-5, offset=1`` here, with the 624 rows of score
-    exactly 0 left out of the count; counted as everywhere in olscale (the sign of 0 is +1) it makes 6688 mistakes.
+    BudgetedSVM keeps a weight vector for each of two classes, moves both and starts at t = 2: its
+    ``lam`` is twice ours. Its a9a run (``lam = 1e-4``, bias feature 1, 6297 mistakes) is
+    ``lam=5e-5, offset=1`` here, with the 624 rows of score exactly 0 left out of the count; counted
+    as everywhere in olscale (the sign of 0 is +1) it makes 6688 mistakes.
 
     A row's weight multiplies its step, as in CSOGD (J. Wang, P. Zhao, S. C. H. Hoi,
     Cost-sensitive online classification, ICDM 2012): its loss counts so many times. The shrinks

@@ -1,7 +1,8 @@
 """Sums of products of features, by BLAS: ``Z'Z`` and ``T'Z`` over rows, so many at once as its matrices take well.
 
-BLAS always sees the same shapes on one thread, since rows wait until there are `AT_ONCE` of them, whatever calls they come
-in: no bit depends on the cut. Those of another BLAS, or of another kind of processor, may be other ones.
+BLAS always sees the same shapes on one thread, since rows wait until there are `AT_ONCE` of them,
+whatever calls they come in: no bit depends on the cut. Those of another BLAS, or of another kind of
+processor, may be other ones.
 """
 
 import numpy as np
@@ -74,7 +75,8 @@ def _add(sums: State) -> None:
 
     count, sums["rows"][1] = int(sums["rows"][1]), 0
     if count:
-        # Of transposes, which BLAS has as they lie; first with the targets, while the features are in the cache.
+        # Of transposes, which BLAS has as they lie; first with the targets, while the features are
+        # in the cache.
         Z, T = sums["waiting"][:count], sums["waiting_targets"][:count]
         dgemm(1.0, Z.T, T.T, beta=1.0, c=sums["targets"].T, trans_b=1, overwrite_c=1)
         dsyrk(1.0, Z.T, beta=1.0, c=sums["products"].T, lower=1, overwrite_c=1)

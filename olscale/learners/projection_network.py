@@ -1,9 +1,10 @@
 """Networks whose nodes are principal directions: what the projection vector machines, batch and online, have in common.
 
-A row, less the mean of the rows and with a 1 behind it, is projected on the first left singular vectors of all such rows.
-Each is a node ``g(u.[x - mu; 1])`` with the sigmoid g, and least squares give what the nodes count for each class. As the
-rows are centred, the 1 makes one vector of its own, which is 1 at the 1 and 0 elsewhere, with the singular value sqrt(n): a
-node that is constant. The other nodes are principal components and have no constant part.
+A row, less the mean of the rows and with a 1 behind it, is projected on the first left singular
+vectors of all such rows. Each is a node ``g(u.[x - mu; 1])`` with the sigmoid g, and least squares
+give what the nodes count for each class. As the rows are centred, the 1 makes one vector of its
+own, which is 1 at the 1 and 0 elsewhere, with the singular value sqrt(n): a node that is constant.
+The other nodes are principal components and have no constant part.
 """
 
 from typing import Any, ClassVar, NamedTuple

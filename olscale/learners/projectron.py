@@ -74,23 +74,25 @@ def _partial_step(rule: Any, row: Any, loss: float, distance: float) -> float:
 class Projectron(GramLearner, KernelLearner):
     """Projectron: a perceptron whose mistakes are projected on the support vectors where little is lost by that.
 
-    On a mistake, with kernel values k of the row x and the vectors, and the inverse K of the matrix of the vectors' own,
-    ``c = K k`` are the coefficients of its projection and ``delta = k(x, x) - k.c`` is the squared distance from it. A row
-    within `eta` moves the vectors' coefficients, ``alpha += y c``; another becomes a support vector with coefficient y.
+    On a mistake, with kernel values k of the row x and the vectors, and the inverse K of the matrix
+    of the vectors' own, ``c = K k`` are the coefficients of its projection and ``delta = k(x, x) -
+    k.c`` is the squared distance from it. A row within `eta` moves the vectors' coefficients,
+    ``alpha += y c``; another becomes a support vector with coefficient y.
 
     Parameters
     ----------
     form : {"true", "budget"}
         ``"true"``: as published; a mistake is a row with ``y f <= 0``.
-        ``"budget"``: a row is put in while there are fewer than `B`, and projected afterwards, as in KOL and its MATLAB
-        code; a mistake is a wrong prediction, a score of 0 being one of +1.
+        ``"budget"``: a row is put in while there are fewer than `B`, and projected afterwards, as
+        in KOL and its MATLAB code; a mistake is a wrong prediction, a score of 0 being one of +1.
     eta : float, optional
-        Squared distance from the span up to which a row is projected; > 0. The default is 0.1 in the true form; in the
-        budget form rows are projected early only where given, say 1e-3.
+        Squared distance from the span up to which a row is projected; > 0. The default is 0.1 in
+        the true form; in the budget form rows are projected early only where given, say 1e-3.
     B : int
         Budget of that form.
     capacity : int
-        Most support vectors of the true form; a row that comes after one more ends learning with an error.
+        Most support vectors of the true form; a row that comes after one more ends learning with an
+        error.
     kernel, gamma, sigma, p, degree, coef0, multiclass
         As in `olscale.learners.kernel_learner.KernelLearner`.
 
@@ -99,8 +101,9 @@ class Projectron(GramLearner, KernelLearner):
     State: ``m (d + outputs)`` numbers for m vectors of d features, and ``m^2`` of the inverse. Cost of a row: O(m d), or nnz
     for d, and O(m^2) more on a mistake. Max-score: the class moves by c and its best rival by -c.
 
-    A row nearer than 1e-8 ``k(x, x)`` is projected in either form: for duplicates, of which delta is 0 but for rounding,
-    other implementations of the budget form divide by that and go on with NaN or numbers without a meaning.
+    A row nearer than 1e-8 ``k(x, x)`` is projected in either form: for duplicates, of which delta
+    is 0 but for rounding, other implementations of the budget form divide by that and go on with
+    NaN or numbers without a meaning.
 
     References
     ----------
@@ -175,9 +178,10 @@ class Projectron(GramLearner, KernelLearner):
 class ProjectronPlusPlus(Projectron):
     """Projectron++: besides mistakes as in Projectron, rows inside the margin move the coefficients of the vectors.
 
-    For ``0 < y f < 1`` with loss ``l = 1 - y f``, projection c, squared distance delta from it and ``q = k(x, x) - delta``:
-    ``alpha += tau y c``. In the true form ``tau = min(l / q, 1, 2 (l - delta / eta) / q)`` where that is positive. In the
-    budget form ``tau = min(l / q, 1)`` where ``2 l - tau q >= 2 U sqrt(delta)`` with ``U = sqrt((B + 1) / ln(B + 1)) / 4``.
+    For ``0 < y f < 1`` with loss ``l = 1 - y f``, projection c, squared distance delta from it and
+    ``q = k(x, x) - delta``: ``alpha += tau y c``. In the true form ``tau = min(l / q, 1, 2 (l -
+    delta / eta) / q)`` where that is positive. In the budget form ``tau = min(l / q, 1)`` where ``2
+    l - tau q >= 2 U sqrt(delta)`` with ``U = sqrt((B + 1) / ln(B + 1)) / 4``.
 
     Parameters
     ----------
@@ -189,8 +193,8 @@ class ProjectronPlusPlus(Projectron):
     State as Projectron's. Cost of a row: O(m d), and O(m^2) more inside the margin.
     Max-score: class and rival share the loss, ``2 q`` for q and ``2 delta`` under the root.
 
-    Where q is 0, for a row far from all vectors, nothing moves. As in the MATLAB code, nor does the budget form at a score
-    of 0 that counts as right.
+    Where q is 0, for a row far from all vectors, nothing moves. As in the MATLAB code, nor does the
+    budget form at a score of 0 that counts as right.
 
     References
     ----------

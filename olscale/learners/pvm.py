@@ -17,10 +17,11 @@ from olscale.learners.projection_network import Network, ProjectionNetwork, scor
 class PVM(ProjectionNetwork, BatchMachine, Classifier):
     """Batch reference, no one-pass learner: the projection vector machine of all rows it was given.
 
-    A network with one hidden layer whose weights are singular vectors. Of n rows x with mean mu the matrix ``[x - mu; 1]``,
-    a column a row, is ``U S V'``; the first r columns of U are nodes, ``H = g([x - mu; 1]' U_r)`` with the sigmoid
-    ``g(z) = 1 / (1 + e^-z)``, and ``beta = pinv(H) T`` for targets T of 1 and -1, a column a class, or one for two classes.
-    Scores are ``g([x - mu; 1]' U_r) beta``. It keeps every row, and is trained anew whenever they have doubled in number, as
+    A network with one hidden layer whose weights are singular vectors. Of n rows x with mean mu the
+    matrix ``[x - mu; 1]``, a column a row, is ``U S V'``; the first r columns of U are nodes, ``H =
+    g([x - mu; 1]' U_r)`` with the sigmoid ``g(z) = 1 / (1 + e^-z)``, and ``beta = pinv(H) T`` for
+    targets T of 1 and -1, a column a class, or one for two classes. Scores are ``g([x - mu; 1]'
+    U_r) beta``. It keeps every row, and is trained anew whenever they have doubled in number, as
     `olscale.learners.batch_machine.BatchMachine` says; the scores of the first 64 rows are 0.
 
     Parameters
@@ -28,7 +29,8 @@ class PVM(ProjectionNetwork, BatchMachine, Classifier):
     nodes : int, optional
         Nodes r; there are at most as many as singular values above 1e-10 of the largest.
     ratio : float
-        Without `nodes`: r is the least number whose singular values add up to this part of the sum of all; in (0, 1].
+        Without `nodes`: r is the least number whose singular values add up to this part of the sum
+        of all; in (0, 1].
     ratio_of : {"s", "s2"}
         Whether singular values are added up, or their squares: the formula of the paper is lost.
     lam : float

@@ -36,8 +36,8 @@ def learn_rbp(rule: Any, model: Any, row: Any) -> bool:
 class RBP(RandomVictims, WeightedClassifier):
     """The random budget perceptron: the kernel perceptron with `B` support vectors, one of which goes at random.
 
-    A row that is predicted wrongly comes in with ``alpha = y``; when the budget is spent it takes the place of a vector that
-    is drawn with equal chances.
+    A row that is predicted wrongly comes in with ``alpha = y``; when the budget is spent it takes
+    the place of a vector that is drawn with equal chances.
 
     Parameters
     ----------
@@ -53,8 +53,8 @@ class RBP(RandomVictims, WeightedClassifier):
     State: ``B (d + outputs)`` numbers for d features that the vectors have. Cost of a row: O(B d), or nnz for d. Max-score:
     +1 for the class, -1 for its best rival.
 
-    The victim is drawn by a generator of the seed and the row's number (Philox), so cuts and resumes agree; other programs
-    draw other victims, and agree on average only.
+    The victim is drawn by a generator of the seed and the row's number (Philox), so cuts and
+    resumes agree; other programs draw other victims, and agree on average only.
 
     A row's weight multiplies its step, as in `kernel_perceptron`; the victim is drawn with
     equal chances.

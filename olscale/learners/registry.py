@@ -1,8 +1,9 @@
 """Names of learners and how to get the class behind a name.
 
-A learner is named by its registry name (``pa1``) or, for one that lives elsewhere, by ``module:Class``: a class that keeps
-the learner contract is used as it is, any scikit-learn or River estimator is wrapped. Packages add names of their own
-with the entry point group ``olscale.learners``.
+A learner is named by its registry name (``pa1``) or, for one that lives elsewhere, by
+``module:Class``: a class that keeps the learner contract is used as it is, any scikit-learn or
+River estimator is wrapped. Packages add names of their own with the entry point group
+``olscale.learners``.
 """
 
 from collections.abc import Callable

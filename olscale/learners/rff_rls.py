@@ -115,17 +115,19 @@ class FourierLayer(GammaLearner, FixedLayer):
 class RFFRLS(FourierLayer, OnePassLearner, WeightedClassifier):
     """Recursive least squares on random Fourier features: near kernel ridge regression on targets 1 and -1, in one pass.
 
-    ``z(x) = sqrt(2 / D) [cos(u.x), sin(u.x)]`` with D / 2 frequencies u, drawn from a Gaussian of variance ``2 gamma`` in
-    each direction: the features of the transform ``rff``. On these, and on x and a 1 if `linear`, the weights are after each
-    row the ridge solution of all rows so far, as in `oselm`. One output tells two classes; more classes have one each.
+    ``z(x) = sqrt(2 / D) [cos(u.x), sin(u.x)]`` with D / 2 frequencies u, drawn from a Gaussian of
+    variance ``2 gamma`` in each direction: the features of the transform ``rff``. On these, and on
+    x and a 1 if `linear`, the weights are after each row the ridge solution of all rows so far, as
+    in `oselm`. One output tells two classes; more classes have one each.
 
     Parameters
     ----------
     features : int
         Number of features D, even; more are better, at a cost of D^2 a row.
     gamma : float or {"median", "auto"}
-        Width of the Gaussian kernel ``exp(-gamma |x - s|^2)``: ``"median"`` is ``1 / (2 m^2)`` for the median distance m of
-        a thousand rows that it is shown before the stream, ``"auto"`` one over the number of features of x.
+        Width of the Gaussian kernel ``exp(-gamma |x - s|^2)``: ``"median"`` is ``1 / (2 m^2)`` for
+        the median distance m of a thousand rows that it is shown before the stream, ``"auto"`` one
+        over the number of features of x.
     linear : bool
         Whether x itself and a 1 are features too.
     lam : float
@@ -133,7 +135,8 @@ class RFFRLS(FourierLayer, OnePassLearner, WeightedClassifier):
     forget : float
         Weight of a row after each row that follows, in (0, 1]; 1 forgets nothing.
     block : int
-        Rows that are learned together, counted from the first row: those of a block are predicted by the model before it.
+        Rows that are learned together, counted from the first row: those of a block are predicted
+        by the model before it.
     seed : int
         Number of the frequencies; each permutation draws others.
 
@@ -142,10 +145,11 @@ class RFFRLS(FourierLayer, OnePassLearner, WeightedClassifier):
     State: half of a matrix, ``D^2 / 2`` numbers, D for each output, each row of a block and 17 more, and the key of the
     frequencies; with `linear`, D is as many more as x has features and one. Time a row: O(D (nonzeros + D + outputs)).
 
-    With ``gamma="median"``, the default, it looks ahead for one number and is not strictly one-pass; ``partial_fit`` takes
-    the rows of its first call for that. The defaults need no tuning as long as features of x are on one scale: use the
-    transform ``minmax`` or ``standardize`` where they are not. Frequencies are functions of a key, as those of `fogd`, and
-    at most 64 MiB of them are kept outside the state.
+    With ``gamma="median"``, the default, it looks ahead for one number and is not strictly
+    one-pass; ``partial_fit`` takes the rows of its first call for that. The defaults need no tuning
+    as long as features of x are on one scale: use the transform ``minmax`` or ``standardize`` where
+    they are not. Frequencies are functions of a key, as those of `fogd`, and at most 64 MiB of them
+    are kept outside the state.
 
     A row's weight multiplies the square of its error: 2 is the row twice.
 

@@ -48,7 +48,8 @@ def add_products(X: Rows, i: int, weight: float, A: NDArray[np.float64]) -> Any:
 def solve(A: Any, b: Any, lam: float, by_size: bool, rows: float, U: Any, w: Any) -> bool:
     """Set ``w = (A + D)^-1 b`` from the upper triangle of `A`, by elimination in place in `U`; tell whether it could be.
 
-    D is `lam` on the diagonal or, `by_size`, `lam` times the mean square of each feature. Each column of `b` is one of `w`.
+    D is `lam` on the diagonal or, `by_size`, `lam` times the mean square of each feature. Each
+    column of `b` is one of `w`.
     """
     columns = A.shape[0]
     for j in range(columns):
@@ -124,8 +125,8 @@ class Ridge(PairsFeatures, OnePassRegressor, WeightedRegressor, LearnsTargets):
     lam : float
         Penalty; > 0.
     scaling : {"none", "rms"}
-        Whether all features are penalised alike (D is 1), or as if each were divided by its root mean square in the rows
-        seen (D is its mean square): units of features then do not matter.
+        Whether all features are penalised alike (D is 1), or as if each were divided by its root
+        mean square in the rows seen (D is its mean square): units of features then do not matter.
 
     Notes
     -----

@@ -21,15 +21,17 @@ from olscale.learners.rls_loop import FINE, learn_diagonal, learn_full, why_brok
 class RLS(PairsFeatures, WeightedRegressor, LearnsTargets):
     """Recursive least squares: after each row the ridge solution of all rows seen, with exponential forgetting.
 
-    With ``P = I / lam`` at the start, ``u = P x`` and ``k = u / (forget + x.u)``: ``w += k (y - f)`` and
-    ``P = (P - k u') / forget``. The diagonal form keeps the diagonal of ``P^-1`` and drops the rest of ``x x'``.
+    With ``P = I / lam`` at the start, ``u = P x`` and ``k = u / (forget + x.u)``: ``w += k (y -
+    f)`` and ``P = (P - k u') / forget``. The diagonal form keeps the diagonal of ``P^-1`` and drops
+    the rest of ``x x'``.
 
     Parameters
     ----------
     lam : float
         Ridge penalty of the start; > 0.
     forget : float
-        Weight of a row after each row that follows, in (0, 1]; 1 forgets nothing, 0.99 remembers some 100 rows.
+        Weight of a row after each row that follows, in (0, 1]; 1 forgets nothing, 0.99 remembers
+        some 100 rows.
     form : {"full", "diagonal"}
         The whole matrix, or a number a feature.
 
@@ -39,8 +41,9 @@ class RLS(PairsFeatures, WeightedRegressor, LearnsTargets):
     ``O(nonzeros)``. With ``forget=1`` the full form equals `ridge` and scikit-learn's ``Ridge(alpha=lam,
     fit_intercept=False)`` on the rows seen; the transform ``bias`` gives an intercept, which is penalised too.
 
-    With ``forget < 1`` the variances of features that do not vary grow like ``forget^-t`` until rounding is all there is: a
-    full form in which one passes ``1 / (lam 2.2e-16)`` ends as diverged. The diagonal form has no such end.
+    With ``forget < 1`` the variances of features that do not vary grow like ``forget^-t`` until
+    rounding is all there is: a full form in which one passes ``1 / (lam 2.2e-16)`` ends as
+    diverged. The diagonal form has no such end.
 
     A row's weight multiplies the square of its error: 2 is the row twice.
 
@@ -112,7 +115,8 @@ class RLS(PairsFeatures, WeightedRegressor, LearnsTargets):
         Raises
         ------
         DivergedError
-            At the row that breaks the numbers: a variance is negative or has grown past all digits, or a step is not finite.
+            At the row that breaks the numbers: a variance is negative or has grown past all digits,
+            or a step is not finite.
         """
         state, scores = self.state_, np.empty((rows_of(X), self._outputs))
         rest = (self.norm_limits(), state["seen"], state["updates"], scores, weights)

@@ -1,8 +1,9 @@
 """The loops of recursive least squares: P as a whole, or the diagonal of its inverse.
 
-P is kept as a scalar times a matrix: forgetting then divides the scalar, and no pass over the matrix is made for it. Where
-the scalar has grown large it is multiplied into the matrix, which depends on the number of rows alone. The full form makes
-its update and the next row's product in one pass, as `full_covariance` does.
+P is kept as a scalar times a matrix: forgetting then divides the scalar, and no pass over the
+matrix is made for it. Where the scalar has grown large it is multiplied into the matrix, which
+depends on the number of rows alone. The full form makes its update and the next row's product in
+one pass, as `full_covariance` does.
 """
 
 from typing import Any

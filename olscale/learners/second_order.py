@@ -1,17 +1,19 @@
 """Second-order linear learners: a Gaussian over weights, to which each learner adds only how far to move.
 
-All keep a mean ``mu`` (the weights) and a covariance ``Sigma``, and make one kind of update. With margin m and variance
-``v = x' Sigma x`` of the row,
+All keep a mean ``mu`` (the weights) and a covariance ``Sigma``, and make one kind of update. With
+margin m and variance ``v = x' Sigma x`` of the row,
 
     mu += alpha y Sigma x,    Sigma^-1 += gamma x x'
 
 (the same as ``Sigma -= beta Sigma x x' Sigma`` with ``beta = gamma / (1 + gamma v)``).
 
-A rule (`second_order_rule`) gives ``(alpha, gamma)`` from ``(m, v)``. The loop of `full_covariance` keeps all of Sigma;
-those of `diagonal_covariance` keep the diagonal of Sigma^-1 and drop the rest of ``x x'``.
+A rule (`second_order_rule`) gives ``(alpha, gamma)`` from ``(m, v)``. The loop of `full_covariance`
+keeps all of Sigma; those of `diagonal_covariance` keep the diagonal of Sigma^-1 and drop the rest
+of ``x x'``.
 
-In the max-score form m is the margin of the true class over the best wrong class; the true class moves by
-``+alpha Sigma x``, the wrong one by as much the other way, and all classes share one covariance.
+In the max-score form m is the margin of the true class over the best wrong class; the true class
+moves by ``+alpha Sigma x``, the wrong one by as much the other way, and all classes share one
+covariance.
 """
 
 from abc import abstractmethod
@@ -84,7 +86,8 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers are gone through for a row: a full covariance is half a matrix, in vectors.
 
-        Beyond what a cache near the processor holds, it takes up to seven times as long to go through.
+        Beyond what a cache near the processor holds, it takes up to seven times as long to go
+        through.
         """
         outputs = score_columns(classes)
         beyond = columns * columns / 2 * np.dtype(self.dtype).itemsize / _NEAR_BYTES
@@ -158,8 +161,9 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
         Raises
         ------
         DivergedError
-            At the row that breaks the numbers: x' Sigma x or the variance of a feature is not positive (rounding cost Sigma
-            its definiteness, or the variance underflowed), or a score, step or mean is not finite.
+            At the row that breaks the numbers: x' Sigma x or the variance of a feature is not
+            positive (rounding cost Sigma its definiteness, or the variance underflowed), or a
+            score, step or mean is not finite.
         """
         weights = self._weights_of(y, weights)
         state = self.state_

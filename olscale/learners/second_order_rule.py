@@ -1,6 +1,7 @@
 """Rules of the second-order learners: how far a row of margin m and variance ``v = x' Sigma x`` moves mean and covariance.
 
-A rule is a named tuple of parameters. Its function gives ``(alpha, gamma)`` of the update that all rules share,
+A rule is a named tuple of parameters. Its function gives ``(alpha, gamma)`` of the update that all
+rules share,
 
     mu += alpha y Sigma x,    Sigma^-1 += gamma x x'
 """
@@ -42,8 +43,9 @@ def moves(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a function ``(rule, m, v) -> (alpha, gamma)`` as the step of the rule `rule_type`.
 
-    That of a learner which `takes_weights` has a fourth argument, the weight of the row, 1 where rows have none.
-    `needed` is a function ``(rule, square)``: rows with at least that margin are passed over without the cost of v.
+    That of a learner which `takes_weights` has a fourth argument, the weight of the row, 1 where
+    rows have none. `needed` is a function ``(rule, square)``: rows with at least that margin are
+    passed over without the cost of v.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:

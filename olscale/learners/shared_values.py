@@ -1,8 +1,8 @@
 """Kernel values that several settings of a learner share: those of a few rows with all vectors that any setting has.
 
-A setting keeps its vectors, and learns, as it does alone. What it takes from here is what costs most: the products of a
-row with its vectors. Each has the bits that the setting would compute, because no sum crosses vectors, and a feature that
-a vector lacks adds 0.
+A setting keeps its vectors, and learns, as it does alone. What it takes from here is what costs
+most: the products of a row with its vectors. Each has the bits that the setting would compute,
+because no sum crosses vectors, and a feature that a vector lacks adds 0.
 """
 
 from typing import Any, NamedTuple
@@ -29,7 +29,8 @@ class SharedValues(NamedTuple):
     values : float64 array of shape (rows, slots of all settings)
         Of no rows for a setting that goes alone.
     finished : bool
-        Whether they are kernel values; else what `raw_row` makes, for settings whose kernels differ.
+        Whether they are kernel values; else what `raw_row` makes, for settings whose kernels
+        differ.
     came : int64 array of shape (rows,)
         Slot of each row among those of all settings.
     at : uint32 array of shape (slots,)

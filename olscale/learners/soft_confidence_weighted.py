@@ -33,14 +33,16 @@ def _step(rule, m, v, weight):  # type: ignore[no-untyped-def]
 class SCW1(SecondOrderLearner, WeightedClassifier):
     """Soft confidence-weighted, linear slack (SCW-I): CW whose step is at most C.
 
-    ``phi`` is the normal quantile of eta, m the margin, ``v = x' Sigma x``, ``psi = 1 + phi^2/2``, ``xi = 1 + phi^2``. The
-    update is ``mu += alpha y Sigma x``, ``Sigma -= beta Sigma x x' Sigma`` with::
+    ``phi`` is the normal quantile of eta, m the margin, ``v = x' Sigma x``, ``psi = 1 + phi^2/2``,
+    ``xi = 1 + phi^2``. The update is ``mu += alpha y Sigma x``, ``Sigma -= beta Sigma x x' Sigma``
+    with::
 
         alpha = min(C, max(0, (-m psi + sqrt(m^2 phi^4 / 4 + v phi^2 xi)) / (v xi)))
         u = (-alpha v phi + sqrt(alpha^2 v^2 phi^2 + 4 v))^2 / 4,   beta = alpha phi / (sqrt(u) + v alpha phi)
 
-    The diagonal form keeps the diagonal of the inverse: ``1/sigma_j += (alpha phi / sqrt(u)) x_j^2``. The max-score form is
-    LIBOL's, with one Sigma for all classes; where ``m < phi sqrt(v)``::
+    The diagonal form keeps the diagonal of the inverse: ``1/sigma_j += (alpha phi / sqrt(u))
+    x_j^2``. The max-score form is LIBOL's, with one Sigma for all classes; where ``m < phi
+    sqrt(v)``::
 
         alpha = min(C, (-m psi + sqrt(m^2 psi^2 - m^2 psi + 2 v phi^2 psi)) / (2 v psi))
         u = (-alpha v phi + sqrt(alpha^2 v^2 phi^2 + 8 v))^2 / 8,   beta = alpha phi / (sqrt(2 u) + alpha phi v)
@@ -54,15 +56,17 @@ class SCW1(SecondOrderLearner, WeightedClassifier):
     covariance, multiclass
         As in `AROW`.
     dtype : {"float64", "float32"}
-        Precision of the state; sums are float64 in both, each number is rounded when it is stored. On a9a the full form
-        makes 5176 mistakes in float32 for 5173, the diagonal form 5384 in both.
+        Precision of the state; sums are float64 in both, each number is rounded when it is stored.
+        On a9a the full form makes 5176 mistakes in float32 for 5173, the diagonal form 5384 in
+        both.
 
     Notes
     -----
     State and time are as in `AROW`; a row with ``m >= phi |x|`` costs its scores only.
 
-    Other implementations: LIBOL's ``SCW`` and ``M_SCW1`` are the full forms; figures agree to the last mistake. In its
-    max-score step psi stands where the binary one has xi; it is kept so, to be comparable.
+    Other implementations: LIBOL's ``SCW`` and ``M_SCW1`` are the full forms; figures agree to the
+    last mistake. In its max-score step psi stands where the binary one has xi; it is kept so, to be
+    comparable.
 
     A row's weight multiplies `C`: in the objective its slack costs so many times as much.
 
@@ -109,14 +113,15 @@ class SCW1(SecondOrderLearner, WeightedClassifier):
 class SCW2(SecondOrderLearner, WeightedClassifier):
     """Soft confidence-weighted, squared slack (SCW-II).
 
-    ``phi`` is the normal quantile of eta, m the margin, ``v = x' Sigma x``, ``n = v + 1/(2C)``. The update is
-    ``mu += alpha y Sigma x``, ``Sigma -= beta Sigma x x' Sigma`` with::
+    ``phi`` is the normal quantile of eta, m the margin, ``v = x' Sigma x``, ``n = v + 1/(2C)``. The
+    update is ``mu += alpha y Sigma x``, ``Sigma -= beta Sigma x x' Sigma`` with::
 
         alpha = max(0, (-(2 m n + phi^2 m v) + phi sqrt(phi^2 m^2 v^2 + 4 n v (n + v phi^2))) / (2 (n^2 + n v phi^2)))
         u = (-alpha v phi + sqrt(alpha^2 v^2 phi^2 + 4 v))^2 / 4,   beta = alpha phi / (sqrt(u) + v alpha phi)
 
-    The diagonal form keeps the diagonal of the inverse: ``1/sigma_j += (alpha phi / sqrt(u)) x_j^2``. The max-score form is
-    LIBOL's, with one Sigma for all classes; where ``m < phi sqrt(v)``, with ``n = 2v + 1/(2C)``::
+    The diagonal form keeps the diagonal of the inverse: ``1/sigma_j += (alpha phi / sqrt(u))
+    x_j^2``. The max-score form is LIBOL's, with one Sigma for all classes; where ``m < phi
+    sqrt(v)``, with ``n = 2v + 1/(2C)``::
 
         alpha = max(0, (-(2 m n + phi^2 m v) + phi sqrt(phi^2 m^2 v^2 + 8 n v (n + v phi^2))) / (2 (n^2 + n v phi^2)))
         u = (-alpha v phi + sqrt(alpha^2 v^2 phi^2 + 8 v))^2 / 8,   beta = alpha phi / (sqrt(2 u) + alpha phi v)
@@ -130,16 +135,16 @@ class SCW2(SecondOrderLearner, WeightedClassifier):
     covariance, multiclass
         As in `AROW`.
     dtype : {"float64", "float32"}
-        Precision of the state; sums are float64 in both, each number is rounded when it is stored. On a9a both forms make
-        the same mistakes in both precisions; norms differ by 1e-3 (full).
+        Precision of the state; sums are float64 in both, each number is rounded when it is stored.
+        On a9a both forms make the same mistakes in both precisions; norms differ by 1e-3 (full).
 
     Notes
     -----
     State and time are as in `AROW`; a row with ``m >= phi |x|`` costs its scores only.
 
-    Other implementations: LIBOL's ``SCW2`` has two typing slips in the root: it computes ``v * 2`` for ``v^2`` and
-    ``phi * 2`` for ``phi^2``, and prints 5335 mistakes on a9a (eta = 0.9) where the paper's formula makes 5254. Ours is the
-    paper's. ``M_SCW2`` has no such slip.
+    Other implementations: LIBOL's ``SCW2`` has two typing slips in the root: it computes ``v * 2``
+    for ``v^2`` and ``phi * 2`` for ``phi^2``, and prints 5335 mistakes on a9a (eta = 0.9) where the
+    paper's formula makes 5254. Ours is the paper's. ``M_SCW2`` has no such slip.
 
     A row's weight multiplies `C`: in the objective its slack costs so many times as much.
 

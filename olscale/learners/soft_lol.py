@@ -34,30 +34,35 @@ _ROWS = 32  # whose prototypes are found before the first of them is scored
 class SoftLOL(OnePassLearner, WeightedClassifier, FusesSettings, EstimatesCost, ExplainsNoScore):
     """Soft local online learning: olscale's own variant of `LOL`, not from a paper.
 
-    A row x, scaled to length 1, is scored by a common hyperplane and by those of the m prototypes nearest to it:
-    ``f = w.x + sum_j g_j u_j.x``, the gate g_j in proportion to ``1 / distance^(2 sharpness)`` with ``|g| = 1``. With hinge
-    loss l the step is ``tau = min(C, l / (1 + 1/lam))``, then ``w += tau y x / lam`` and ``u_j += tau g_j y x``. More than
-    two classes: only the row's class and the best wrong one move, in opposite directions, with ``l / (2 (1 + 1/lam))``.
-    Steps follow the weights as they are; predictions are those of a mean of the weights over the rows so far, in which
-    the weights after row t count as ``t^averaging - (t-1)^averaging``.
+    A row x, scaled to length 1, is scored by a common hyperplane and by those of the m prototypes
+    nearest to it: ``f = w.x + sum_j g_j u_j.x``, the gate g_j in proportion to ``1 / distance^(2
+    sharpness)`` with ``|g| = 1``. With hinge loss l the step is ``tau = min(C, l / (1 + 1/lam))``,
+    then ``w += tau y x / lam`` and ``u_j += tau g_j y x``. More than two classes: only the row's
+    class and the best wrong one move, in opposite directions, with ``l / (2 (1 + 1/lam))``. Steps
+    follow the weights as they are; predictions are those of a mean of the weights over the rows so
+    far, in which the weights after row t count as ``t^averaging - (t-1)^averaging``.
 
     Parameters
     ----------
     k : int
-        Number of prototypes: the first k rows that are not empty; each later row moves the one nearest to it.
+        Number of prototypes: the first k rows that are not empty; each later row moves the one
+        nearest to it.
     m : int
         Prototypes that score a row, and are moved with it.
     lam : float
         Weight of the common component, as in `LOL`: the larger, the less `w` moves; > 0.
     C : float
-        Aggressiveness, the largest step; > 0. Rows have length 1, so it means the same for all data.
+        Aggressiveness, the largest step; > 0. Rows have length 1, so it means the same for all
+        data.
     sharpness : int
         How fast a gate falls with the distance: 1 is ``1/distance^2``.
     averaging : int or "adaptive"
-        1 is the plain mean over all rows; the larger, the more the latest rows count. ``t^averaging`` must stay in the range
-        of `dtype`: below 1e38 in float32. With ``"adaptive"`` either the mean of ``averaging=3`` predicts or the weights as
-        they are now, whichever erred less lately: the mean first; the other takes over once it has made 16 errors fewer
-        than the one in force, counted from when they last were level. For streams that change.
+        1 is the plain mean over all rows; the larger, the more the latest rows count.
+        ``t^averaging`` must stay in the range of `dtype`: below 1e38 in float32. With
+        ``"adaptive"`` either the mean of ``averaging=3`` predicts or the weights as they are now,
+        whichever erred less lately: the mean first; the other takes over once it has made 16 errors
+        fewer than the one in force, counted from when they last were level. For streams that
+        change.
     dtype : {"float64", "float32"}
         Precision of hyperplanes and prototype sums, as in `LOL`.
 
@@ -69,18 +74,21 @@ class SoftLOL(OnePassLearner, WeightedClassifier, FusesSettings, EstimatesCost, 
     the weights, and follow a change in the stream far later than the weights do: where a stream may change, take
     ``averaging="adaptive"``.
 
-    A row costs 1.3 to 2.9 times what LOL's does with k = 60 where it is dense, with up to 26 classes, or sparse with two
-    classes (``olscale bench soft-local`` and ``local``). With 249 classes it costs 3.4 times as much and with 1,000 classes
-    5.5 times, in float32 2.4 and 3.1 times. A sparse row with many features and many classes costs far
-    more: some 40 times LOL's with 50,000 features and 105 classes (``olscale bench soft-local-wide``), since each of its
-    values is looked up in m + 1 places for every class, where LOL's weights of all classes lie side by side.
+    A row costs 1.3 to 2.9 times what LOL's does with k = 60 where it is dense, with up to 26
+    classes, or sparse with two classes (``olscale bench soft-local`` and ``local``). With 249
+    classes it costs 3.4 times as much and with 1,000 classes 5.5 times, in float32 2.4 and 3.1
+    times. A sparse row with many features and many classes costs far more: some 40 times LOL's with
+    50,000 features and 105 classes (``olscale bench soft-local-wide``), since each of its values is
+    looked up in m + 1 places for every class, where LOL's weights of all classes lie side by side.
 
-    Where it loses (docs/soft-local.md): cbcl_face and the cumulative error on w7a are above PAMO's published figures,
-    mnist is level with LOL's, and in streams that change the default is far behind LOL and PA-I.
+    Where it loses (docs/soft-local.md): cbcl_face and the cumulative error on w7a are above PAMO's
+    published figures, mnist is level with LOL's, and in streams that change the default is far
+    behind LOL and PA-I.
 
-    What comes from where: prototypes, common component and step from LOL [1]_; the multi-class step from [2]_; the mean of
-    the weights from [3]_, its weighting from [4]_; several hyperplanes to a row, weighted by distance, from locally linear
-    SVMs [5]_, where they are not learned in one pass.
+    What comes from where: prototypes, common component and step from LOL [1]_; the multi-class step
+    from [2]_; the mean of the weights from [3]_, its weighting from [4]_; several hyperplanes to a
+    row, weighted by distance, from locally linear SVMs [5]_, where they are not learned in one
+    pass.
 
     A row's weight multiplies `C`, as in `LOL`; prototypes and the mean of the weights go by
     rows, whatever these weigh.

@@ -1,6 +1,7 @@
 """The compiled loop of soft-LOL, row by row.
 
-In numpy, for two classes and the weights of now, x being of length 1, `near` its nearest prototypes and `gates` theirs:
+In numpy, for two classes and the weights of now, x being of length 1, `near` its nearest prototypes
+and `gates` theirs:
 
 >>> import numpy as np
 >>> def learn_row(x, y, w, u, near, gates, C, lam):
@@ -39,10 +40,11 @@ EXPONENT = 3  # of the mean in the adaptive form
 _LEAD = 16  # errors fewer than the form in force with which the other takes over
 
 
-# Prototypes are means of rows of length 1. Hyperplane p is V[p], of shape (outputs, features rounded up, 2): the weight u,
-# and the sum a of its steps, each times t^q, t being the number of rows before it; the mean of the weight over t rows is
-# then u - a / t^q. The last plane, V[k], is common to all rows. A row has two scores of each output likewise: by the
-# weights of now, and by their mean.
+# Prototypes are means of rows of length 1. Hyperplane p is V[p], of shape (outputs, features
+# rounded up, 2): the weight u, and the sum a of its steps, each times t^q, t being the number of
+# rows before it; the mean of the weight over t rows is then u - a / t^q. The last plane, V[k], is
+# common to all rows. A row has two scores of each output likewise: by the weights of now, and by
+# their mean.
 
 MEAN = 1
 NO_CHOICE = np.empty(0, dtype=np.int64)
@@ -102,7 +104,8 @@ def _errs(f: FloatArray, form: int, code: int) -> bool:
 def _compare(f: FloatArray, code: int, force: NDArray[np.int64]) -> None:
     """Count a row for the form that alone is right; the one not in force takes over when it is `_LEAD` rows ahead.
 
-    ``force`` is the form in force and the lead of the other, which never falls below 0: what was long ago is forgotten.
+    ``force`` is the form in force and the lead of the other, which never falls below 0: what was
+    long ago is forgotten.
     """
     now = force[0]
     force[1] = max(0, force[1] + int(_errs(f, now, code)) - int(_errs(f, 1 - now, code)))

@@ -22,7 +22,8 @@ _LEAST = 1e-7
 def singular_vectors(X: Rows, columns: int, rank: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the mean of rows, their first right singular vectors, and the standard deviations along these.
 
-    Of each vector the largest component is positive. There are as many as the rows have, `rank` at most.
+    Of each vector the largest component is positive. There are as many as the rows have, `rank` at
+    most.
 
     Returns
     -------
@@ -63,10 +64,11 @@ def singular_vectors(X: Rows, columns: int, rank: int) -> tuple[FloatArray, Floa
 class SVDOSELM(RandomNodes, OnePassLearner, WeightedClassifier, LooksAhead):
     """Online sequential extreme learning machine on singular vectors. It looks ahead: it is not strictly one-pass.
 
-    Before the stream it is shown rows without labels, a uniform sample of at most 65,536. With their mean and the first
-    right singular vectors U of the rows less the mean, ``z = U'(x - mean)``, each component divided by its standard
-    deviation in the sample. On z it is `oselm`: nodes with weights from -1 to 1. Signs of the vectors are fixed: the largest
-    component is positive.
+    Before the stream it is shown rows without labels, a uniform sample of at most 65,536. With
+    their mean and the first right singular vectors U of the rows less the mean, ``z = U'(x -
+    mean)``, each component divided by its standard deviation in the sample. On z it is `oselm`:
+    nodes with weights from -1 to 1. Signs of the vectors are fixed: the largest component is
+    positive.
 
     Parameters
     ----------
@@ -81,10 +83,11 @@ class SVDOSELM(RandomNodes, OnePassLearner, WeightedClassifier, LooksAhead):
     once, O(m^3) for m features, at most 2,000; of wider rows the first 2,000 are used, and m is their number. It is LAPACK's
     on one thread: its last bits may be other ones on another kind of processor.
 
-    The paper does not say whether the singular vectors are those of all training rows or follow the stream; its times say
-    the latter. Vectors that turn would make old sums meaningless, unless features of all rows are computed anew, so here
-    they are fixed. Dividing by the standard deviation is a choice of ours: without it the sigmoids of random sums of large
-    components are constant.
+    The paper does not say whether the singular vectors are those of all training rows or follow the
+    stream; its times say the latter. Vectors that turn would make old sums meaningless, unless
+    features of all rows are computed anew, so here they are fixed. Dividing by the standard
+    deviation is a choice of ours: without it the sigmoids of random sums of large components are
+    constant.
 
     A row's weight multiplies the square of its error: 2 is the row twice.
 

@@ -14,10 +14,11 @@ from olscale.learners.contract.weighted import WeightedClassifier
 class SVM(GaussianMachine, WeightedClassifier):
     """Batch reference, no one-pass learner: scikit-learn's SVC with a Gaussian kernel, trained on all rows it was given.
 
-    It keeps every row. Test rows are scored by a machine trained on all of them. Along the stream a row is scored by the
-    machine of the rows before it when these had last doubled in number: 64, 128, 256 and so on; there is none, and scores
-    are 0, before. So the test error is that of batch learning, and the cumulative error that of a batch learner which is
-    trained anew ever more rarely.
+    It keeps every row. Test rows are scored by a machine trained on all of them. Along the stream a
+    row is scored by the machine of the rows before it when these had last doubled in number: 64,
+    128, 256 and so on; there is none, and scores are 0, before. So the test error is that of batch
+    learning, and the cumulative error that of a batch learner which is trained anew ever more
+    rarely.
 
     Parameters
     ----------

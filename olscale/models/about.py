@@ -48,9 +48,11 @@ class ColumnsEntry(_Entry):
     text : tuple of str
         The columns of text.
     coded : dict of str to str
-        Those whose features are no values but a coding of ``olscale ingest --encode``; empty where it is not known.
+        Those whose features are no values but a coding of ``olscale ingest --encode``; empty where
+        it is not known.
     label : str or int, optional
-        The column of tables that was the target, which is no feature; its position where columns have no names.
+        The column of tables that was the target, which is no feature; its position where columns
+        have no names.
     targets : tuple of str
         Names of the targets, where a row has several; of tables their columns.
     dropped : tuple of str

@@ -1,9 +1,10 @@
 """Model files: one archive of plain arrays, with a checksum over all of them; nothing in it is code.
 
-An ``.npz`` as `olscale.storage.checked_arrays` writes it, uncompressed: ``model.json`` (`About`, as bytes), ``learner/NAME``
-and ``transformN/NAME``. A file may come from anywhere. What it says is checked before it is used, it takes no more memory
-than it has bytes (but for arrays of zeros, which take none), and it names no code to import: a learner of somebody's own is
-looked up only where the caller names it, too.
+An ``.npz`` as `olscale.storage.checked_arrays` writes it, uncompressed: ``model.json`` (`About`, as
+bytes), ``learner/NAME`` and ``transformN/NAME``. A file may come from anywhere. What it says is
+checked before it is used, it takes no more memory than it has bytes (but for arrays of zeros, which
+take none), and it names no code to import: a learner of somebody's own is looked up only where the
+caller names it, too.
 """
 
 from __future__ import annotations
@@ -52,10 +53,11 @@ def load_model(file: str | os.PathLike[str], learner: str | None = None) -> Fina
     Parameters
     ----------
     file : path
-        What ``olscale models save`` or `FinalModel.save` wrote; a path or an address that fsspec knows.
+        What ``olscale models save`` or `FinalModel.save` wrote; a path or an address that fsspec
+        knows.
     learner : str, optional
-        ``module:Class`` of a learner of your own, where the model is one's: the file must name it too. It is imported, so
-        name what you trust.
+        ``module:Class`` of a learner of your own, where the model is one's: the file must name it
+        too. It is imported, so name what you trust.
 
     Returns
     -------

@@ -30,8 +30,8 @@ Arrays = dict[str, NDArray[Any]]
 class FinalModel:
     """A model as the end of a run left it; `olscale.load_model` reads one from a file.
 
-    It predicts as the run did, bit for bit, and `partial_fit` goes on as the run would have. Rows are those of the dataset:
-    the transforms, as they were fitted in the run, are part of the model.
+    It predicts as the run did, bit for bit, and `partial_fit` goes on as the run would have. Rows
+    are those of the dataset: the transforms, as they were fitted in the run, are part of the model.
 
     Parameters
     ----------
@@ -188,7 +188,8 @@ class FinalModel:
         Raises
         ------
         ParameterError
-            If rows, labels or classes are not such as the model learned from, or it takes no weights.
+            If rows, labels or classes are not such as the model learned from, or it takes no
+            weights.
         ValueError
             If weights are not one for each row.
         DivergedError

@@ -1,8 +1,9 @@
 """Linear models as ONNX: what other programs, without Python, predict with.
 
-A model qualifies whose learner has ``coef_`` and whose transforms are linear (standardize, minmax, bias, a column left out):
-``scores = ((X units) - centre) / scale ... coef_'``, node by node in the model's own precision, float64. Sums may run in
-another order there, so scores agree to rounding and not bit for bit.
+A model qualifies whose learner has ``coef_`` and whose transforms are linear (standardize, minmax,
+bias, a column left out): ``scores = ((X units) - centre) / scale ... coef_'``, node by node in the
+model's own precision, float64. Sums may run in another order there, so scores agree to rounding and
+not bit for bit.
 """
 
 from __future__ import annotations

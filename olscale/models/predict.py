@@ -37,11 +37,13 @@ class Predicted:
     unknown, unknown_indices : int
         Values of text columns, and values at indices of SVMlight text, that the model never met.
     labels, wrong : int
-        Rows with a label that is one of the model's classes, and those of them that were predicted otherwise.
+        Rows with a label that is one of the model's classes, and those of them that were predicted
+        otherwise.
     unlabelled : int
         Rows that lack a label, or of numbers one of their labels, where these were asked for.
     squares, known : ndarray of shape (targets,), optional
-        Sums of the squared errors of numbers, where their labels were asked for, and how many there are.
+        Sums of the squared errors of numbers, where their labels were asked for, and how many there
+        are.
     """
 
     rows: int = 0
@@ -68,8 +70,8 @@ def predict(
     model : FinalModel
     source : ModelSource
     out : path, optional
-        A file that ends in ``.csv`` or ``.parquet``, which appears whole or not at all; standard output, as CSV, when left
-        out.
+        A file that ends in ``.csv`` or ``.parquet``, which appears whole or not at all; standard
+        output, as CSV, when left out.
     scores : bool
         Also write the scores: ``score`` for two classes, else a column ``score_CLASS`` for each.
     labels : bool

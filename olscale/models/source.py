@@ -1,9 +1,9 @@
 """Rows to predict: any source that ingest reads, or a dataset, brought to the columns of a model.
 
-Columns go by their names where people gave them names, else by their places. What the model needs must be there,
-and a column that it does not know is refused; but a value of a text column that it never met is no feature, as a
-missing cell is none, and neither is an index of SVMlight text beyond the last of the model: how many there were is
-counted. Labels may be missing.
+Columns go by their names where people gave them names, else by their places. What the model needs
+must be there, and a column that it does not know is refused; but a value of a text column that it
+never met is no feature, as a missing cell is none, and neither is an index of SVMlight text beyond
+the last of the model: how many there were is counted. Labels may be missing.
 """
 
 from __future__ import annotations
@@ -71,9 +71,11 @@ class ModelSource:
     options : ReadOptions
         Of the first source; a label left out is the model's.
     keep : sequence of str
-        Columns of a table that go with the answers: names or positions, or several with commas between.
+        Columns of a table that go with the answers: names or positions, or several with commas
+        between.
     refuse_unknown : bool
-        Whether a value of a text column that the model never met, and an index beyond its last, is an error.
+        Whether a value of a text column that the model never met, and an index beyond its last, is
+        an error.
 
     Attributes
     ----------
@@ -229,8 +231,8 @@ class ModelSource:
     def _zero_based(self, sources: Sequence[Source]) -> bool | None:
         """Return whether SVMlight text counts from 0: as is said, as the model does, or as an index 0 shows.
 
-        Without a word from the user the files are read once before, so that nothing is predicted from
-        columns that are one off.
+        Without a word from the user the files are read once before, so that nothing is predicted
+        from columns that are one off.
         """
         if self._options.zero_based is not None:
             return self._options.zero_based

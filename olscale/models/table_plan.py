@@ -1,7 +1,8 @@
 """How a table of rows to predict is read: which of its columns are labels, which are left out, whether it has names.
 
-A model knows what its dataset was made of: the names of features, label and columns that were dropped,
-or their places where the table had no names. Labels and dropped columns may be there or not.
+A model knows what its dataset was made of: the names of features, label and columns that were
+dropped, or their places where the table had no names. Labels and dropped columns may be there or
+not.
 """
 
 from __future__ import annotations

@@ -83,9 +83,10 @@ def along(
 def along_json(lines: Sequence[Line], name: str) -> str:
     """Return a JSON list of objects, one a line: a position of a curve, or a segment, of one setting of a learner.
 
-    Fields: those that tell the setting apart as in `olscale.report.as_json`, ``curve`` (its name), ``rows`` (streamed by
-    then; null for a segment), ``segment`` (its name; null for a position), ``mean``, ``std``, ``n`` (over the replicates),
-    ``cautions``, ``looks_ahead`` and ``comparable``.
+    Fields: those that tell the setting apart as in `olscale.report.as_json`, ``curve`` (its name),
+    ``rows`` (streamed by then; null for a segment), ``segment`` (its name; null for a position),
+    ``mean``, ``std``, ``n`` (over the replicates), ``cautions``, ``looks_ahead`` and
+    ``comparable``.
     """
     texts = [json.dumps(row) for line in lines for row in _rows(line, name)]
     return "[\n" + ",\n".join(texts) + "\n]\n" if texts else "[]\n"
@@ -138,7 +139,8 @@ def _moments(line: Line) -> tuple[Any, Any]:
 def along_tables(lines: Sequence[Line], name: str) -> list[Table]:
     """Return a table for each stream: learners by segments, or by at most ten positions of the curves."""
     form = partial(figure_of, name)
-    # Alarms before a line's first, and cells of a confusion matrix that it has no rows in, are none.
+    # Alarms before a line's first, and cells of a confusion matrix that it has no rows in, are
+    # none.
     absent = Entry(form(0.0) if name in ("drift_alarms", *CONFUSIONS) else "", note="-")
     made = []
     for title, group in streams(lines).items():

@@ -145,11 +145,13 @@ def compared(
         When left out, the headline that most data sets of a protocol have, the first of equals.
     test : {"wilcoxon", "nemenyi"}
     rope : float, optional
-        Half the region of practical equivalence: a percentage point of errors and other fractions, else none, when left out.
+        Half the region of practical equivalence: a percentage point of errors and other fractions,
+        else none, when left out.
     baseline : str, optional
         Learner that the others are compared with.
     most : int, optional
-        How many learners there is room for: the best setting of each, and of those the best. All are ranked and tested.
+        How many learners there is room for: the best setting of each, and of those the best. All
+        are ranked and tested.
     on_damage : {"raise", "skip"}
     figures : ReplicateFigures, optional
         Those of the store, where they are read already.

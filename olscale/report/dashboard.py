@@ -1,7 +1,7 @@
 """The page that shows stores while they fill: a small web server that reads and writes nothing else.
 
-Addresses on the page are relative, so that it works behind a proxy under any path. What has not changed since a browser
-last asked is not sent again.
+Addresses on the page are relative, so that it works behind a proxy under any path. What has not
+changed since a browser last asked is not sent again.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class Dashboard:
     pages : sequence of Path
         Pages that others write, such as those of benchmark jobs, to which it links.
     latest : mapping of int to callable
-        By their numbers, the stores that others take the place of, such as those of nights, and what returns the latest.
+        By their numbers, the stores that others take the place of, such as those of nights, and
+        what returns the latest.
     """
 
     def __init__(
@@ -183,7 +184,8 @@ class _Handler(RequestHandler):
     async def made(self, make: Callable[..., Any], *arguments: Any) -> Any:
         """Return what a function makes of a store, in a thread; a store that is not there any more is no fault of ours.
 
-        Visitors who ask for the same meanwhile get the same, so that no crowd keeps more threads busy than one.
+        Visitors who ask for the same meanwhile get the same, so that no crowd keeps more threads
+        busy than one.
         """
         making, of = self.settings["in_the_making"], (make, arguments)
         if of not in making:
@@ -237,7 +239,8 @@ class _Report(_Handler):
         if isinstance(folder, str):
             await self.give(folder)
             return
-        # Only names that are there: a name that is asked for may be of any length, and hold anything.
+        # Only names that are there: a name that is asked for may be of any length, and hold
+        # anything.
         files = {
             file.relative_to(folder).as_posix(): file
             for file in folder.rglob("*")
@@ -274,8 +277,8 @@ async def serve(
 ) -> None:
     """Serve the page until the task is cancelled; `ready` takes its address.
 
-    Only requests to `hosts` are answered: those of this machine, or all where it listens on another address or stands
-    behind a proxy, whose name requests then have.
+    Only requests to `hosts` are answered: those of this machine, or all where it listens on another
+    address or stands behind a proxy, whose name requests then have.
 
     Raises
     ------

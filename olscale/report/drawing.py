@@ -75,7 +75,8 @@ def draw(
             share.write_bytes(
                 pickle.dumps(sys.path) + pickle.dumps((drawings[number::count], folder, formats))
             )
-            # Neither a fork of this process, whose threads of Arrow would not be there, nor one that runs its main module.
+            # Neither a fork of this process, whose threads of Arrow would not be there, nor one
+            # that runs its main module.
             command = [sys.executable, "-c", _CHILD, str(share)]
             children.append(
                 subprocess.Popen(

@@ -36,13 +36,15 @@ FIELDS = (*_ATTRIBUTES, "looks_ahead", "comparable")
 def as_json(summaries: Iterable[Summary]) -> str:
     """Return a JSON list of objects, an object a line.
 
-    Fields: ``dataset``, ``transforms`` (list), ``learner``, ``params`` (object), ``protocol`` (object, without the
-    permutation's index), ``metric``, ``mean``, ``std``, ``n``, ``failures`` (object: outcome to count), ``tuned``
-    (object: grid and protocol by which the parameters were chosen, or null), ``fingerprint``, ``version``, ``label`` and
-    ``dataset_label`` (what tables call learner and dataset), ``cautions`` (list: ``not reproducible`` where two models
-    of the learner gave other scores of the same rows, ``of classes`` where a measure that ranks rows is of a model
-    without scores), ``looks_ahead`` (list: what saw rows before they were predicted), ``comparable`` (false of references
-    that predicted nothing by the first rows that count). A mean or deviation that is not finite is ``null``.
+    Fields: ``dataset``, ``transforms`` (list), ``learner``, ``params`` (object), ``protocol``
+    (object, without the permutation's index), ``metric``, ``mean``, ``std``, ``n``, ``failures``
+    (object: outcome to count), ``tuned`` (object: grid and protocol by which the parameters were
+    chosen, or null), ``fingerprint``, ``version``, ``label`` and ``dataset_label`` (what tables
+    call learner and dataset), ``cautions`` (list: ``not reproducible`` where two models of the
+    learner gave other scores of the same rows, ``of classes`` where a measure that ranks rows is of
+    a model without scores), ``looks_ahead`` (list: what saw rows before they were predicted),
+    ``comparable`` (false of references that predicted nothing by the first rows that count). A mean
+    or deviation that is not finite is ``null``.
     """
     lines = [json.dumps(_fields(summary), allow_nan=False) for summary in summaries]
     return "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"
@@ -51,8 +53,8 @@ def as_json(summaries: Iterable[Summary]) -> str:
 def as_csv(summaries: Iterable[Summary]) -> str:
     """Return CSV with a header and the fields of `as_json`; objects are JSON texts, transforms are joined by commas.
 
-    Control characters in names stand as their escapes, and a name that a spreadsheet would take for a formula has an
-    apostrophe in front.
+    Control characters in names stand as their escapes, and a name that a spreadsheet would take for
+    a formula has an apostrophe in front.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

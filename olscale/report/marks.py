@@ -1,7 +1,7 @@
 """Marks: signs beside figures of a table, and the footnotes below it that say what they mean.
 
-Whatever a reader must know of single figures is a `Mark` of their entries: every form of a table prints the signs, and each
-footnote once.
+Whatever a reader must know of single figures is a `Mark` of their entries: every form of a table
+prints the signs, and each footnote once.
 """
 
 from collections import Counter

@@ -36,8 +36,8 @@ _STYLE = """<style scoped>
 class Results:
     """Means and deviations of every metric, over the permutations and folds of each setting of a learner.
 
-    In a notebook it shows itself as tables, printed as text; iterating gives a dictionary a setting and metric, as
-    ``olscale results --format json`` prints them.
+    In a notebook it shows itself as tables, printed as text; iterating gives a dictionary a setting
+    and metric, as ``olscale results --format json`` prints them.
 
     Parameters
     ----------

@@ -2,7 +2,8 @@
 
 ========================================  ==========================================================================
 open connections                          `MOST_CONNECTIONS`, or a quarter of the file descriptors that the process
-                                          may have; one more takes the place of that which has waited longest
+                                          may have; one more takes the place of that which has
+                                          waited longest
 a connection that sends no whole request  `SECONDS_TO_ASK`
 a visitor that does not take an answer    `SECONDS_TO_TAKE`
 a request                                 64 KiB of address and headers, and no body
@@ -52,7 +53,8 @@ class PageServer(HTTPServer):
     Parameters
     ----------
     application : Application
-        Its setting ``busy`` is a set of the connections whose request it is answering: these make room for no other.
+        Its setting ``busy`` is a set of the connections whose request it is answering: these make
+        room for no other.
     most : int, optional
         Open connections.
     seconds : float

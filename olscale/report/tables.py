@@ -50,7 +50,8 @@ class Entry:
     Parameters
     ----------
     mean, std : str
-        Formatted figures; `std` is empty for a single run, both are empty if there is nothing to show.
+        Formatted figures; `std` is empty for a single run, both are empty if there is nothing to
+        show.
     note : str
         Why there is no figure: ``-`` (not run or not measured) or the outcome.
     best : bool
@@ -168,8 +169,8 @@ def tables(summaries: Iterable[Summary], metric: str | None = None) -> list[Tabl
     ----------
     summaries : iterable of Summary
     metric : str, optional
-        The metric to show. By default `HEADLINES`: the test error where there is a test split, the cumulative error and
-        what else the protocol asked for, each in a table of its own.
+        The metric to show. By default `HEADLINES`: the test error where there is a test split, the
+        cumulative error and what else the protocol asked for, each in a table of its own.
 
     Returns
     -------

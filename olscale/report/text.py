@@ -83,7 +83,8 @@ def plain(tables: Sequence[Table], ascii_only: bool = False) -> str:
     ----------
     tables : sequence of Table
     ascii_only : bool, default False
-        Write ``+-`` for the plus-minus sign, and the escapes of other characters that are not ASCII.
+        Write ``+-`` for the plus-minus sign, and the escapes of other characters that are not
+        ASCII.
     """
     blocks = []
     for table in map(_shown, tables):
@@ -149,7 +150,8 @@ def print_rich(
             drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="")
             drawn.add_column("learner", no_wrap=True)
             for j in block:
-                # Padded here: right justification by rich would drop the blanks that keep figures in line.
+                # Padded here: right justification by rich would drop the blanks that keep figures
+                # in line.
                 drawn.add_column(Text(_right(table.columns[j], widths[j])), no_wrap=True)
             for i, row in enumerate(table.rows):
                 drawn.add_row(

@@ -1,7 +1,8 @@
 """Watching evaluations from a notebook or a terminal: a view that a thread keeps up to date from the store's journals.
 
-No widget, port or address: the view is one display of the cell, HTML with pictures as SVG and text beside, changed by its
-id. What it showed last stays in the saved notebook, and a view that was closed is simply opened again.
+No widget, port or address: the view is one display of the cell, HTML with pictures as SVG and text
+beside, changed by its id. What it showed last stays in the saved notebook, and a view that was
+closed is simply opened again.
 """
 
 from __future__ import annotations
@@ -114,8 +115,8 @@ def show(store: Store | str | os.PathLike[str], journal: str = "") -> LiveView |
 def watch(store: Store | str | os.PathLike[str]) -> LiveView:
     """LiveView the evaluations of a metrics store, of whatever process and machine, also after they have ended.
 
-    In a notebook the view is shown and kept up to date while the kernel is free for other cells; elsewhere the returned
-    view prints as text, each time as things are then.
+    In a notebook the view is shown and kept up to date while the kernel is free for other cells;
+    elsewhere the returned view prints as text, each time as things are then.
 
     Parameters
     ----------

@@ -60,11 +60,12 @@ def write_report(
 ) -> Report:
     """Write ``index.html`` and ``figures/`` into the folder `out`; files of an earlier report are replaced.
 
-    The page has the store's tables, the curves of each data set, a plot of each parameter that varies, errors by segment
-    where there are segments, and failed runs with their reasons. The same store gives the same bytes.
+    The page has the store's tables, the curves of each data set, a plot of each parameter that
+    varies, errors by segment where there are segments, and failed runs with their reasons. The same
+    store gives the same bytes.
 
-    Figures are SVG, drawn on all cores. What nobody could read is left out, and the page says what: of many learners the
-    best are shown, of many data sets the first.
+    Figures are SVG, drawn on all cores. What nobody could read is left out, and the page says what:
+    of many learners the best are shown, of many data sets the first.
 
     Parameters
     ----------
@@ -72,7 +73,8 @@ def write_report(
     out : path
         Folder, made if it is missing.
     papers : sequence of str
-        Draw figures of these papers as well, those that the store or the data home has the data for.
+        Draw figures of these papers as well, those that the store or the data home has the data
+        for.
     on_damage : {"raise", "skip"}
         What to do about damaged files of the store.
     also : sequence of {"pdf", "png"}
@@ -82,7 +84,8 @@ def write_report(
     metric : str, optional
         Tables show this metric, and learners are compared by it, in place of the headlines.
     learners : sequence of str
-        Only these learners, by name or label: they are ranked and tested among themselves. All when empty.
+        Only these learners, by name or label: they are ranked and tested among themselves. All when
+        empty.
 
     Raises
     ------

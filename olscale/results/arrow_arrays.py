@@ -1,7 +1,8 @@
 """Arrow arrays of records, from the buffers that Arrow's format lays down.
 
-``pyarrow.array`` imports pandas at its first call, where that is installed, to ask whether it was given a series. It takes
-as long as a small evaluation. The arrays have the bytes that it would give them.
+``pyarrow.array`` imports pandas at its first call, where that is installed, to ask whether it was
+given a series. It takes as long as a small evaluation. The arrays have the bytes that it would give
+them.
 
 References
 ----------
@@ -30,9 +31,11 @@ def arrow_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     Parameters
     ----------
     values : sequence
-        Numbers, texts or times in UTC; sequences, of pairs for a map; of a struct mappings with all of its fields.
+        Numbers, texts or times in UTC; sequences, of pairs for a map; of a struct mappings with all
+        of its fields.
     kind : pyarrow.DataType
-        float64, int64, bool, string, a timestamp of microseconds, or a list, map or struct of these.
+        float64, int64, bool, string, a timestamp of microseconds, or a list, map or struct of
+        these.
 
     Examples
     --------

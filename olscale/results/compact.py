@@ -1,11 +1,11 @@
 """Compaction: the single files of a store become few large ones, whoever reads, writes, compacts or dies meanwhile.
 
-For the ids of each prefix one file is written that holds all their rows. Only when all of these are there are the files
-removed whose rows they hold. A compaction that is killed leaves rows in two files at most; readers count one row a run, and
-the next compaction removes what is left over.
+For the ids of each prefix one file is written that holds all their rows. Only when all of these are
+there are the files removed whose rows they hold. A compaction that is killed leaves rows in two
+files at most; readers count one row a run, and the next compaction removes what is left over.
 
-The length of the prefixes follows from the number of runs, so that the same runs give the same files, byte for byte, in
-whatever order and however often they were compacted.
+The length of the prefixes follows from the number of runs, so that the same runs give the same
+files, byte for byte, in whatever order and however often they were compacted.
 """
 
 from collections import Counter, defaultdict
@@ -86,7 +86,8 @@ def compact(store: Store) -> Compaction:
     Compaction(runs=0, files=0, merged=0, damaged=[])
     """
     if store.version < WITH_COMPACTED:
-        # Versions of olscale that do not look for compacted files must know that they cannot read this.
+        # Versions of olscale that do not look for compacted files must know that they cannot read
+        # this.
         store.put("store.json", version_bytes(WITH_COMPACTED))
     done = Compaction()
     for kind in ("timings", "runs"):
@@ -102,8 +103,8 @@ def compact(store: Store) -> Compaction:
 def compact_many(store: Store, least: int) -> Compaction:
     """Compact a store that can be written to, and has had compacted files before, if `least` runs or more ask for it.
 
-    Those are the runs in single files, and in compacted files that are not what compaction would make of the whole. Timings
-    in more files than runs ask for it too: runs were computed again.
+    Those are the runs in single files, and in compacted files that are not what compaction would
+    make of the whole. Timings in more files than runs ask for it too: runs were computed again.
     """
     if store.version < WITH_COMPACTED or not store.files.is_writable():
         return Compaction()
@@ -127,8 +128,8 @@ def set_damaged_aside(store: Store, ids: set[str]) -> list[str]:
     ----------
     store : Store
     ids : set of str
-        Runs whose single files are looked at. All compacted files are; rows of a damaged one that can still be read
-        are kept.
+        Runs whose single files are looked at. All compacted files are; rows of a damaged one that
+        can still be read are kept.
 
     Returns
     -------
@@ -204,7 +205,8 @@ def _merge(store: Store, kind: str, done: Compaction) -> list[str]:
 def _cut(store: Store, kind: str, depth: int, compacted: Mapping[str, pa.ChunkedArray]) -> bool:
     """Cut compacted files of shorter prefixes, those of run groups, by longer ones; return whether there were any.
 
-    Each is read once then, and not once a prefix, with no more rows at a time than a compacted file has.
+    Each is read once then, and not once a prefix, with no more rows at a time than a compacted file
+    has.
     """
     import pyarrow.compute as pc
 

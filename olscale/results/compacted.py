@@ -5,9 +5,10 @@
     STORE/compacted/runs/<prefix>-<hash>.parquet       runs whose ids begin with <prefix>, sorted by id
     STORE/compacted/timings/<prefix>-<hash>.parquet    their timings
 
-A compacted file is written once, in one step, and never changed; its name ends in a hash of its bytes. A store holds the
-union of its compacted and single files, whatever their number: where several have rows of one run, one of them counts
-(see `deduplicate`). So nothing has to be exchanged in one step with anything else, and no file needs a lock.
+A compacted file is written once, in one step, and never changed; its name ends in a hash of its
+bytes. A store holds the union of its compacted and single files, whatever their number: where
+several have rows of one run, one of them counts (see `deduplicate`). So nothing has to be exchanged
+in one step with anything else, and no file needs a lock.
 """
 
 import hashlib
@@ -241,8 +242,8 @@ def rows_of(table: pa.Table, ids: Collection[str]) -> pa.Table:
 def deduplicate(table: pa.Table, kind: str) -> pa.Table:
     """Sort rows by id and keep one of each run: of results the better outcome, of timings the latest.
 
-    Better is what stands first in `olscale.results.record.OUTCOMES`. Rows of one id and outcome are the same, as the
-    bytes of a run depend on its definition alone.
+    Better is what stands first in `olscale.results.record.OUTCOMES`. Rows of one id and outcome are
+    the same, as the bytes of a run depend on its definition alone.
     """
     ids = table["id"]
     if len(ids) < _FEW and all(map(lt, few := ids.to_pylist(), few[1:])):

@@ -55,7 +55,8 @@ class CompactedFiles:
         Raises
         ------
         StoreError
-            If the compacted files do not stay the same for as long as it takes to read them, however often that is tried.
+            If the compacted files do not stay the same for as long as it takes to read them,
+            however often that is tried.
         """
         found, tables = self._all(
             lambda name: read_compacted(self._files, self._kind, name, columns, dictionaries, ids),

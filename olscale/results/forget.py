@@ -1,7 +1,8 @@
 """Runs leave a store, or give way to what they are now.
 
-A compacted file never changes: one without some of its rows is written beside it, and only then the old one is removed.
-Killed at any instant, a store has lost nothing else. A compaction at the same time may bring a run back.
+A compacted file never changes: one without some of its rows is written beside it, and only then the
+old one is removed. Killed at any instant, a store has lost nothing else. A compaction at the same
+time may bring a run back.
 """
 
 import hashlib
@@ -99,7 +100,8 @@ def _forget_everything(store: StoreRuns) -> int:
 def forget(store: StoreRuns, ids: set[str]) -> None:
     """Remove runs from single files and compacted files, so that they are computed again.
 
-    A compaction at the same time may bring one back; its new result then counts if its outcome is better.
+    A compaction at the same time may bring one back; its new result then counts if its outcome is
+    better.
     """
     forget_models(store, ids)
     for kind in ("runs", "lost", "timings"):
@@ -127,7 +129,8 @@ def result_digests(store: StoreRuns, ids: Collection[str]) -> dict[str, bytes]:
 def replace_record(store: StoreRuns, record: Record) -> None:
     """Write a finished run in the place of what the store has of it.
 
-    An outcome of ``"lost"`` takes the place of a result too: what was computed before may be out of date.
+    An outcome of ``"lost"`` takes the place of a result too: what was computed before may be out of
+    date.
 
     Raises
     ------
@@ -147,7 +150,8 @@ def replace_record(store: StoreRuns, record: Record) -> None:
 def replace_together(store: StoreRuns, records: Sequence[Record]) -> None:
     """Write finished runs, none of them ``lost``, to one compacted file, and then remove what the store had of them.
 
-    That is in single files, a run each, where `take_out_of_compacted` has put it: nobody else needs to be waited for.
+    That is in single files, a run each, where `take_out_of_compacted` has put it: nobody else needs
+    to be waited for.
 
     Raises
     ------

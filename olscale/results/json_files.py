@@ -22,7 +22,8 @@ def read_json_files(
     folder : str
         Where they are.
     build : callable
-        Takes the content of a file and its name; `ValueError`, `KeyError` and `TypeError` tell that it is damaged.
+        Takes the content of a file and its name; `ValueError`, `KeyError` and `TypeError` tell that
+        it is damaged.
     on_damage : {"raise", "skip"}
         What to do about a damaged file: raise, or leave it out and add it to ``store.damaged``.
 
@@ -72,7 +73,8 @@ def write_json_file(
     name : str
     content : dict
     is_same : callable
-        Takes the content of the file that is there, and returns whether it says what `content` says.
+        Takes the content of the file that is there, and returns whether it says what `content`
+        says.
     sort_keys : bool
         Whether the keys of the file are sorted.
 

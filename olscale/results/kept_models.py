@@ -1,6 +1,7 @@
 """The final models that a store keeps, where ``[protocol] keep_model`` asks for them: ``STORE/models/<run id>.olm``.
 
-A model is written before the record of its run, which is the commit: a run that is done under that option has its model.
+A model is written before the record of its run, which is the commit: a run that is done under that
+option has its model.
 """
 
 from collections.abc import Collection

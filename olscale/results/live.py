@@ -4,24 +4,26 @@ r"""The live journal of an evaluation: what it is doing now, as lines of JSON in
 
     STORE/live/<when>-<host>-<pid>-<random>.<part>.jsonl
 
-The process that drives the evaluation writes it (`olscale.execution.journal`), terminals, notebooks and pages read it
-(`LiveReader`); no result depends on it, and it may be deleted at any time. A line is an object with the seconds since 1970
-as ``t`` and one or more of
+The process that drives the evaluation writes it (`olscale.execution.journal`), terminals, notebooks
+and pages read it (`LiveReader`); no result depends on it, and it may be deleted at any time. A line
+is an object with the seconds since 1970 as ``t`` and one or more of
 
 - ``begin``: host, process id and version of the writer;
-- ``start``: name and runs of what begins, how many are in the store, its run groups with what they cost, as ``held`` what
-  it takes to predict held-out rows in the end, in row-passes of learning, and the seconds that all is expected to take, 0
-  where nobody knows; which runs rest on what sees rows ahead, and those of references that predict later than is counted;
+- ``start``: name and runs of what begins, how many are in the store, its run groups with what they
+  cost, as ``held`` what it takes to predict held-out rows in the end, in row-passes of learning,
+  and the seconds that all is expected to take, 0 where nobody knows; which runs rest on what sees
+  rows ahead, and those of references that predict later than is counted;
 - ``at``: group -> row-passes done, worker, bytes of the worker's process;
-- ``scored``: group -> row-passes of held-out rows that its models have predicted, and how many they are to predict;
+- ``scored``: group -> row-passes of held-out rows that its models have predicted, and how many they
+  are to predict;
 - ``compiling``: group -> whether machine code is being made for it;
 - ``errors``: run -> rows learned from and the error so far;
 - ``notes``: lines for the user;
 - ``ended``: run -> outcome;
 - ``end``: how the evaluation ended.
 
-A line ends with ``crc``, the CRC-32 of what stands before it; one with another is passed over. A file without an ``end``
-to which nothing was added for a minute is of a process that is gone.
+A line ends with ``crc``, the CRC-32 of what stands before it; one with another is passed over. A
+file without an ``end`` to which nothing was added for a minute is of a process that is gone.
 """
 
 from __future__ import annotations
@@ -52,7 +54,8 @@ _MOST_NOTES = 50
 class LiveRun:
     """A run of which something was heard: what it is, and its error along the stream.
 
-    `ahead` has seen rows before they are predicted; a run that is `late` predicts nothing by the first rows that count.
+    `ahead` has seen rows before they are predicted; a run that is `late` predicts nothing by the
+    first rows that count.
     """
 
     id: str

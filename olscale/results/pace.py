@@ -27,8 +27,8 @@ def share_of_group(rows: int, held: int, rows_done: int, scoring: tuple[int, int
     Parameters
     ----------
     rows, held : int
-        Row-passes that its runs learn from, and what it takes to predict held-out rows in the end, in row-passes of
-        learning.
+        Row-passes that its runs learn from, and what it takes to predict held-out rows in the end,
+        in row-passes of learning.
     rows_done : int
         Row-passes that they have learned from.
     scoring : tuple of int

@@ -48,8 +48,9 @@ class PlannedDataset:
     label : str
         What tables and figures call it; empty for its name.
     facts : dict
-        What reports tell of it: ``rows`` by split, ``columns``, ``nonzeros``, and of up to 100 classes ``classes`` and
-        ``class_rows``, the rows of each in the training split. Empty in older plans.
+        What reports tell of it: ``rows`` by split, ``columns``, ``nonzeros``, and of up to 100
+        classes ``classes`` and ``class_rows``, the rows of each in the training split. Empty in
+        older plans.
     """
 
     name: str
@@ -102,7 +103,8 @@ class Plan:
     learners : tuple of PlannedLearner
         Likewise.
     number : int
-        Plans of a store are numbered from 1 in the order in which they were evaluated; 0 for those of olscale 0.1.0.
+        Plans of a store are numbered from 1 in the order in which they were evaluated; 0 for those
+        of olscale 0.1.0.
     """
 
     experiment: str

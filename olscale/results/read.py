@@ -33,7 +33,8 @@ def read_table(
     dictionaries : bool
         Give columns of text that repeat themselves as dictionary arrays.
     ids : collection of str, optional
-        Runs whose rows are read; those of others may be among them where all single files have been read before.
+        Runs whose rows are read; those of others may be among them where all single files have been
+        read before.
     """
     schema = SCHEMAS[kind]
     wanted = schema.names if columns is None else list(columns)
@@ -41,7 +42,8 @@ def read_table(
         if column not in schema.names:
             raise UnknownNameError("column", column, schema.names)
     fetched = list(dict.fromkeys([*wanted, "id", DECIDES[kind]]))
-    # Single files first: what compaction takes away meanwhile is in the compacted files that are there afterwards.
+    # Single files first: what compaction takes away meanwhile is in the compacted files that are
+    # there afterwards.
     names = [name for folder in folders for name in store.single_files(folder)]
     if ids is None or store.single[kind].count:
         single = store.single[kind].read(names, fetched, store.checked)

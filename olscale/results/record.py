@@ -7,7 +7,8 @@ A run is known by its *definition*, a JSON object::
      "learner": {"name": "pa1", "version": 1, "params": {"C": 0.5}},
      "protocol": {"order": "permuted", "seed": 0, "permutation": 3}}
 
-Its id is a hash of the canonical text of that object, so the same run has the same id on every machine.
+Its id is a hash of the canonical text of that object, so the same run has the same id on every
+machine.
 """
 
 import hashlib
@@ -53,7 +54,8 @@ class Series(NamedTuple):
     Parameters
     ----------
     name : str
-        Name of the metric: ``window_error``, ``fading_error``, ``holdout_error`` (fractions), ``drift_alarms`` (a count).
+        Name of the metric: ``window_error``, ``fading_error``, ``holdout_error`` (fractions),
+        ``drift_alarms`` (a count).
     rows : int64 array of shape (n_points,)
         Rows streamed.
     values : float64 array of shape (n_points,)
@@ -144,13 +146,15 @@ class Record:
     Parameters
     ----------
     run : dict
-        Canonical definition (see the module's docstring); ``dataset``, ``learner`` and ``protocol`` are required.
+        Canonical definition (see the module's docstring); ``dataset``, ``learner`` and ``protocol``
+        are required.
     id : str
         Run id of the definition, 32 lowercase hexadecimal digits.
     outcome : str
         One of `OUTCOMES`.
     reason : str, default ``""``
-        Why the run failed; empty when it did not. It must depend on the definition alone (no paths, no times).
+        Why the run failed; empty when it did not. It must depend on the definition alone (no paths,
+        no times).
     metrics : dict of str to float
         ``mistakes``, ``cumulative_error``, ``test_error``, ``updates``, ``model_bytes`` ...
     curve_rows, curve_mistakes : int64 array of shape (n_points,)
@@ -160,7 +164,8 @@ class Record:
     series : sequence of Series
         What else the protocol asked to be measured along the stream; empty for most.
     timings : dict of str to float
-        ``fit_seconds``, ``read_seconds``, ``rows_per_second``, ``rows_per_cpu_second``; kept apart from the results.
+        ``fit_seconds``, ``read_seconds``, ``rows_per_second``, ``rows_per_cpu_second``; kept apart
+        from the results.
     environment : dict of str to str
         ``host``, versions ...; kept apart from the results.
 

@@ -25,7 +25,8 @@ def mend_version(path: str) -> bool:
     Raises
     ------
     StoreError
-        If store.json is damaged and nothing else is there of a store, or the store cannot be written to.
+        If store.json is damaged and nothing else is there of a store, or the store cannot be
+        written to.
     """
     store = Store(path)
     try:

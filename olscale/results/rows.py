@@ -1,9 +1,11 @@
 """Records as Parquet bytes and back: the schema of the store.
 
-The bytes of a run depend on its definition and results alone: sorted keys, fixed encodings, no dates, no hosts. What
-differs from one execution to the next (times, machines) has a schema of its own and lives in another file.
+The bytes of a run depend on its definition and results alone: sorted keys, fixed encodings, no
+dates, no hosts. What differs from one execution to the next (times, machines) has a schema of its
+own and lives in another file.
 
-A file of one row carries a CRC-32 of all its bytes, so that a damaged one is known whatever reads it.
+A file of one row carries a CRC-32 of all its bytes, so that a damaged one is known whatever reads
+it.
 """
 
 import json
@@ -132,7 +134,8 @@ def _file(schema: pa.Schema, row: dict[str, Any]) -> bytes:
     fields = [field for field in schema if field.name not in absent]
     columns = [arrow_array([row[field.name]], field.type) for field in fields]
     table = pa.Table.from_arrays(columns, schema=pa.schema(fields))
-    # A dictionary, statistics and a second copy of the schema only pay in files of more than one row.
+    # A dictionary, statistics and a second copy of the schema only pay in files of more than one
+    # row.
     how = {
         "compression": "zstd",
         "use_dictionary": False,
@@ -150,7 +153,8 @@ def parse(
     Raises
     ------
     ValueError, pyarrow.ArrowException, OSError
-        If the bytes are not a whole Parquet file with these columns (`ArrowInvalid` is a `ValueError`).
+        If the bytes are not a whole Parquet file with these columns (`ArrowInvalid` is a
+        `ValueError`).
     """
     if not checksum_matches(data, checked):
         raise ValueError("its checksum is wrong or missing")

@@ -15,7 +15,8 @@ from olscale.storage.checked_arrays import read_arrays, write_arrays
 class Scratch:
     """Named groups of plain arrays of one run, in ``STORE/tmp/shards-<run id>/``.
 
-    Two processes that write the same name write the same arrays, as results depend on the run's definition alone.
+    Two processes that write the same name write the same arrays, as results depend on the run's
+    definition alone.
 
     Parameters
     ----------

@@ -88,7 +88,8 @@ def read_selections(store: StoreRuns, on_damage: OnDamage = "raise") -> list[Sel
     ----------
     store : StoreRuns
     on_damage : {"raise", "skip"}
-        What to do about a damaged selection: raise, or leave it out and add it to ``store.damaged``.
+        What to do about a damaged selection: raise, or leave it out and add it to
+        ``store.damaged``.
 
     Raises
     ------

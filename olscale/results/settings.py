@@ -26,7 +26,8 @@ class Setting:
     label : str
         What published tables call the learner: its label in the experiment, or its name.
     learner, version : str
-        Registry name, and version of its update rule; the version is empty if there is no such learner.
+        Registry name, and version of its update rule; the version is empty if there is no such
+        learner.
     params : dict or None
         All parameters; None if they are still to be chosen by tuning.
     protocol : dict

@@ -116,8 +116,8 @@ def read_together(
     Returns
     -------
     pyarrow.Table or None
-        The rows in the order of `contents`; None if anything about any file is not as it should be. Reading the files
-        one by one then finds out which.
+        The rows in the order of `contents`; None if anything about any file is not as it should be.
+        Reading the files one by one then finds out which.
     """
     try:
         rows = [_row_of(data, schema, columns) for data in contents]

@@ -15,12 +15,13 @@
     STORE/live/                            what evaluations are doing now (`olscale.results.live`)
     STORE/tmp/                             files being written
 
-The file with results is the commit: it is written last, in one atomic step, and not changed unless somebody asks for the
-run to be computed again. There are no locks; any number of processes may write, because two that finish the same run write
-the same bytes. Every file carries a checksum.
+The file with results is the commit: it is written last, in one atomic step, and not changed unless
+somebody asks for the run to be computed again. There are no locks; any number of processes may
+write, because two that finish the same run write the same bytes. Every file carries a checksum.
 
-Readers look at single files first and at compacted ones (`olscale.results.compacted`) afterwards. A run whose single file is
-gone is then in a compacted one, because compaction removes nothing before that is there.
+Readers look at single files first and at compacted ones (`olscale.results.compacted`) afterwards. A
+run whose single file is gone is then in a compacted one, because compaction removes nothing before
+that is there.
 """
 
 import os
@@ -44,7 +45,8 @@ class Store(StoreRuns):
     path : str
         Directory or fsspec URL.
     damaged : tuple of str
-        Files that the last `read` or `timings` with ``on_damage="skip"`` left out, relative to `path`.
+        Files that the last `read` or `timings` with ``on_damage="skip"`` left out, relative to
+        `path`.
     unreadable : dict of str to str
         Why files that were left out could not be read, where they may be whole.
     """
@@ -57,13 +59,15 @@ class Store(StoreRuns):
     ) -> int:
         """Remove runs with all that belongs to them, so that an evaluation computes them again.
 
-        That is their results, lost ones included, timings and checkpoints, and the plans and selections of which no run is
-        left. Killed at any instant, the store is whole, and the same call goes on.
+        That is their results, lost ones included, timings and checkpoints, and the plans and
+        selections of which no run is left. Killed at any instant, the store is whole, and the same
+        call goes on.
 
         Parameters
         ----------
         learners, datasets : collection of str, optional
-            Runs of these learners, on these datasets; a run must be of both kinds where both are given.
+            Runs of these learners, on these datasets; a run must be of both kinds where both are
+            given.
         everything : bool, default False
             Remove all runs; needed where neither learners nor datasets are given.
 
@@ -103,8 +107,8 @@ def open_store(
     Raises
     ------
     StoreError
-        If there is no store and `create` is false, `path` holds something else, the store was written by a newer
-        olscale, or it is to be written to and cannot be.
+        If there is no store and `create` is false, `path` holds something else, the store was
+        written by a newer olscale, or it is to be written to and cannot be.
 
     Examples
     --------

@@ -97,8 +97,8 @@ class StoreFiles:
     def record_stamps(self) -> dict[str, Hashable]:
         """Return what tells the files of which tables and reports are made from those of another time.
 
-        Whatever is kept of them holds for as long as this is the same: a run that is computed again, a file that is damaged
-        or set aside, and a plan with other labels change it.
+        Whatever is kept of them holds for as long as this is the same: a run that is computed
+        again, a file that is damaged or set aside, and a plan with other labels change it.
         """
         stamps = dict[str, Hashable]()
         for folder in _RECORDS:

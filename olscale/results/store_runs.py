@@ -26,7 +26,8 @@ class StoreRuns(StoreFiles):
     path : str
         Directory or fsspec URL.
     damaged : tuple of str
-        Files that the last `read` or `timings` with ``on_damage="skip"`` left out, relative to `path`.
+        Files that the last `read` or `timings` with ``on_damage="skip"`` left out, relative to
+        `path`.
     unreadable : dict of str to str
         Why files that were left out could not be read, where they may be whole.
     """
@@ -42,7 +43,8 @@ class StoreRuns(StoreFiles):
         Parameters
         ----------
         record : Record
-            The run. An outcome of ``"lost"`` is kept apart: it does not count as done and gives way to a result.
+            The run. An outcome of ``"lost"`` is kept apart: it does not count as done and gives way
+            to a result.
 
         Returns
         -------
@@ -117,11 +119,14 @@ class StoreRuns(StoreFiles):
         Parameters
         ----------
         columns : sequence of str, optional
-            Columns of `olscale.results.rows.RUN_SCHEMA`; leaving out the curves makes it faster. All by default.
+            Columns of `olscale.results.rows.RUN_SCHEMA`; leaving out the curves makes it faster.
+            All by default.
         on_damage : {"raise", "skip"}
-            What to do about a file that is not a whole, valid run: raise, or leave it out and name it in `damaged`.
+            What to do about a file that is not a whole, valid run: raise, or leave it out and name
+            it in `damaged`.
         dictionaries : bool, default False
-            Give columns of text that repeat themselves as dictionary arrays, which is several times faster.
+            Give columns of text that repeat themselves as dictionary arrays, which is several times
+            faster.
         ids : collection of str, optional
             Read these runs only, those of them that are there.
 

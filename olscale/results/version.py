@@ -1,7 +1,8 @@
 """The format version of a store, in its store.json.
 
-Version 1 had no compacted files, and in versions 1 and 2 a file without a checksum counts as whole. Such stores keep their
-version (compaction makes 2 of 1); a new store has version 3, in which every file carries a checksum.
+Version 1 had no compacted files, and in versions 1 and 2 a file without a checksum counts as whole.
+Such stores keep their version (compaction makes 2 of 1); a new store has version 3, in which every
+file carries a checksum.
 """
 
 import json

@@ -1,9 +1,10 @@
 """The storage contract: what datasets, the metrics store and checkpoints need of the place where their files lie.
 
-A storage is a directory, or a prefix of an object store or of memory. Its files have names relative to it, with slashes
-(``runs/ab/ab12....parquet``). `put` and `writing` are atomic: a reader sees all of the new file, all of the old one or
-none. What is no regular file, as a named pipe, is neither listed nor read. Nothing else is promised between processes but by
-`lock`, which object stores do not have.
+A storage is a directory, or a prefix of an object store or of memory. Its files have names relative
+to it, with slashes (``runs/ab/ab12....parquet``). `put` and `writing` are atomic: a reader sees all
+of the new file, all of the old one or none. What is no regular file, as a named pipe, is neither
+listed nor read. Nothing else is promised between processes but by `lock`, which object stores do
+not have.
 
 `olscale.testing.storage_checks` holds an implementation to all this.
 """
@@ -23,14 +24,16 @@ from olscale.addresses import redacted_name
 class Storage(ABC):
     """Files below one place; pickles as its path, and is opened at first use.
 
-    What is not abstract is as object stores have it: one PUT is atomic and durable, there are no folders and no locks.
+    What is not abstract is as object stores have it: one PUT is atomic and durable, there are no
+    folders and no locks.
 
     Parameters
     ----------
     path : str
         Absolute directory, or URL.
     temporaries : str, default ``""``
-        Folder of files in the making, whose names no reader may meet; beside what they become by default.
+        Folder of files in the making, whose names no reader may meet; beside what they become by
+        default.
 
     Attributes
     ----------

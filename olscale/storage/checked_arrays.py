@@ -1,9 +1,10 @@
 """Named arrays in one file with a checksum; what is zero in a wide array is left out.
 
-The file is an ``.npz`` of plain arrays (no pickle), with a SHA-256 over all of them in ``checksum``. A large array that is
-zero in a quarter of its blocks or more is three members: ``sparse/<name>/shape``; ``sparse/<name>/at``, the numbers of the
-blocks of 256 bytes that are not zero; and ``sparse/<name>/blocks``. ``format`` is 2; a file without it is of the first
-format, in which every array was one member.
+The file is an ``.npz`` of plain arrays (no pickle), with a SHA-256 over all of them in
+``checksum``. A large array that is zero in a quarter of its blocks or more is three members:
+``sparse/<name>/shape``; ``sparse/<name>/at``, the numbers of the blocks of 256 bytes that are not
+zero; and ``sparse/<name>/blocks``. ``format`` is 2; a file without it is of the first format, in
+which every array was one member.
 """
 
 import hashlib

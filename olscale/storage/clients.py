@@ -1,7 +1,8 @@
 """Object stores: faults of their clients as errors of the operating system, so that one line can be made of them.
 
-Credentials and addresses come from the environment that the client reads by itself (``AWS_ACCESS_KEY_ID``,
-``AWS_SECRET_ACCESS_KEY``, ``AWS_ENDPOINT_URL`` ...); olscale neither asks for them nor keeps them.
+Credentials and addresses come from the environment that the client reads by itself
+(``AWS_ACCESS_KEY_ID``, ``AWS_SECRET_ACCESS_KEY``, ``AWS_ENDPOINT_URL`` ...); olscale neither asks
+for them nor keeps them.
 """
 
 import errno
@@ -19,8 +20,8 @@ _EXTRAS = {"s3": "s3"}
 class Client:
     """An fsspec file system of which every call succeeds or raises an `OSError`.
 
-    A client has errors of its own for what keeps it from asking (no credentials, no connection); those of the store
-    itself (no such bucket, access denied) it raises as `OSError` already.
+    A client has errors of its own for what keeps it from asking (no credentials, no connection);
+    those of the store itself (no such bucket, access denied) it raises as `OSError` already.
     """
 
     def __init__(self, fs: Any) -> None:
@@ -69,7 +70,8 @@ def split_url(path: str) -> tuple[Any, str]:
     Raises
     ------
     DatasetError
-        If there is no such protocol, it cannot be opened, or its client is not installed; the message says what to install.
+        If there is no such protocol, it cannot be opened, or its client is not installed; the
+        message says what to install.
     """
     from fsspec.core import url_to_fs
     from fsspec.implementations.local import LocalFileSystem

@@ -1,7 +1,7 @@
 """Files below a local directory.
 
-A file is written under another name and renamed into place, so that a writer which is killed leaves its half file where no
-reader looks.
+A file is written under another name and renamed into place, so that a writer which is killed leaves
+its half file where no reader looks.
 """
 
 import errno
@@ -154,7 +154,8 @@ class LocalStorage(Storage):
                 status = os.stat(f"{self.local}/{name}")  # noqa: PTH116 (ten thousand paths take long to make)
             except OSError:
                 continue
-            # The time of change is there because nobody can set it back, as the time of modification can be.
+            # The time of change is there because nobody can set it back, as the time of
+            # modification can be.
             stamps[name] = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
         return stamps
 

@@ -67,7 +67,8 @@ class RemoteStorage(Storage):
 
     def read_many(self, names: Iterable[str]) -> Iterator[tuple[str, bytes | Exception]]:
         waiting = iter(names)
-        # One by one in threads: fsspec's cat of many paths would take a bracket in the store's path for a pattern.
+        # One by one in threads: fsspec's cat of many paths would take a bracket in the store's path
+        # for a pattern.
         with ThreadPoolExecutor(self.requests) as threads:
             while batch := list(islice(waiting, self.batch)):
                 yield from zip(batch, threads.map(self._get, batch), strict=True)
@@ -135,14 +136,16 @@ class RemoteStorage(Storage):
 
     def remove(self, name: str = "") -> None:
         self.discard_all(self.names(name))
-        # Folders too, where there are any; fsspec's rm would take a bracket in the path for a pattern.
+        # Folders too, where there are any; fsspec's rm would take a bracket in the path for a
+        # pattern.
         if not set("*?[").intersection(self._at(name)):
             with suppress(FileNotFoundError):
                 self.fs.rm(self._at(name), recursive=True)
 
     def move(self, source: str, target: str) -> None:
         """Copy a file or folder and remove it."""
-        # One by one: fsspec's mv of a folder takes a bracket for a pattern, and folders inside for files of S3.
+        # One by one: fsspec's mv of a folder takes a bracket for a pattern, and folders inside for
+        # files of S3.
         names = self.names(source)
         with ThreadPoolExecutor(self.requests) as threads:
             new = (self._at(f"{target}{name.removeprefix(source)}") for name in names)

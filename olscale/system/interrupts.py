@@ -1,6 +1,7 @@
 """What other people's code raises: as one line of text, and told apart from the user's Ctrl-C.
 
-A learner may raise anything: `SystemExit`, a `KeyboardInterrupt` of its own, an exception whose message cannot be made.
+A learner may raise anything: `SystemExit`, a `KeyboardInterrupt` of its own, an exception whose
+message cannot be made.
 """
 
 import signal

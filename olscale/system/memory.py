@@ -88,8 +88,8 @@ def parse_limit(limit: str | int) -> int:
 def keep_freed_memory() -> bool:
     """Let glibc keep up to 512 MB of freed memory for the next chunk, for the rest of the process.
 
-    By default it gives the memory of every large array back to the system and asks for new, which is zeroed page by
-    page. Returns False, and does nothing, where the C library is another one.
+    By default it gives the memory of every large array back to the system and asks for new, which
+    is zeroed page by page. Returns False, and does nothing, where the C library is another one.
     """
     if not sys.platform.startswith("linux"):
         return False

@@ -1,11 +1,13 @@
 """The source of what users write: a digest of it, the same on every machine, that changes with each edit.
 
-A module is the user's own if it is neither Python's nor olscale's nor installed (in ``site-packages``). The digest covers
-the modules it begins with and all of the user's own that they import, in functions too; it is made of their names and
-texts, of no paths. What a module reads or imports by other means (data files, `importlib`) is not seen.
+A module is the user's own if it is neither Python's nor olscale's nor installed (in
+``site-packages``). The digest covers the modules it begins with and all of the user's own that they
+import, in functions too; it is made of their names and texts, of no paths. What a module reads or
+imports by other means (data files, `importlib`) is not seen.
 
-Python keeps what it has imported. A text is therefore read once for each import of its module, at the first look: the
-digest stays that of what was loaded when the file is edited later, and `edited` tells of the edit.
+Python keeps what it has imported. A text is therefore read once for each import of its module, at
+the first look: the digest stays that of what was loaded when the file is edited later, and `edited`
+tells of the edit.
 """
 
 import ast
@@ -36,7 +38,8 @@ _LOADED: dict[str, tuple[object, _Source | None]] = {}
 def source_digest(modules: Iterable[str], packages: Collection[str] = ()) -> str | None:
     """Return twelve hexadecimal digits for the source of `modules` and of what they import; None where none can be read.
 
-    Modules that are not the user's own are passed over; those of `packages` count as the user's although installed.
+    Modules that are not the user's own are passed over; those of `packages` count as the user's
+    although installed.
     """
     found = _closure(modules, packages)
     if not found:
@@ -93,7 +96,8 @@ def _is_own(name: str, packages: Collection[str]) -> bool:
     top = name.partition(".")[0]
     if top in sys.stdlib_module_names or top == __name__.partition(".")[0]:
         return False
-    # By the top of it alone: looking for a submodule imports its parents, which may take seconds in others' packages.
+    # By the top of it alone: looking for a submodule imports its parents, which may take seconds in
+    # others' packages.
     return top in packages or not is_installed(top)
 
 

@@ -1,8 +1,10 @@
 """Conformance checks, shipped so that an extension of your own can be held to the contract that ours keep.
 
-Each function returns a list of names and callables; a callable raises `AssertionError` where its part of the contract does
-not hold. `learner_checks` is for subclasses of `olscale.learners.Learner`, `foreign_checks` for estimators of other makes;
-`format_checks`, `layout_checks`, `metric_checks`, `storage_checks` and `transform_checks` are for what their names say.
+Each function returns a list of names and callables; a callable raises `AssertionError` where its
+part of the contract does not hold. `learner_checks` is for subclasses of
+`olscale.learners.Learner`, `foreign_checks` for estimators of other makes; `format_checks`,
+`layout_checks`, `metric_checks`, `storage_checks` and `transform_checks` are for what their names
+say.
 
 >>> from olscale.learners.passive_aggressive import PA1
 >>> for name, check in learner_checks(PA1):

@@ -138,7 +138,8 @@ def check_rows_that_cannot_be_used_end_learning(
 ) -> None:
     """A row with NaN or infinities, or of a length whose square overflows or underflows, gets NaN, and so do all behind it.
 
-    Whether it is learned from or only scored. Rows of zeros are fine, and what comes before is as it was.
+    Whether it is learned from or only scored. Rows of zeros are fine, and what comes before is as
+    it was.
     """
     low, high = learner(**params).norm_limits()
     lengths = [length for length in (10.0 * high**0.5, 0.1 * low**0.5) if 0.0 < length < np.inf]
@@ -245,7 +246,8 @@ def check_fused_settings_have_the_bits_of_settings_alone(
 ) -> None:
     """Scores and state are the same for settings that share a pass, also behind a row that cannot be used.
 
-    Whether one number differs or all that may. A setting that diverges does so at the same row, and the others go on.
+    Whether one number differs or all that may. A setting that diverges does so at the same row, and
+    the others go on.
     """
     key, names = grid_key(learner(**params)), real_names(learner, params)
     numbers = [name for name in names if grid_key(learner(**params, **{name: 0.5})) == key]

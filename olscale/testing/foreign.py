@@ -1,7 +1,7 @@
 """Checks of a learner from elsewhere: each is one idea and raises `AssertionError`, with the reason, when it does not hold.
 
-They ask for what an evaluation relies on: it makes a new model for each run, in any process, gives it rows one by one and
-believes what it predicts.
+They ask for what an evaluation relies on: it makes a new model for each run, in any process, gives
+it rows one by one and believes what it predicts.
 """
 
 import copy
@@ -50,8 +50,8 @@ def foreign_checks(name: str, params: Mapping[str, Any] | None = None) -> list[C
     Returns
     -------
     list of (str, callable)
-        A check about streams is there for two classes and, unless the model only tells two apart, for four; once for a model
-        of another task.
+        A check about streams is there for two classes and, unless the model only tells two apart,
+        for four; once for a model of another task.
 
     Raises
     ------

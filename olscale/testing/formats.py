@@ -24,7 +24,8 @@ def format_checks(format: Format, source: str, options: ReadOptions | None = Non
     format : Format
         The format.
     source : str
-        A valid source of it, with at least three rows; a file of few kilobytes, or a name such as ``sklearn:iris``.
+        A valid source of it, with at least three rows; a file of few kilobytes, or a name such as
+        ``sklearn:iris``.
     options : ReadOptions, optional
         What the source needs to be read, such as the label's column.
 

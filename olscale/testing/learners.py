@@ -40,7 +40,8 @@ def learner_checks(learner: type[Learner]) -> list[Check]:
     Parameters
     ----------
     learner : type
-        A subclass of `olscale.learners.contract.learner.Learner` that can be made without arguments.
+        A subclass of `olscale.learners.contract.learner.Learner` that can be made without
+        arguments.
     """
     of_variants = (
         check_label_comes_after_the_prediction,

@@ -35,8 +35,8 @@ def same_sums(learner: type[Learner], params: dict[str, Any]) -> list[dict[str, 
 def check_sums_go_on_from_copies(learner: type[Learner], params: dict[str, Any]) -> None:
     """Sums between any two rows are plain arrays from which another learner goes on to the same bits, as a checkpoint does.
 
-    Who adds up keeps nothing of the rows, and any of the settings that claim the same sums may: who comes first in a group
-    depends on what else is evaluated.
+    Who adds up keeps nothing of the rows, and any of the settings that claim the same sums may: who
+    comes first in a group depends on what else is evaluated.
     """
     for classes in class_counts(learner):
         parts = [stream(classes, "dense", seed) for seed in range(3)]

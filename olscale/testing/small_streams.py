@@ -37,8 +37,9 @@ def variants(learner: type[Learner]) -> list[tuple[str, int, str]]:
 def stream(classes: int, kind: str, seed: int = 0) -> Chunk:
     """Return a small stream of noisy clusters, in which some features and some whole rows are zero.
 
-    Without classes the targets are a smooth function of the rows, and noise. Detectors must not look at the labels.
-    Nobody can write to it, as to no stream's rows: loops would be compiled once more for rows that one can write to.
+    Without classes the targets are a smooth function of the rows, and noise. Detectors must not
+    look at the labels. Nobody can write to it, as to no stream's rows: loops would be compiled once
+    more for rows that one can write to.
     """
     rng = np.random.default_rng(seed)
     y: NDArray[Any] = rng.integers(0, classes or 3, ROWS)
@@ -115,8 +116,8 @@ def continue_from(
 def choices(learner: type[Learner]) -> Iterator[dict[str, Any]]:
     """Yield the parameters that are a choice among a few words in every combination that the learner accepts.
 
-    A word in place of a number, such as a width ``"median"``, says how that is found: it comes with each choice, the others
-    at their defaults.
+    A word in place of a number, such as a width ``"median"``, says how that is found: it comes with
+    each choice, the others at their defaults.
     """
     words: dict[str, tuple[Any, ...]] = {}
     in_place: list[tuple[str, Any]] = []

@@ -23,7 +23,8 @@ def transform_checks(make: Make) -> list[Check]:
     Parameters
     ----------
     make : callable
-        Returns a new transform that is not fitted: the class, or a function for one with parameters.
+        Returns a new transform that is not fitted: the class, or a function for one with
+        parameters.
 
     Examples
     --------

@@ -191,7 +191,8 @@ def check_fused_settings_take_weights(learner: type[Learner], params: dict[str, 
         for name in real_names(learner, params)
         if grid_key(learner(**params, **{name: 0.5})) == key
     ]
-    # The last one, as lam: with forget = 0.1 there would be nothing to compare behind the first rows.
+    # The last one, as lam: with forget = 0.1 there would be nothing to compare behind the first
+    # rows.
     settings = [{**params, **dict.fromkeys(names[-1:], value)} for value in (0.1, 0.5)]
     settings = [each for each in settings if goes_together(learner(**each))]
     for classes in class_counts(learner):

@@ -20,14 +20,16 @@ class BackgroundModel(ABC):
     Parameters
     ----------
     p : float
-        Width of the kernel ``exp(-|x - s|^2 / p^2)`` in units of the frames; of colours, over all channels.
+        Width of the kernel ``exp(-|x - s|^2 / p^2)`` in units of the frames; of colours, over all
+        channels.
     terms : int
         Frames that are kept: the oldest makes room. A pixel's expansion has a coefficient for each.
 
     Attributes
     ----------
     state_ : dict of str to ndarray
-        All that was learned, after the first frame. Frames are kept in the type that they have, coefficients in float32.
+        All that was learned, after the first frame. Frames are kept in the type that they have,
+        coefficients in float32.
     """
 
     name: ClassVar[str]

@@ -20,8 +20,9 @@ def frames(source: str | Path) -> Iterator[NDArray[Any]]:
     Parameters
     ----------
     source : path
-        A folder of images (which Pillow reads) or of ``.npy`` files, a frame each, in the order of their names with numbers
-        counted as numbers; or one ``.npy`` file of shape (frames, height, width[, channels]).
+        A folder of images (which Pillow reads) or of ``.npy`` files, a frame each, in the order of
+        their names with numbers counted as numbers; or one ``.npy`` file of shape (frames, height,
+        width[, channels]).
 
     Raises
     ------

@@ -1,6 +1,7 @@
 """A sequence with known masks: a body that moves on rippling water, in place of the OLK paper's Jug, which is not to be had.
 
-Three waves and noise of standard deviation 3 in grey values; the body of 44 x 64 pixels comes in at frame 40 and drifts.
+Three waves and noise of standard deviation 3 in grey values; the body of 44 x 64 pixels comes in at
+frame 40 and drifts.
 """
 
 from collections.abc import Callable, Iterator

@@ -97,7 +97,8 @@ def test_demsars_example_comes_out_as_in_his_paper() -> None:
     # His pairs differ by less than that, though the test over all learners says that some differ.
     assert found.friedman.f_p < 0.05
     assert found.cliques == (("m+cf", "m", "cf", "C4.5"),)
-    # Of C4.5 and C4.5+m he has sums of ranks of 93 and 12: those of the two zeros, which `wilcoxon` leaves out, are shared.
+    # Of C4.5 and C4.5+m he has sums of ranks of 93 and 12: those of the two zeros, which `wilcoxon`
+    # leaves out, are shared.
     step = differences_of(values[:, 1], values[:, 0])
     ranks = rank(np.abs(step))
     zeros = ranks[step == 0].sum() / 2

@@ -1,10 +1,10 @@
 """Chaos: two evaluations on a real cluster whose processes are killed at random, against the same evaluations undisturbed.
 
-One experiment streams in time order (actors), the other goes through permutations (tasks), both into one store, which is
-being compacted again and again. Scheduler, workers with their nannies, both drivers and the compactor are processes of
-their own; whatever dies is started again here, as a service manager would. When all runs have their records, the store
-must be the undisturbed one, byte for byte (`tests.chaos.compare`), and little may have been learned twice
-(`tests.chaos.rework`).
+One experiment streams in time order (actors), the other goes through permutations (tasks), both
+into one store, which is being compacted again and again. Scheduler, workers with their nannies,
+both drivers and the compactor are processes of their own; whatever dies is started again here, as a
+service manager would. When all runs have their records, the store must be the undisturbed one, byte
+for byte (`tests.chaos.compare`), and little may have been learned twice (`tests.chaos.rework`).
 
 ::
 
@@ -32,8 +32,8 @@ def run_chaos(
     Parameters
     ----------
     seconds : float
-        How long processes are hit, from the first row learned on. The experiments are started anew, on empty stores, until
-        then.
+        How long processes are hit, from the first row learned on. The experiments are started anew,
+        on empty stores, until then.
     folder : path
         Empty directory for data, stores and logs.
     seed : int

@@ -17,8 +17,9 @@ __all__ = ["differences"]
 def differences(store: Path, undisturbed: Path) -> list[str]:
     """Return the files in which `store` is not what it should be; it is compacted on the way.
 
-    Three comparisons: the loose file of every run, with that made again of the record wherever compaction has put it;
-    what must not be there; and the parts that compaction makes of both stores, as the same runs give the same parts.
+    Three comparisons: the loose file of every run, with that made again of the record wherever
+    compaction has put it; what must not be there; and the parts that compaction makes of both
+    stores, as the same runs give the same parts.
 
     Parameters
     ----------

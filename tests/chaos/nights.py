@@ -1,8 +1,8 @@
 """Ten nights in a row of a short job, each of which has something happen to it, by the commands that a scheduler calls.
 
-A copy of the package is changed, as a commit changes it: once by a bit of one learner's step, for three nights by a loop
-that takes longer. One night is killed, before one the data change. What the history and the messages say is compared with
-what was done.
+A copy of the package is changed, as a commit changes it: once by a bit of one learner's step, for
+three nights by a loop that takes longer. One night is killed, before one the data change. What the
+history and the messages say is compared with what was done.
 
 ::
 

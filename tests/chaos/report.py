@@ -25,11 +25,14 @@ class Report:
     runs : int
         Runs of all rounds.
     differing : list of str
-        Files that differ from the undisturbed ones, or are in one store only, or should not be there.
+        Files that differ from the undisturbed ones, or are in one store only, or should not be
+        there.
     rows, rows_learned : int
-        Rows that had to be learned from, and that were, those lost with a worker and learned again included.
+        Rows that had to be learned from, and that were, those lost with a worker and learned again
+        included.
     setbacks : list of float
-        Seconds of learning that were done again, each time that a run group went on from a place it had been beyond.
+        Seconds of learning that were done again, each time that a run group went on from a place it
+        had been beyond.
     longest_pause : float
         Seconds without any row learned.
     orphans : int
@@ -39,7 +42,8 @@ class Report:
     compactions : int
         Compactions beside the evaluations that came to their end.
     failures : list of str
-        Ends of drivers and compactors that were neither success nor being killed, with their last line.
+        Ends of drivers and compactors that were neither success nor being killed, with their last
+        line.
     """
 
     hits: Counter[str] = field(default_factory=Counter)

@@ -64,8 +64,9 @@ def places(undisturbed: Iterable[Note]) -> dict[str, Place]:
 def setbacks(notes: Sequence[Note], where: Mapping[str, Place]) -> list[float]:
     """Return how much was learned again each time that a run group went on from a place it had been beyond.
 
-    A process that goes through a stream from some chunk on is a stretch. What others had learned before, or an earlier
-    stretch of its own, is done again; the runs of a group go through a stream together and are counted together.
+    A process that goes through a stream from some chunk on is a stretch. What others had learned
+    before, or an earlier stretch of its own, is done again; the runs of a group go through a stream
+    together and are counted together.
 
     Parameters
     ----------

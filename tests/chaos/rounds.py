@@ -126,7 +126,8 @@ class Chaos:
                     "--nworkers=1",
                     f"--local-directory={self._folder / 'dask'}",
                 ]
-                # Else a busy machine imports it with the first task, for so long that the worker seems to be frozen.
+                # Else a busy machine imports it with the first task, for so long that the worker
+                # seems to be frozen.
                 options += ["--preload", "olscale.execution.on_worker"]
                 self._start(
                     f"nanny{number}", "distributed.cli.dask_worker", self._address, *options
@@ -142,7 +143,8 @@ class Chaos:
             return True
         if process is not None and process.returncode not in (0, -signal.SIGKILL):
             lines = (self._folder / f"{name}.log").read_text().strip().splitlines() or [""]
-            # The scheduler's being away, and its answers' being late, are ends that a driver may come to.
+            # The scheduler's being away, and its answers' being late, are ends that a driver may
+            # come to.
             if process.returncode != 1 or not any(
                 word in lines[-1] for word in ("scheduler", "no worker")
             ):

@@ -155,7 +155,8 @@ def test_a_mistyped_subcommand_gets_the_nearest(args, near):
 def test_commands_print_through_one_place():
     """What prints by itself would print names as they are, with whatever control characters they hold.
 
-    Rich tables, help and progress print for themselves; what they print has gone through `printable`.
+    Rich tables, help and progress print for themselves; what they print has gone through
+    `printable`.
     """
     folder = Path(olscale.cli.__file__).parent
     files = [

@@ -64,7 +64,8 @@ def test_nodes_on_two_hosts_leave_each_record_once_in_a_bucket(
             got = dict(found.files.read_many(found.single_files("runs")))
         finally:
             there.stop()
-            s3fs.S3FileSystem.clear_instance_cache()  # other tests of this process have a server elsewhere
+            # Other tests of this process have a server elsewhere.
+            s3fs.S3FileSystem.clear_instance_cache()
     (tmp_path / "near.toml").write_text(_EXPERIMENT.format(path=tmp_path / "xor"))
     near = run("evaluate", tmp_path / "near.toml", "--store", tmp_path / "near", "--in-process")
     assert near.returncode == 0, near.stderr

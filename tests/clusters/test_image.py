@@ -1,8 +1,9 @@
 """The image, built to its end without a daemon, does the compose file's work: not as root, on a root that is read-only.
 
-Where ``python:*-slim`` cannot be pulled, Debian with its python3, by debootstrap, stands in as ``BASE``. Its mirror
-and the package index must be reachable while it is built; what runs then has a network of its own with nobody else in it.
-``OLSCALE_IMAGES`` names a folder where base and image are kept from one run of this test to the next.
+Where ``python:*-slim`` cannot be pulled, Debian with its python3, by debootstrap, stands in as
+``BASE``. Its mirror and the package index must be reachable while it is built; what runs then has a
+network of its own with nobody else in it. ``OLSCALE_IMAGES`` names a folder where base and image
+are kept from one run of this test to the next.
 """
 
 from __future__ import annotations

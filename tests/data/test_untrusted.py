@@ -39,7 +39,8 @@ class Bomb:
 
 def test_no_module_loads_pickles():
     """Nothing is unpickled but what Dask sends and numba keeps; NumPy is told not to, each time."""
-    # Machine code runs as it is: whoever can write it needs no pickle. numba keeps its index in one.
+    # Machine code runs as it is: whoever can write it needs no pickle. numba keeps its index in
+    # one.
     sources = [source for source in SOURCES if not source.match("compiled/checked_code.py")]
     assert len(sources) == len(SOURCES) - 1
     assert [

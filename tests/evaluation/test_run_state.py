@@ -184,7 +184,8 @@ for dataset in sys.argv[1:]:
         check=True,
         timeout=120,
     )
-    # 64 rows take some 20 microseconds; compiling takes half a second at least, and a busy machine takes turns of 0.01 s.
+    # 64 rows take some 20 microseconds; compiling takes half a second at least, and a busy machine
+    # takes turns of 0.01 s.
     assert all(float(seconds) < 0.3 for seconds in done.stdout.split()), done.stdout
 
 

@@ -239,7 +239,8 @@ def test_memory_is_that_which_the_process_grows_by_in_calls(
     with meter.calling([two]):
         held[0] += 1
     assert (one.outcome, two.outcome) == ("ok", "oom")
-    # What the process may still grow by in each call, and that each has returned: two share 2 * (100 - 60).
+    # What the process may still grow by in each call, and that each has returned: two share 2 *
+    # (100 - 60).
     assert limits == [100, None, 80, None, 0, None, 60, None, 0, None]
 
 

@@ -46,7 +46,8 @@ from olscale.results.store import Store, open_store
 from olscale.storage.checked_json import json_bytes, json_content
 
 EVERY = [
-    # Batch references are trained anew for every row of late labels: minutes a pass, and their state is only their rows.
+    # Batch references are trained anew for every row of late labels: minutes a pass, and their
+    # state is only their rows.
     *({"name": name} for name in learner_names("classification") if name not in ("svm", "pvm")),
     {"name": "pa1", "params": {"C": [0.1, 1.0, 10.0]}},  # settings that share a pass
     {"name": "cw", "params": {"covariance": "full"}},
@@ -119,7 +120,8 @@ _undisturbed: dict[Any, list[bytes]] = {}
 def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a dataset of ten classes, of as many chunks as `shelf` has it in and a quarter of the rows.
 
-    Where labels come late, `ospvm` and `ipca-lda` take four fifths of the time of a pass over all digits.
+    Where labels come late, `ospvm` and `ipca-lda` take four fifths of the time of a pass over all
+    digits.
     """
     from sklearn.datasets import load_digits
 

@@ -158,8 +158,8 @@ def test_settings_of_the_user_win_and_are_ours_elsewhere(
 ) -> None:
     """In a process of its own: Dask's other tests put back what they found, but not which of it were defaults.
 
-    A lost worker's nanny is waited for: Dask would close it where the worker is not there again 15 s later, as one that is
-    ended twice for its budget may be.
+    A lost worker's nanny is waited for: Dask would close it where the worker is not there again 15
+    s later, as one that is ended twice for its budget may be.
     """
     code = (
         "import dask; from dask.utils import parse_timedelta; from olscale.execution import cluster; "

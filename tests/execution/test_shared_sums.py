@@ -177,7 +177,8 @@ def test_killed_in_the_middle_of_sums_they_go_on_from_the_checkpoint(
     settings = ExecutionSettings(**EAGER)  # type: ignore[arg-type]
     store = tmp_path / "store"
     evaluate(experiment(rows, "oselm"), store, scheduler=cluster.scheduler, settings=settings)
-    # Rows 500 to 750, from the second piece of a chunk on: 250 of them wait, as 256 are added up at once.
+    # Rows 500 to 750, from the second piece of a chunk on: 250 of them wait, as 256 are added up at
+    # once.
     assert [path.read_text() for path in tmp_path.glob("went-on-*")] == ["5 1 250"]
     assert records(store) == {run.id: undisturbed[run.id] for run in group_of(rows, "oselm").runs}
     assert left_over(store) == []

@@ -375,7 +375,8 @@ def test_room_on_workers() -> None:
         await asyncio.sleep(0.02)
         assert [task.result() for task in given if task.done()] == ["b", "b", "a", "a"]
         for task, done in zip(tasks[:5], (5, 5, 5, 6, 7), strict=True):
-            # Three wait, then two: no more than there are threads, so each goes to a thread that has nothing.
+            # Three wait, then two: no more than there are threads, so each goes to a thread that
+            # has nothing.
             await task.__aexit__(None, None, None)
             await asyncio.sleep(0.02)
             assert sum(task.done() for task in given) == done

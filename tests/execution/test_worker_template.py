@@ -129,7 +129,8 @@ def test_a_template_that_cannot_import_is_done_without(
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(worker_template, "_IMPORTS", "ends")
     _, workers = template_and_workers()
-    # Spawned, or forked by a server that multiprocessing starts anew where the template ends while one is asked for.
+    # Spawned, or forked by a server that multiprocessing starts anew where the template ends while
+    # one is asked for.
     assert len(workers) == 2
 
 

@@ -1,8 +1,9 @@
 """Arguments of loops whose loads and stores nothing checks: what such a loop must not touch is guarded.
 
-The text ends, with the room it is promised, where a page begins that may not be touched: a load beyond ends the process.
-Arrays are followed by marks that must stay. Run with ``NUMBA_BOUNDSCHECK=1`` (and a ``NUMBA_CACHE_DIR`` of its own) for
-array accesses to be checked as well.
+The text ends, with the room it is promised, where a page begins that may not be touched: a load
+beyond ends the process. Arrays are followed by marks that must stay. Run with
+``NUMBA_BOUNDSCHECK=1`` (and a ``NUMBA_CACHE_DIR`` of its own) for array accesses to be checked as
+well.
 """
 
 from __future__ import annotations

@@ -33,12 +33,14 @@ class Target:
     seeds : callable
         Returns valid inputs, the same in every process.
     read : callable
-        Takes the folder with the files of an input, reads all there is and raises `Broken` where it came out wrong.
+        Takes the folder with the files of an input, reads all there is and raises `Broken` where it
+        came out wrong.
     words : sequence of bytes
         Pieces of the format that mutations put in.
     vary : callable, optional
-        Takes random numbers and the files of a valid input and returns the files to change: mutations that know the
-        structure, as those inside a checksum. Every second input goes through it, and then half of them through bytes.
+        Takes random numbers and the files of a valid input and returns the files to change:
+        mutations that know the structure, as those inside a checksum. Every second input goes
+        through it, and then half of them through bytes.
     changed : sequence of str
         Beginnings of the paths that may be changed; all when empty.
     """

@@ -1,7 +1,8 @@
 """The process that reads inputs: under a limit of memory, each under a deadline, telling how far it is.
 
-The deadline is one of processor time and ends in a signal that nobody catches, so it also ends loops in machine code;
-whoever started the process then finds in the file of positions which input it was.
+The deadline is one of processor time and ends in a signal that nobody catches, so it also ends
+loops in machine code; whoever started the process then finds in the file of positions which input
+it was.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Rows and labels reach learners as every stream and estimator hands them over: read-only.
 
-numba compiles a loop once more for arrays that could be written to, which are in these tests only: seconds for each of some
-hundred loops. A loop that wrote to its rows would not compile.
+numba compiles a loop once more for arrays that could be written to, which are in these tests only:
+seconds for each of some hundred loops. A loop that wrote to its rows would not compile.
 """
 
 from __future__ import annotations

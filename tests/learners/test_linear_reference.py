@@ -1,7 +1,7 @@
 """Every linear update against an independent version in plain numpy: matrices written out, one row at a time.
 
-Nothing here is shared with the package: Sigma is always a full matrix (its inverse in the diagonal form), two-class problems
-are weight vectors, steps are the formulas as printed.
+Nothing here is shared with the package: Sigma is always a full matrix (its inverse in the diagonal
+form), two-class problems are weight vectors, steps are the formulas as printed.
 """
 
 from __future__ import annotations
@@ -152,7 +152,8 @@ def passes(X: np.ndarray, y: np.ndarray, classes: int, name: str, p: dict[str, o
                 direction, beta = x, 0.0
             else:
                 direction = model.S[k] @ x
-                # CW shrinks Sigma without end; what rounding has left of it then is no measure of a formula.
+                # CW shrinks Sigma without end; what rounding has left of it then is no measure of a
+                # formula.
                 if x @ direction < 1e-4 * (x @ x):
                     raise ValueError("Sigma is close to singular along x")
                 step, beta = second_order_step(name, numbers, m, x @ direction, max_score, diagonal)

@@ -1,7 +1,7 @@
 """LOL and I-LOL against an independent version in plain numpy: prototypes are points, distances are distances.
 
-Nothing here is shared with the package: prototypes move by eq. (20) as printed (or with MacQueen's count), the hyperplanes
-are separate vectors, one row at a time.
+Nothing here is shared with the package: prototypes move by eq. (20) as printed (or with MacQueen's
+count), the hyperplanes are separate vectors, one row at a time.
 """
 
 from __future__ import annotations

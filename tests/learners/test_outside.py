@@ -66,8 +66,9 @@ def test_an_edit_takes_effect_and_our_loops_load_where_a_rule_cannot_be_imported
 ) -> None:
     """An edit of a rule, of a loop, of what a loop inlines, and of the name of a class that is an argument.
 
-    Machine code of before would give its figures under the new source's name. The cache names the classes of arguments,
-    and after an edit one that is gone. All in the same processes, since each takes seconds to begin.
+    Machine code of before would give its figures under the new source's name. The cache names the
+    classes of arguments, and after an edit one that is gone. All in the same processes, since each
+    takes seconds to begin.
     """
     (tmp_path / "inlines.py").write_text(INLINES)
     found = []

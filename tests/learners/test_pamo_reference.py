@@ -71,7 +71,8 @@ def test_the_learner_is_the_plain_version(
     learner.begin(5, classes)
     start = learner.state()
     rows = Chunk(to_csr(X) if sparse else X, y, 5)
-    # In two chunks: what a row leaves for the next to do must not be left undone at the end of a chunk.
+    # In two chunks: what a row leaves for the next to do must not be left undone at the end of a
+    # chunk.
     scores = np.concatenate([learner.learn(part.X, part.y) for part in (rows[:20], rows[20:])])
     planes = start["theta"].T.reshape(len(start["W"]), h, k, 5)
     for c, (U, w) in enumerate(zip(planes, start["W"], strict=True)):

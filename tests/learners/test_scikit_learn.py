@@ -1,6 +1,7 @@
 """Every registered learner is a scikit-learn estimator.
 
-The last comes first: beside `test_contract.py`, which begins with the first, each compiles what the other then finds.
+The last comes first: beside `test_contract.py`, which begins with the first, each compiles what the
+other then finds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """soft-lol against an independent version in plain numpy: prototypes are points, every past weight is kept and averaged.
 
-Nothing here is shared with the package: a row is scaled to length 1 first, distances are distances, the mean of the weights
-is the weighted sum of all that were.
+Nothing here is shared with the package: a row is scaled to length 1 first, distances are distances,
+the mean of the weights is the weighted sum of all that were.
 """
 
 from __future__ import annotations

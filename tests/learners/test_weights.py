@@ -1,6 +1,7 @@
 """Weights of rows and classes: what they scale in each rule, and the face that scikit-learn asks for.
 
-That weights of 1 change nothing, that no cut does, and the like are checks of every learner (`olscale.testing`).
+That weights of 1 change nothing, that no cut does, and the like are checks of every learner
+(`olscale.testing`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Generators of rows in the shape of well-known sets, for benchmarks and for tests of size.
 
-Importing this package adds their names to those that `olscale.data.generators.generate` knows. One that stands for a set
-published as an archive also has ``members``, which yields the files of that.
+Importing this package adds their names to those that `olscale.data.generators.generate` knows. One
+that stands for a set published as an archive also has ``members``, which yields the files of that.
 """
 
 import os

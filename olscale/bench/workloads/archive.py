@@ -1,7 +1,7 @@
 """The form in which the URL set is published: a compressed tar archive with a file of SVMlight text a day.
 
-The files lie in the archive in the order of their names as text, ``Day10.svm`` before ``Day2.svm``, which is not the
-order of time: whoever reads it must put them in order.
+The files lie in the archive in the order of their names as text, ``Day10.svm`` before ``Day2.svm``,
+which is not the order of time: whoever reads it must put them in order.
 """
 
 import io
@@ -44,7 +44,8 @@ def svmlight_text(batch: Batch) -> memoryview:
 def write_archive(file: str, members: Iterable[tuple[str, Batch | bytes]]) -> tuple[int, int]:
     """Write `members`, rows or plain bytes by name, to the ``.tar.gz`` archive `file`, which appears whole or not at all.
 
-    Neither name nor time go into the file: the same members give the same bytes, as long as zlib is the same.
+    Neither name nor time go into the file: the same members give the same bytes, as long as zlib is
+    the same.
 
     Returns
     -------

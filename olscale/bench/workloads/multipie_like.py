@@ -1,7 +1,8 @@
 """Rows in the shape of Multi-PIE's identities, made up: 74,700 x 100, 249 classes, each in 15 poses.
 
-A pose moves all faces alike; a face lies around the pose, partly at a place of its own and more at one that is another in
-every pose. What tells two faces apart so changes from pose to pose: hyperplanes that are local learn it, one a class less.
+A pose moves all faces alike; a face lies around the pose, partly at a place of its own and more at
+one that is another in every pose. What tells two faces apart so changes from pose to pose:
+hyperplanes that are local learn it, one a class less.
 
 References
 ----------

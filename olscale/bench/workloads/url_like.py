@@ -1,25 +1,31 @@
 """Rows in the shape of the URL reputation set, made up: sparse, in time order, with a drifting concept.
 
-The real set has 2,396,130 rows with about 115 nonzeros each, 3,231,961 features and 121 days. Here likewise:
+The real set has 2,396,130 rows with about 115 nonzeros each, 3,231,961 features and 121 days. Here
+likewise:
 
-- A day is 19,803 rows and a segment; on day d the features born so far are the first ``N_d`` (and the head), and `N_d` grows
-  evenly.
-- Columns 0 to 63 are real-valued, in (0, 1], 12 of them in a row, most often the same. A column has 7 to 1,792 different
-  values, multiples of a fraction in six decimals, such as 0.142857. All others are 0 or 1.
-- 102 features are the head: 54 of them are in 98.5 % of the rows, the others in 78 down to 20 %, less in the class that they
-  speak against. They stand in runs: 36 follow the real-valued ones, 66 stand at 0.048 of all columns (in the real set from
-  155,153 on).
-- 20 to 27 features come from a tail that is near a power law, one from each of as many equal strata of u in [0, 1), feature
-  ``N_d t^32`` with t rising from near 0.7 to 1, and 3 from the newest tenth, the newer the more. A feature drawn twice is
-  there once. The 100 most frequent features hold seven tenths of the nonzeros, the 1,000 most frequent nine.
-- A row is of one of 100 sites, most often of the first ones, and has what is drawn for its site, but for a quarter of the
-  values, a twentieth of the head and three tenths of the tail, which are its own: real rows repeat one another, so that
-  gzip packs their text to a ninth. These it packs to a seventh.
-- One row in three is malicious (+1). Every second feature is more frequent in one class than in the other; which ones,
-  and in which class, is drawn anew every 64 days, for every feature on another day. One label in a hundred is wrong.
+- A day is 19,803 rows and a segment; on day d the features born so far are the first ``N_d`` (and
+  the head), and `N_d` grows evenly.
+- Columns 0 to 63 are real-valued, in (0, 1], 12 of them in a row, most often the same. A column has
+  7 to 1,792 different values, multiples of a fraction in six decimals, such as 0.142857. All others
+  are 0 or 1.
+- 102 features are the head: 54 of them are in 98.5 % of the rows, the others in 78 down to 20 %,
+  less in the class that they speak against. They stand in runs: 36 follow the real-valued ones, 66
+  stand at 0.048 of all columns (in the real set from 155,153 on).
+- 20 to 27 features come from a tail that is near a power law, one from each of as many equal strata
+  of u in [0, 1), feature ``N_d t^32`` with t rising from near 0.7 to 1, and 3 from the newest
+  tenth, the newer the more. A feature drawn twice is there once. The 100 most frequent features
+  hold seven tenths of the nonzeros, the 1,000 most frequent nine.
+- A row is of one of 100 sites, most often of the first ones, and has what is drawn for its site,
+  but for a quarter of the values, a twentieth of the head and three tenths of the tail, which are
+  its own: real rows repeat one another, so that gzip packs their text to a ninth. These it packs to
+  a seventh.
+- One row in three is malicious (+1). Every second feature is more frequent in one class than in the
+  other; which ones, and in which class, is drawn anew every 64 days, for every feature on another
+  day. One label in a hundred is wrong.
 
-Row i depends on the seed and i alone, by a counter-based generator (splitmix64) and exact arithmetic without
-transcendental functions, so every machine makes the same bits and any part can be made by itself.
+Row i depends on the seed and i alone, by a counter-based generator (splitmix64) and exact
+arithmetic without transcendental functions, so every machine makes the same bits and any part can
+be made by itself.
 
 References
 ----------
@@ -85,7 +91,8 @@ def members(rows: int, seed: int, columns: int = COLUMNS) -> Iterator[tuple[str,
     Yields
     ------
     tuple of str and Batch or bytes
-        ``url_svmlight/FeatureTypes`` (numbers of the real-valued features), then ``url_svmlight/DayN.svm``, sorted as text.
+        ``url_svmlight/FeatureTypes`` (numbers of the real-valued features), then
+        ``url_svmlight/DayN.svm``, sorted as text.
     """
     yield (
         "url_svmlight/FeatureTypes",
@@ -111,7 +118,8 @@ def chunks(
     chunk_rows : int
         Rows of a chunk.
     day_rows : int, optional
-        Rows of a day. When left out, `rows` cover all 121 days, so that few rows reach all features too.
+        Rows of a day. When left out, `rows` cover all 121 days, so that few rows reach all features
+        too.
 
     Yields
     ------

@@ -1,8 +1,9 @@
 """Rows in the shape of the WEBSPAM set (unigrams), made up: 350,000 x 254, a third of it nonzero, curved boundary.
 
-Each row belongs to one of 16 kinds of page. A kind has its own profile of frequencies and, inside it, its own hyperplane
-that tells spam (+1) from the rest (-1), so a learner that is linear only locally can learn it and a linear one cannot.
-Rows have unit norm, as in the published set. One label in two hundred is wrong.
+Each row belongs to one of 16 kinds of page. A kind has its own profile of frequencies and, inside
+it, its own hyperplane that tells spam (+1) from the rest (-1), so a learner that is linear only
+locally can learn it and a linear one cannot. Rows have unit norm, as in the published set. One
+label in two hundred is wrong.
 
 References
 ----------

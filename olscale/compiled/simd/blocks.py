@@ -1,9 +1,9 @@
 """Blocks of columns: weights of shape (features, columns), some columns at a time.
 
-LLVM keeps a sum in a register over all features of a row only if it knows the number of columns when it compiles. So the
-columns are cut in blocks of fixed sizes, and the loop over the features is written once for each size. Every column is
-summed by itself in ascending order of the features, so the bits are those of a plain loop over that column, however the
-columns are cut.
+LLVM keeps a sum in a register over all features of a row only if it knows the number of columns
+when it compiles. So the columns are cut in blocks of fixed sizes, and the loop over the features is
+written once for each size. Every column is summed by itself in ascending order of the features, so
+the bits are those of a plain loop over that column, however the columns are cut.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from olscale.compiled.simd.vectors import (
     zero_slot,
 )
 
-# 64 doubles fill the 16 registers of AVX2; 16 fill a cache line of float32; below, what is left is a sum of powers of two.
+# 64 doubles fill the 16 registers of AVX2; 16 fill a cache line of float32; below, what is left is
+# a sum of powers of two.
 BLOCKS = (64, 16, 8, 4, 2, 1)
 _LINE = 64  # bytes
 
@@ -52,7 +53,8 @@ def for_each_block(
 ) -> None:
     """Have `write` write the loop over the features of a row for blocks of each size, so that all columns have their turn.
 
-    The larger blocks come first; of each size below the widest at most three blocks are left, of 8 and less at most one.
+    The larger blocks come first; of each size below the widest at most three blocks are left, of 8
+    and less at most one.
     """
     columns = builder.extract_value(weights.shape, 1)
     first = INT64(0)
@@ -76,8 +78,9 @@ def for_first_columns(
 ) -> None:
     """Have `write` write the loop for the first `columns` of weights of doubles whose rows have room for whole vectors.
 
-    What is left of a multiple of 64 is one block of one to eight vectors, and each number of them has a loop of its own: the
-    last of them is done to its end, and a vector that nobody asks for is not fetched.
+    What is left of a multiple of 64 is one block of one to eight vectors, and each number of them
+    has a loop of its own: the last of them is done to its end, and a vector that nobody asks for is
+    not fetched.
     """
     widest, end = INT64(BLOCKS[0]), builder.append_basic_block("columns.done")
     count = builder.udiv(columns, widest)

@@ -1,7 +1,8 @@
 """Vector code for rows and many columns of weights: products, updates, and an update with the products of the next row.
 
-Products and sums have the precision of the weights, product and sum rounded one after the other (in `multiply_csr_fused`
-together); updates are computed in double precision and rounded as they are stored. Each of these is, in numpy:
+Products and sums have the precision of the weights, product and sum rounded one after the other (in
+`multiply_csr_fused` together); updates are computed in double precision and rounded as they are
+stored. Each of these is, in numpy:
 
 >>> import numpy as np
 >>> def multiply(x, W, f):
@@ -24,8 +25,8 @@ from olscale.compiled.intrinsics import intrinsic
 from olscale.compiled.simd.blocks import ColumnBlock, for_each_block, for_first_columns
 from olscale.compiled.simd.vectors import DOUBLE, INT64, accumulate, convert, open_arrays, zero_slot
 
-# Nonzeros by which rows of the weights are fetched ahead of their use. A row of 64 columns is 8 cache lines, so fewer than
-# with one column are on their way at a time.
+# Nonzeros by which rows of the weights are fetched ahead of their use. A row of 64 columns is 8
+# cache lines, so fewer than with one column are on their way at a time.
 _AHEAD = 160
 # Steps of 16 columns stay in the registers of AVX2 beside the weights; those of 64 would not.
 _WIDEST_MOVE = 16
@@ -47,7 +48,8 @@ def multiply_dense(typing_context, x, W, f):
                     accumulate(builder, square, value, value)
 
         def write(block: ColumnBlock) -> None:
-            # The first block sums the square too: it is done while the sums of the columns wait for each other.
+            # The first block sums the square too: it is done while the sums of the columns wait for
+            # each other.
             with builder.if_else(builder.icmp_signed("==", block.first, INT64(0))) as (
                 first,
                 later,
@@ -86,7 +88,8 @@ def multiply_first(typing_context, x, W, columns, f):
 def move_multiply_dense(typing_context, before, a, x, W, f):
     """Add the outer product of the dense row `before` and `a` to `W`, then do `multiply_dense` with the row `x`.
 
-    Weights are moved and multiplied with while they are in registers: most of the time of either is to fetch them.
+    Weights are moved and multiplied with while they are in registers: most of the time of either is
+    to fetch them.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -126,7 +129,8 @@ def _multiply_csr(fused: bool = False) -> Callable[..., Any]:
         def write(block: ColumnBlock) -> None:
             builder.store(DOUBLE(0.0), square)
             with cgutils.for_range(builder, stop, start=start) as loop:
-                # Past the end of the row are the features of the next: their weights will be needed soon.
+                # Past the end of the row are the features of the next: their weights will be needed
+                # soon.
                 ahead = builder.add(loop.index, INT64(_AHEAD))
                 ahead = builder.select(builder.icmp_signed("<", ahead, last), ahead, last)
                 block.prefetch(_feature(builder, features, ahead))

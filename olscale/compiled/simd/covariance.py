@@ -6,8 +6,8 @@ In numpy, with ``S[:, d:]`` and the ends of `h` and `g` as padding:
 ...     S -= np.outer(h[: len(S)], h).astype(S.dtype)
 ...     g[:] = x[: len(S)] @ S
 
-As in `olscale.compiled.simd.columns` each sum runs in ascending order of the features; here all of it is in double
-precision.
+As in `olscale.compiled.simd.columns` each sum runs in ascending order of the features; here all of
+it is in double precision.
 """
 
 from typing import Any
@@ -29,7 +29,8 @@ from olscale.compiled.simd.vectors import (
     zero_slot,
 )
 
-# Columns whose sums and steps stay in registers, at the price of going through all rows once for each 64 columns.
+# Columns whose sums and steps stay in registers, at the price of going through all rows once for
+# each 64 columns.
 _BLOCK = 64
 _DOUBLES = ir.VectorType(DOUBLE, VECTOR)
 
@@ -38,10 +39,11 @@ _DOUBLES = ir.VectorType(DOUBLE, VECTOR)
 def subtract_multiply(typing_context, S, h, x, g):
     """Subtract ``h h'`` from the symmetric matrix `S` and set ``g = S x`` with the result.
 
-    `S` has shape (features, columns), `h` and `g` as many entries as it has columns, a multiple of `VECTOR`; those past the
-    features are 0.
+    `S` has shape (features, columns), `h` and `g` as many entries as it has columns, a multiple of
+    `VECTOR`; those past the features are 0.
 
-    Products and sums are float64; elements of `S` are rounded as they are stored, and multiplied as stored.
+    Products and sums are float64; elements of `S` are rounded as they are stored, and multiplied as
+    stored.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -54,7 +56,8 @@ def subtract_multiply(typing_context, S, h, x, g):
             _,
         ):
             _write_block(builder, _BLOCK, arrays, first)
-        # A loop for each width that the last block can have: fewer columns than 64, in whole vectors.
+        # A loop for each width that the last block can have: fewer columns than 64, in whole
+        # vectors.
         for columns in range(VECTOR, _BLOCK, VECTOR):
             with builder.if_then(builder.icmp_signed("==", rest, width.type(columns))):
                 _write_block(builder, columns, arrays, whole)

@@ -22,7 +22,8 @@ from olscale.compiled.simd.vectors import (
 def gaussian_values(typing_context, count, gamma, size, sizes, k):
     """Make the first `count` of the products `k` kernel values, and up to seven behind them some number from 0 to 1.
 
-    For a row of squared norm `size` and vectors of squared norms `sizes`; both arrays have room for whole vectors:
+    For a row of squared norm `size` and vectors of squared norms `sizes`; both arrays have room for
+    whole vectors:
 
     >>> import numpy as np
     >>> def gaussian_values(count, gamma, size, sizes, k):

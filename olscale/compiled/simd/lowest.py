@@ -85,8 +85,8 @@ def lowest_of(typing_context, values, count):
 def few_lowest(typing_context, values, indices, low):
     """Set `low` to the smallest of `values`, in ascending order, and `indices` to their places; return how many there are.
 
-    There are as many as `low` is long, or fewer, if there are fewer below infinity; `values` has a multiple of `AT_ONCE`.
-    They stay in registers while one after the other is taken out.
+    There are as many as `low` is long, or fewer, if there are fewer below infinity; `values` has a
+    multiple of `AT_ONCE`. They stay in registers while one after the other is taken out.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -137,10 +137,12 @@ def _first_lowest(builder: Any, size: Any, write: Callable[[Any], Any]) -> tuple
     """
     best = cgutils.alloca_once_value(builder, ir.Constant(_DOUBLES, [float("inf")] * VECTOR))
     where = cgutils.alloca_once_value(builder, ir.Constant(_PLACES, [0] * VECTOR))
-    # Place n of the vectors has the smallest of the numbers n, n + 8, n + 16 ... and where it was found.
+    # Place n of the vectors has the smallest of the numbers n, n + 8, n + 16 ... and where it was
+    # found.
     with cgutils.for_range_slice(builder, INT64(0), size, INT64(VECTOR)) as (at, _):
         value = write(at)
-        # Less, not less or equal: of equals the first stays. No number, as of a model that diverged, is never less.
+        # Less, not less or equal: of equals the first stays. No number, as of a model that
+        # diverged, is never less.
         less = builder.fcmp_ordered("<", value, builder.load(best))
         builder.store(builder.select(less, value, builder.load(best)), best)
         builder.store(
@@ -150,7 +152,8 @@ def _first_lowest(builder: Any, size: Any, write: Callable[[Any], Any]) -> tuple
     starts = builder.add(starts, ir.Constant(_PLACES, list(range(VECTOR))))
     half = VECTOR // 2
     while half:
-        # Number n is compared with number n ^ half, so after three turns each place has the smallest of all.
+        # Number n is compared with number n ^ half, so after three turns each place has the
+        # smallest of all.
         other, others = _swap(builder, values, half), _swap(builder, starts, half)
         equal = builder.and_(
             builder.fcmp_ordered("==", other, values), builder.icmp_signed("<", others, starts)

@@ -1,8 +1,9 @@
 """Vector code for means and variances: four features of a sparse row at once.
 
-Mean and variance of a feature are read and written together, and four divisions take the time of two. Numbers are double
-precision in between, whatever the precision of the state, each operation rounded by itself and sums in ascending order of
-the features: the bits are those of one feature after another. In numpy, `A` being ``[[mean, variance], ...]``:
+Mean and variance of a feature are read and written together, and four divisions take the time of
+two. Numbers are double precision in between, whatever the precision of the state, each operation
+rounded by itself and sums in ascending order of the features: the bits are those of one feature
+after another. In numpy, `A` being ``[[mean, variance], ...]``:
 
 >>> def sum_moments(A, x):
 ...     return x @ A[:, 0], (x * x) @ A[:, 1], x @ x
@@ -83,8 +84,8 @@ def sum_moments(typing_context, A, indices, data, start, stop):
 def move_four(typing_context, A, m0, m1, m2, m3, data, p, a, gamma, tiny):
     """Move means and variances of `A`, flat, at `m0` to `m3`, all different, by the four values from ``data[p]``.
 
-    With ``s = variance value``: ``mean += a s`` and ``variance /= 1 + gamma (s value)``. Return whether each variance is
-    then at least `tiny`.
+    With ``s = variance value``: ``mean += a s`` and ``variance /= 1 + gamma (s value)``. Return
+    whether each variance is then at least `tiny`.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

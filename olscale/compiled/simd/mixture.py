@@ -1,8 +1,9 @@
 """Vector code for dense rows and a gated sum of hyperplanes: the product with it, and a step along it.
 
-Weights are ``V[plane, output, feature, 2]``: for each feature the weight as it is now and what its mean over time is made
-of, side by side. There are as many features as fill cache lines, and those past the end of a row are never touched.
-Products and sums are rounded together, as `multiply_add_numbers` does. In numpy:
+Weights are ``V[plane, output, feature, 2]``: for each feature the weight as it is now and what its
+mean over time is made of, side by side. There are as many features as fill cache lines, and those
+past the end of a row are never touched. Products and sums are rounded together, as
+`multiply_add_numbers` does. In numpy:
 
 >>> import numpy as np
 >>> def mix_multiply(x, V, c, indices, gates):
@@ -40,8 +41,8 @@ GROUPS = 4
 
 assert 2 * GROUPS == VECTOR  # a vector has both weights of four features
 
-# Groups of features that are mixed at once: their four sums are independent, so none waits for another, and gate and plane
-# are looked up once for sixteen features.
+# Groups of features that are mixed at once: their four sums are independent, so none waits for
+# another, and gate and plane are looked up once for sixteen features.
 _TILE = 4
 _SUMS, _BITS = ir.VectorType(DOUBLE, VECTOR), ir.VectorType(INT64, GROUPS)
 
@@ -86,7 +87,8 @@ def mix_multiply(typing_context, x, V, c, planes, indices, gates):
 
         _visit_tiles(builder, row, mix)
         numbers = [builder.extract_element(builder.load(total), INT32(n)) for n in range(VECTOR)]
-        # Groups 0 and 1, 2 and 3, then both: for the weights of now (even places) and for the mean (odd ones).
+        # Groups 0 and 1, 2 and 3, then both: for the weights of now (even places) and for the mean
+        # (odd ones).
         while len(numbers) > 2:
             numbers = [
                 builder.fadd(numbers[n], numbers[n + 2]) for n in range(len(numbers)) if n % 4 < 2
@@ -135,8 +137,8 @@ def _visit_tiles(
 ) -> None:
     """Call `visit` with a feature, a number of groups from it on, and the values of the features in each, twice each.
 
-    Past the end of the row the values are 0. Tiles of zeros are left out: images and counts have many, and their weights
-    would come from far.
+    Past the end of the row the values are 0. Tiles of zeros are left out: images and counts have
+    many, and their weights would come from far.
     """
     size = builder.extract_value(row.shape, 0)
     twice = ir.Constant(ir.VectorType(INT32, VECTOR), [n // 2 for n in range(VECTOR)])

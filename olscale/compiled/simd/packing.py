@@ -1,8 +1,9 @@
 """Sixteen numbers at a time, for the compiled loops that pack rows: one store where a loop over entries would make sixteen.
 
-Written out in LLVM's vector types: the machine code is right on every processor and fast where vectors are wide. Loads and
-stores go through raw pointers: the caller guarantees that all sixteen lie within its memory. Numba's platforms are all
-little-endian, which the order of the bits in a mask relies on.
+Written out in LLVM's vector types: the machine code is right on every processor and fast where
+vectors are wide. Loads and stores go through raw pointers: the caller guarantees that all sixteen
+lie within its memory. Numba's platforms are all little-endian, which the order of the bits in a
+mask relies on.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
 """Vector code for a sparse row times a matrix in single precision whose rows are picked by the low bits of a feature.
 
-The sums of 64 columns stay in registers while the row is gone through; products and sums are in double precision, in
-ascending order:
+The sums of 64 columns stay in registers while the row is gone through; products and sums are in
+double precision, in ascending order:
 
 >>> import numpy as np
 >>> def add_picked(features, values, start, stop, mask, W, f):

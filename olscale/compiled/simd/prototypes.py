@@ -7,9 +7,9 @@ In numpy:
 ...         S[:, column] += a * before
 ...     return row @ S
 
-As in `olscale.compiled.simd.columns` each column is summed by itself in ascending order of the features; but each product
-and its sum are rounded together, which halves the work where a processor has an instruction for it and is the same
-everywhere.
+As in `olscale.compiled.simd.columns` each column is summed by itself in ascending order of the
+features; but each product and its sum are rounded together, which halves the work where a processor
+has an instruction for it and is the same everywhere.
 """
 
 from typing import Any
@@ -21,8 +21,9 @@ from olscale.compiled.intrinsics import intrinsic
 from olscale.compiled.simd.blocks import ColumnBlock, for_each_block
 from olscale.compiled.simd.vectors import INT64, convert, open_arrays
 
-# Features by which the added row is ahead of the products. A processor hands a number that was just written on to a load
-# of that number, but not to one of the whole vector it is in: that load would wait until the write is in the cache.
+# Features by which the added row is ahead of the products. A processor hands a number that was just
+# written on to a load of that number, but not to one of the whole vector it is in: that load would
+# wait until the write is in the cache.
 _FAR = 16
 
 
@@ -30,7 +31,8 @@ _FAR = 16
 def add_multiply_dense(typing_context, before, column, a, row, S, f):
     """Add ``a before`` to a column of `S`, unless `column` is negative; then set ``f = row S``.
 
-    Rows have the precision of `S`; the sum is computed in that of `a`. `f` may be longer than there are columns.
+    Rows have the precision of `S`; the sum is computed in that of `a`. `f` may be longer than there
+    are columns.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -58,7 +60,8 @@ def add_multiply_dense(typing_context, before, column, a, row, S, f):
             def add(j: Any) -> None:
                 block.add(builder.load(builder.gep(values.data, [j])), block.load(j), fused=True)
 
-            # The first block adds the row, whichever block the column is in: later ones then find it there.
+            # The first block adds the row, whichever block the column is in: later ones then find
+            # it there.
             pending = builder.and_(
                 builder.icmp_signed("==", block.first, INT64(0)),
                 builder.icmp_signed(">=", column, INT64(0)),

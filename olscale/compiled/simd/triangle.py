@@ -1,7 +1,8 @@
 """Vector code for half of a symmetric matrix: its product with a vector, and rank-one matrices subtracted from it.
 
-The half is kept in panels of 8 rows, one after the other: rows r to r + 7 with the columns from r on. So a panel is as wide
-as there are columns left, and the tile on the diagonal is kept whole. In numpy, for panels cut out of a matrix `S`:
+The half is kept in panels of 8 rows, one after the other: rows r to r + 7 with the columns from r
+on. So a panel is as wide as there are columns left, and the tile on the diagonal is kept whole. In
+numpy, for panels cut out of a matrix `S`:
 
 >>> import numpy as np
 >>> def multiply(S, z, g):
@@ -13,7 +14,8 @@ as there are columns left, and the tile on the diagonal is kept whole. In numpy,
 ...     for r in range(0, len(S), 8):
 ...         S[r : r + 8, r:] -= H[:, r : r + 8].T @ H[:, r:]
 
-A product and its sum are rounded together. Sums over columns run in eight groups, which are added neighbours first.
+A product and its sum are rounded together. Sums over columns run in eight groups, which are added
+neighbours first.
 """
 
 from typing import Any

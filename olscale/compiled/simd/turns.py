@@ -1,7 +1,8 @@
 """Elementary functions of several vectors in turns, with the bits of `olscale.compiled.elementary`.
 
-In a plain loop each number waits for its own polynomial, two dozen operations one after the other; here four vectors of
-eight take turns, operation by operation, and the processor has something to do meanwhile.
+In a plain loop each number waits for its own polynomial, two dozen operations one after the other;
+here four vectors of eight take turns, operation by operation, and the processor has something to do
+meanwhile.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """The vocabulary of vector code: LLVM's types, and the few steps that all of it is written in.
 
-A function here does not compute; it writes the instruction that will. A *slot* is a variable of the function that is being
-written: LLVM keeps it in a register.
+A function here does not compute; it writes the instruction that will. A *slot* is a variable of the
+function that is being written: LLVM keeps it in a register.
 """
 
 from typing import Any

@@ -29,7 +29,8 @@ class CatalogueFile(_Entry):
     path : str
         Where it lies in a mirror: ``<set>/<file>``.
     role : {"train", "test", "beside"}
-        The split it belongs to; ``"beside"`` for a file that a format finds next to another, as labels are.
+        The split it belongs to; ``"beside"`` for a file that a format finds next to another, as
+        labels are.
     url : str, optional
         Public address.
     sha256 : tuple of str
@@ -56,7 +57,8 @@ class CatalogueEntry(_Entry):
     name : str
         Name in the catalogue, in experiments and of the dataset.
     title, what, page : str
-        Its name in full, what its rows are, and the page that describes it (empty for a generated set).
+        Its name in full, what its rows are, and the page that describes it (empty for a generated
+        set).
     rows : dict
         Rows of each split, once ingested.
     columns, classes : int
@@ -74,7 +76,8 @@ class CatalogueEntry(_Entry):
     absent : str, optional
         Why there is no public address.
     generated : dict
-        In place of files: ``generator``, its name, and what `olscale.data.generators.generate` is given beside it.
+        In place of files: ``generator``, its name, and what `olscale.data.generators.generate` is
+        given beside it.
     """
 
     name: str

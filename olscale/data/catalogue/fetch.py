@@ -1,11 +1,11 @@
 """Datasets made from the catalogue, and the data home, where those that experiments name are kept.
 
-The data home is the folder (or fsspec address) that the environment variable ``OLSCALE_DATASETS`` names, or else
-``datasets`` in the user's cache directory for olscale.
+The data home is the folder (or fsspec address) that the environment variable ``OLSCALE_DATASETS``
+names, or else ``datasets`` in the user's cache directory for olscale.
 
-``OLSCALE_DATA`` names a mirror of the files, a folder laid out as ``<set>/<file>``. What it does not have is downloaded
-from its public address into ``downloads`` below that cache and kept there. A file appears under its name only when it is
-whole.
+``OLSCALE_DATA`` names a mirror of the files, a folder laid out as ``<set>/<file>``. What it does
+not have is downloaded from its public address into ``downloads`` below that cache and kept there. A
+file appears under its name only when it is whole.
 """
 
 import os
@@ -70,7 +70,8 @@ def fetch(
     UnknownNameError
         If the catalogue has no such name.
     DatasetError
-        If the set has no public address, a file cannot be had or has a wrong checksum, or `dest` is taken.
+        If the set has no public address, a file cannot be had or has a wrong checksum, or `dest` is
+        taken.
     """
     entry = _obtainable(name)
     path = path_text(dest, "dest")

@@ -29,7 +29,8 @@ def sample(dataset: Dataset, dest: str | os.PathLike[str], rows: int) -> Dataset
     dest : path
         New directory.
     rows : int
-        Most rows of a split; one that has no more is kept whole. The draw depends on the numbers of rows alone.
+        Most rows of a split; one that has no more is kept whole. The draw depends on the numbers of
+        rows alone.
 
     Raises
     ------

@@ -1,7 +1,8 @@
 """Source formats: text, tables, arrays, and scikit-learn's bundled sets.
 
-Every format yields `Batch` objects in the order of its source and keeps no more than about one batch in memory (NPZ and
-MAT decompress whole arrays). Text may be compressed with gzip, bzip2, xz or zstd and may be anywhere fsspec reaches.
+Every format yields `Batch` objects in the order of its source and keeps no more than about one
+batch in memory (NPZ and MAT decompress whole arrays). Text may be compressed with gzip, bzip2, xz
+or zstd and may be anywhere fsspec reaches.
 """
 
 import io
@@ -30,7 +31,8 @@ __all__ = [
     "splits_in",
 ]
 
-# Guessing by content asks them in this order: those with a signature first, the most permissive last.
+# Guessing by content asks them in this order: those with a signature first, the most permissive
+# last.
 FORMATS: Registry[type[Format]] = Registry(
     "format",
     {
@@ -76,7 +78,8 @@ def find_format(
 ) -> Format:
     """Return the format called `name`, or guess that of `source`.
 
-    The guess goes by the file name's ending after that of the compression, then by the first decompressed bytes.
+    The guess goes by the file name's ending after that of the compression, then by the first
+    decompressed bytes.
 
     Parameters
     ----------
@@ -85,7 +88,8 @@ def find_format(
     name : str, optional
         One of `format_names`.
     stream : io.BufferedReader, optional
-        The content of a source that cannot be opened by its name, at its first byte, where it is left.
+        The content of a source that cannot be opened by its name, at its first byte, where it is
+        left.
 
     Raises
     ------
@@ -178,8 +182,8 @@ def splits_in(source: str, name: str | None = None) -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        ``("train", "test")`` when a test split lies in the same source (read it as ``SOURCE#test``), else
-        ``("train",)``.
+        ``("train", "test")`` when a test split lies in the same source (read it as
+        ``SOURCE#test``), else ``("train",)``.
     """
     return find_format(source, name).splits(source)
 

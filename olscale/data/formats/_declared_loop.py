@@ -18,7 +18,8 @@ def all_declared(
 ) -> bool:
     """Return whether rows from `row` to `rows` have nothing but declared numbers, and missing values, in some columns.
 
-    Those of the column in ``slots[i]``, a place as in `parse_rows`, are ``declared[ends[i - 1] : ends[i]]``, sorted.
+    Those of the column in ``slots[i]``, a place as in `parse_rows`, are ``declared[ends[i - 1] :
+    ends[i]]``, sorted.
     """
     width, begin, odd = numbers.shape[1], 0, False
     for i in range(len(slots)):
@@ -55,7 +56,8 @@ def entries_declared(
 ) -> bool:
     """Return whether each number of sparse rows is missing, or a declared one of its column where these are known.
 
-    Those of column `j` are ``declared[ends[j] : ends[j + 1]]``, sorted; where there are none, any number may stand.
+    Those of column `j` are ``declared[ends[j] : ends[j + 1]]``, sorted; where there are none, any
+    number may stand.
     """
     for i in range(len(indices)):
         first, last = ends[indices[i]], ends[indices[i] + 1]

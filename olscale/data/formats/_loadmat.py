@@ -1,9 +1,9 @@
 """Reads a MAT file with SciPy, as a program: standard input is the file, standard output its matrices.
 
-SciPy trusts the file: one wrong word in a header can end the process (a segmentation fault in 23 of 1,500 damaged files) or
-ask for any amount of memory. So it works here, in a process of its own with a limit, and what it made of the file is
-checked before it is handed on, as plain arrays. The first line is JSON: what each matrix is, by its name, and the arrays
-follow in that order.
+SciPy trusts the file: one wrong word in a header can end the process (a segmentation fault in 23 of
+1,500 damaged files) or ask for any amount of memory. So it works here, in a process of its own with
+a limit, and what it made of the file is checked before it is handed on, as plain arrays. The first
+line is JSON: what each matrix is, by its name, and the arrays follow in that order.
 """
 
 import io

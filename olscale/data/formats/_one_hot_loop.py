@@ -33,7 +33,8 @@ def fill_rows(
     end = indptr[0]
     for row in range(len(numbers)):
         for column in range(width):
-            # Written in any case and then kept or not: a branch would be mispredicted at every other number.
+            # Written in any case and then kept or not: a branch would be mispredicted at every
+            # other number.
             value = numbers[row, column]
             indices[end], data[end] = column, value
             end += value != 0

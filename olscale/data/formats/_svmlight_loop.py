@@ -1,7 +1,7 @@
 """The byte loop over LIBSVM/SVMlight text.
 
-Every buffer ends with a newline at ``stop - 1``, so no inner loop needs a bounds check of its own: whatever it scans,
-a newline stops it. Behind it there is room for `many_bytes.BYTES` more.
+Every buffer ends with a newline at ``stop - 1``, so no inner loop needs a bounds check of its own:
+whatever it scans, a newline stops it. Behind it there is room for `many_bytes.BYTES` more.
 """
 
 # Chains of comparisons compile to plain jumps; `in` would search a tuple.
@@ -79,19 +79,22 @@ def parse_rows(
     base : int
         What is taken off every index.
     labels_needed : bool
-        Whether each row must have a label; else one without, or with a word for it, has the label NaN.
+        Whether each row must have a label; else one without, or with a word for it, has the label
+        NaN.
     rows : int
         Rows that the arrays hold already; parsing appends.
     labels, indptr, indices, data : ndarray
         Receive the rows.
     hard : ndarray of shape (entries, 3)
-        Receives (position among the values, or -1 - row for a label; first byte; end) of numbers left to ``float``.
+        Receives (position among the values, or -1 - row for a label; first byte; end) of numbers
+        left to ``float``.
 
     Returns
     -------
     tuple of int
-        Position reached, lines, rows, hard numbers, smallest and largest index of this call as written (`MAX_INDEX` and
-        -1 when there is none), error code, position of the faulty token, index before it.
+        Position reached, lines, rows, hard numbers, smallest and largest index of this call as
+        written (`MAX_INDEX` and -1 when there is none), error code, position of the faulty token,
+        index before it.
     """
     lines, hards = 0, 0
     nonzeros = indptr[rows]

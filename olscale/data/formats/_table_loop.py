@@ -1,10 +1,11 @@
 """The byte loop over rows of cells: CSV and TSV.
 
-It takes a row only where nothing is open to question: the number of cells, plain numbers, the words for a missing value,
-quotes as Python's csv reads them. At any other row it stops, and the slow path reads that row or says what is wrong.
+It takes a row only where nothing is open to question: the number of cells, plain numbers, the words
+for a missing value, quotes as Python's csv reads them. At any other row it stops, and the slow path
+reads that row or says what is wrong.
 
-Every buffer ends with a newline at ``stop - 1``, so that what scans a cell without quotes needs no bounds check. Behind
-it there is room for `many_bytes.BYTES` more.
+Every buffer ends with a newline at ``stop - 1``, so that what scans a cell without quotes needs no
+bounds check. Behind it there is room for `many_bytes.BYTES` more.
 """
 
 # Chains of comparisons compile to plain jumps; `in` would search a tuple.
@@ -171,8 +172,8 @@ def _number(
 ) -> tuple[float, int, int, bool]:
     """Return the number in a cell that begins at `first` and, if it has quotes, ends at `last`, which is else -1.
 
-    Missing values are NaN. The others are the position behind the cell (-1 if it is no plain matter) and behind the
-    number, and whether that is left to ``float``.
+    Missing values are NaN. The others are the position behind the cell (-1 if it is no plain
+    matter) and behind the number, and whether that is left to ``float``.
     """
     value, end, state = number_at(buffer, first, mark)
     pos = _after_blanks(buffer, end, delimiter)
@@ -250,12 +251,13 @@ def parse_rows(
     delimiter, quote, mark : int
         Between cells (a space: any white space), around cells (-1: nothing), and the decimal point.
     escaped : bool
-        Whether a backslash takes the meaning of the next character, which may be kept as it is written.
+        Whether a backslash takes the meaning of the next character, which may be kept as it is
+        written.
     words, ends : ndarray
         Bytes of more words that mean "no value", one behind the other, and where each of them ends.
     quoted : ndarray of shape (3,)
-        Zeros; receives first and last line of the first cell in quotes that spans lines, counted from 1 at `pos`, and,
-        where tabs are between cells, the line of the first that holds one.
+        Zeros; receives first and last line of the first cell in quotes that spans lines, counted
+        from 1 at `pos`, and, where tabs are between cells, the line of the first that holds one.
     kinds, slots : ndarray of shape (columns,)
         What becomes of each column, and in which place.
     numbers : ndarray of shape (rows, width), others : ndarray of shape (more, rows)
@@ -268,7 +270,8 @@ def parse_rows(
     Returns
     -------
     tuple
-        Position reached (a row's first byte), lines, rows, hard numbers, and whether the row there is no plain matter.
+        Position reached (a row's first byte), lines, rows, hard numbers, and whether the row there
+        is no plain matter.
     """
     lines, hards, columns, width = 0, 0, len(kinds), numbers.shape[1]
     while pos < stop and row < rows and hards <= MOST_HARD:
@@ -287,7 +290,8 @@ def parse_rows(
             first = _after_blanks(buffer, pos, delimiter)
             if is_number and byte_at(buffer, first) != quote:
                 value, after, state = number_at(buffer, first, mark)
-            # Most cells are a number and a delimiter; what else there may be takes many more comparisons.
+            # Most cells are a number and a delimiter; what else there may be takes many more
+            # comparisons.
             if (
                 state == EXACT
                 and value == value

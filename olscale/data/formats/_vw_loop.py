@@ -287,8 +287,9 @@ def _label_at(
 ) -> tuple[int, int, int, int, float, float, float, int]:
     """Parse what is before the first bar: label, importance, base and a tag, all optional.
 
-    Returns the position reached (the bar's, or that of the newline of an empty line), fault, position
-    of the faulty word, number of words but for the tag, label, importance, base, hard numbers.
+    Returns the position reached (the bar's, or that of the newline of an empty line), fault,
+    position of the faulty word, number of words but for the tag, label, importance, base, hard
+    numbers.
     """
     label = np.nan
     importance = 1.0
@@ -366,7 +367,8 @@ def parse_rows(
     Parameters
     ----------
     buffer : ndarray of uint8
-        Text without NUL whose byte ``stop - 1`` is a newline, with `many_bytes.BYTES` more behind it.
+        Text without NUL whose byte ``stop - 1`` is a newline, with `many_bytes.BYTES` more behind
+        it.
     pos, stop : int
         Where to begin (a line's first byte) and to end.
     max_rows, max_nonzeros : int

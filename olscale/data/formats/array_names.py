@@ -158,8 +158,8 @@ def weights_array(
 ) -> str | None:
     """Return the name of the array of weights that `ReadOptions.weights` asks for; None where it asks for none.
 
-    In a file of two splits the array ``w`` may be called ``w_train`` and ``w_test``; that of the test rows beside
-    ``w_train`` is ``w_test`` as well.
+    In a file of two splits the array ``w`` may be called ``w_train`` and ``w_test``; that of the
+    test rows beside ``w_train`` is ``w_test`` as well.
 
     Raises
     ------

@@ -1,9 +1,11 @@
 """What every source format promises: batches of rows in the order of the source.
 
-A format turns a source (a file, an archive member, a name such as ``sklearn:digits``) into `Batch` objects. It does not
-decide how rows are stored, which classes exist or how they are coded: that is ingestion, which sees raw targets.
+A format turns a source (a file, an archive member, a name such as ``sklearn:digits``) into `Batch`
+objects. It does not decide how rows are stored, which classes exist or how they are coded: that is
+ingestion, which sees raw targets.
 
-To add a format, write a module with a class that follows `Format` and name it in the registry of this package.
+To add a format, write a module with a class that follows `Format` and name it in the registry of
+this package.
 """
 
 import io
@@ -36,22 +38,24 @@ class Batch:
     Parameters
     ----------
     X : ndarray of shape (rows, columns) or CSR
-        Dense rows keep the source's dtype when it is small (pixels stay uint8) and are float64 otherwise.
+        Dense rows keep the source's dtype when it is small (pixels stay uint8) and are float64
+        otherwise.
     target : ndarray of shape (rows,) or (rows, targets), float64, or list of str
         Labels as the source has them.
     columns : int
-        Width known so far: that of dense rows, or one more than the largest index of sparse rows seen up to here.
+        Width known so far: that of dense rows, or one more than the largest index of sparse rows
+        seen up to here.
     feature_names : tuple of str, optional
         Names of the first columns known so far, where the source has names. Grows with `columns`.
     zero_based : bool, optional
-        Numbering of the indices in SVMlight text; pass it on in `ReadOptions` when further sources of the same data set
-        are read, so that all are numbered alike.
+        Numbering of the indices in SVMlight text; pass it on in `ReadOptions` when further sources
+        of the same data set are read, so that all are numbered alike.
     label : str or int, optional
-        Column of a table that was taken as the target: its name, or its position where the table has no names. Pass a
-        position on likewise.
+        Column of a table that was taken as the target: its name, or its position where the table
+        has no names. Pass a position on likewise.
     regression : bool, optional
-        Whether the targets are declared to be those of a regression, even where all are whole numbers, or to be classes,
-        even where they are many; None where neither is known.
+        Whether the targets are declared to be those of a regression, even where all are whole
+        numbers, or to be classes, even where they are many; None where neither is known.
     table : TableRows, optional
         Of rows of a table: its columns, and which cells hold no value.
     unlabelled : bool, default False
@@ -59,7 +63,8 @@ class Batch:
     targets : tuple of str
         Names of the targets, where a row has several; else empty.
     notes : tuple of str
-        What the user should know of how the source was read, where that was unclear; with its first rows.
+        What the user should know of how the source was read, where that was unclear; with its first
+        rows.
     weights : ndarray of shape (rows,), float64, optional
         How much each row counts, where `ReadOptions.weights` asks for it: finite, 0 or more.
     """
@@ -117,21 +122,24 @@ class ReadOptions:
     chunk_rows : int
         Largest number of rows in a batch.
     label : str or int, optional
-        Column that holds the target, by name or zero-based position (negative counts from the end); several names with
-        commas between are as many targets. When left out it is the last column, but see `olscale.data.formats.csv` for
-        tables without names.
-        Formats whose target has a fixed place ignore it.
+        Column that holds the target, by name or zero-based position (negative counts from the end);
+        several names with commas between are as many targets. When left out it is the last column,
+        but see `olscale.data.formats.csv` for tables without names. Formats whose target has a
+        fixed place ignore it.
     zero_based : bool, optional
-        Whether the indices of SVMlight text start at 0. Found out when left out; see `olscale.data.formats.svmlight`.
+        Whether the indices of SVMlight text start at 0. Found out when left out; see
+        `olscale.data.formats.svmlight`.
     header : bool, optional
         Whether the first row of a table names its columns. Found out when left out.
     stream : io.BufferedReader, optional
-        Text to read instead of opening the source, which then only names it in errors: a member of an archive.
+        Text to read instead of opening the source, which then only names it in errors: a member of
+        an archive.
     drop : tuple of str
-        Columns of a table to leave out: names, or positions, or several of them with commas between.
+        Columns of a table to leave out: names, or positions, or several of them with commas
+        between.
     encode : tuple of str
-        Columns of a table that are read otherwise than by their type, most in a fixed number of features, as
-        `olscale.data.formats.coding.parse_codings` takes them.
+        Columns of a table that are read otherwise than by their type, most in a fixed number of
+        features, as `olscale.data.formats.coding.parse_codings` takes them.
     segments : str, optional
         Column of a table whose cells are wanted in `TableRows.segments`.
     decimal : {'.', ','}, optional
@@ -142,7 +150,8 @@ class ReadOptions:
         Whether a column of a table is the target; else all are features. Also whether targets are
         read from files of arrays.
     delimiter : str, optional
-        Character between the cells of a table in CSV and TSV; a space means any white space. Found out when left out.
+        Character between the cells of a table in CSV and TSV; a space means any white space. Found
+        out when left out.
     labels_needed : bool
         Whether a source that is no table must have labels. Rows to predict need none: where they
         have none `Batch.unlabelled` says so, and a label that is no number is NaN.
@@ -157,14 +166,16 @@ class ReadOptions:
         ``X``, ``y``, ``X_test``, ``y_test`` -> names of the arrays in NPZ and MAT files, as
         `olscale.data.formats.array_names.parse_arrays` returns them; the usual ones when left out.
     quoting : {'none'}, optional
-        Of CSV and TSV: quotes are characters as any other. When left out a cell may stand between double quotes.
+        Of CSV and TSV: quotes are characters as any other. When left out a cell may stand between
+        double quotes.
     escape : {'backslash'}, optional
-        Of CSV and TSV: a backslash takes the meaning of the next character, see `olscale.data.formats.cell_form`.
+        Of CSV and TSV: a backslash takes the meaning of the next character, see
+        `olscale.data.formats.cell_form`.
     missing : tuple of str
         Of CSV and TSV: words that mean "no value", beside those that do so in all tables.
     weights : str, optional
-        Column of a table, or array of a file of arrays, that says how much each row counts; of VW text ``importance``. It
-        is no feature, and wanted in `Batch.weights`.
+        Column of a table, or array of a file of arrays, that says how much each row counts; of VW
+        text ``importance``. It is no feature, and wanted in `Batch.weights`.
     """
 
     chunk_rows: int = 8192
@@ -283,8 +294,8 @@ def batches_of_arrays(
     X : ndarray of shape (rows, ...)
         Numbers; further axes (height and width of images) are flattened.
     y : ndarray of shape (rows,) or (rows, targets), or list of str, optional
-        Targets, numbers or text; several of a row are called y0, y1, ... Without them, or where they
-        are empty and `ReadOptions.labels_needed` is False, the rows have no labels.
+        Targets, numbers or text; several of a row are called y0, y1, ... Without them, or where
+        they are empty and `ReadOptions.labels_needed` is False, the rows have no labels.
     options : ReadOptions
         `chunk_rows` and `labels_needed` are used.
     feature_names : tuple of str, optional
@@ -295,7 +306,8 @@ def batches_of_arrays(
     Raises
     ------
     FormatError
-        When there are no rows, the numbers of rows and targets differ, or either holds something else than said above.
+        When there are no rows, the numbers of rows and targets differ, or either holds something
+        else than said above.
     """
     if X.ndim < 2 or X.dtype.kind not in "buif":
         raise FormatError(

@@ -66,11 +66,12 @@ class CellForm:
     Parameters
     ----------
     quote : str, optional
-        What may stand around a cell, which then holds anything, itself twice for once; None where it is a character as
-        any other.
+        What may stand around a cell, which then holds anything, itself twice for once; None where
+        it is a character as any other.
     escaped : bool
-        Whether a backslash takes the meaning of the character behind it: of a delimiter, quote or end of a line, and of
-        itself. A cell ``\N`` has no value, and the letters of MySQL mean what they mean there: ``\n`` an end of a line.
+        Whether a backslash takes the meaning of the character behind it: of a delimiter, quote or
+        end of a line, and of itself. A cell ``\N`` has no value, and the letters of MySQL mean what
+        they mean there: ``\n`` an end of a line.
     words : tuple of str
         Cells that have no value, beside those that never have one.
     mark : str

@@ -34,7 +34,8 @@ def different_cells(
 def codes_of(coded: Any) -> NDArray[np.int32]:
     """Return which entry of its dictionary each item of an encoded array is, of which none is missing.
 
-    Arrow's ``to_numpy`` imports pandas where that is installed, which takes longer than to read 30 MB of text.
+    Arrow's ``to_numpy`` imports pandas where that is installed, which takes longer than to read 30
+    MB of text.
     """
     items = coded.indices
     return np.frombuffer(

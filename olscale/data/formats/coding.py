@@ -1,9 +1,10 @@
 """Text columns in a bounded number of features; nothing is looked up in rows to come.
 
-``hash``: the whole cell is hashed, as scikit-learn's ``FeatureHasher`` hashes a string. ``text``: its words are, as by
-scikit-learn's ``HashingVectorizer`` without norm. ``date``: its parts are numbers. ``one-hot``: the first values that are
-met are features, and one more stands for all others. Memory does not grow with the values. ``number``: the words are
-numbers, and the column is one of numbers.
+``hash``: the whole cell is hashed, as scikit-learn's ``FeatureHasher`` hashes a string. ``text``:
+its words are, as by scikit-learn's ``HashingVectorizer`` without norm. ``date``: its parts are
+numbers. ``one-hot``: the first values that are met are features, and one more stands for all
+others. Memory does not grow with the values. ``number``: the words are numbers, and the column is
+one of numbers.
 """
 
 from __future__ import annotations

@@ -78,7 +78,8 @@ class ColumnWatch:
     def add(self, numbers: Rows, first_rows: int | None = None) -> None:
         """Note the next rows; so many of the first tell whether the values of a column are all different.
 
-        Of sparse rows only numbers that are too large are noted: no column of theirs is a row's number.
+        Of sparse rows only numbers that are too large are noted: no column of theirs is a row's
+        number.
         """
         if isinstance(numbers, CSR):
             self._note_large_entries(numbers)

@@ -76,7 +76,8 @@ def open_source(source: str) -> io.BufferedReader:
     Returns
     -------
     io.BufferedReader
-        Reading from it raises `FormatError` naming `source` where the compressed data are truncated or corrupt.
+        Reading from it raises `FormatError` naming `source` where the compressed data are truncated
+        or corrupt.
 
     Raises
     ------

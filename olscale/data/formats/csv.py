@@ -1,34 +1,40 @@
 """CSV and TSV: one row a line, cells apart by a delimiter, optionally a header.
 
-*Delimiter*: that of comma, tab, semicolon and bar which splits the first lines into equally many cells; of several that
-between which most cells are numbers, see `olscale.data.formats.delimiter`; else white space. Always a tab for ``tsv``.
-A first line ``sep=;`` says it, as it does to Excel; `ReadOptions.delimiter` overrides this.
+*Delimiter*: that of comma, tab, semicolon and bar which splits the first lines into equally many
+cells; of several that between which most cells are numbers, see `olscale.data.formats.delimiter`;
+else white space. Always a tab for ``tsv``. A first line ``sep=;`` says it, as it does to Excel;
+`ReadOptions.delimiter` overrides this.
 
-*Header*: the first row is one when it holds text above a column of numbers, or when it is all text, without repetition,
-and none of its cells comes back in its column, or when its numbers count from 0 as those of pandas do. Where that is not
-clear `Batch.notes` say how the row was read, see `olscale.data.formats.header`. `ReadOptions.header` overrides this. A
-column without a name is called as pandas calls it (``Unnamed: 0``), the second ``a`` is called ``a.1``.
+*Header*: the first row is one when it holds text above a column of numbers, or when it is all text,
+without repetition, and none of its cells comes back in its column, or when its numbers count from 0
+as those of pandas do. Where that is not clear `Batch.notes` say how the row was read, see
+`olscale.data.formats.header`. `ReadOptions.header` overrides this. A column without a name is
+called as pandas calls it (``Unnamed: 0``), the second ``a`` is called ``a.1``.
 
-*Columns*: a column is text when a cell of the first `SAMPLE_ROWS` rows is neither a number nor missing, else it is
-numeric. Missing cells (empty, ``?``, ``NA``, ``nan``, ``null``, ``none``, and those of `ReadOptions.missing`) are NaN in
-numeric columns and no value at all in text columns. Tables with text columns become sparse one-hot rows, see
-`olscale.data.formats.table_encoder`; all others are dense. Text that first shows up in a numeric column later is an
-error. Columns that are dropped are not looked at. A last column without a name and empty in the first rows comes from a
+*Columns*: a column is text when a cell of the first `SAMPLE_ROWS` rows is neither a number nor
+missing, else it is numeric. Missing cells (empty, ``?``, ``NA``, ``nan``, ``null``, ``none``, and
+those of `ReadOptions.missing`) are NaN in numeric columns and no value at all in text columns.
+Tables with text columns become sparse one-hot rows, see `olscale.data.formats.table_encoder`; all
+others are dense. Text that first shows up in a numeric column later is an error. Columns that are
+dropped are not looked at. A last column without a name and empty in the first rows comes from a
 delimiter at the end of each row: it is left out.
 
-*Quotes*: a cell may stand between double quotes, and then holds anything. The first that spans lines, or holds a tab in
-TSV, is noted with its line, see `olscale.data.formats.quotes`. `ReadOptions.quoting` makes quotes plain characters,
-`ReadOptions.escape` gives a meaning to backslashes, see `olscale.data.formats.cell_form`.
+*Quotes*: a cell may stand between double quotes, and then holds anything. The first that spans
+lines, or holds a tab in TSV, is noted with its line, see `olscale.data.formats.quotes`.
+`ReadOptions.quoting` makes quotes plain characters, `ReadOptions.escape` gives a meaning to
+backslashes, see `olscale.data.formats.cell_form`.
 
-*Numbers* have a decimal point. Where a column holds ``1,5`` it is asked which is meant (`ReadOptions.decimal`). With a
-decimal comma a cell with a point is no number: ``31.310`` may well be thousands.
+*Numbers* have a decimal point. Where a column holds ``1,5`` it is asked which is meant
+(`ReadOptions.decimal`). With a decimal comma a cell with a point is no number: ``31.310`` may well
+be thousands.
 
 *Limits*: a line of `olscale.data.formats.lines.MAX_LINE` bytes, a cell of 131,072 characters.
 
-*Label*: `ReadOptions.label`, or else the last column. A table of numbers without a header is the exception (USPS is
-published so): when the first column, and no other, holds only whole numbers in the first `SAMPLE_ROWS` rows, at most
-`MOST_LABELS` different ones and each twice on average, that is the label. Labels in a file of their own
-(`olscale.data.formats.text`) come before everything else.
+*Label*: `ReadOptions.label`, or else the last column. A table of numbers without a header is the
+exception (USPS is published so): when the first column, and no other, holds only whole numbers in
+the first `SAMPLE_ROWS` rows, at most `MOST_LABELS` different ones and each twice on average, that
+is the label. Labels in a file of their own (`olscale.data.formats.text`) come before everything
+else.
 """
 
 import csv
@@ -121,18 +127,20 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
     options : ReadOptions
         All but `zero_based` are used.
     delimiter : str, optional
-        Character between cells (a space means any white space) where `options` name none; found out when left out.
+        Character between cells (a space means any white space) where `options` name none; found out
+        when left out.
 
     Yields
     ------
     Batch
-        Dense float64 rows, or CSR when a column holds text; `Batch.feature_names` names the columns.
+        Dense float64 rows, or CSR when a column holds text; `Batch.feature_names` names the
+        columns.
 
     Raises
     ------
     FormatError
-        Names file and line of a row with another number of cells, text in a numeric column, a missing label or text
-        that is not UTF-8 or badly quoted. Names the file when it has no rows.
+        Names file and line of a row with another number of cells, text in a numeric column, a
+        missing label or text that is not UTF-8 or badly quoted. Names the file when it has no rows.
     UnknownNameError
         When no column has the name `options.label`, or one of `options.drop`.
     """

@@ -43,7 +43,8 @@ def check_delimiter(delimiter: str) -> None:
     Raises
     ------
     ParameterError
-        When `delimiter` is not one character of ASCII that is neither letter nor digit nor part of a number.
+        When `delimiter` is not one character of ASCII that is neither letter nor digit nor part of
+        a number.
     """
     # Parsers compare bytes, and a character beyond ASCII has several.
     if len(delimiter) != 1 or not delimiter.isascii() or _NONE.match(delimiter):
@@ -75,9 +76,9 @@ _FORM = CellForm()
 def delimiter_of(lines: Sequence[str], form: CellForm = _FORM) -> str | None:
     """Return what splits `lines`, whose cells are written in `form`, into equally many cells, or None.
 
-    Of several it is that between which numbers stand most often, then that which leaves fewest others in cells of text, then
-    that of most columns, then the first of comma, tab, semicolon and bar. Only where none of them does it is white space, or
-    where all is numbers then: ``1,5 2,5``.
+    Of several it is that between which numbers stand most often, then that which leaves fewest
+    others in cells of text, then that of most columns, then the first of comma, tab, semicolon and
+    bar. Only where none of them does it is white space, or where all is numbers then: ``1,5 2,5``.
     """
     if not lines:
         return None

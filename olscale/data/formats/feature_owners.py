@@ -1,7 +1,8 @@
 """Which column a feature is of, where the features of two columns may have one name.
 
-A value of a text column ``a`` is the feature ``a=VALUE``, which a column of numbers may be called, and so may a value of
-a text column ``a=b``. Most tables have no such names; then nothing is kept and nothing is looked up.
+A value of a text column ``a`` is the feature ``a=VALUE``, which a column of numbers may be called,
+and so may a value of a text column ``a=b``. Most tables have no such names; then nothing is kept
+and nothing is looked up.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,11 +1,13 @@
 """Whether the first row of a table names its columns, and whether that is clear.
 
-A first row is names when it holds text above a column of numbers; when it is all text, without repetition, and none of its
-cells comes back in its column; or when its numbers count 0, 1, 2, ... as those of pandas do.
+A first row is names when it holds text above a column of numbers; when it is all text, without
+repetition, and none of its cells comes back in its column; or when its numbers count 0, 1, 2, ...
+as those of pandas do.
 
-What was decided is *unclear*, and `header_notes` tells of it, when a row of names has numbers in it that do not count, or
-when a row of data looks as names do: no cell is a fraction, and a cell is a usual name, or all words stand nowhere else
-where others come back, or whole numbers stand above fractions.
+What was decided is *unclear*, and `header_notes` tells of it, when a row of names has numbers in it
+that do not count, or when a row of data looks as names do: no cell is a fraction, and a cell is a
+usual name, or all words stand nowhere else where others come back, or whole numbers stand above
+fractions.
 """
 
 import re

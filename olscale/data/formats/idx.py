@@ -1,7 +1,7 @@
 """IDX, the format of MNIST: images in one file, labels in another beside it.
 
-Name the images file. Its labels are found by the usual name: ``train-images-idx3-ubyte.gz`` goes with
-``train-labels-idx1-ubyte.gz``, with or without the compression suffix.
+Name the images file. Its labels are found by the usual name: ``train-images-idx3-ubyte.gz`` goes
+with ``train-labels-idx1-ubyte.gz``, with or without the compression suffix.
 """
 
 import math
@@ -42,7 +42,8 @@ class IdxFormat:
         Raises
         ------
         FormatError
-            When either file is no IDX file, ends early or is missing, or their numbers of rows differ.
+            When either file is no IDX file, ends early or is missing, or their numbers of rows
+            differ.
         """
         labels = None
         if options.labelled:

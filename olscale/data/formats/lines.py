@@ -1,7 +1,7 @@
 """Text in blocks of whole lines, none longer than can be held in memory: more than a limit is never read before it is told.
 
-Compiled loops parse a block where it lies; who needs lines as Python strings iterates over the same blocks. Both move one
-cursor, so that they can take turns.
+Compiled loops parse a block where it lies; who needs lines as Python strings iterates over the same
+blocks. Both move one cursor, so that they can take turns.
 """
 
 import io
@@ -83,7 +83,8 @@ class TextBlocks:
     def fill(self) -> bool:
         """Read on where no whole line is left; return whether there is one now.
 
-        A last line without an end gets one: ``buffer[stop - 1]`` is a newline (or, with `returns`, a return).
+        A last line without an end gets one: ``buffer[stop - 1]`` is a newline (or, with `returns`,
+        a return).
         """
         while self.pos >= self.stop:
             if self.ended:
@@ -106,7 +107,8 @@ class TextBlocks:
         if self._filled == len(self.buffer) - ROOM_BYTES:
             if self._filled > MAX_LINE:
                 raise too_long(self.source, self.line + 1)
-            # A line longer than the buffer. A new one, since a parser may still look at the old one.
+            # A line longer than the buffer. A new one, since a parser may still look at the old
+            # one.
             self.buffer = self.buffer + bytearray(min(len(self.buffer), MAX_LINE + 1))
         with memoryview(self.buffer) as view:
             while self._filled < len(view) - ROOM_BYTES:
@@ -143,7 +145,8 @@ class TextBlocks:
             return b""
         end = self.stop
         if self.buffer[self.stop - 1] == ord("\n"):
-            # Kept: of lines that end in returns each would be searched for the same newline, far behind it.
+            # Kept: of lines that end in returns each would be searched for the same newline, far
+            # behind it.
             if self._newline < self.pos:
                 self._newline = self.buffer.index(b"\n", self.pos)
             end = self._newline + 1

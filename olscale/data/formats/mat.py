@@ -67,7 +67,8 @@ class MatFormat:
         Raises
         ------
         FormatError
-            When the file is damaged or newer (HDF5), lacks the matrices, or they do not fit together.
+            When the file is damaged or newer (HDF5), lacks the matrices, or they do not fit
+            together.
         """
         path, split = path_and_split(source)
         variables = _load(path)

@@ -63,7 +63,8 @@ class NpzFormat:
         Raises
         ------
         FormatError
-            When the archive is damaged, lacks the arrays, or they hold objects or do not fit together.
+            When the archive is damaged, lacks the arrays, or they hold objects or do not fit
+            together.
         """
         path, split = path_and_split(source)
         with open_raw(path) as file, _archive(path, file) as arrays:

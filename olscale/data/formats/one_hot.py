@@ -32,7 +32,8 @@ class OneHot:
     codings : mapping of int to Coding or FirstValues, optional
         Text columns whose cells become features otherwise; these are numbered before all values.
     kept : mapping of int to list of str, optional
-        For each column of `FirstValues` those that are features by now, to which new ones are added.
+        For each column of `FirstValues` those that are features by now, to which new ones are
+        added.
     owners : FeatureOwners, optional
         Refuses features of two columns that have one name.
 

@@ -1,11 +1,11 @@
 """Parquet tables: numeric, boolean and text columns, read a few rows at a time.
 
-Text columns, and dictionaries of whatever type, such as a categorical of pandas, become sparse one-hot
-columns after the numeric ones, see `olscale.data.formats.table_encoder`; nulls are NaN or no value at
-all, and any text is a value as it stands, ``NA`` and ``none`` too. A label that is a dictionary of
-numbers is these numbers. Checksums of pages are verified where the file has them. The target is the
-last column or `ReadOptions.label`. What pandas wrote as the index of its rows is left out, unless it is
-named as the label: it stands behind all columns, where the label is looked for.
+Text columns, and dictionaries of whatever type, such as a categorical of pandas, become sparse
+one-hot columns after the numeric ones, see `olscale.data.formats.table_encoder`; nulls are NaN or
+no value at all, and any text is a value as it stands, ``NA`` and ``none`` too. A label that is a
+dictionary of numbers is these numbers. Checksums of pages are verified where the file has them. The
+target is the last column or `ReadOptions.label`. What pandas wrote as the index of its rows is left
+out, unless it is named as the label: it stands behind all columns, where the label is looked for.
 """
 
 import json

@@ -1,14 +1,16 @@
 """LIBSVM / SVMlight text: ``label index:value index:value ... # comment``, one row a line.
 
-Indices of a row must increase. ``qid:N`` and comments are ignored, blank lines are skipped, a line with a label alone
-is an empty row, lines may end in CRLF and the last one in nothing.
+Indices of a row must increase. ``qid:N`` and comments are ignored, blank lines are skipped, a line
+with a label alone is an empty row, lines may end in CRLF and the last one in nothing.
 
-Indices count from 1 unless the source says otherwise: with ``zero_based=None`` an index 0 in the rows of the first
-batch makes the whole source zero-based. An index 0 that first shows up later, when rows numbered from 1 were already
-handed on, is a `ZeroIndexError`: whoever gets it reads the source again with ``zero_based=True``.
-Sources that belong together must be numbered alike: pass `Batch.zero_based` of the first on to the others.
+Indices count from 1 unless the source says otherwise: with ``zero_based=None`` an index 0 in the
+rows of the first batch makes the whole source zero-based. An index 0 that first shows up later,
+when rows numbered from 1 were already handed on, is a `ZeroIndexError`: whoever gets it reads the
+source again with ``zero_based=True``. Sources that belong together must be numbered alike: pass
+`Batch.zero_based` of the first on to the others.
 
-Rows to predict (`ReadOptions.labels_needed` is False) may have any word for a label, or none: their labels are NaN then.
+Rows to predict (`ReadOptions.labels_needed` is False) may have any word for a label, or none: their
+labels are NaN then.
 """
 
 from __future__ import annotations
@@ -82,17 +84,17 @@ def read_svmlight(
     source : str
         Text file, compressed or not.
     options : ReadOptions
-        `chunk_rows`, `zero_based` and `labels_needed` are used. A batch is also cut after the row with which it reaches
-        4 million nonzeros.
+        `chunk_rows`, `zero_based` and `labels_needed` are used. A batch is also cut after the row
+        with which it reaches 4 million nonzeros.
     block_bytes : int, optional
         Bytes of text parsed at a time; has no influence on the batches.
 
     Raises
     ------
     FormatError
-        Names the file and the one-based line of: a missing or malformed label, a pair that is not ``index:value``, an
-        index that is negative, larger than 2**31 - 2 or not larger than the one before it. Names the file when it has no
-        rows or its compressed data are damaged.
+        Names the file and the one-based line of: a missing or malformed label, a pair that is not
+        ``index:value``, an index that is negative, larger than 2**31 - 2 or not larger than the one
+        before it. Names the file when it has no rows or its compressed data are damaged.
     ZeroIndexError
         Names the file and the line of an index 0 in a one-based source.
     """
@@ -230,7 +232,8 @@ class _Parser:
         used = int(self._indptr[self._rows])
         rows = min(self._rows + size // 2 + 1, self._options.chunk_rows)
         pairs = used + size // 4 + 1
-        # When they are full, what the whole batch will have if it goes on like this: then they grow once, not by and by.
+        # When they are full, what the whole batch will have if it goes on like this: then they grow
+        # once, not by and by.
         likely = (
             min(used * self._options.chunk_rows // max(1, self._rows), MAX_NONZEROS) + size // 2
         )

@@ -51,7 +51,8 @@ class CellPlaces:
     numeric, categorical : list of int
         Features that are numbers, and that are text.
     others : list of int
-        Further columns of numbers that are wanted: the labels, the weights, the segments, what is carried along.
+        Further columns of numbers that are wanted: the labels, the weights, the segments, what is
+        carried along.
     text : list of int
         All columns of text that are wanted, those of `categorical` first.
     """

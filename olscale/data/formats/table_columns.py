@@ -44,13 +44,16 @@ class TableColumns:
     segments : int, optional
         Position of the column whose changes begin a segment.
     rises : dict of int to int
-        Numeric features that never fell so far -> how often their value rose from a row to the next.
+        Numeric features that never fell so far -> how often their value rose from a row to the
+        next.
     distinct : set of int
         Numeric features of whole numbers, all different in the first rows.
     rounded : set of int
-        Numeric features of whole numbers of which some are so large that float64 may have rounded them.
+        Numeric features of whole numbers of which some are so large that float64 may have rounded
+        them.
     coded : dict of str to str
-        Features that are read otherwise than by the type of their column -> their codings, as ``--encode`` takes them.
+        Features that are read otherwise than by the type of their column -> their codings, as
+        ``--encode`` takes them.
     kept : dict of str to list of str
         Those of them that have a feature for each of the first values -> these values.
     more : tuple of int
@@ -135,7 +138,8 @@ class TableRows:
     ----------
     columns : TableColumns
     missing : ndarray of shape (rows, columns of the source), bool, or CSR, optional
-        Which cells hold no value: all cells, or of sparse rows the positions of those; None where there are none.
+        Which cells hold no value: all cells, or of sparse rows the positions of those; None where
+        there are none.
     segments : ndarray or list of str, optional
         Cells of the column that makes the segments.
     carried : dict of str to (ndarray or list of str or None)
@@ -201,15 +205,16 @@ def label_positions(
     names : sequence of str
         Column names.
     label : str or int, optional
-        Name or position; text that is no name may be a position, or several names with commas between. The last column that
-        is not dropped when left out.
+        Name or position; text that is no name may be a position, or several names with commas
+        between. The last column that is not dropped when left out.
     dropped : frozenset of int
         Columns that are left out.
     width : int, optional
         How many of the columns the file holds, where that is not all: negative positions count
         from there.
     before : TableColumns, optional
-        Those of the source before, whose label is the one where it is left out and there is a column of its name.
+        Those of the source before, whose label is the one where it is left out and there is a
+        column of its name.
 
     Raises
     ------
@@ -270,8 +275,8 @@ def column_positions(
 ) -> tuple[int, ...]:
     """Return the positions of the columns that `words` name: each word a name, a position or several with commas between.
 
-    Negative positions count from the end of the columns that the file holds, `width` where that is not all. Errors
-    say the `purpose`.
+    Negative positions count from the end of the columns that the file holds, `width` where that is
+    not all. Errors say the `purpose`.
 
     Raises
     ------

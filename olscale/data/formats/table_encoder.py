@@ -1,8 +1,9 @@
 """Rows of text cells become numbers: shared by the table formats.
 
-Numeric columns keep their order and come first. Every value of a text column is a column of its own (one-hot), numbered
-after the numeric ones in order of first appearance (row by row, left to right), and the rows are then sparse. So a
-stream can be encoded without knowing its values in advance: columns are only ever added at the end.
+Numeric columns keep their order and come first. Every value of a text column is a column of its own
+(one-hot), numbered after the numeric ones in order of first appearance (row by row, left to right),
+and the rows are then sparse. So a stream can be encoded without knowing its values in advance:
+columns are only ever added at the end.
 """
 
 from collections.abc import Mapping, Sequence
@@ -76,8 +77,8 @@ class TableEncoder:
     empty : int, optional
         Position of a column that holds nothing: what a delimiter at the end of every row makes.
     codings : mapping of str to Coding, FirstValues or AsNumber, optional
-        Columns that are read otherwise than by their type, by name: as text that does not become one column a value, or as
-        numbers.
+        Columns that are read otherwise than by their type, by name: as text that does not become
+        one column a value, or as numbers.
     before : TableColumns, optional
         Those of an earlier source, whose first values are also this one's.
     rules : CellRules, optional
@@ -255,7 +256,8 @@ class TableEncoder:
     def batch(self, cells: FilledCells, first_rows: int | None = None) -> Batch:
         """Return the rows of `cells`.
 
-        So many of the first rows of all, or the first batch, tell whether the values of a column are all different.
+        So many of the first rows of all, or the first batch, tell whether the values of a column
+        are all different.
         """
         places, rows = self.places, cells.rows
         numbers = cells.features
@@ -414,7 +416,8 @@ class TableEncoder:
             return known
         numbers = np.empty(len(cells))
         for i, cell in enumerate(cells):
-            # Numbers first, since most cells are; the one word for a missing value that is a number too is nan.
+            # Numbers first, since most cells are; the one word for a missing value that is a number
+            # too is nan.
             if cell is not None and is_number(cell, mark):
                 numbers[i] = float(cell.replace(mark, "."))
             elif cell is None or self._rules.is_missing(cell):

@@ -1,6 +1,7 @@
 """Rows of cells, from text to batches: by a compiled loop, and row by row where that finds no plain matter.
 
-Both ways give the same bytes. The slow one (Python's csv, or ARFF's own) is the only one that says what is wrong.
+Both ways give the same bytes. The slow one (Python's csv, or ARFF's own) is the only one that says
+what is wrong.
 """
 
 import io
@@ -58,7 +59,8 @@ class Dialect(Protocol):
     def form(self, quoted: NDArray[np.int64]) -> tuple[Any, ...]:
         """Return what the loop takes before the kinds of the columns.
 
-        `quoted` receives lines of quoted cells, as `olscale.data.formats._table_loop.parse_rows` says.
+        `quoted` receives lines of quoted cells, as `olscale.data.formats._table_loop.parse_rows`
+        says.
         """
         ...
 
@@ -67,8 +69,8 @@ class Dialect(Protocol):
 class TextDialect:
     """Cells of CSV and TSV: what is between and around them, and the decimal point.
 
-    Further whether a backslash takes the meaning of the next character, and the words and numbers, beside those that all
-    tables have, that mean "no value".
+    Further whether a backslash takes the meaning of the next character, and the words and numbers,
+    beside those that all tables have, that mean "no value".
     """
 
     delimiter: str
@@ -147,9 +149,9 @@ class TableParser:
     encoder : TableEncoder
     dialect : Dialect
     cell_of : callable
-        Returns a text cell of a column given by its position, from what is written in the file, None where it has no
-        value; raises `FormatError` where it may not stand there, which the slow
-        way raises again with the line.
+        Returns a text cell of a column given by its position, from what is written in the file,
+        None where it has no value; raises `FormatError` where it may not stand there, which the
+        slow way raises again with the line.
     declared : mapping of int to collection of float
         Columns of numbers, by position, in which no others may stand.
     watch : QuoteWatch, optional

@@ -1,8 +1,8 @@
 """Text sources: a file, a member of an archive, or a file of features with its labels in another file beside it.
 
-UCI publishes some sets as ``dexter_train.data`` (rows without labels, as a table or as ``index:value`` pairs) and
-``dexter_train.labels`` (a label a line). Such a pair is read as one text with the label in front of each row, which is
-what the table and SVMlight formats know how to read.
+UCI publishes some sets as ``dexter_train.data`` (rows without labels, as a table or as
+``index:value`` pairs) and ``dexter_train.labels`` (a label a line). Such a pair is read as one text
+with the label in front of each row, which is what the table and SVMlight formats know how to read.
 """
 
 import codecs
@@ -58,12 +58,14 @@ def open_text(
     stream : io.BufferedReader, optional
         The text itself.
     delimiter : str, optional
-        Of a table: what is put between a label from a file beside `source` and its row; found out when left out.
+        Of a table: what is put between a label from a file beside `source` and its row; found out
+        when left out.
 
     Returns
     -------
     io.BufferedReader
-        The decompressed text; each row begins with its label where that comes from a file beside `source`.
+        The decompressed text; each row begins with its label where that comes from a file beside
+        `source`.
 
     Raises
     ------
@@ -119,7 +121,8 @@ class _Labelled(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any, /) -> int:
-        # As much as there is room for: who peeks at a text wants its first lines, not its first line.
+        # As much as there is room for: who peeks at a text wants its first lines, not its first
+        # line.
         filled = 0
         while filled < len(buffer):
             if not self._rest:

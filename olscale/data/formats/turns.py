@@ -1,7 +1,7 @@
 """A compiled loop and an exact but slow way take turns at the rows of a text.
 
-The loop stops before a row that is no plain matter. The exact way then reads a few rows: more and more, as long as the
-loop gets nowhere.
+The loop stops before a row that is no plain matter. The exact way then reads a few rows: more and
+more, as long as the loop gets nowhere.
 """
 
 from collections.abc import Callable, Iterator

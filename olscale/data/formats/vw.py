@@ -3,8 +3,9 @@
 *Labels* are numbers: classes such as -1 and 1 or 1 to k, or real values. A row without one is an
 error, unless rows are only to be predicted. Labels of several numbers (``--csoaa``, ``--cb``,
 ``--multilabel_oaa``) are refused by name. Importances are the weights of the rows where
-`ReadOptions.weights` is ``importance``, else they are not used, and neither are bases: how many rows
-have one is noted. A word that touches the first bar is a tag, as it is to Vowpal Wabbit, even a number.
+`ReadOptions.weights` is ``importance``, else they are not used, and neither are bases: how many
+rows have one is noted. A word that touches the first bar is a tag, as it is to Vowpal Wabbit, even
+a number.
 
 *Features* are named as ``vw --audit`` names them: ``namespace^name``, or ``name`` alone without a
 namespace, numbered in order of first appearance. A feature without a value is 1, one without a name

@@ -1,11 +1,12 @@
 """Synthetic datasets by name and seed.
 
-A generator is a module with a function ``batches(rows, seed)`` that yields `Batch` objects in time order, and two
-constants: ``ROWS``, how many rows it makes when not told, and ``SEGMENTS``, whether each batch is a segment. One whose
-width can be chosen takes a third argument, ``columns``. One with a test split has a function ``test_batches(seed)``, one
-of novelties (targets -1) and normal rows (+1) a constant ``TASK = "novelty"``. The same seed, that of PCG64, gives the
-same rows, and fewer rows are the beginning of more. To add one, name its module below. Those that only benchmarks use are
-in `olscale.bench.workloads`, which adds their names.
+A generator is a module with a function ``batches(rows, seed)`` that yields `Batch` objects in time
+order, and two constants: ``ROWS``, how many rows it makes when not told, and ``SEGMENTS``, whether
+each batch is a segment. One whose width can be chosen takes a third argument, ``columns``. One with
+a test split has a function ``test_batches(seed)``, one of novelties (targets -1) and normal rows
+(+1) a constant ``TASK = "novelty"``. The same seed, that of PCG64, gives the same rows, and fewer
+rows are the beginning of more. To add one, name its module below. Those that only benchmarks use
+are in `olscale.bench.workloads`, which adds their names.
 """
 
 import inspect

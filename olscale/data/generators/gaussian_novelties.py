@@ -1,7 +1,7 @@
 """A Gaussian and a few rows of another, Example 3 of the OLK paper: the few are novelties.
 
-Rows are independent: a novelty with odds of 1 to 19, at ``N(-2, 1)`` in two coordinates, the others at ``N(2, 1)``. With the
-paper's 100 rows some draws, one in 170, have no novelty.
+Rows are independent: a novelty with odds of 1 to 19, at ``N(-2, 1)`` in two coordinates, the others
+at ``N(2, 1)``. With the paper's 100 rows some draws, one in 170, have no novelty.
 
 References
 ----------

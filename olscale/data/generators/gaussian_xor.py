@@ -1,7 +1,7 @@
 """The XOR of the OLLC paper: a Gaussian in each quadrant, labelled by the signs of its mean's coordinates.
 
-Rows are independent. The paper states neither the number of rows nor means and spread; here there are 2,000 rows, means at
-(+-1, +-1) and a standard deviation of 0.3, as in `rotating_xor`.
+Rows are independent. The paper states neither the number of rows nor means and spread; here there
+are 2,000 rows, means at (+-1, +-1) and a standard deviation of 0.3, as in `rotating_xor`.
 
 References
 ----------

@@ -1,7 +1,7 @@
 """A sum of two sines with noise, Example 2 of the OLK paper: a regression.
 
-Rows are independent: ``x ~ U(-pi, pi)`` and ``y = 0.2 sin 5x + 0.5 sin x + U(-0.5, 0.5)``. The test rows have no noise; the
-paper does not say how many there are, here 1,000.
+Rows are independent: ``x ~ U(-pi, pi)`` and ``y = 0.2 sin 5x + 0.5 sin x + U(-0.5, 0.5)``. The test
+rows have no noise; the paper does not say how many there are, here 1,000.
 
 References
 ----------

@@ -1,11 +1,13 @@
 """A two-dimensional XOR that turns with time.
 
-Four Gaussians at the corners of a square, opposite corners of the same class (+1 at (1, 1) and (-1, -1), -1 at the
-other two). After every 100 rows the means turn counterclockwise, so a learner must follow: after 90 degrees every label
-is the opposite of what it was. The order of the rows is the point; they must not be permuted.
+Four Gaussians at the corners of a square, opposite corners of the same class (+1 at (1, 1) and (-1,
+-1), -1 at the other two). After every 100 rows the means turn counterclockwise, so a learner must
+follow: after 90 degrees every label is the opposite of what it was. The order of the rows is the
+point; they must not be permuted.
 
-The paper states 1,000 rows, four Gaussians and the turn after every 100 rows. It does not state the angle or the
-spread; here a turn is 18 degrees (half a revolution in 1,000 rows) and the standard deviation 0.3.
+The paper states 1,000 rows, four Gaussians and the turn after every 100 rows. It does not state the
+angle or the spread; here a turn is 18 degrees (half a revolution in 1,000 rows) and the standard
+deviation 0.3.
 
 References
 ----------

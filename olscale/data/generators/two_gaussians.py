@@ -1,8 +1,9 @@
 """Two Gaussians, Example 1 of the OLK paper: the class is the sign of the mean of both coordinates.
 
-Rows are independent: ``y = +-1`` with equal odds, ``x ~ N(y, deviation^2)`` in two coordinates. The paper prints a standard
-deviation of 1, with which the best possible classifier errs on 7.9 % of the rows, 118 of 1,500; its figures 2 and 3 show
-less than half of that. `two_gaussians_narrow` has the deviation of 0.6 with which they are possible.
+Rows are independent: ``y = +-1`` with equal odds, ``x ~ N(y, deviation^2)`` in two coordinates. The
+paper prints a standard deviation of 1, with which the best possible classifier errs on 7.9 % of the
+rows, 118 of 1,500; its figures 2 and 3 show less than half of that. `two_gaussians_narrow` has the
+deviation of 0.6 with which they are possible.
 
 References
 ----------

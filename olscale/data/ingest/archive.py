@@ -172,8 +172,8 @@ def _holds_arrays(source: str) -> bool:
 class _Forward:
     """A stream as a file that tarfile moves about in, which it does towards the end only.
 
-    Its own way with streams copies more, for a tenth of the time of gunzip; and there a header that promises 2**60 bytes
-    would keep it reading on and on behind the end.
+    Its own way with streams copies more, for a tenth of the time of gunzip; and there a header that
+    promises 2**60 bytes would keep it reading on and on behind the end.
     """
 
     def __init__(self, archive: str, stream: BufferedReader) -> None:

@@ -25,8 +25,8 @@ class ChunkWriter:
     background : Executor
         Has one thread.
     after_chunk : callable
-        Called in that thread with the split, the chunks that a reader would find if the process ended now, and the
-        checksums of their files.
+        Called in that thread with the split, the chunks that a reader would find if the process
+        ended now, and the checksums of their files.
 
     Attributes
     ----------

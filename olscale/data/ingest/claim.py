@@ -1,8 +1,8 @@
 """The directory of a dataset while it is built.
 
-Until ``manifest.json`` is there, the directory holds ``ingest.json``, the marker of an unfinished dataset with what it
-is made of. A build that fails removes what it made; one that is killed leaves the marker, and the next clears what there
-is, but for what `olscale.data.ingest.resume` can use.
+Until ``manifest.json`` is there, the directory holds ``ingest.json``, the marker of an unfinished
+dataset with what it is made of. A build that fails removes what it made; one that is killed leaves
+the marker, and the next clears what there is, but for what `olscale.data.ingest.resume` can use.
 """
 
 import json
@@ -31,15 +31,16 @@ def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Storage]:
     Parameters
     ----------
     dest : str
-        A directory that is absent, empty, or holds an interrupted build, which is cleared. What one of the same recipe
-        has written is kept for `olscale.data.ingest.resume.Earlier`.
+        A directory that is absent, empty, or holds an interrupted build, which is cleared. What one
+        of the same recipe has written is kept for `olscale.data.ingest.resume.Earlier`.
     recipe : dict
         Sources and options, kept in the marker.
 
     Raises
     ------
     DatasetError
-        When `dest` is a finished dataset, holds other files, or another process is building there; it stays untouched.
+        When `dest` is a finished dataset, holds other files, or another process is building there;
+        it stays untouched.
     """
     directory = open_storage(dest)
     try:

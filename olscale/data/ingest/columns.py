@@ -17,9 +17,10 @@ _STORED = tuple(np.dtype(name) for name in ("u1", "i1", "u2", "i2", "u4", "i4", 
 class Columns:
     """Brings every batch to the columns of the dataset.
 
-    Sparse rows may widen the dataset. Where the sources name their columns (a table whose categories become columns),
-    the name decides, so that two files which met the categories in another order agree. Each split of dense rows has a
-    stored type of its own; `dtype` is one that holds them all.
+    Sparse rows may widen the dataset. Where the sources name their columns (a table whose
+    categories become columns), the name decides, so that two files which met the categories in
+    another order agree. Each split of dense rows has a stored type of its own; `dtype` is one that
+    holds them all.
     """
 
     def __init__(self) -> None:
@@ -46,7 +47,8 @@ class Columns:
         Raises
         ------
         DatasetError
-            When `batch` is of another kind or width than the batches before it, or two of its features have one name.
+            When `batch` is of another kind or width than the batches before it, or two of its
+            features have one name.
         """
         kind: Literal["dense", "sparse"] = "sparse" if isinstance(batch.X, CSR) else "dense"
         first = self.kind is None

@@ -26,9 +26,10 @@ _ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
 def column_hints(manifest: Manifest) -> list[str]:
     """Return a line for each column that is hardly a feature, with the cure.
 
-    Told are labels and columns of text that looks like numbers, of dates, and of numbers with a word among them; text with
-    more values than half the rows; numbers that never fall, as a row's number; whole numbers, all different or
-    from 2^53 on; and labels that mean most often that there is none.
+    Told are labels and columns of text that looks like numbers, of dates, and of numbers with a
+    word among them; text with more values than half the rows; numbers that never fall, as a row's
+    number; whole numbers, all different or from 2^53 on; and labels that mean most often that there
+    is none.
     """
     table, label = manifest.table, label_hint(manifest)
     found = [] if label is None else [label]

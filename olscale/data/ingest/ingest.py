@@ -76,65 +76,75 @@ def ingest(
     dest : path
         New directory or prefix. The dataset is called as its last component.
     test : path or sequence of paths
-        Sources of the test split. When left out and `sources` is one that itself holds a test split, that is taken.
+        Sources of the test split. When left out and `sources` is one that itself holds a test
+        split, that is taken.
     format : str, optional
         Name of the format; guessed for each source when left out.
     layout : {'parquet', 'zarr'}, optional
         Zarr for dense, Parquet for sparse data when left out.
     chunk_rows : int, optional
-        Rows of a chunk: 16,384 when left out, fewer where wide dense rows would take more than 32 MB.
+        Rows of a chunk: 16,384 when left out, fewer where wide dense rows would take more than 32
+        MB.
     segments : str, optional
-        ``"files"`` makes each source a segment; any other value names a column, and a new segment begins wherever its
-        value changes. In tables it may hold text, and may be dropped.
+        ``"files"`` makes each source a segment; any other value names a column, and a new segment
+        begins wherever its value changes. In tables it may hold text, and may be dropped.
     label : str or int, optional
-        Column of the target in tables, by name or position; several names with commas between are several targets.
+        Column of the target in tables, by name or position; several names with commas between are
+        several targets.
     drop : str or sequence of str
-        Columns that are no features, as a row's number: they are left out before anything is encoded. Each is a name, or
-        a position from 0 (negative: from the end), or several with commas between.
+        Columns that are no features, as a row's number: they are left out before anything is
+        encoded. Each is a name, or a position from 0 (negative: from the end), or several with
+        commas between.
     train_rows : int, optional
         So many rows from the first on are the train split, all others the test split.
     target : {'classes', 'real'}, optional
-        Whether the labels are classes, or numbers to be predicted (a regression). When left out, whole numbers and up to
-        32 different fractions are classes; other numbers are real-valued targets.
+        Whether the labels are classes, or numbers to be predicted (a regression). When left out,
+        whole numbers and up to 32 different fractions are classes; other numbers are real-valued
+        targets.
     novel : str, int or float, optional
-        Label of novelties: the dataset is one for novelty detection, with the label -1 for them and +1 for all others.
+        Label of novelties: the dataset is one for novelty detection, with the label -1 for them and
+        +1 for all others.
     decimal : {'.', ','}, optional
         Mark between whole part and fraction of a number in CSV and TSV; a point when left out.
     encode : str or sequence of str
-        ``COLUMN=hash``, ``COLUMN=text`` (both may end in ``:features=N``), ``COLUMN=date`` or ``COLUMN=one-hot:values=N``:
-        columns of a table, numbers among them, whose cells become a bounded number of features, see
-        `olscale.data.formats.coding`, in place of one a value. ``COLUMN=number``: a column of text or categories whose
-        words are numbers is one of numbers.
+        ``COLUMN=hash``, ``COLUMN=text`` (both may end in ``:features=N``), ``COLUMN=date`` or
+        ``COLUMN=one-hot:values=N``: columns of a table, numbers among them, whose cells become a
+        bounded number of features, see `olscale.data.formats.coding`, in place of one a value.
+        ``COLUMN=number``: a column of text or categories whose words are numbers is one of numbers.
     header : bool, optional
         Whether the first row of each CSV and TSV source names its columns; guessed when left out.
     delimiter : str, optional
-        What is between cells in CSV and TSV: one character, ``"tab"`` or ``"space"`` (any white space); guessed when left
-        out.
+        What is between cells in CSV and TSV: one character, ``"tab"`` or ``"space"`` (any white
+        space); guessed when left out.
     index_base : {0, 1}, optional
-        First index of SVMlight text. When left out it is 0 where any of the rows has an index 0, else 1.
+        First index of SVMlight text. When left out it is 0 where any of the rows has an index 0,
+        else 1.
     arrays : str or mapping of str to str, optional
         Names of the arrays in NPZ and MAT files, where they are not the usual ones:
         ``"X=train_data,y=train_labels"``; with ``X_test`` and ``y_test`` the same files hold a test
         split too.
     quoting : {'none'}, optional
-        Quotes in CSV and TSV are characters as any other; when left out a cell may stand between double quotes.
+        Quotes in CSV and TSV are characters as any other; when left out a cell may stand between
+        double quotes.
     escape : {'backslash'}, optional
-        A backslash in CSV and TSV takes the meaning of a delimiter, quote, end of a line or backslash behind it, and a cell
-        ``\N`` has no value, as MySQL, Hive and Spark write it.
+        A backslash in CSV and TSV takes the meaning of a delimiter, quote, end of a line or
+        backslash behind it, and a cell ``\N`` has no value, as MySQL, Hive and Spark write it.
     missing : str or sequence of str
-        Cells of CSV and TSV that have no value, beside those that never have one (empty, ``?``, ``NA``, ``n/a``, ``nan``,
-        ``null``, ``none``): each a word as it is written, or several with commas between. A number stands for all cells
-        of its value.
+        Cells of CSV and TSV that have no value, beside those that never have one (empty, ``?``,
+        ``NA``, ``n/a``, ``nan``, ``null``, ``none``): each a word as it is written, or several with
+        commas between. A number stands for all cells of its value.
     weights : str or int, optional
-        Column that says how much each row counts, by name or position: finite numbers, 0 or more. It is no feature; learners
-        get it where an experiment says ``weights`` in ``[protocol]``. Of NPZ and MAT files it is an array (``w``, or
-        ``w_train`` and ``w_test``), of VW text ``"importance"``.
+        Column that says how much each row counts, by name or position: finite numbers, 0 or more.
+        It is no feature; learners get it where an experiment says ``weights`` in ``[protocol]``. Of
+        NPZ and MAT files it is an array (``w``, or ``w_train`` and ``w_test``), of VW text
+        ``"importance"``.
     progress : callable, optional
-        Called as each batch was read, see `olscale.data.dataset.Progress`. In a notebook an ingest that takes longer than
-        half a second shows how far it is when this is left out.
+        Called as each batch was read, see `olscale.data.dataset.Progress`. In a notebook an ingest
+        that takes longer than half a second shows how far it is when this is left out.
     note : callable, optional
-        Called, once the dataset is there, with each line that says how a source was read where that was unclear, such as
-        a first row that may be names or data. When left out these lines are warnings.
+        Called, once the dataset is there, with each line that says how a source was read where that
+        was unclear, such as a first row that may be names or data. When left out these lines are
+        warnings.
 
     Returns
     -------
@@ -153,9 +163,10 @@ def ingest(
     the entries (over all splits) is not zero and there are at most 65,536 columns, they are rewritten as
     a dense dataset after the last row, in one streaming pass.
 
-    Interrupted (killed), it leaves ``ingest.json`` without a manifest: nothing opens that. Ingesting the same sources
-    again with the same options goes on, for SVMlight text, with the first source or archive member of which not all rows
-    were written (see `olscale.data.ingest.resume`), and starts over for other formats.
+    Interrupted (killed), it leaves ``ingest.json`` without a manifest: nothing opens that.
+    Ingesting the same sources again with the same options goes on, for SVMlight text, with the
+    first source or archive member of which not all rows were written (see
+    `olscale.data.ingest.resume`), and starts over for other formats.
 
     Examples
     --------
@@ -289,7 +300,8 @@ def ingest(
         except ZeroIndexError as fault:
             if index_base is not None:
                 raise
-            # The rows before it were numbered from 1, and cannot stay: all sources are read once more.
+            # The rows before it were numbered from 1, and cannot stay: all sources are read once
+            # more.
             start_over(directory)
             reader = reader.counting_from_0(fault)
             build(reader)

@@ -3,7 +3,8 @@
 The days of a stream lie in an archive in any order, but must be learnt in theirs. A tar archive is
 read once from its first byte to its last; every member is spilled to a file, and these are then
 read in natural order (``Day2`` before ``Day10``). Text in a zip archive is read where it lies. No
-member is ever unpacked under its own name: we name the files, and remove each as soon as it is read.
+member is ever unpacked under its own name: we name the files, and remove each as soon as it is
+read.
 """
 
 import shutil
@@ -46,7 +47,8 @@ class Member:
     Parameters
     ----------
     name : str
-        What messages and progress call it; what its format opens, where it is no member of an archive.
+        What messages and progress call it; what its format opens, where it is no member of an
+        archive.
     segment : str
         Name of the segment that it makes where each member is one.
     archive : str, optional
@@ -216,7 +218,8 @@ def _spill(member: Member, name: str | None, content: BufferedReader, file: Path
     if format.name != SVMLIGHT:
         _copy(content, file)
         return replace(member, format=format, text=file)
-    # Here and where it is read: no other source needs compiled loops before its rows do, and they take long to import.
+    # Here and where it is read: no other source needs compiled loops before its rows do, and they
+    # take long to import.
     from olscale.data.ingest.spill_svmlight import spill_svmlight
 
     try:
@@ -224,7 +227,8 @@ def _spill(member: Member, name: str | None, content: BufferedReader, file: Path
     except FormatError as error:
         if error.source != member.name:
             raise
-        # Its turn decides what is wrong first: a row before it, or one of another member. It is read from the archive.
+        # Its turn decides what is wrong first: a row before it, or one of another member. It is
+        # read from the archive.
         return replace(member, format=format)
     return replace(member, format=format, rows=file)
 

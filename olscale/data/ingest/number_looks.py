@@ -1,6 +1,7 @@
 """Text that looks like numbers: with marks between thousands, a sign of a currency, a percent sign, a unit, a decimal comma.
 
-Such cells are categories to whoever reads them as text, and a number that was not met before says nothing.
+Such cells are categories to whoever reads them as text, and a number that was not met before says
+nothing.
 """
 
 import re
@@ -45,8 +46,9 @@ def has_thousands(values: Sequence[str]) -> bool:
 def look_of(values: Sequence[str], decimal: bool = True) -> NumberLook | None:
     """Return how `values`, each different, look like numbers; None where no more than half do, or all are plain ones.
 
-    `decimal` says whether ``--decimal`` may be offered, which reads all columns of a file. Letters behind a number are a
-    unit where all have the same, else part of a name, as of ``3a`` and ``3b``.
+    `decimal` says whether ``--decimal`` may be offered, which reads all columns of a file. Letters
+    behind a number are a unit where all have the same, else part of a name, as of ``3a`` and
+    ``3b``.
 
     Examples
     --------

@@ -57,8 +57,8 @@ def partition_names(sources: Iterable[Source]) -> tuple[str, ...]:
 def with_partitions(sources: Sequence[Source], names: Collection[str]) -> list[Source]:
     """Return `sources` with those of the columns `names` that their folders say.
 
-    A folder above the one that was named counts as well, so that a further day, ``days/day=sun``, is
-    read as the days before it, ``days``.
+    A folder above the one that was named counts as well, so that a further day, ``days/day=sun``,
+    is read as the days before it, ``days``.
     """
     columns = [
         {name: value for name, value in folder_columns(source.place).items() if name in names}

@@ -138,7 +138,8 @@ class Reader:
         Raises
         ------
         DatasetError
-            When a source without index 0 has the largest index of all, one above that of the sources with an index 0.
+            When a source without index 0 has the largest index of all, one above that of the
+            sources with an index 0.
         """
         counted_from_0 = [indices.largest for _, indices in self._ranges if indices.smallest == 0]
         if not counted_from_0:
@@ -168,7 +169,8 @@ class Reader:
                 member.name, f"is {format.name} and has no columns of text; leave --encode out"
             )
         check_form(member.name, format.name, self._first)
-        # Not the dataset's chunk_rows: what a format finds out from its first batch must not depend on that.
+        # Not the dataset's chunk_rows: what a format finds out from its first batch must not depend
+        # on that.
         rows = DEFAULT_CHUNK_ROWS if format.name in TEXT_FORMATS else _BATCH_ROWS
         options = replace(self._options, chunk_rows=rows, constants=member.constants)
         batches = read_member(member, format, options)

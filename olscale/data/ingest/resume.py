@@ -1,10 +1,11 @@
 """Resume an interrupted ingest: the rows that were written, and which members they are.
 
-While SVMlight text is ingested, ``progress.json`` beside the marker says after every chunk which chunks are safe and how
-many rows the members read so far have. The next ingest from the same sources with the same options moves all that to
-``earlier/`` and reads every member that lies wholly in those chunks from there, in place of parsing its text: it goes on
-with the member it was in. Everything else (labels, columns, checksums, the fingerprint) comes about as it always does,
-from the rows, so the outcome has the same bytes.
+While SVMlight text is ingested, ``progress.json`` beside the marker says after every chunk which
+chunks are safe and how many rows the members read so far have. The next ingest from the same
+sources with the same options moves all that to ``earlier/`` and reads every member that lies wholly
+in those chunks from there, in place of parsing its text: it goes on with the member it was in.
+Everything else (labels, columns, checksums, the fingerprint) comes about as it always does, from
+the rows, so the outcome has the same bytes.
 """
 
 from collections.abc import Iterator
@@ -32,7 +33,8 @@ class Journal:
     Attributes
     ----------
     zero_based : bool or None
-        Numbering of the text, which the members to come share; None where it is no SVMlight text, and nothing is kept.
+        Numbering of the text, which the members to come share; None where it is no SVMlight text,
+        and nothing is kept.
     """
 
     directory: Storage
@@ -43,7 +45,8 @@ class Journal:
 
     def read(self, member: str, rows: int) -> None:
         """Note that a member has been read to its end."""
-        # Two members of one name cannot be told apart: the second is parsed again, and all after it.
+        # Two members of one name cannot be told apart: the second is parsed again, and all after
+        # it.
         self.twice = self.twice or member in self.members
         if not self.twice:
             self.members[member] = rows

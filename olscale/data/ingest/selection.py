@@ -34,8 +34,8 @@ def check_form(source: str, format: str, options: ReadOptions) -> None:
     ------
     FormatError
         When `format` is neither CSV nor TSV and `options` say how its first row, its cells, its
-        numbers or its missing values are to be read; when it is not SVMlight text and they say where
-        its indices begin, or when it has no arrays and they name them.
+        numbers or its missing values are to be read; when it is not SVMlight text and they say
+        where its indices begin, or when it has no arrays and they name them.
     """
     if options.zero_based is not None and format != SVMLIGHT:
         raise FormatError(

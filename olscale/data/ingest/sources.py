@@ -127,7 +127,8 @@ def natural_key(name: str) -> list[tuple[int, int, str]]:
 def expand(sources: Iterable[str], note: Callable[[str], None] | None = None) -> list[Source]:
     """Return the sources to read, in order.
 
-    A folder or pattern (``days/*.svm``) stands for its files in natural order (``Day2`` before ``Day10``).
+    A folder or pattern (``days/*.svm``) stands for its files in natural order (``Day2`` before
+    ``Day10``).
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """SVMlight rows spilled before it is known whether their indices count from 0 or from 1.
 
-The first rows of the first file decide that for all, and in an archive they may come last. So rows are parsed with their
-indices as they are written, and are numbered when they are read again.
+The first rows of the first file decide that for all, and in an archive they may come last. So rows
+are parsed with their indices as they are written, and are numbered when they are read again.
 """
 
 from collections.abc import Callable, Iterator

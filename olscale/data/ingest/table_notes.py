@@ -76,7 +76,8 @@ class TableNotes:
         self._count(batch, batch.X, missing=False)
 
     def _count(self, batch: Batch, X: NDArray[Any] | CSR, missing: bool) -> None:
-        # A sum is a number unless some value is none: one pass that reads, where a mask is also written and read again.
+        # A sum is a number unless some value is none: one pass that reads, where a mask is also
+        # written and read again.
         values = X.data[X.indptr[0] : X.indptr[-1]] if isinstance(X, CSR) else X
         if values.dtype.kind != "f":
             return

@@ -46,7 +46,8 @@ class DatasetWriter:
     chunk_rows : int, optional
         Rows of a chunk; see `default_chunk_rows`.
     segments : str, optional
-        ``"files"``: a segment for each member. Any other: name of a column whose changes begin a segment.
+        ``"files"``: a segment for each member. Any other: name of a column whose changes begin a
+        segment.
     progress : callable, optional
         Receives name, rows and bytes of each batch.
     journal : Journal, optional
@@ -105,7 +106,8 @@ class DatasetWriter:
     def write(self, split: str, member: Member, batch: Batch) -> None:
         """Write the next rows of `split`; all of one split come before those of another.
 
-        Dense rows are stored in the type of the first. Where later ones need a wider type, those before are rewritten.
+        Dense rows are stored in the type of the first. Where later ones need a wider type, those
+        before are rewritten.
 
         Raises
         ------
@@ -155,8 +157,8 @@ class DatasetWriter:
         sources : iterable of SourceEntry
             Where the rows came from.
         densify : bool
-            Rewrite sparse rows as dense ones where at least a quarter of all entries is not zero and there are at most
-            65,536 columns: text formats cannot tell.
+            Rewrite sparse rows as dense ones where at least a quarter of all entries is not zero
+            and there are at most 65,536 columns: text formats cannot tell.
         """
         self._end()
         columns = self._columns

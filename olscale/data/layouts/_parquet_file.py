@@ -1,9 +1,10 @@
 """Parquet files of sparse rows, encoded as `_parquet_pages` reads them.
 
-pyarrow's own way takes three times as long: it looks at the two levels of each entry one by one, where those of a row are
-one bit that is 0 and many that are 1. A file has one row group and no dictionary; pages are plain, of the second version
-(whose levels lie before what is packed, so that values are packed from where they are and unpacked to where they go), packed
-as lz4, and end where a row ends.
+pyarrow's own way takes three times as long: it looks at the two levels of each entry one by one,
+where those of a row are one bit that is 0 and many that are 1. A file has one row group and no
+dictionary; pages are plain, of the second version (whose levels lie before what is packed, so that
+values are packed from where they are and unpacked to where they go), packed as lz4, and end where a
+row ends.
 
 References
 ----------
@@ -136,7 +137,8 @@ def _levels(entries: int, zeros: NDArray[np.int64]) -> bytes:
 def _runs(entries: int, zeros: NDArray[np.int64]) -> bytes:
     """Return runs of equal levels: twice their length, in groups of seven bits, and the level.
 
-    Without a compiled loop: a small dataset is written sooner than the machinery of these is imported.
+    Without a compiled loop: a small dataset is written sooner than the machinery of these is
+    imported.
     """
     ones = np.diff(zeros, prepend=-1, append=entries) - 1
     groups = 2 * ones[:, np.newaxis] >> _SEVENS

@@ -1,11 +1,13 @@
 """Parquet columns as our writer makes them, decoded straight into place.
 
-pyarrow's own way to nested columns takes more than twice as long: it unpacks two levels for each entry. Here the runs of
-levels that say nothing are passed over. Read are files of one row group with plain pages of the second version, packed as
-lz4, that hold numbers or non-null lists of numbers. All others are pyarrow's: `read_plain` returns None.
+pyarrow's own way to nested columns takes more than twice as long: it unpacks two levels for each
+entry. Here the runs of levels that say nothing are passed over. Read are files of one row group
+with plain pages of the second version, packed as lz4, that hold numbers or non-null lists of
+numbers. All others are pyarrow's: `read_plain` returns None.
 
-A page is a header (a struct in Thrift's compact protocol), the repetition levels of its entries (0 where a row begins),
-their definition levels (0 where the row is empty, so that its entry has no value) and, packed, the values.
+A page is a header (a struct in Thrift's compact protocol), the repetition levels of its entries (0
+where a row begins), their definition levels (0 where the row is empty, so that its entry has no
+value) and, packed, the values.
 
 References
 ----------
@@ -27,7 +29,8 @@ from olscale.data.layouts._parquet_file import CREATED_BY
 _WRITERS = (CREATED_BY, b"parquet-cpp-arrow")
 _TYPES: dict[int, np.dtype[Any]] = {1: np.dtype("<i4"), 4: np.dtype("<f4"), 5: np.dtype("<f8")}
 _LZ4_RAW = 7
-# Fields of Parquet's structs. The footer is not read by pyarrow: damage to it may end the process there.
+# Fields of Parquet's structs. The footer is not read by pyarrow: damage to it may end the process
+# there.
 _SCHEMA, _ROWS, _GROUPS, _CREATED = 2, 3, 4, 6
 _TYPE, _REPETITION, _NAME, _CONVERTED, _LOGICAL = 1, 3, 4, 6, 10
 _COLUMN, _PATH, _CODEC_FIELD, _BYTES, _FIRST, _DICTIONARY = 3, 3, 4, 7, 9, 11
@@ -102,7 +105,8 @@ class _Page:
     def unpack(self, out: NDArray[Any]) -> None:
         """Write the values to `out`, which they must fill."""
         if self.packed and len(out):
-            # The codec takes the size from the four bytes before the block; levels or a header are there.
+            # The codec takes the size from the four bytes before the block; levels or a header are
+            # there.
             start, levels = self.start - 4, bytes(self.file[self.start - 4 : self.start])
             self.file[start : self.start] = out.nbytes.to_bytes(4, "little")
             _CODEC.decode(self.file[start : self.end], out)

@@ -1,12 +1,13 @@
 """The contract between a dataset and the files it lies in.
 
-A layout stores the chunks of one split below ``DEST/<split>/``. It stores what it is given, bit for bit: dense rows in
-their own small type (pixels stay uint8), labels raw. Meaning (classes, checksums, order) belongs to the manifest and is
-the same for every layout, so two layouts of the same rows are the same dataset.
+A layout stores the chunks of one split below ``DEST/<split>/``. It stores what it is given, bit for
+bit: dense rows in their own small type (pixels stay uint8), labels raw. Meaning (classes,
+checksums, order) belongs to the manifest and is the same for every layout, so two layouts of the
+same rows are the same dataset.
 
-A writer gets the chunks one after another, each with ``chunk_rows`` rows but the last, and learns the number of columns
-only at the end, because the width of sparse text is known only after its last row. A reader reads any chunk at any time
-and keeps no more than that chunk in memory.
+A writer gets the chunks one after another, each with ``chunk_rows`` rows but the last, and learns
+the number of columns only at the end, because the width of sparse text is known only after its last
+row. A reader reads any chunk at any time and keeps no more than that chunk in memory.
 """
 
 from abc import ABC, abstractmethod
@@ -61,7 +62,8 @@ class Block:
 class SplitShape:
     """What a reader must know of a split before it opens a file.
 
-    `files` are the crc32 of its files by their names below the split; None in datasets of format version 1.
+    `files` are the crc32 of its files by their names below the split; None in datasets of format
+    version 1.
     """
 
     split: str

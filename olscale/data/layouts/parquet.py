@@ -1,8 +1,8 @@
 """Parquet layout: one file a chunk, ``train/00000.parquet``.
 
-Columns ``label`` (double), then ``indices`` (list of int32) and ``values`` (list of double) of sparse rows, or
-``features`` (fixed-size list) of dense ones. Lists and elements are declared non-null, pages are plain, lz4 and of the
-second version, which is what `read_plain` reads.
+Columns ``label`` (double), then ``indices`` (list of int32) and ``values`` (list of double) of
+sparse rows, or ``features`` (fixed-size list) of dense ones. Lists and elements are declared
+non-null, pages are plain, lz4 and of the second version, which is what `read_plain` reads.
 """
 
 from collections.abc import Sequence
@@ -48,12 +48,14 @@ class ParquetWriter(SplitWriter):
         return f"{self.split}/{name}"
 
     def _dense_file(self, block: Block) -> memoryview:
-        # Here and where pyarrow reads: sparse rows are written without it, sooner than it is imported.
+        # Here and where pyarrow reads: sparse rows are written without it, sooner than it is
+        # imported.
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         X: Any = block.X
-        # Parquet stores no number in less than four bytes, levels take bits, and lz4 adds little where it cannot shrink.
+        # Parquet stores no number in less than four bytes, levels take bits, and lz4 adds little
+        # where it cannot shrink.
         room = (1 << 20) + (X.size * (max(4, X.itemsize) + 1) + 16 * len(block)) * 9 // 8
         # One buffer for all chunks: with a growing one half the time goes into fresh pages.
         if self._buffer is None or self._buffer.size < room:
@@ -108,7 +110,8 @@ def _read(file: memoryview) -> dict[str, tuple[NDArray[Any], NDArray[np.int64]]]
         column = table.column(name)
         array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
         if name in ("indices", "values"):
-            # `values` ignores an offset of the list array, `offsets` does not: together they are right for any slice.
+            # `values` ignores an offset of the list array, `offsets` does not: together they are
+            # right for any slice.
             found[name] = array.values.to_numpy(), array.offsets.to_numpy().astype(np.int64)
         else:
             flat = (array.flatten() if name == "features" else array).to_numpy()

@@ -1,10 +1,11 @@
 """Zarr v3 layout: one group a split.
 
-Dense rows are the array ``X`` of shape (rows, columns), a zarr chunk for each chunk of the dataset, in their own type.
-Sparse rows follow AnnData's convention: group attributes ``encoding-type: csr_matrix``, ``encoding-version`` and
-``shape``; arrays ``data``, ``indices``, ``indptr``. Labels are the array ``label``. Row-wise arrays are cut where the
-dataset is cut. The entries of sparse rows cannot be (zarr's grid is regular, rows differ in length), so they are cut
-into pieces a good deal smaller than a chunk: a read decodes at most one piece too many.
+Dense rows are the array ``X`` of shape (rows, columns), a zarr chunk for each chunk of the dataset,
+in their own type. Sparse rows follow AnnData's convention: group attributes ``encoding-type:
+csr_matrix``, ``encoding-version`` and ``shape``; arrays ``data``, ``indices``, ``indptr``. Labels
+are the array ``label``. Row-wise arrays are cut where the dataset is cut. The entries of sparse
+rows cannot be (zarr's grid is regular, rows differ in length), so they are cut into pieces a good
+deal smaller than a chunk: a read decodes at most one piece too many.
 """
 
 import json
@@ -32,9 +33,9 @@ _HEADER = struct.Struct("<4xI4xI")
 class _Column:
     """An array that grows by whole zarr chunks, so that none is written twice.
 
-    Metadata and chunks have the bytes that zarr would write, without zarr: to import it takes as long as to write a small
-    dataset, and its way to write chunks twice as long as ours. The shape is written last: until then a reader goes by the
-    manifest.
+    Metadata and chunks have the bytes that zarr would write, without zarr: to import it takes as
+    long as to write a small dataset, and its way to write chunks twice as long as ours. The shape
+    is written last: until then a reader goes by the manifest.
 
     Parameters
     ----------
@@ -53,9 +54,11 @@ class _Column:
         piece: int,
         width: tuple[int, ...],
     ) -> None:
-        # Few different values (ones, frequencies) are typical of sparse rows: whole numbers repeat, shuffled bytes do not.
+        # Few different values (ones, frequencies) are typical of sparse rows: whole numbers repeat,
+        # shuffled bytes do not.
         shuffle = Blosc.NOSHUFFLE if name == "data" else Blosc.SHUFFLE
-        # As zarr sets it: several threads put blocks into a file in the order in which they end, another one each time.
+        # As zarr sets it: several threads put blocks into a file in the order in which they end,
+        # another one each time.
         blosc.use_threads = False
         self._codec: Any = Blosc("lz4", _LEVEL, shuffle)
         self._describe, self._name = describe, name
@@ -208,8 +211,8 @@ class ZarrWriter(SplitWriter):
 class _Pieces:
     """The rows of one array, decoded from its files straight into place: zarr's own way to a slice takes twice as long.
 
-    The piece at the end is kept where the next chunk begins in it, as a view: the memory of the chunk stays with it until
-    then.
+    The piece at the end is kept where the next chunk begins in it, as a view: the memory of the
+    chunk stays with it until then.
     """
 
     def __init__(self, reader: SplitReader, name: str) -> None:

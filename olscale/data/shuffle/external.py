@@ -69,7 +69,8 @@ class ExternalShuffle:
         """Return the rows of a bucket, whole chunks; before them those of a wider one, if there would be too many."""
         chunk_rows, rows = self._dataset.manifest.chunk_rows, self._dataset.rows(self._split)
         chunk = chunk_bytes(self._dataset, self._split)
-        # The order and its inverse; four chunks to decode one, and one for the slots of all buckets.
+        # The order and its inverse; four chunks to decode one, and one for the slots of all
+        # buckets.
         needed = 12 * rows + 5 * chunk
         if self._limit < needed:
             raise ParameterError(
@@ -96,7 +97,8 @@ class ExternalShuffle:
                 words.nbytes + following.nbytes + _FOUND_BYTES * self._sizes[-1]
                 <= self._limit * _SHARE
             ):
-                # Its memory is ours: what another thread asks for would stay with that thread when it is freed.
+                # Its memory is ours: what another thread asks for would stay with that thread when
+                # it is freed.
                 self._ahead = self._reader.submit(buckets.read, place + 1, following)
         return buckets.rows(place, words)
 
@@ -106,7 +108,8 @@ class ExternalShuffle:
             release(0)  # all of the limit is ours
             self._first = self._scatter(self._file_order(), self._rows, self._sizes[0])
             self._order = np.empty(0, np.int64)
-            pa.default_memory_pool().release_unused()  # what decoding took; a bucket would not fit into it
+            # What decoding took; a bucket would not fit into it.
+            pa.default_memory_pool().release_unused()
         if len(self._sizes) == 1:
             return self._first, number
         wide, narrow = divmod(number, self._sizes[0] // self._sizes[1])

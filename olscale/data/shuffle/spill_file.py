@@ -1,12 +1,13 @@
 """Buckets of rows that come in one order, put down in a scratch file so that a range of another order is read at once.
 
-Every row has a position in the order that is wanted. A bucket is a range of positions. Rows come one after another, each is
-packed into the slot of its bucket, and a slot that is full is written as a piece: the file is written from front to back,
-and a bucket is read piece by piece. It is sorting by distribution (J. S. Vitter, External memory algorithms and data
-structures, ACM Computing Surveys 33(2), 2001), where the order is known beforehand.
+Every row has a position in the order that is wanted. A bucket is a range of positions. Rows come
+one after another, each is packed into the slot of its bucket, and a slot that is full is written as
+a piece: the file is written from front to back, and a bucket is read piece by piece. It is sorting
+by distribution (J. S. Vitter, External memory algorithms and data structures, ACM Computing Surveys
+33(2), 2001), where the order is known beforehand.
 
-The file has no name: the system frees it when the process ends, however it ends, so there is never anything to clean up.
-Where the pieces lie is known to this process only. Each has a checksum.
+The file has no name: the system frees it when the process ends, however it ends, so there is never
+anything to clean up. Where the pieces lie is known to this process only. Each has a checksum.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ class SpillFile:
     size : int
         Positions of a bucket; the last one may have fewer.
     room : int
-        Bytes of memory for rows that wait to be written: each bucket has a slot, which is written when it is full.
+        Bytes of memory for rows that wait to be written: each bucket has a slot, which is written
+        when it is full.
     title : str
         What is permuted, for error messages.
 

@@ -29,10 +29,11 @@ class Transform(ABC):
     streams : bool
         Whether it learns from rows as they come: a `StreamingTransform` that does.
     keeps_missing : bool
-        Whether a missing value (NaN) makes no other value missing: neither in its row nor in its feature.
+        Whether a missing value (NaN) makes no other value missing: neither in its row nor in its
+        feature.
     keeps_values : bool
-        Whether each feature that keeps its name has the value it had; a missing one may be filled in,
-        and features may be left out or added.
+        Whether each feature that keeps its name has the value it had; a missing one may be filled
+        in, and features may be left out or added.
     mixes_features : bool
         Whether each new feature is made of many, so that none keeps its name.
     is_random : bool

@@ -76,9 +76,10 @@ def set_fourier_features(
 class RandomFourier(KernelFeatures):
     r"""Random Fourier features, with which a linear learner is nearly one with a Gaussian kernel.
 
-    With D = `features` / 2 frequencies u, drawn from a Gaussian of variance ``2 gamma`` in each direction,
-    ``z(x) = [cos(u.x), sin(u.x)] / sqrt(D)``. The product ``z(x).z(s)`` has the mean ``exp(-gamma |x - s|^2)`` and a
-    standard deviation of at most ``1 / sqrt(2 D)``; every row has length 1. They are the features of the learner `fogd`.
+    With D = `features` / 2 frequencies u, drawn from a Gaussian of variance ``2 gamma`` in each
+    direction, ``z(x) = [cos(u.x), sin(u.x)] / sqrt(D)``. The product ``z(x).z(s)`` has the mean
+    ``exp(-gamma |x - s|^2)`` and a standard deviation of at most ``1 / sqrt(2 D)``; every row has
+    length 1. They are the features of the learner `fogd`.
 
     Frequencies are the matrix of the transform ``project``, with its bits and its memory.
 
@@ -87,8 +88,8 @@ class RandomFourier(KernelFeatures):
     features : int
         Number of features 2 D, even.
     gamma : float or {"auto", "median"}
-        Width of the kernel: a number, one over the number of features before, or that of the median distance of a
-        thousand training rows, drawn at random.
+        Width of the kernel: a number, one over the number of features before, or that of the median
+        distance of a thousand training rows, drawn at random.
     seed : int
         As in ``project``.
 

@@ -1,7 +1,8 @@
 """The matrix of a random projection, a row a feature: made when it is needed, the rows used most kept in a table.
 
-For 3.2 M features and 100 dimensions the matrix would be 1.3 GB in float32. Each row depends on the key and the feature's
-number alone, so it is made anew where it is not kept, with the same bits. A matrix with next to nothing in it is held whole.
+For 3.2 M features and 100 dimensions the matrix would be 1.3 GB in float32. Each row depends on the
+key and the feature's number alone, so it is made anew where it is not kept, with the same bits. A
+matrix with next to nothing in it is held whole.
 """
 
 from functools import lru_cache
@@ -32,8 +33,8 @@ _NONE: NDArray[np.uint64] = np.empty(0, dtype=np.uint64)
 def word_gaps(sparsity: float, width: int) -> NDArray[np.uint64]:
     """Return the thresholds, shape (width,), that turn the upper 31 bits of a word into a number of zeros between entries.
 
-    An entry differs from 0 with probability ``1 / sparsity``, so `k` zeros or fewer come first with probability
-    ``1 - (1 - 1 / sparsity)^(k + 1)``: that is threshold k, as a part of 2^31.
+    An entry differs from 0 with probability ``1 / sparsity``, so `k` zeros or fewer come first with
+    probability ``1 - (1 - 1 / sparsity)^(k + 1)``: that is threshold k, as a part of 2^31.
     """
     none, found = 1.0, []
     for _ in range(width):
@@ -222,9 +223,9 @@ class Listed:
 class MatrixRows:
     """Rows of a matrix that are kept, at most `TABLE_BYTES` of them, and the product with it.
 
-    It is of `width` dimensions for `columns` features, of random words with `key`. One entry in `sparsity` is -1 or 1, the
-    others are 0; with a sparsity of 0 all are Gaussian. What is kept has no influence on a product: threads may share a
-    table, one at a time.
+    It is of `width` dimensions for `columns` features, of random words with `key`. One entry in
+    `sparsity` is -1 or 1, the others are 0; with a sparsity of 0 all are Gaussian. What is kept has
+    no influence on a product: threads may share a table, one at a time.
     """
 
     def __init__(self, key: tuple[int, int], columns: int, width: int, sparsity: float) -> None:

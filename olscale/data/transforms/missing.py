@@ -88,8 +88,9 @@ class Impute(StreamingTransform):
     Parameters
     ----------
     strategy : {"mean", "median", "zero"}
-        The mean of all values so far, zeros of sparse rows included: their sum, in the order of the rows, over their number.
-        The exact median of the latest 255 values, for which sparse rows are made dense. Or 0, which learns nothing.
+        The mean of all values so far, zeros of sparse rows included: their sum, in the order of the
+        rows, over their number. The exact median of the latest 255 values, for which sparse rows
+        are made dense. Or 0, which learns nothing.
 
     Examples
     --------

@@ -1,7 +1,8 @@
 """Gaussian numbers out of random words, the same bits on every machine: nothing but + - * / and sqrt is used.
 
-A word of 32 bits is a probability, and the number is its quantile: exact in the outer 2/4096, elsewhere on a straight line
-between the nearest two of 4,095 quantiles. That makes the variance greater by less than 1e-4; no number is beyond 6.4.
+A word of 32 bits is a probability, and the number is its quantile: exact in the outer 2/4096,
+elsewhere on a straight line between the nearest two of 4,095 quantiles. That makes the variance
+greater by less than 1e-4; no number is beyond 6.4.
 
 References
 ----------
@@ -26,8 +27,8 @@ _LAST, _REST, _BITS, _ONE = (
 _LN2 = 0.6931471805599453
 _SQRT2 = 1.4142135623730951
 
-# Coefficients of PPND16, of the numerator and the denominator: |p - 1/2| <= 0.425, and the tails up to exp(-25).
-# fmt: off
+# Coefficients of PPND16, of the numerator and the denominator: |p - 1/2| <= 0.425, and the tails up
+# to exp(-25). fmt: off
 _CENTRE = (
     (3.3871328727963666080, 133.14166789178437745, 1971.5909503065514427, 13731.693765509461125,
      45921.953931549871457, 67265.770927008700853, 33430.575583588128105, 2509.0809287301226727),

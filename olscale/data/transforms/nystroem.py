@@ -78,20 +78,22 @@ def _set_features(X: Any, support: Any, gamma: float, panels: Any, space: Any, o
 class Nystroem(KernelFeatures):
     r"""Nystrom features, with which a linear learner is nearly one with a Gaussian kernel.
 
-    For `features` training rows drawn at random, with the Gram matrix ``K = V D V'``, ``z(x) = D^-1/2 V' k(x)``: the product
-    ``z(x).z(s)`` is ``k(x)' K^-1 k(s)``, the kernel of what both have along these rows. Features come by size of their
-    eigenvalues; of those below 1e-10 of the largest, and where there are fewer rows, they are 0.
+    For `features` training rows drawn at random, with the Gram matrix ``K = V D V'``, ``z(x) =
+    D^-1/2 V' k(x)``: the product ``z(x).z(s)`` is ``k(x)' K^-1 k(s)``, the kernel of what both have
+    along these rows. Features come by size of their eigenvalues; of those below 1e-10 of the
+    largest, and where there are fewer rows, they are 0.
 
-    In time order it looks ahead: rows that the stream has not reached yet are drawn too. Eigenvectors are LAPACK's on one
-    thread: their last bits may be other ones on another kind of processor.
+    In time order it looks ahead: rows that the stream has not reached yet are drawn too.
+    Eigenvectors are LAPACK's on one thread: their last bits may be other ones on another kind of
+    processor.
 
     Parameters
     ----------
     features : int
         Number of rows that are drawn, and of features.
     gamma : float or {"auto", "median"}
-        Width of the kernel: a number, one over the number of features before, or that of the median distance of a
-        thousand training rows, drawn at random.
+        Width of the kernel: a number, one over the number of features before, or that of the median
+        distance of a thousand training rows, drawn at random.
     seed : int
         Number of the draw; each projection number has others.
 

@@ -117,8 +117,9 @@ def split_transforms(text: str) -> list[str]:
 def size_after(texts: Sequence[str], columns: int, values: float) -> tuple[int, float]:
     """Return the number of features that the transforms make of `columns`, and of stored values that they make of `values`.
 
-    A step that takes no sparse rows makes dense ones, and so does a projection. Of others every feature that is added has a
-    value in each row, and none of those that are left out has any: the values may be fewer.
+    A step that takes no sparse rows makes dense ones, and so does a projection. Of others every
+    feature that is added has a value in each row, and none of those that are left out has any: the
+    values may be fewer.
 
     Raises
     ------
@@ -146,7 +147,8 @@ def _parameters(step: type[Transform]) -> dict[str, object]:
 class Pipeline:
     """Transforms in their order, and the number of features before the first and after the last.
 
-    `steps` are fitted and go ahead of the first that learns from rows as they come; `streaming` are that and all behind it.
+    `steps` are fitted and go ahead of the first that learns from rows as they come; `streaming` are
+    that and all behind it.
     """
 
     steps: tuple[Transform, ...]
@@ -290,8 +292,8 @@ def check_order(texts: Sequence[str]) -> None:
     UnknownNameError
         If there is no such transform or parameter.
     ParameterError
-        As `make_transform`; if one is fitted ahead on rows that come out of one that streams; if missing values are looked
-        for where they are filled in already.
+        As `make_transform`; if one is fitted ahead on rows that come out of one that streams; if
+        missing values are looked for where they are filled in already.
 
     Examples
     --------

@@ -73,11 +73,13 @@ def _padded(of: Components, components: int) -> tuple[FloatArray, FloatArray]:
 class IPCA(PrincipalFeatures, StreamingTransform):
     """The principal components of the rows so far, by size, without looking ahead: incremental, with a moving mean.
 
-    Rows are learned a block at a time; the row that fills a block is learned and transformed then, as are those behind it,
-    and features are 0 before the first block. Components turn while rows come, less and less: what a model has learned of a
-    feature is of the direction that it had. In each direction the largest component is positive, the first of several.
-    No more are kept than are asked for, so they are approximate where rows have more (`olscale.compiled.components`); with
-    as many as features they are exact. A row with missing values is not learned, and its features are missing.
+    Rows are learned a block at a time; the row that fills a block is learned and transformed then,
+    as are those behind it, and features are 0 before the first block. Components turn while rows
+    come, less and less: what a model has learned of a feature is of the direction that it had. In
+    each direction the largest component is positive, the first of several. No more are kept than
+    are asked for, so they are approximate where rows have more (`olscale.compiled.components`);
+    with as many as features they are exact. A row with missing values is not learned, and its
+    features are missing.
 
     Parameters
     ----------
@@ -156,9 +158,10 @@ class IPCA(PrincipalFeatures, StreamingTransform):
 class SVD(PrincipalFeatures):
     """The principal components of all training rows, by size, by their singular value decomposition.
 
-    It looks ahead: in time order rows that the stream has not reached yet are in it, too. One pass of blocks keeps
-    ``2 components + 32`` directions, of which the first are taken: exact where rows have no more, and else near it. In each
-    direction the largest component is positive, the first of several. Rows with missing values are left out.
+    It looks ahead: in time order rows that the stream has not reached yet are in it, too. One pass
+    of blocks keeps ``2 components + 32`` directions, of which the first are taken: exact where rows
+    have no more, and else near it. In each direction the largest component is positive, the first
+    of several. Rows with missing values are left out.
 
     Parameters
     ----------

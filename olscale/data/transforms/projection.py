@@ -17,19 +17,20 @@ class RandomProjection(Transform):
     With D features before and D' after, ``x' = x R`` for a D x D' matrix R of independent entries:
 
     - ``gaussian``: :math:`r_{ij} \sim N(0, 1/D')`.
-    - ``sparse``: :math:`\sqrt{s/D'}` times +1 with probability :math:`1/2s`, 0 with :math:`1 - 1/s`, -1 with
-      :math:`1/2s`, for s = 3 (Achlioptas, equation 2, up to the scale).
-    - ``very-sparse``: the same for :math:`s = \sqrt{D}` (Li, Hastie and Church, equation 2). It is for rows without heavy
-      tails: a row's few great values may meet no entry at all.
+    - ``sparse``: :math:`\sqrt{s/D'}` times +1 with probability :math:`1/2s`, 0 with :math:`1 -
+      1/s`, -1 with :math:`1/2s`, for s = 3 (Achlioptas, equation 2, up to the scale).
+    - ``very-sparse``: the same for :math:`s = \sqrt{D}` (Li, Hastie and Church, equation 2). It is
+      for rows without heavy tails: a row's few great values may meet no entry at all.
 
     All have mean 0 and variance 1/D', so squared norms and distances keep their expectation:
-    :math:`E |x'|^2 = |x|^2`, with the variance :math:`2 |x|^4 / D'` for Gaussian entries. By the lemma of Johnson and
-    Lindenstrauss :math:`D' = O(\epsilon^{-2} \log n)` dimensions keep all distances among n rows within
-    :math:`1 \pm \epsilon`.
+    :math:`E |x'|^2 = |x|^2`, with the variance :math:`2 |x|^4 / D'` for Gaussian entries. By the
+    lemma of Johnson and Lindenstrauss :math:`D' = O(\epsilon^{-2} \log n)` dimensions keep all
+    distances among n rows within :math:`1 \pm \epsilon`.
 
-    The sum over a row goes through its features in ascending order; neither the cut into chunks nor zeros that are stored
-    change a bit. Every entry is a function of `seed`, the projection's number, the feature and the dimension
-    (`olscale.compiled.philox`), by exact arithmetic without library functions: each machine makes the same matrix.
+    The sum over a row goes through its features in ascending order; neither the cut into chunks nor
+    zeros that are stored change a bit. Every entry is a function of `seed`, the projection's
+    number, the feature and the dimension (`olscale.compiled.philox`), by exact arithmetic without
+    library functions: each machine makes the same matrix.
 
     Parameters
     ----------

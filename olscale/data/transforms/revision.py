@@ -1,7 +1,8 @@
 """Streams on which a transform is fitted otherwise than by version 0.1 of olscale: their runs have ids of their own.
 
-Version 0.1 took a constant feature for one that varies where rounding made the sum of its values inexact. Figures on such
-data were wrong, and a store that has them must not pass them off for those of today; all other runs keep their ids.
+Version 0.1 took a constant feature for one that varies where rounding made the sum of its values
+inexact. Figures on such data were wrong, and a store that has them must not pass them off for those
+of today; all other runs keep their ids.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +19,8 @@ from olscale.data.transforms.scaling import Standardize
 def transforms_version(dataset: Dataset, texts: Sequence[str]) -> int:
     """Return 2 where `texts`, fitted on the training split, differ from what version 0.1 made of them, else 1.
 
-    The first chunk rules out nearly all data sets; only one with a feature that may be concerned is read as a whole.
+    The first chunk rules out nearly all data sets; only one with a feature that may be concerned is
+    read as a whole.
     """
     scalings = [number for number, text in enumerate(texts) if text == Standardize.name]
     if not scalings or not dataset.rows("train"):

@@ -126,7 +126,8 @@ class Standardize(_Scaling):
             np.where(equal, low, self._centre),
             np.where(equal, 1.0, self._scale),
         )
-        # The sum of many equal values is not exact, nor are squares beyond the range of numbers: such features are few.
+        # The sum of many equal values is not exact, nor are squares beyond the range of numbers:
+        # such features are few.
         ranged = (square >= _LEAST) & (square < np.inf)
         again = known & (low < high) & ~(ranged & (rounding | ~lost))
         self.differs = bool(equal.any() or again.any())

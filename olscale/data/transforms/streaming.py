@@ -1,9 +1,10 @@
 """Transforms that learn from the rows as they come, and never ahead of them.
 
-A row that trains is learned from first and transformed then: what becomes of it depends on its own features and on the rows
-before it, never on a label and never on a row to come. A row that is held out, or of the test split, is transformed with
-what is known when it is predicted, and leaves no trace. A row is transformed once, when it is predicted: one whose label
-comes later is learned as it was then. Several passes over the rows are one long stream.
+A row that trains is learned from first and transformed then: what becomes of it depends on its own
+features and on the rows before it, never on a label and never on a row to come. A row that is held
+out, or of the test split, is transformed with what is known when it is predicted, and leaves no
+trace. A row is transformed once, when it is predicted: one whose label comes later is learned as it
+was then. Several passes over the rows are one long stream.
 """
 
 from __future__ import annotations

@@ -63,32 +63,37 @@ class StreamShape:
 class Metric(ABC):
     """Sums over the rows of a run.
 
-    Of each row it gets the target and what was predicted: class codes, where 1 is normal and 0 a novelty in novelty
-    detection, or numbers in a regression.
+    Of each row it gets the target and what was predicted: class codes, where 1 is normal and 0 a
+    novelty in novelty detection, or numbers in a regression.
 
-    `see` gets the rows of the stream with what was predicted before each update; `held_out` gets test rows with the
-    predictions of the model in mid-stream, `test` with those of the final model. All that is summed is in `sums`, a
-    dictionary of plain arrays, so that a run can be saved in mid-stream.
+    `see` gets the rows of the stream with what was predicted before each update; `held_out` gets
+    test rows with the predictions of the model in mid-stream, `test` with those of the final model.
+    All that is summed is in `sums`, a dictionary of plain arrays, so that a run can be saved in
+    mid-stream.
 
     Attributes
     ----------
     reads_scores : bool
-        Whether the scores are looked at, and not only the predicted codes. Runs in class shards, whose tasks tell each other
-        the best class of a row but not all of its scores, are possible only while no metric does.
+        Whether the scores are looked at, and not only the predicted codes. Runs in class shards,
+        whose tasks tell each other the best class of a row but not all of its scores, are possible
+        only while no metric does.
     reads_probabilities : bool
-        Whether it gets the probabilities of the classes in place of the scores, shape (rows, classes); (rows, 0) where the
-        learner gives none.
+        Whether it gets the probabilities of the classes in place of the scores, shape (rows,
+        classes); (rows, 0) where the learner gives none.
     ranks_rows : bool
-        Whether it reads of the scores how they rank rows: it gets those that the learner has for that, where it has others.
+        Whether it reads of the scores how they rank rows: it gets those that the learner has for
+        that, where it has others.
     watches : bool
-        Whether it is to `look` at the model; such a run shares no pass and is cut into no class shards.
+        Whether it is to `look` at the model; such a run shares no pass and is cut into no class
+        shards.
     weighs_rows : bool
-        Whether it counts rows by their weights, where `weigh` tells these; a protocol with `weighted_measures` asks for no
-        others that look at rows.
+        Whether it counts rows by their weights, where `weigh` tells these; a protocol with
+        `weighted_measures` asks for no others that look at rows.
     tasks : tuple of str
         What it can measure.
     measure : str
-        The word in a protocol's `measures` that asks for it; without one every run has it, if `wanted` is not overridden.
+        The word in a protocol's `measures` that asks for it; without one every run has it, if
+        `wanted` is not overridden.
     """
 
     measure: ClassVar[str] = ""
@@ -121,8 +126,8 @@ class Metric(ABC):
     def arrive(self, labels: NDArray[Any], asked: NDArray[np.int64] | None) -> None:
         """Note the labels that arrive while the next rows are predicted.
 
-        It is called before `see` where labels do not arrive one by one with the rows that `see` gets:
-        where they are delayed, where rows are held out or not counted.
+        It is called before `see` where labels do not arrive one by one with the rows that `see`
+        gets: where they are delayed, where rows are held out or not counted.
 
         Parameters
         ----------

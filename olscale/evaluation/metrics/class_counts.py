@@ -14,8 +14,9 @@ from olscale.evaluation.metrics.summary import Events, RowSums
 class ClassCounts(RowSums):
     """The diagonal and the margins of the confusion matrix, and the hits of two dull learners.
 
-    No measure here needs more of the matrix, so that a thousand classes take no million counts. Averages over classes are
-    scikit-learn's: over the classes that were met (`balanced_accuracy`), or met or predicted (``macro_``).
+    No measure here needs more of the matrix, so that a thousand classes take no million counts.
+    Averages over classes are scikit-learn's: over the classes that were met (`balanced_accuracy`),
+    or met or predicted (``macro_``).
 
     References
     ----------

@@ -12,8 +12,9 @@ from olscale.results.record import Series
 class Confusion(Metric):
     """`confusion` and `test_confusion`: how many rows of each class were taken for each, or what they weigh together.
 
-    Asked for by ``measures = ["confusion"]``. The matrix is no curve, but kept as one: in place of a row of the stream a
-    position is a cell, ``65536 * class + predicted class``; `olscale.analysis.curves.confusions` reads it.
+    Asked for by ``measures = ["confusion"]``. The matrix is no curve, but kept as one: in place of
+    a row of the stream a position is a cell, ``65536 * class + predicted class``;
+    `olscale.analysis.curves.confusions` reads it.
 
     Examples
     --------

@@ -38,9 +38,10 @@ def detector_version(name: str) -> str:
 class DriftAlarms(Metric):
     """`drift_alarms`: how often a drift detector, fed with 1 for a mistake and 0 else, raised its alarm.
 
-    Asked for by ``drift = "adwin"`` (or ``"ddm"``, ``"page-hinkley"``). The series has the number of alarms at the numbers
-    of rows after which they were raised. A detector has no state of plain arrays: what is kept is the mistakes, a byte a
-    row, and a run that is continued feeds them to a new one.
+    Asked for by ``drift = "adwin"`` (or ``"ddm"``, ``"page-hinkley"``). The series has the number
+    of alarms at the numbers of rows after which they were raised. A detector has no state of plain
+    arrays: what is kept is the mistakes, a byte a row, and a run that is continued feeds them to a
+    new one.
 
     References
     ----------

@@ -13,8 +13,8 @@ from olscale.results.record import Series
 class EachTarget(Metric):
     """A metric of one target, of each of several: ``rmse`` is the mean, ``rmse:NAME`` that of the target `NAME`.
 
-    So scikit-learn has it with ``multioutput="uniform_average"``. A mean is there where each of the targets has the measure.
-    Along the stream there are the means.
+    So scikit-learn has it with ``multioutput="uniform_average"``. A mean is there where each of the
+    targets has the measure. Along the stream there are the means.
 
     Parameters
     ----------

@@ -19,11 +19,13 @@ _NO_MARKS = np.empty(0, dtype=np.int64)
 class Estimates(Metric):
     """What can be made of the sums of a `RowSums`; a subclass says of which.
 
-    Every run has the default measures of its task at the end of the stream, and on the test split with the prefix
-    ``test_``. What the protocol names in `measures` has a curve as well, and with `window`, `fading` or `holdout_every` the
-    forms ``window_``, ``fading_`` and ``holdout_`` as `WindowError`, `FadingError` and `HoldoutError` define them.
+    Every run has the default measures of its task at the end of the stream, and on the test split
+    with the prefix ``test_``. What the protocol names in `measures` has a curve as well, and with
+    `window`, `fading` or `holdout_every` the forms ``window_``, ``fading_`` and ``holdout_`` as
+    `WindowError`, `FadingError` and `HoldoutError` define them.
 
-    Sums are added row by row, and a window is summed anew at each position of its curve: no chunk changes a bit.
+    Sums are added row by row, and a window is summed anew at each position of its curve: no chunk
+    changes a bit.
     """
 
     weighs_rows = True

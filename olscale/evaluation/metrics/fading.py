@@ -12,9 +12,9 @@ from olscale.results.record import Series
 class FadingError(Metric):
     """`fading_error`: ``S_t / N_t`` with ``S_t = e_t + alpha S_{t-1}`` and ``N_t = 1 + alpha N_{t-1}``.
 
-    e_t is 1 for a mistake, else 0; where rows count by their weights w_t, that stands for each 1. Asked for by
-    ``fading = alpha``; it remembers about the last ``1 / (1 - alpha)`` rows. The value is that at the end of the stream; the
-    curve has it at the positions of the curve of mistakes.
+    e_t is 1 for a mistake, else 0; where rows count by their weights w_t, that stands for each 1.
+    Asked for by ``fading = alpha``; it remembers about the last ``1 / (1 - alpha)`` rows. The value
+    is that at the end of the stream; the curve has it at the positions of the curve of mistakes.
 
     References
     ----------

@@ -36,8 +36,9 @@ class HoldoutPlan:
 class HoldoutError(Metric):
     """`holdout_error`: error of the model as it is after every `holdout_every` rows, on rows that it does not learn from.
 
-    Those are the test split, or with ``holdout_rows = M`` the next M rows of the stream each time. The curve has each
-    measurement at the number of rows that came before it; the value is their mean.
+    Those are the test split, or with ``holdout_rows = M`` the next M rows of the stream each time.
+    The curve has each measurement at the number of rows that came before it; the value is their
+    mean.
 
     References
     ----------

@@ -13,8 +13,9 @@ _SHARES = {"p50": 50.0, "p99": 99.0}
 class Latency(Metric):
     """`predict_p50_seconds`, `predict_p99_seconds`, `learn_p50_seconds`, `learn_p99_seconds`: of calls with one row.
 
-    Asked for by ``measures = ["latency"]``: at most 1,000 evenly spaced rows of the stream come to the learner alone, first
-    to be predicted, then to be learned from (which predicts them, too). The clock runs from call to return, in Python.
+    Asked for by ``measures = ["latency"]``: at most 1,000 evenly spaced rows of the stream come to
+    the learner alone, first to be predicted, then to be learned from (which predicts them, too).
+    The clock runs from call to return, in Python.
 
     Examples
     --------

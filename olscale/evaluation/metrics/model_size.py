@@ -13,7 +13,8 @@ from olscale.task import TASKS, Task
 class ModelSize(Metric):
     """The curve of `model_bytes`, which every run has at the end of the stream: what the learner's arrays take.
 
-    Asked for by ``measures = ["model_bytes"]``. Positions are rows of the stream, those of a `burn_in` included.
+    Asked for by ``measures = ["model_bytes"]``. Positions are rows of the stream, those of a
+    `burn_in` included.
 
     Examples
     --------

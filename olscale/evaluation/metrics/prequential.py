@@ -12,7 +12,8 @@ class Prequential(Metric):
 
     Where rows count by their weights `WeightedError` takes its place.
 
-    The curve holds the mistakes after at most 1,000 evenly spaced numbers of rows, the last of them all rows.
+    The curve holds the mistakes after at most 1,000 evenly spaced numbers of rows, the last of them
+    all rows.
 
     Examples
     --------

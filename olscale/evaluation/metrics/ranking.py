@@ -16,8 +16,8 @@ class Ranking(EveryRow):
 
     Where rows count by their weights a pair counts by the product of both.
 
-    In novelty detection, where every run has `test_auc`, the classes are normal rows and novelties. Of the stream it takes
-    the scores before each update.
+    In novelty detection, where every run has `test_auc`, the classes are normal rows and novelties.
+    Of the stream it takes the scores before each update.
 
     References
     ----------

@@ -18,8 +18,9 @@ from olscale.evaluation.metrics.summary import Events, RowSums
 class ResidualSums(RowSums):
     """Sums of ``|e|`` and ``e^2`` with ``e = y - prediction``, of those of the mean so far, and the spread of the targets.
 
-    `mae`, `rmse` and ``r2 = 1 - sum e^2 / sum (y - mean y)^2``; `rmae` and `rrmse` are `mae` and `rmse` beside those of a
-    learner that predicts the mean of the targets before each; `epsilon_loss` is the mean of ``max(0, |e| - epsilon)``.
+    `mae`, `rmse` and ``r2 = 1 - sum e^2 / sum (y - mean y)^2``; `rmae` and `rrmse` are `mae` and
+    `rmse` beside those of a learner that predicts the mean of the targets before each;
+    `epsilon_loss` is the mean of ``max(0, |e| - epsilon)``.
     """
 
     names: ClassVar[tuple[str, ...]] = RESIDUAL_MEASURES

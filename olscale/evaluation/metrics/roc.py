@@ -16,9 +16,9 @@ POINTS = 200
 class Roc(EveryRow):
     """`roc` of the stream, by the scores before each update, and `test_roc`: curves of at most 200 points.
 
-    In place of a row of the stream a position is a number of false positives, from 0 to all rows of the other class; the
-    value is the true positive rate, the largest there is at so many. Positive are rows of class 1, in novelty detection the
-    novelties.
+    In place of a row of the stream a position is a number of false positives, from 0 to all rows of
+    the other class; the value is the true positive rate, the largest there is at so many. Positive
+    are rows of class 1, in novelty detection the novelties.
 
     Examples
     --------

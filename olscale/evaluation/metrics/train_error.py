@@ -21,7 +21,8 @@ class TrainError(FinalError):
     {'train_error': 0.25}
     """
 
-    reads_scores = True  # of all classes together: shards tell each other nothing of rows that are predicted again
+    # Of all classes together: shards tell each other nothing of rows that are predicted again.
+    reads_scores = True
 
     @classmethod
     def wanted(cls, scoring: Scoring) -> bool:

@@ -32,7 +32,8 @@ def mistake_terms(wrong: NDArray[np.bool_], weights: NDArray[np.float64]) -> NDA
 class WeightedError(Metric):
     """`cumulative_error` where the protocol has `weighted_measures`: the weight of the mistakes by that of all rows.
 
-    It has a curve as well. There is no number of mistakes, which is a count of rows, and no error by segment.
+    It has a curve as well. There is no number of mistakes, which is a count of rows, and no error
+    by segment.
 
     Examples
     --------

@@ -13,8 +13,8 @@ class WindowError(Metric):
 
     Where rows count by their weights `WeightedWindowError` takes its place.
 
-    Asked for by ``window = N``. The value is that at the end of the stream; the curve has it at the positions of the curve
-    of mistakes.
+    Asked for by ``window = N``. The value is that at the end of the stream; the curve has it at the
+    positions of the curve of mistakes.
 
     References
     ----------

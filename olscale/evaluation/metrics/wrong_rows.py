@@ -13,10 +13,11 @@ _SPLITS = {"wrong_rows": "stream", "test_wrong_rows": "test"}
 class WrongRows(Metric):
     """`wrong_rows` and `test_wrong_rows`: a bit for each row, set where the prediction is wrong.
 
-    Asked for by ``mcnemar = true``: of two learners that meet the same rows in the same order it can then be told how many
-    rows only one of them predicts rightly (`olscale.analysis.mcnemar`). Each run keeps its own bits, so that nothing depends
-    on which runs go through a stream together. The bits stand as a curve: its values are whole numbers of 32 bits, that of
-    the earliest row lowest, its positions the rows up to the last of them.
+    Asked for by ``mcnemar = true``: of two learners that meet the same rows in the same order it
+    can then be told how many rows only one of them predicts rightly (`olscale.analysis.mcnemar`).
+    Each run keeps its own bits, so that nothing depends on which runs go through a stream together.
+    The bits stand as a curve: its values are whole numbers of 32 bits, that of the earliest row
+    lowest, its positions the rows up to the last of them.
 
     Examples
     --------

@@ -15,8 +15,9 @@
 | `ShiftFree` | `shift_free` | predicts the same where all rows are shifted alike |
 | `ExplainsNoScore` | `no_score` | knows why a row has no score |
 
-A learner declares a capability by inheriting from its class, as in ``class Mine(Classifier, LooksAhead)``. Whoever uses a
-capability asks ``isinstance(learner, LooksAhead)``, or calls the function of that file which answers for all learners.
+A learner declares a capability by inheriting from its class, as in ``class Mine(Classifier,
+LooksAhead)``. Whoever uses a capability asks ``isinstance(learner, LooksAhead)``, or calls the
+function of that file which answers for all learners.
 """
 
 from abc import ABCMeta

@@ -1,6 +1,7 @@
 """Class axes: where the classes of a one-vs-all learner lie in its state, so that a shard of them can learn apart.
 
-`cut_classes` takes the state of a shard out of the whole, `join_classes` puts the shards together again.
+`cut_classes` takes the state of a shard out of the whole, `join_classes` puts the shards together
+again.
 """
 
 from abc import abstractmethod
@@ -23,7 +24,8 @@ class ClassAxis(NamedTuple):
     axis : int
         Number of the axis.
     positions : int64 array of shape (classes, positions of a class)
-        Which positions along the axis belong to each class; what is at no class's position is shared by all.
+        Which positions along the axis belong to each class; what is at no class's position is
+        shared by all.
     """
 
     axis: int
@@ -37,9 +39,9 @@ ClassAxes = Mapping[str, ClassAxis]
 class ShardsClasses(Capability):
     """A one-vs-all learner that can learn some classes apart from the others, to the same bits.
 
-    Each score column, and all that belongs to it, must be the same whatever other columns there are, and what the columns
-    share must depend on the rows alone. The loops count updates with `olscale.learners.contract.class_shards.count_update`.
-    `olscale.testing` checks the claim.
+    Each score column, and all that belongs to it, must be the same whatever other columns there
+    are, and what the columns share must depend on the rows alone. The loops count updates with
+    `olscale.learners.contract.class_shards.count_update`. `olscale.testing` checks the claim.
     """
 
     @abstractmethod

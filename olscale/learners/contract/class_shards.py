@@ -1,8 +1,9 @@
 """Class shards: some of the classes of a one-vs-all learner, as a learner of its own.
 
-A one-vs-all learner learns each class by itself, and what the classes share (prototypes, the number of rows) depends on
-the rows alone. So a learner of the classes ``[first, last)`` alone learns them to the same bits. All shards together are
-the learner: their scores stand side by side, their states join along the class axes. `ShardsClasses` declares this.
+A one-vs-all learner learns each class by itself, and what the classes share (prototypes, the number
+of rows) depends on the rows alone. So a learner of the classes ``[first, last)`` alone learns them
+to the same bits. All shards together are the learner: their scores stand side by side, their states
+join along the class axes. `ShardsClasses` declares this.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +25,8 @@ from olscale.learners.contract.learner import FloatArray, Learner, State, learn_
 def count_update(updates: Any, row: int) -> None:
     """Count `row` of a chunk as one that changed the model; the loops of every `ShardsClasses` learner call this.
 
-    A shard leaves room to mark the rows too, because a row that changes several shards is one update.
+    A shard leaves room to mark the rows too, because a row that changes several shards is one
+    update.
     """
     updates[0] += 1
     if updates.shape[0] > 1:

@@ -1,8 +1,9 @@
 """Weights of classes: a row weighs what its class does, besides what it weighs itself.
 
-With ``"balanced"`` all classes weigh the same together. Along a stream nobody knows how many rows of a class there will be,
-so the weight of a row is that of the rows so far: with n of them, this one included, of K classes, and m of its class,
-``n / (K m)``. The counts are part of the state. `fit`, which has all rows, takes n, K and m of all of them.
+With ``"balanced"`` all classes weigh the same together. Along a stream nobody knows how many rows
+of a class there will be, so the weight of a row is that of the rows so far: with n of them, this
+one included, of K classes, and m of its class, ``n / (K m)``. The counts are part of the state.
+`fit`, which has all rows, takes n, K and m of all of them.
 """
 
 import inspect
@@ -74,8 +75,9 @@ class WeighsClasses(Learner):
     Parameters
     ----------
     class_weight : {"balanced"} or mapping of label to float, optional
-        What rows of a class weigh, times their own weights. ``"balanced"``: all classes the same together, by the rows
-        so far, in `fit` by all of them. Classes that a mapping does not name weigh 1.
+        What rows of a class weigh, times their own weights. ``"balanced"``: all classes the same
+        together, by the rows so far, in `fit` by all of them. Classes that a mapping does not name
+        weigh 1.
     """
 
     takes_weights: ClassVar[bool] = True
@@ -176,8 +178,8 @@ def _with_class_weight(init: Callable[..., None]) -> Callable[..., None]:
 def weighs_classes(learner: object) -> bool:
     """Tell whether classes weigh differently for `learner`, with the parameters that it has.
 
-    It then learns alone, all its classes at once and in the order of the stream: what a row weighs depends on the labels
-    before it.
+    It then learns alone, all its classes at once and in the order of the stream: what a row weighs
+    depends on the labels before it.
 
     Examples
     --------

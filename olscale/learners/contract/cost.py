@@ -80,7 +80,8 @@ class EstimatesCost(Capability):
         Parameters
         ----------
         apart : bool
-            Whether rows are predicted that are not learned from at once: those of a test, or whose labels come late.
+            Whether rows are predicted that are not learned from at once: those of a test, or whose
+            labels come late.
         """
         del apart
         return 0, ""

@@ -1,6 +1,7 @@
 """The scikit-learn face of a learner: `fit`, `partial_fit`, `predict`, `decision_function` over the streaming contract.
 
-scikit-learn is imported where somebody uses a learner as its estimator: an evaluation calls the contract and never needs it.
+scikit-learn is imported where somebody uses a learner as its estimator: an evaluation calls the
+contract and never needs it.
 """
 
 import numbers
@@ -37,7 +38,8 @@ def checked_weights(X: Any, sample_weight: Any, whole: bool) -> FloatArray | Non
     Raises
     ------
     ValueError
-        If they are not one for each row, or for all, each finite and not negative; or all rows weigh nothing.
+        If they are not one for each row, or for all, each finite and not negative; or all rows
+        weigh nothing.
     """
     if sample_weight is None:
         return None
@@ -92,7 +94,8 @@ class Estimator(Learner, CompilesLoops):
     n_features_in_ : int
         Number of features.
     first_rows_will_do : bool
-        Whether ``partial_fit`` shows a learner that looks ahead the rows of its first call, if there are at least two.
+        Whether ``partial_fit`` shows a learner that looks ahead the rows of its first call, if
+        there are at least two.
     """
 
     first_rows_will_do: ClassVar[bool] = False
@@ -199,7 +202,8 @@ class Classifier(Estimator):
         import sklearn.base  # noqa: F401, the mixin comes with it
 
         tags = super().__sklearn_tags__()
-        # One pass over a few dozen rows in the order given: the checks' accuracy bars assume many passes.
+        # One pass over a few dozen rows in the order given: the checks' accuracy bars assume many
+        # passes.
         tags.classifier_tags.poor_score = True
         return tags
 

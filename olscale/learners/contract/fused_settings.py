@@ -1,7 +1,8 @@
 """Fused settings: several settings of one learner share a pass over the rows.
 
-The weights of all settings lie side by side, ``[features, settings x outputs]``: a row is read once, and the weights of a
-feature come in a few cache lines for all settings. Every setting gets the bits it would get alone.
+The weights of all settings lie side by side, ``[features, settings x outputs]``: a row is read
+once, and the weights of a feature come in a few cache lines for all settings. Every setting gets
+the bits it would get alone.
 """
 
 from abc import ABC, abstractmethod
@@ -23,7 +24,8 @@ class FusedSettings(ABC):
     Parameters
     ----------
     learners : sequence of Learner
-        Learners of one `FusesSettings.grid_key`, after `begin`; they are out of date until `release`.
+        Learners of one `FusesSettings.grid_key`, after `begin`; they are out of date until
+        `release`.
 
     Attributes
     ----------

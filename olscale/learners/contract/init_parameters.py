@@ -1,6 +1,7 @@
 """Parameters as scikit-learn has them: the arguments of ``__init__``, kept under their names.
 
-Estimators have this before their base class of scikit-learn is imported, and from `BaseEstimator` nothing of it later.
+Estimators have this before their base class of scikit-learn is imported, and from `BaseEstimator`
+nothing of it later.
 """
 
 import inspect

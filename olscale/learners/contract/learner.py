@@ -1,17 +1,20 @@
 """The learner contract.
 
-A learner meets a stream in chunks. For every row it predicts, then updates, then forgets the row; so `learn` returns the
-scores each row got *before* it was learned from. All a learner knows is in `state_`, a dictionary of plain arrays: saving
-those in mid-stream and restoring them elsewhere continues to the same bits.
+A learner meets a stream in chunks. For every row it predicts, then updates, then forgets the row;
+so `learn` returns the scores each row got *before* it was learned from. All a learner knows is in
+`state_`, a dictionary of plain arrays: saving those in mid-stream and restoring them elsewhere
+continues to the same bits.
 
-The contract holds whatever way a stream is cut into chunks: scores and state are the same bits. `olscale.testing` checks
-it for every registered learner.
+The contract holds whatever way a stream is cut into chunks: scores and state are the same bits.
+`olscale.testing` checks it for every registered learner.
 
-A learner has one task. It learns classes: the number of score columns is the number of classes, or one for two classes
-(positive score: the second class). Or it learns targets (regression): the one score is the prediction; one that learns
-several targets has a score of each. Or it tells novelties without labels: the one score is negative for a novelty.
+A learner has one task. It learns classes: the number of score columns is the number of classes, or
+one for two classes (positive score: the second class). Or it learns targets (regression): the one
+score is the prediction; one that learns several targets has a score of each. Or it tells novelties
+without labels: the one score is negative for a novelty.
 
-What a learner can do beyond this contract it declares as a capability: see `olscale.learners.contract.capability`.
+What a learner can do beyond this contract it declares as a capability: see
+`olscale.learners.contract.capability`.
 """
 
 import inspect
@@ -121,8 +124,9 @@ def hide_labels(y: NDArray[Any], hidden: NDArray[np.bool_]) -> NDArray[Any]:
 class Learner(InitParameters):
     """Base of every learner: names, domains of parameters and a state of plain arrays.
 
-    A subclass sets the class attributes, stores its parameters untouched in ``__init__`` and gives `_allocate`, `learn` and
-    `scores`. `begin`, `state`, `restore`, `measures` and `resolved_params` follow from these.
+    A subclass sets the class attributes, stores its parameters untouched in ``__init__`` and gives
+    `_allocate`, `learn` and `scores`. `begin`, `state`, `restore`, `measures` and `resolved_params`
+    follow from these.
 
     Attributes
     ----------
@@ -135,17 +139,21 @@ class Learner(InitParameters):
     task : {"classification", "regression", "novelty"}
         What it predicts.
     layout_exact : bool
-        Whether dense and CSR rows give the same bits (and not only the same predictions); `olscale.testing` checks it.
-    takes_unknown : bool
-        Whether `learn` takes rows of the class `UNKNOWN`, or of the target NaN, as if `scores` was called for them;
+        Whether dense and CSR rows give the same bits (and not only the same predictions);
         `olscale.testing` checks it.
+    takes_unknown : bool
+        Whether `learn` takes rows of the class `UNKNOWN`, or of the target NaN, as if `scores` was
+        called for them; `olscale.testing` checks it.
     checks_rows : bool
-        Whether `learn` and `scores` themselves give NaN for a row that is not finite or whose squared norm is beyond
-        `norm_limits`, `learn` for all rows after it too; `olscale.testing` checks it. Others are never shown such rows.
+        Whether `learn` and `scores` themselves give NaN for a row that is not finite or whose
+        squared norm is beyond `norm_limits`, `learn` for all rows after it too; `olscale.testing`
+        checks it. Others are never shown such rows.
     baseline : bool
-        Whether it looks at labels only, so that others can be set beside it; it need not learn anything of rows.
+        Whether it looks at labels only, so that others can be set beside it; it need not learn
+        anything of rows.
     takes_weights : bool
-        Whether `learn` has a third argument, the weights of the rows; others are never called with it.
+        Whether `learn` has a third argument, the weights of the rows; others are never called with
+        it.
     numbers_per_second : float
         How many of the numbers that `EstimatesCost` counts a core goes through in a second;
         ``olscale bench costs`` measures it. Plans are cut by it, and forecasts made.
@@ -153,7 +161,8 @@ class Learner(InitParameters):
         Parameters that nothing but later updates depend on, neither what `begin` allocates nor what
         a score is: they may be set between two calls of `learn`; `olscale.testing` checks it.
     restorable : bool
-        Whether `state` is all that was learned, so that a run can be continued from it after a loss.
+        Whether `state` is all that was learned, so that a run can be continued from it after a
+        loss.
     state_ : dict of str to ndarray
         All that was learned, after `begin`.
     """
@@ -205,10 +214,11 @@ class Learner(InitParameters):
         Parameters
         ----------
         columns, classes : int
-            Features and classes of the stream; no classes in a regression, two in novelty detection.
+            Features and classes of the stream; no classes in a regression, two in novelty
+            detection.
         entropy : sequence of int
-            What sets this run apart from its repetitions (seed and number of the permutation): a learner that starts at
-            random starts elsewhere in each.
+            What sets this run apart from its repetitions (seed and number of the permutation): a
+            learner that starts at random starts elsewhere in each.
         """
         self.resolved_params()
         params = self.get_params(deep=False)
@@ -231,7 +241,8 @@ class Learner(InitParameters):
     def norm_limits(self) -> tuple[float, float]:
         """Return the least and the greatest squared norm of a row that is not empty; a row beyond them ends a run.
 
-        Within them squares keep their digits, and 2^40 rows add up. Weights in float32 must hold lengths, not squares.
+        Within them squares keep their digits, and 2^40 rows add up. Weights in float32 must hold
+        lengths, not squares.
         """
         return _NORM_LIMITS.get(getattr(self, "dtype", "float64"), _NORM_LIMITS["float64"])
 
@@ -248,12 +259,13 @@ class Learner(InitParameters):
     def learn(self, X: Rows, y: NDArray[Any]) -> FloatArray:
         """Predict, then update, row by row; return the scores before each update, shape (rows, outputs).
 
-        `y` are int64 class codes or float64 targets, of shape (rows, targets) where there are several; novelty detectors are
-        shown zeros in place of labels.
+        `y` are int64 class codes or float64 targets, of shape (rows, targets) where there are
+        several; novelty detectors are shown zeros in place of labels.
 
-        A learner that `takes_weights` has ``weights=None`` besides: None, or a read-only float64 array of shape
-        (rows,), finite and not negative. A weight says how much the loss of its row counts, and is nothing that
-        the row is scored by. Weights of 1 and none give the same bits. Call `learn_rows` where a learner may be any.
+        A learner that `takes_weights` has ``weights=None`` besides: None, or a read-only float64
+        array of shape (rows,), finite and not negative. A weight says how much the loss of its row
+        counts, and is nothing that the row is scored by. Weights of 1 and none give the same bits.
+        Call `learn_rows` where a learner may be any.
         """
 
     def _weights_of(self, y: NDArray[Any], weights: FloatArray | None) -> FloatArray | None:

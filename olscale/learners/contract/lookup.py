@@ -42,7 +42,8 @@ def look_up(target: str) -> Any:
 def _module(target: str, name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
-    except BaseException as error:  # a module may raise anything when it is imported, and end the process with sys.exit
+    # a module may raise anything when it is imported, and end the process with sys.exit.
+    except BaseException as error:
         let_interrupt_out(error)
         raise ParameterError(f"learner {target!r} cannot be imported {_why(name, error)}") from None
 

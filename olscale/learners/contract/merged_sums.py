@@ -1,7 +1,8 @@
 """Merged sums: a learner whose final model is made of sums over the rows, which several workers can add up.
 
-Rows are added in blocks that depend on the length of the stream alone, and the sums of blocks are added up in their order.
-So the final model has the same bits whoever added up what. Settings of which only the solution differs share the sums.
+Rows are added in blocks that depend on the length of the stream alone, and the sums of blocks are
+added up in their order. So the final model has the same bits whoever added up what. Settings of
+which only the solution differs share the sums.
 """
 
 from abc import abstractmethod

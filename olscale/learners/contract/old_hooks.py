@@ -1,6 +1,7 @@
 """Base classes as version 0.1 had them: learners written for it override, and call by ``super()``, hooks of the base.
 
-The hooks are capabilities today. `olscale.old_names` gives these classes to imports of the old modules.
+The hooks are capabilities today. `olscale.old_names` gives these classes to imports of the old
+modules.
 """
 
 from abc import abstractmethod

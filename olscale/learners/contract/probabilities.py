@@ -12,8 +12,8 @@ class GivesProbabilities(Capability):
     def show_probabilities(self) -> bool:
         """From now on, have `learn` and `scores` return a probability of each class in columns after those of the scores.
 
-        It is called after `begin`, of runs that measure the log loss. Return whether there are probabilities: if not, the
-        scores stay as they are.
+        It is called after `begin`, of runs that measure the log loss. Return whether there are
+        probabilities: if not, the scores stay as they are.
         """
 
 

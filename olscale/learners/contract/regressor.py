@@ -38,7 +38,8 @@ class Regressor(Estimator):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows.
-        y : array-like of shape (n_samples,) or, of a learner that `LearnsTargets`, (n_samples, n_targets)
+        y : array-like of shape (n_samples,) or, of a learner that `LearnsTargets`, (n_samples,
+        n_targets)
             Targets.
 
         Returns
@@ -54,7 +55,8 @@ class Regressor(Estimator):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows.
-        y : array-like of shape (n_samples,) or, of a learner that `LearnsTargets`, (n_samples, n_targets)
+        y : array-like of shape (n_samples,) or, of a learner that `LearnsTargets`, (n_samples,
+        n_targets)
             Targets.
 
         Returns

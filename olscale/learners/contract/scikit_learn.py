@@ -1,8 +1,8 @@
 """Base classes of scikit-learn, taken on as soon as somebody imports it.
 
-To import `sklearn.base` takes longer than a small evaluation, which needs nothing of it. Whoever asks
-whether a learner is a `BaseEstimator` has imported it, though. So a class names the base here, and has
-it from then on: at once, or when an import hook sees the import.
+To import `sklearn.base` takes longer than a small evaluation, which needs nothing of it. Whoever
+asks whether a learner is a `BaseEstimator` has imported it, though. So a class names the base here,
+and has it from then on: at once, or when an import hook sees the import.
 """
 
 import sys
@@ -24,8 +24,8 @@ _BASES: list[tuple[type, str]] = []
 def inherits(base: str) -> Callable[[Class], Class]:
     """Return a decorator that gives a class the class `base` of `sklearn.base`.
 
-    A mixin stands before the bases that the class has, as scikit-learn wants it; another base behind
-    them, so that no method changes at the import.
+    A mixin stands before the bases that the class has, as scikit-learn wants it; another base
+    behind them, so that no method changes at the import.
 
     Examples
     --------

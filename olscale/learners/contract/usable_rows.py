@@ -1,9 +1,10 @@
 """Rows that a learner can use: finite, and of a length whose square its numbers can hold, or empty.
 
-The score of a row with missing values is no number. Where the squared length of a row overflows or underflows, steps become
-0 or infinite and distances are lost, and predictions would be constant without a word. Such a row ends its run. The loops
-of a learner compute ``|x|^2`` anyway, so a check costs one comparison a row; only a row that fails it is looked at closely.
-The functions here check the rows for learners whose loops do not (`Learner.checks_rows`).
+The score of a row with missing values is no number. Where the squared length of a row overflows or
+underflows, steps become 0 or infinite and distances are lost, and predictions would be constant
+without a word. Such a row ends its run. The loops of a learner compute ``|x|^2`` anyway, so a check
+costs one comparison a row; only a row that fails it is looked at closely. The functions here check
+the rows for learners whose loops do not (`Learner.checks_rows`).
 """
 
 from collections.abc import Sequence

@@ -14,9 +14,9 @@ from olscale.system.user_source import DIGITS, edited, is_installed, source_dige
 def learner_version(path: str, target: Any) -> int | str:
     """Return the version that stands in the definition of the runs of `target`, which ``module:name`` stands for.
 
-    Of olscale's learners it is the number that they state; of an estimator that is installed the version of its package; of
-    a user's own ``VERSION+DIGEST``, with the digest of its source (`olscale.system.user_source`): an edit makes it another
-    learner.
+    Of olscale's learners it is the number that they state; of an estimator that is installed the
+    version of its package; of a user's own ``VERSION+DIGEST``, with the digest of its source
+    (`olscale.system.user_source`): an edit makes it another learner.
     """
     version: int | str = (
         target.version if _is_learner(target) else _package_version(_home(path, target))

@@ -12,7 +12,8 @@ from olscale.learners.contract.regressor import Regressor
 class WeightedClassifier(WeighsClasses, Classifier):
     """A classifier that takes weights of rows, and of classes: inherit it beside the base of the learner.
 
-    Its `learn` has ``weights=None`` as the contract says, a `_pass` the weights behind all else where there are some.
+    Its `learn` has ``weights=None`` as the contract says, a `_pass` the weights behind all else
+    where there are some.
     """
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -79,7 +80,8 @@ class WeightedClassifier(WeighsClasses, Classifier):
 class WeightedRegressor(Regressor):
     """A regressor that takes weights of rows: inherit it beside the base of the learner.
 
-    Its `learn` has ``weights=None`` as the contract says, a `_pass` the weights behind all else where there are some.
+    Its `learn` has ``weights=None`` as the contract says, a `_pass` the weights behind all else
+    where there are some.
     """
 
     takes_weights = True
@@ -93,7 +95,8 @@ class WeightedRegressor(Regressor):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows.
-        y : array-like of shape (n_samples,) or, of a learner that `LearnsTargets`, (n_samples, n_targets)
+        y : array-like of shape (n_samples,) or, of a learner that `LearnsTargets`, (n_samples,
+        n_targets)
             Targets.
         sample_weight : float or array-like of shape (n_samples,), optional
             How much the loss of each row counts, >= 0; 1 where it is not given.

@@ -1,7 +1,7 @@
 """States that can be written to: loops are compiled for those, whether they learn or only score.
 
-The arrays of an unpickled model may be read-only: memory-mapped from a file of joblib, or by joblib in
-the processes that it starts.
+The arrays of an unpickled model may be read-only: memory-mapped from a file of joblib, or by joblib
+in the processes that it starts.
 """
 
 from olscale.learners.contract.learner import Learner

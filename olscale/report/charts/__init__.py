@@ -1,7 +1,7 @@
 """Charts: what a page draws in place of a figure where scripts run, as Vega-Lite specifications, which are plain data.
 
-A chart takes what its figure takes, so that one drawing gives both. Fields and labels are those of the figures; each line is
-a record with lists, which are made rows in the page.
+A chart takes what its figure takes, so that one drawing gives both. Fields and labels are those of
+the figures; each line is a record with lists, which are made rows in the page.
 """
 
 from collections.abc import Callable, Mapping

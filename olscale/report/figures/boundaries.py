@@ -31,7 +31,8 @@ def boundary_figure(
 ) -> Figure:
     """Draw each snapshot's regions, its boundary, and the rows since the last snapshot.
 
-    At most 1,500 rows are drawn, evenly spaced among them. The prototypes of a learner that has them are crosses.
+    At most 1,500 rows are drawn, evenly spaced among them. The prototypes of a learner that has
+    them are crosses.
 
     Parameters
     ----------

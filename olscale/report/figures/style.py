@@ -1,7 +1,7 @@
 """What all figures share: sizes, fonts, colours and marks that survive grey print, and files with the same bytes each time.
 
-Colours are those of Okabe and Ito, told apart with any kind of colour vision; its yellow is left out, which white paper
-swallows; grey is the eighth. Lines differ in dashes and markers besides.
+Colours are those of Okabe and Ito, told apart with any kind of colour vision; its yellow is left
+out, which white paper swallows; grey is the eighth. Lines differ in dashes and markers besides.
 """
 
 from __future__ import annotations
@@ -113,11 +113,13 @@ def save(
     """
     paths = [Path(folder) / f"{name}.{suffix}" for suffix in formats]
     with styled(), warnings.catch_warnings():
-        # A name in a script that the fonts lack is drawn as boxes; the page beside it has it in full.
+        # A name in a script that the fonts lack is drawn as boxes; the page beside it has it in
+        # full.
         warnings.filterwarnings("ignore", r"Glyph \d+")
         if layout := figure.get_layout_engine():
             layout.execute(figure)
-            figure.set_layout_engine()  # with one, even "none", each file would have the figure drawn twice
+            # With one, even "none", each file would have the figure drawn twice.
+            figure.set_layout_engine()
         for path in paths:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)

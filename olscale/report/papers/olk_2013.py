@@ -70,7 +70,8 @@ def _support_vectors(source: FigureSource) -> Figure:
 
 
 def _errors(source: FigureSource) -> Figure:
-    # An SVM that learns all rows again as they double has a cumulative error that the paper's SVM has not.
+    # An SVM that learns all rows again as they double has a cumulative error that the paper's SVM
+    # has not.
     wanted = [
         summary
         for summary in source.summaries

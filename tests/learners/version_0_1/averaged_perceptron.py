@@ -50,8 +50,8 @@ def _sweep(
 class AveragedPerceptron(Classifier):
     """The averaged perceptron: the perceptron learns, the mean of its weights over all rows predicts.
 
-    With weights ``w_s`` after row s the mean over t rows is ``w_t - v_t / t``, where v sums ``(s - 1) eta y x`` over
-    the rows s with a mistake. More than two classes: one-vs-all.
+    With weights ``w_s`` after row s the mean over t rows is ``w_t - v_t / t``, where v sums ``(s -
+    1) eta y x`` over the rows s with a mistake. More than two classes: one-vs-all.
 
     Parameters
     ----------

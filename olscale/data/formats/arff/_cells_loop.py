@@ -1,7 +1,7 @@
 """What the loops over rows of ARFF share: where cells and lines end.
 
-Every buffer ends with a newline, so that what scans a cell needs no bounds check. What is no plain matter is left to
-`olscale.data.formats.arff.rows`.
+Every buffer ends with a newline, so that what scans a cell needs no bounds check. What is no plain
+matter is left to `olscale.data.formats.arff.rows`.
 """
 
 # Chains of comparisons compile to plain jumps; `in` would search a tuple.

@@ -107,7 +107,8 @@ def parse_rows(
             first = after_blanks(buffer, pos)
             if kind == NUMBER or kind == TARGET:
                 value, after, state = number_at(buffer, first, _POINT)
-                # Most cells are a number and a comma; what else there may be takes many more comparisons.
+                # Most cells are a number and a comma; what else there may be takes many more
+                # comparisons.
                 if (
                     state == EXACT
                     and value == value

@@ -84,7 +84,8 @@ def parse_rows(
     Returns
     -------
     tuple
-        Position reached (a row's first byte), lines, rows, text cells, and whether the row there is no plain matter.
+        Position reached (a row's first byte), lines, rows, text cells, and whether the row there is
+        no plain matter.
     """
     lines, count, texts, before = 0, 0, 0, row
     indptr[0] = 0
@@ -121,7 +122,8 @@ def parse_rows(
                 if slot >= width:
                     others[slot - width, row] = value
                 else:
-                    # Written in any case and then kept or not: most are, and a branch would have to be foreseen.
+                    # Written in any case and then kept or not: most are, and a branch would have to
+                    # be foreseen.
                     indices[new_count], data[new_count] = slot, value
                     new_count += value != 0
             else:

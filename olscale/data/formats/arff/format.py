@@ -50,9 +50,9 @@ class ArffFormat:
         Raises
         ------
         FormatError
-            Names file and line of a malformed declaration, two declared values that are read as one, a row with another
-            number of cells, a cell that is no number or not among the declared values, a missing label. Names the file when
-            it has no rows.
+            Names file and line of a malformed declaration, two declared values that are read as
+            one, a row with another number of cells, a cell that is no number or not among the
+            declared values, a missing label. Names the file when it has no rows.
         """
         with open_text(source, options.stream) as stream:
             yield from _Reader(table_text(source, stream), options).batches()

@@ -29,8 +29,8 @@ class SparsePlaces(CellPlaces):
     Attributes
     ----------
     filled : list of int
-        Features of numbers that are kept as columns of all rows, among `others`: to leave them out means a number other
-        than 0, or they make the segments or are carried along as well.
+        Features of numbers that are kept as columns of all rows, among `others`: to leave them out
+        means a number other than 0, or they make the segments or are carried along as well.
     left_out : ndarray of shape (others,)
         What leaving out means for each of `others`.
     """

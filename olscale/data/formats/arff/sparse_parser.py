@@ -39,7 +39,8 @@ class SparseParser:
     ----------
     text : TextBlocks
     rows : iterator of (int, dict)
-        Line and listed cells, by position, of the rows of `text`; it reads no further than it was asked.
+        Line and listed cells, by position, of the rows of `text`; it reads no further than it was
+        asked.
     encoder : TableEncoder
     allowed : Allowed
     """

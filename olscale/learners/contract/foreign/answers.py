@@ -59,8 +59,9 @@ def numbers(
 def normality(score: float, model: Any) -> float:
     """Return the score of a row to which River's detector `model` gave `score`: the higher, the more of an anomaly.
 
-    A filter's answer decides the sign, and within its answers the row that it scores higher ranks lower; without one there
-    is no threshold, and the score is only turned round: put a filter around it for decisions.
+    A filter's answer decides the sign, and within its answers the row that it scores higher ranks
+    lower; without one there is no threshold, and the score is only turned round: put a filter
+    around it for decisions.
     """
     if not hasattr(model, "classify"):
         return 0.0 - score
@@ -166,8 +167,9 @@ def _is_sound_naive_bayes(model: Any) -> bool:
 class NumberWatch:
     """Looks at the numbers of a model, after each row or, of a large model, so seldom that it costs little.
 
-    An array may be NaN or infinite for good reasons: places not filled yet, the logarithm of a class not yet seen. So only
-    weights must be finite always; of other arrays, those that once were finite must stay so.
+    An array may be NaN or infinite for good reasons: places not filled yet, the logarithm of a
+    class not yet seen. So only weights must be finite always; of other arrays, those that once were
+    finite must stay so.
     """
 
     def __init__(self) -> None:
@@ -256,7 +258,8 @@ def _arrays(name: str, value: Any) -> Iterator[tuple[str, NDArray[Any]]]:
         if value.dtype.kind in "fc":
             yield name, value
     elif isinstance(value, float | np.floating):
-        # A single number is often a loss or a best value, infinite at first or after one row: only weights are looked at.
+        # A single number is often a loss or a best value, infinite at first or after one row: only
+        # weights are looked at.
         if not WEIGHTS.isdisjoint(name.split(".")):
             yield name, np.array([value])
     elif isinstance(value, list | tuple):

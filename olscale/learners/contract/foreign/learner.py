@@ -1,8 +1,8 @@
 """The wrapper: rows reach a model one at a time, so that each is predicted before it is learned from.
 
-A model that cannot predict yet scores 0 for every class, or predicts 0. One that has broken down, which shows in scores,
-numbers or weights, scores NaN: the run then ends as ``diverged``. Such learners have no state of plain arrays and start
-again from the first row after a loss.
+A model that cannot predict yet scores 0 for every class, or predicts 0. One that has broken down,
+which shows in scores, numbers or weights, scores NaN: the run then ends as ``diverged``. Such
+learners have no state of plain arrays and start again from the first row after a loss.
 """
 
 import pickle
@@ -55,7 +55,8 @@ class ForeignLearner(
     name : str
         ``module:name`` as written in the experiment.
     target : class, function or estimator
-        What that stands for: a class, a function that returns an estimator, or an estimator to copy.
+        What that stands for: a class, a function that returns an estimator, or an estimator to
+        copy.
     params : dict
         Arguments of the class or function, or parameters of the copy.
     version : str
@@ -160,7 +161,8 @@ class ForeignLearner(
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers a learner of ours goes through in the time that one row takes here."""
         del columns, classes
-        # SGDClassifier of scikit-learn took 0.85 ms a row, LogisticRegression of River 10 us and 0.2 us a value.
+        # SGDClassifier of scikit-learn took 0.85 ms a row, LogisticRegression of River 10 us and
+        # 0.2 us a value.
         return 4e4 + 1e3 * values if self._river else 3e6
 
     def norm_limits(self) -> tuple[float, float]:
@@ -210,7 +212,8 @@ class ForeignLearner(
     def measures(self) -> dict[str, float]:
         """Return the number of rows learned from and, for scikit-learn, the size of the model, pickled, in bytes.
 
-        The pickled size of River's objects differs from one pass to the next, as which of them are shared does.
+        The pickled size of River's objects differs from one pass to the next, as which of them are
+        shared does.
         """
         measures = {"updates": float(self._updates)}
         if not self._river:

@@ -1,7 +1,7 @@
 """What a model of unknown make answers as a plain array: one that says more than its numbers is refused, never read by half.
 
-A mask, an index in another order, columns in another order, a sparse matrix, text that looks like a number: NumPy makes
-numbers of each without a word.
+A mask, an index in another order, columns in another order, a sparse matrix, text that looks like a
+number: NumPy makes numbers of each without a word.
 """
 
 from numbers import Number

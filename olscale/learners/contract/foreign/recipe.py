@@ -47,7 +47,8 @@ def make_model(
     if callable(target):
         for seed in SEEDS:
             if getattr(model, seed, 0) is None and seed in _arguments(target):
-                # Seeded by the clock it would give other results each time: the run is that of seed 0, and says so.
+                # Seeded by the clock it would give other results each time: the run is that of seed
+                # 0, and says so.
                 params = {**params, seed: 0}
                 model, other = _new_models(name, target, params)
     for each in (model, other):

@@ -1,9 +1,10 @@
 """Files of any look hold the cells that they should: by liac-arff, where it reads them, and by Weka's rules elsewhere.
 
-What liac-arff refuses and Weka reads: comments behind cells and declarations, white space between cells, a comma behind the
-last, declarations over several lines, names that touch their type, and declared values that begin with a blank where the
-name has quotes too. What it reads otherwise than Weka: it cuts fractions off where ``integer`` is declared, and a string
-that a sparse row leaves out is the word ``0``. The files for it have none of these.
+What liac-arff refuses and Weka reads: comments behind cells and declarations, white space between
+cells, a comma behind the last, declarations over several lines, names that touch their type, and
+declared values that begin with a blank where the name has quotes too. What it reads otherwise than
+Weka: it cuts fractions off where ``integer`` is declared, and a string that a sparse row leaves out
+is the word ``0``. The files for it have none of these.
 """
 
 from __future__ import annotations
