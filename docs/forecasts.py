@@ -26,7 +26,8 @@ def main(*experiments: str) -> None:
         plan = make_plan(*resolve(load_experiment(file), print))
         costs = plan.costs, pilots.with_pilots(plan, plan.runs).costs
         print(
-            f"{'dataset':20} {'learner':22} {'rows':>8} {'assumed':>9} {'pilot':>9} {'took':>9}   times"
+            f"{'dataset':20} {'learner':22} {'rows':>8} {'assumed':>9} {'pilot':>9} {'took':>9}   "
+            "times"
         )
         for run in plan.runs:
             source = plan.sources[run.stream.fingerprint]
@@ -34,7 +35,8 @@ def main(*experiments: str) -> None:
             took = _seconds(RunGroup(source.path, source.length(run.stream), (run,)))
             off.append((assumed / took, piloted / took))
             print(
-                f"{run.stream.dataset:20} {run.learner:22} {source.length(run.stream):8,} {assumed:9.3f} {piloted:9.3f} "
+                f"{run.stream.dataset:20} {run.learner:22} {source.length(run.stream):8,} "
+                f"{assumed:9.3f} {piloted:9.3f} "
                 f"{took:9.3f}   {assumed / took:5.2f} {piloted / took:5.2f}",
                 flush=True,
             )
@@ -43,7 +45,8 @@ def main(*experiments: str) -> None:
             sum(bool(1 / factor <= one <= factor) for one in times) for factor in (1.5, 2.0, 4.0)
         ]
         print(
-            f"{name}: {median(times):.2f} times in the median; of {len(times)} within 1.5, 2 and 4 times: {within}"
+            f"{name}: {median(times):.2f} times in the median; of {len(times)} within 1.5, 2 and "
+            f"4 times: {within}"
         )
 
 

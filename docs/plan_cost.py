@@ -59,7 +59,8 @@ def main(store: str, file: str = "") -> None:
     runs = [seconds for phase in phases for group in phase for seconds in group]
     count, hours = sum(map(len, phases)), sum(runs) / 3600
     print(
-        f"{len(runs)} runs in {count} groups, {hours:.1f} h of learning, the longest {max(runs):.0f} s"
+        f"{len(runs)} runs in {count} groups, {hours:.1f} h of learning, the longest "
+        f"{max(runs):.0f} s"
     )
     for workers in (1, 2, 10, 100, 1_000, 10_000):
         pause = max(SETTINGS.report_seconds, workers / SETTINGS.most_reports)
@@ -68,7 +69,8 @@ def main(store: str, file: str = "") -> None:
             loads = [Load(sum(group), len(group), 1 + int(sum(group) / pause)) for group in phase]
             total += forecast(loads, workers, costs).seconds
         print(
-            f"{workers:6} workers: {total / 60:8.1f} min, {sum(runs) / total / workers:.0%} of the time is learning"
+            f"{workers:6} workers: {total / 60:8.1f} min, {sum(runs) / total / workers:.0%} of "
+            "the time is learning"
         )
 
 

@@ -307,7 +307,8 @@ def check_measures(names: Iterable[str]) -> tuple[str, ...]:
         base = base_name(name)
         if base != name and base in askable():
             raise ValueError(
-                f"{name!r} is a form of {base!r}; expected {base!r}, which with window, fading, holdout_every or a test "
+                f"{name!r} is a form of {base!r}; expected {base!r}, which with window, fading, "
+                "holdout_every or a test "
                 "split has that form too"
             )
         raise ValueError(str(UnknownNameError("measure", name, askable())))
@@ -319,5 +320,8 @@ def check_task_measures(names: Iterable[str], task: Task) -> str:
     for name in names:
         if task not in MEASURES[name].tasks:
             kinds = " and ".join(kind for kind in TASKS if kind in MEASURES[name].tasks)
-            return f"measures has {name!r}, which is for {kinds}, not {task}; there are: {', '.join(askable(task))}"
+            return (
+                f"measures has {name!r}, which is for {kinds}, not {task}; there are: "
+                f"{', '.join(askable(task))}"
+            )
     return ""

@@ -105,7 +105,8 @@ class Registry(Generic[T]):
         except BaseException as fault:  # importing a module may raise anything
             let_interrupt_out(fault)
             raise ParameterError(
-                f"{self.kind} {name!r} cannot be imported from {point.value} ({text_of(fault)}); mend or uninstall the "
+                f"{self.kind} {name!r} cannot be imported from {point.value} ({text_of(fault)}); "
+                "mend or uninstall the "
                 f"package that brings it"
             ) from None
 

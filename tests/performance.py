@@ -29,7 +29,10 @@ def table(figures: list[dict[str, Any]], machine: dict[str, Any]) -> str:
     kept = [n for n, title in enumerate(TITLES) if title == "what" or any(row[n] for row in rows)]
     lines = [[TITLES[n] for n in kept], ["---"] * len(kept)]
     lines += [[row[n].replace("|", "\\|") for n in kept] for row in rows]
-    head = f"{machine['processor']}, {machine['cores']} cores, load {machine['load']} at the start.\n\n"
+    head = (
+        f"{machine['processor']}, {machine['cores']} cores, load {machine['load']} at the "
+        "start.\n\n"
+    )
     return head + "".join(
         "|" + "|".join(f" {cell} " if cell else " " for cell in line) + "|\n" for line in lines
     )

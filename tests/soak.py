@@ -223,10 +223,12 @@ class Soaked:
         waits = sorted(self.waits) or [0.0]
         return [
             f"connections: {self.visits.total():,} in {self.seconds:.0f} s",
-            f"the visitor who means well: {len(self.waits)} answers, in {waits[len(waits) // 2]:.2f} s (median), "
+            f"the visitor who means well: {len(self.waits)} answers, in "
+            f"{waits[len(waits) // 2]:.2f} s (median), "
             f"{waits[-1]:.2f} s (longest); {len(self.unanswered)} failed",
             f"memory: {self.megabytes[0]:.0f} MB before, {max(self.megabytes):.0f} MB at most",
-            f"descriptors: {self.descriptors[0]} before, {max(self.descriptors)} at most, {self.left} after",
+            f"descriptors: {self.descriptors[0]} before, {max(self.descriptors)} at most, "
+            f"{self.left} after",
             f"log: {len(self.lines)} lines",
             f"processor: {self.processor_seconds:.1f} s",
             *(f"FAILED: {failure}" for failure in self.failures()),

@@ -121,8 +121,8 @@ def test_the_guide_from_a_csv_goes_through(tmp_path: Path, monkeypatch: pytest.M
     assert "--drop placed" in said
     assert "--drop order_id" in said
     assert (
-        "columns: 3 numeric, 2 text -> 8 columns, one a value (country 5, device 3), dropped order_id, placed"
-        in (printed["ingest orders.csv data/orders --drop order_id,placed"])
+        "columns: 3 numeric, 2 text -> 8 columns, one a value (country 5, device 3), dropped "
+        "order_id, placed" in (printed["ingest orders.csv data/orders --drop order_id,placed"])
     )
     for listed in (
         "age        numeric",

@@ -20,7 +20,8 @@ from olscale.learners.contract.init_parameters import InitParameters
 ROOT = Path(olscale.__file__).parent
 
 NOT_ERRORS = {
-    "UserInterrupt": "Ctrl-C must pass every `except Exception`, as Python's KeyboardInterrupt does",
+    "UserInterrupt": "Ctrl-C must pass every `except Exception`, as Python's KeyboardInterrupt "
+    "does",
     "TimeUp": "ends a learner that is over its time, and a learner may catch any Exception",
 }
 """Exceptions outside the tree of `olscale.errors`, and why they must be."""
@@ -192,7 +193,8 @@ def test_these_rules_can_be_broken() -> None:
             "olscale.errors": "class OlscaleError(Exception): pass",
             "a": "def f():\n    from b import B\nclass Same: pass\nclass Lost(KeyError): pass",
             "b": "if TYPE_CHECKING:\n    import c\nclass B: pass\nclass _Own(Exception): pass",
-            "c": "import a, d\nclass Same: pass\nclass Bad(OlscaleError): pass\nclass Worse(Lost): pass",
+            "c": "import a, d\nclass Same: pass\nclass Bad(OlscaleError): pass\nclass "
+            "Worse(Lost): pass",
             "d": "x = 1",
         }.items()
     }

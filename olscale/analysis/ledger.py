@@ -193,8 +193,14 @@ def _absence(name: str, reason: str) -> str:
     except UnknownNameError:
         return reason
     if entry.absent is None:
-        return f"`olscale datasets fetch {name} HOME/{name}` gets it, HOME being the data home ({HOME})"
-    return f"{entry.absent}; with a copy of your own: `olscale ingest FILES HOME/{name}`, HOME being the data home ({HOME})"
+        return (
+            f"`olscale datasets fetch {name} HOME/{name}` gets it, HOME being the data home "
+            f"({HOME})"
+        )
+    return (
+        f"{entry.absent}; with a copy of your own: `olscale ingest FILES HOME/{name}`, HOME "
+        f"being the data home ({HOME})"
+    )
 
 
 def _compare(cell: PublishedCell, setting: Setting, metrics: Mapping[str, Summary]) -> Cell:
@@ -251,8 +257,10 @@ def figures(summaries: Iterable[Summary]) -> Figures:
             found[key][s.metric] = max(s, other, key=_version)
         elif other.protocol != s.protocol:
             raise StoreError(
-                f"the store has results on {s.dataset} with two columns called {s.protocol['delay']} (numbers "
-                f"{other.protocol.get('delay_position')} and {s.protocol.get('delay_position')}): take a store of its own"
+                f"the store has results on {s.dataset} with two columns called "
+                f"{s.protocol['delay']} (numbers "
+                f"{other.protocol.get('delay_position')} and {s.protocol.get('delay_position')}): "
+                "take a store of its own"
             )
     return dict(found)
 

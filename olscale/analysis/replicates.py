@@ -177,7 +177,10 @@ def compare_within(
     n, words = len(matrix), _WORDS[over]
     if over == "fold" and split.startswith("prequential-"):
         words, test = "models of prequential folds", "Wilcoxon"
-        note = "These tests say whether a difference is larger than that between models that saw other rows of this stream."
+        note = (
+            "These tests say whether a difference is larger than that between models that saw "
+            "other rows of this stream."
+        )
     elif over == "fold":
         test = "corrected t"
         note = "Nadeau and Bengio's corrected t accounts for the training rows that folds share."
@@ -187,7 +190,10 @@ def compare_within(
         note = f"These tests speak of the same rows in other {other}, not of new rows."
     p_of: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
     if over == "fold" and test == "corrected t" and not metric.startswith("test_"):
-        note = f"Not tested: {metric} is of training rows, which folds share; a metric that begins with test_ is not."
+        note = (
+            f"Not tested: {metric} is of training rows, which folds share; a metric that "
+            "begins with test_ is not."
+        )
     elif n < LEAST:
         note = f"Not tested: {n} {words}, and at least {LEAST} are needed."
     elif test == "corrected t":

@@ -68,4 +68,7 @@ def why_incomparable(settings: Iterable[Summary]) -> str:
     if not rows:
         return ""
     row = max(rows)
-    return f"predicts nothing before row {row} and is compared along a stream with --burn-in {row} only, else by test errors"
+    return (
+        f"predicts nothing before row {row} and is compared along a stream with --burn-in "
+        f"{row} only, else by test errors"
+    )

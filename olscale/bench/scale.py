@@ -88,7 +88,8 @@ def _ingests(archive: str, megabytes: float, folder: Path, rounds: int) -> list[
     ]
     found = compare(table, "MB/s", rounds, perf_counter)
     notes = [
-        f"{megabytes / of[0].seconds:.0f} in the round before; {max(of, key=attrgetter('peak')).note}"
+        f"{megabytes / of[0].seconds:.0f} in the round before; "
+        f"{max(of, key=attrgetter('peak')).note}"
         for of in usages.values()
     ]
     return [replace(figure, note=note) for figure, note in zip(found, notes, strict=True)]

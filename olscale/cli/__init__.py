@@ -145,7 +145,8 @@ class LazyGroup(Group):
                 else "olscale"
             )
             _fail(
-                f"{command}: error: {usage.format_message().removesuffix('.')} (see {command} --help)",
+                f"{command}: error: {usage.format_message().removesuffix('.')} (see {command} "
+                "--help)",
                 usage.exit_code,
             )
         except (KeyboardInterrupt, click.Abort):

@@ -17,7 +17,8 @@ def cell_options(command: _Command) -> _Command:
             "--quoting",
             type=click.Choice(["none"]),
             metavar="none",
-            help="Quotes in CSV and TSV are part of the text; else a cell may stand between double ones.",
+            help="Quotes in CSV and TSV are part of the text; else a cell may stand between "
+            "double ones.",
         ),
         click.option(
             "--escape",
@@ -30,7 +31,8 @@ def cell_options(command: _Command) -> _Command:
             multiple=True,
             metavar="WORD[,WORD]",
             callback=_missing_words,
-            help="More cells of CSV and TSV that have no value, beside NA, ? and the like; repeatable.",
+            help="More cells of CSV and TSV that have no value, beside NA, ? and the like; "
+            "repeatable.",
         ),
     )
     for option in reversed(options):

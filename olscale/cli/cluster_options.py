@@ -22,7 +22,8 @@ _OPTIONS = [
         "--workers",
         type=click.IntRange(min=1),
         metavar="N",
-        help="Worker processes of a local cluster (default: cores; none for a plan shorter than their start); with "
+        help="Worker processes of a local cluster (default: cores; none for a plan shorter than "
+        "their start); with "
         "--scheduler, how many threads to expect of its workers (default: those there are).",
     ),
     click.option(
@@ -31,7 +32,8 @@ _OPTIONS = [
     click.option(
         "--tls",
         metavar="DIR",
-        help="Encrypt Dask's connections under DIR/cert.pem and DIR/key.pem, made if DIR is missing.",
+        help="Encrypt Dask's connections under DIR/cert.pem and DIR/key.pem, made if DIR is "
+        "missing.",
     ),
     click.option(
         "--dashboard",
@@ -41,7 +43,8 @@ _OPTIONS = [
     click.option("--in-process", is_flag=True, help="Run here, without Dask."),
     _seconds_option(
         "wait-workers",
-        "How long --scheduler may take to answer, and be without a worker that fits (default: 10, 180).",
+        "How long --scheduler may take to answer, and be without a worker that fits (default: 10, "
+        "180).",
     ),
     _seconds_option(
         "stop-seconds",
@@ -71,7 +74,8 @@ def cluster_options(command: Callable[..., None]) -> Callable[..., None]:
             raise click.UsageError(f"--in-process and --{given[0]} exclude each other")
         if cluster["dashboard"] is not None and (here or cluster["scheduler"] is not None):
             raise click.UsageError(
-                "--dashboard is for a local cluster: it cannot be given with --scheduler or --in-process"
+                "--dashboard is for a local cluster: it cannot be given with --scheduler or "
+                "--in-process"
             )
         if cluster["tls"] is not None and here:
             raise click.UsageError(

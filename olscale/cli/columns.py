@@ -111,12 +111,15 @@ def missing_lines(manifest: Manifest) -> list[str]:
     lines = []
     if numbers:
         lines.append(
-            f"{_values(numbers)} of numeric columns ({_counted(numbers)}), which are NaN: a row with one ends a run as "
-            'diverged; fill them in as rows come (transforms = ["impute:mean"]), or drop such columns (--drop)'
+            f"{_values(numbers)} of numeric columns ({_counted(numbers)}), which are NaN: a row "
+            "with one ends a run as "
+            'diverged; fill them in as rows come (transforms = ["impute:mean"]), or drop such '
+            "columns (--drop)"
         )
     if words:
         lines.append(
-            f"{_values(words)} of text columns ({_counted(words)}), where all columns of values are zero"
+            f"{_values(words)} of text columns ({_counted(words)}), where all columns of values "
+            "are zero"
         )
     return lines
 
@@ -127,8 +130,10 @@ def infinite_lines(manifest: Manifest) -> list[str]:
     if not counts:
         return []
     return [
-        f"{_values(counts)} ({_counted(counts)}), or too large for a float64: a row with one ends a run as diverged; leave "
-        "such rows out, empty such cells and fill them in as rows come, or drop such columns (--drop)"
+        f"{_values(counts)} ({_counted(counts)}), or too large for a float64: a row with one ends "
+        "a run as diverged; leave "
+        "such rows out, empty such cells and fill them in as rows come, or drop such columns "
+        "(--drop)"
     ]
 
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 @click.option(
     "--metric",
     metavar="NAME",
-    help="Compare by this metric (default: the test error or the cumulative one, whichever most datasets have).",
+    help="Compare by this metric (default: the test error or the cumulative one, whichever most "
+    "datasets have).",
 )
 @click.option(
     "--format",
@@ -101,7 +102,8 @@ def compare(
     if not made:
         there = learners_by_protocol(chosen) or "no finished runs"
         raise ReportError(
-            f"nothing to compare in {store}: expected two learners or more with figures on a common data set, with the same "
+            f"nothing to compare in {store}: expected two learners or more with figures on a "
+            "common data set, with the same "
             f"transforms and permutation or fold, got {there}"
         )
     unfinished = unfinished_experiments(opened, on_damage)

@@ -156,7 +156,8 @@ def show(dataset: str, all_columns: bool, as_json: bool) -> None:
         "classes": f"none, a {target_words(opened.manifest)}"
         if classes is None
         else f"{len(classes)}: {_shortened(classes)}",
-        "layout": f"{facts['layout']}, {facts['chunk_rows']:,} rows a chunk, {size_text(facts['bytes'])}",
+        "layout": f"{facts['layout']}, {facts['chunk_rows']:,} rows a chunk, "
+        f"{size_text(facts['bytes'])}",
         "segments": ", ".join(
             f"{len(found):,} {split}" for split, found in facts["segments"].items() if found
         )
@@ -227,7 +228,8 @@ def verify(dataset: str) -> None:
     say(f"{opened.name}: {intact} intact, fingerprint {opened.fingerprint[:12]} is right")
     if opened.manifest.checksum is None:
         say(
-            f"note: its manifest is of format version {opened.manifest.format_version}, without a checksum: names and "
+            f"note: its manifest is of format version {opened.manifest.format_version}, without a "
+            "checksum: names and "
             "segments cannot be checked; ingest the sources again for one that is"
         )
 
@@ -286,7 +288,8 @@ def generate(
         name, dest, seed=seed, rows=rows, columns=columns, layout=layout, chunk_rows=chunk_rows
     )
     say(
-        f"{made.name}: {made.rows():,} rows x {made.columns:,} columns, fingerprint {made.fingerprint[:12]}"
+        f"{made.name}: {made.rows():,} rows x {made.columns:,} columns, fingerprint "
+        f"{made.fingerprint[:12]}"
     )
 
 

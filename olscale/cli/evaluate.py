@@ -44,19 +44,22 @@ if TYPE_CHECKING:
     "transforms",
     metavar="NAMES",
     multiple=True,
-    help="Transforms in order, e.g. standardize,bias or project:features=100,kind=sparse,bias; repeatable.",
+    help="Transforms in order, e.g. standardize,bias or project:features=100,kind=sparse,bias; "
+    "repeatable.",
 )
 @cluster_options
 @click.option(
     "--class-shards",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Cut one-vs-all runs into N tasks, each with a part of the classes (default: if workers would be idle).",
+    help="Cut one-vs-all runs into N tasks, each with a part of the classes (default: if workers "
+    "would be idle).",
 )
 @click.option(
     "--memory-limit",
     metavar="SIZE",
-    help="Memory of a worker for the rows of a permutation or fold, e.g. 2GB (default: half the worker's); larger ones "
+    help="Memory of a worker for the rows of a permutation or fold, e.g. 2GB (default: half the "
+    "worker's); larger ones "
     "are permuted on disk.",
 )
 @click.option(
@@ -66,14 +69,16 @@ if TYPE_CHECKING:
 @click.option(
     "--retry",
     type=click.Choice(["lost", "failed", "all"]),
-    help="Runs to compute again though STORE has them: those lost with their workers (default), all that failed in any "
+    help="Runs to compute again though STORE has them: those lost with their workers (default), "
+    "all that failed in any "
     "way, or all.",
 )
 @click.option("--force", is_flag=True, help="Compute every run again: the same as --retry all.")
 @click.option(
     "--strict-online",
     is_flag=True,
-    help="Refuse what sees rows before they are predicted: transforms fitted ahead, tuning, learners that look ahead; and "
+    help="Refuse what sees rows before they are predicted: transforms fitted ahead, tuning, "
+    "learners that look ahead; and "
     "batch references.",
 )
 @click.option(

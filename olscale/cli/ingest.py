@@ -53,7 +53,8 @@ def _note_workers(context: click.Context, option: click.Parameter, value: int | 
     """Take the option of version 0.1, which scripts may still give."""
     if value is not None:
         say(
-            "--workers is not needed: one process reads faster than several did, so the option has no effect",
+            "--workers is not needed: one process reads faster than several did, so the option "
+            "has no effect",
             err=True,
         )
 
@@ -76,7 +77,8 @@ def _note_workers(context: click.Context, option: click.Parameter, value: int | 
 @click.option(
     "--label",
     metavar="COLUMN[,COLUMN]",
-    help="Column of the target in tables: its name, or its position from 0; several names are several real targets.",
+    help="Column of the target in tables: its name, or its position from 0; several names are "
+    "several real targets.",
 )
 @click.option(
     "--target",
@@ -86,7 +88,8 @@ def _note_workers(context: click.Context, option: click.Parameter, value: int | 
 @click.option(
     "--weights",
     metavar="COLUMN",
-    help="Column that says how much each row counts, and is no feature; of NPZ and MAT an array, of VW text importance.",
+    help="Column that says how much each row counts, and is no feature; of NPZ and MAT an array, "
+    "of VW text importance.",
 )
 @click.option(
     "--novel",
@@ -97,13 +100,15 @@ def _note_workers(context: click.Context, option: click.Parameter, value: int | 
     "--drop",
     metavar="COLUMN[,COLUMN]",
     multiple=True,
-    help="Columns of a table to leave out before anything is encoded: names, or positions from 0; repeatable.",
+    help="Columns of a table to leave out before anything is encoded: names, or positions from 0; "
+    "repeatable.",
 )
 @click.option(
     "--encode",
     metavar="COLUMN=hash|text|date|number|one-hot:values=N",
     multiple=True,
-    help="Columns of a table as a bounded number of features, COLUMN=hash:features=2^18 say, or as numbers; repeatable.",
+    help="Columns of a table as a bounded number of features, COLUMN=hash:features=2^18 say, or "
+    "as numbers; repeatable.",
 )
 @click.option(
     "--decimal",
@@ -120,7 +125,8 @@ def _note_workers(context: click.Context, option: click.Parameter, value: int | 
     "--delimiter",
     metavar="CHAR",
     callback=delimiter_option,
-    help="What is between cells in CSV and TSV: a character, tab or space (any white space); guessed when left out.",
+    help="What is between cells in CSV and TSV: a character, tab or space (any white space); "
+    "guessed when left out.",
 )
 @arrays_option
 @click.option(
@@ -206,7 +212,8 @@ def ingest(
     rows = " + ".join(f"{dataset.rows(split):,} {split}" for split in dataset.splits)
     kind = _target(manifest)
     say(
-        f"{dataset.name}: {rows} rows x {manifest.columns:,} columns, {kind}, {manifest.kind}, {manifest.layout}"
+        f"{dataset.name}: {rows} rows x {manifest.columns:,} columns, {kind}, {manifest.kind}, "
+        f"{manifest.layout}"
     )
     if manifest.table is not None:
         say(f"read as: {read_as(manifest, _label(manifest, target))}")

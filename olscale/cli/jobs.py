@@ -209,5 +209,6 @@ def prune(file: str, home: str | None, dry_run: bool) -> None:
             return
         gone = remove(job, where, dry_run)
     say(
-        f"{'would remove' if dry_run else 'removed'} {len(gone)} nights{': ' * bool(gone)}{', '.join(gone)}"
+        f"{'would remove' if dry_run else 'removed'} {len(gone)} "
+        f"nights{': ' * bool(gone)}{', '.join(gone)}"
     )

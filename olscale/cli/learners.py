@@ -47,7 +47,8 @@ def list_(task: str | None) -> None:
             say(line)
     say()
     say(
-        "^ looks ahead with its defaults, (^) with some of its parameters: it is shown rows before they are predicted."
+        "^ looks ahead with its defaults, (^) with some of its parameters: it is shown rows "
+        "before they are predicted."
     )
     say("r is a batch reference: it keeps all rows, and is no one-pass learner.")
 
@@ -89,7 +90,8 @@ def show(name: str) -> None:
     if made_of.__module__.partition(".")[0] != "olscale":
         print_lines("\n")
         say(
-            f"Version {learner_version(path, found)}: with it, and the parameters, its runs are known."
+            f"Version {learner_version(path, found)}: with it, and the parameters, its runs are "
+            "known."
         )
         if note := source_note(path, found):
             say(note)

@@ -131,7 +131,8 @@ def _record(store: Store, run: str) -> Record:
     if len(found) != 1:
         which = "no run" if not found else f"{len(found)} runs"
         raise StoreError(
-            f"the metrics store {store.path} has {which} whose id begins with {run!r}; olscale models list {store.path} "
+            f"the metrics store {store.path} has {which} whose id begins with {run!r}; olscale "
+            f"models list {store.path} "
             "shows the ids"
         )
     return store.get(found[0])

@@ -67,7 +67,8 @@ from olscale.cli.say import say
     "--unknown",
     type=click.Choice(["ignore", "refuse"]),
     default="ignore",
-    help="Whether values and indices that the model never met count as none, the default, or end the command.",
+    help="Whether values and indices that the model never met count as none, the default, or end "
+    "the command.",
 )
 @arrays_option
 @cell_options
@@ -138,7 +139,10 @@ def predict(
     done = run(loaded, rows, out, scores, labels)
     said = f"{done.rows:,} rows"
     if done.labels:
-        said += f", error {100 * done.wrong / done.labels:.2f} % of {done.labels:,} with a label that the model knows"
+        said += (
+            f", error {100 * done.wrong / done.labels:.2f} % of {done.labels:,} with a label "
+            "that the model knows"
+        )
     if done.squares is not None and done.known is not None and done.known.all():
         each = (done.squares / done.known) ** 0.5
         named = zip(loaded.about.columns.targets, each, strict=False)
@@ -152,11 +156,13 @@ def predict(
         say(f"note: {line}", err=True)
     if done.unknown:
         say(
-            f"note: {done.unknown:,} cells of text hold values that the model never met; they count as none",
+            f"note: {done.unknown:,} cells of text hold values that the model never met; they "
+            "count as none",
             err=True,
         )
     if done.unknown_indices:
         say(
-            f"note: {done.unknown_indices:,} values are at indices that the model never met; they count as none",
+            f"note: {done.unknown_indices:,} values are at indices that the model never met; they "
+            "count as none",
             err=True,
         )

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     "papers",
     metavar="NAME",
     multiple=True,
-    help="Also draw the figures of this paper: lol-2016, pamo-2018, ollc, olk-2013, ospvm-2016 (may be repeated).",
+    help="Also draw the figures of this paper: lol-2016, pamo-2018, ollc, olk-2013, ospvm-2016 "
+    "(may be repeated).",
 )
 @click.option(
     "--also",

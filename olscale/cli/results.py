@@ -36,7 +36,8 @@ skip_damaged_option = click.option(
 @click.option(
     "--curve",
     metavar="NAME",
-    help="Show this along the stream: cumulative_error, window_error, fading_error, holdout_error, drift_alarms, "
+    help="Show this along the stream: cumulative_error, window_error, fading_error, "
+    "holdout_error, drift_alarms, "
     "segment_error, or what [protocol] measures asked for.",
 )
 @click.option(
@@ -174,7 +175,10 @@ def name_damaged(store: Store) -> None:
     for name in store.damaged:
         left_out = f"olscale: left out damaged file {name} of {store.path}"
         if name in store.unreadable:
-            left_out = f"olscale: left out {name} of {store.path}, which cannot be read: {store.unreadable[name]}"
+            left_out = (
+                f"olscale: left out {name} of {store.path}, which cannot be read: "
+                f"{store.unreadable[name]}"
+            )
         say(left_out, err=True)
 
 

@@ -56,14 +56,16 @@ _OPTIONS = [
         "--stop-after",
         callback=_by(parse_duration),
         metavar="DURATION",
-        help="Save what goes on after 90m, 4h ... and exit with 75: the same command goes on with it.",
+        help="Save what goes on after 90m, 4h ... and exit with 75: the same command goes on with "
+        "it.",
     ),
     click.option(
         "--stop-at",
         callback=_by(parse_moment),
         envvar="OLSCALE_STOP_AT",
         metavar="TIME",
-        help="Likewise at 2026-01-01T06:30, or so many seconds after 1970; the earlier of both counts.",
+        help="Likewise at 2026-01-01T06:30, or so many seconds after 1970; the earlier of both "
+        "counts.",
     ),
 ]
 

@@ -178,8 +178,10 @@ def why_hidden(means: Array, x: Array, share: float) -> str:
     if len(means) < 2 or squares.max() > share * float(np.sum(x * x)):
         return ""
     return (
-        "rows differ by so small a part of their length that their distances are rounding; take large "
-        "offsets off the features, for example with the transform standardize or running-standardize"
+        "rows differ by so small a part of their length that their distances are rounding; take "
+        "large "
+        "offsets off the features, for example with the transform standardize or "
+        "running-standardize"
     )
 
 

@@ -32,7 +32,8 @@ def say_it_is_private() -> None:
     """Say where machine code is kept, once, where that is a folder of this process."""
     if use_private_cache.cache_info().currsize:
         _logger.warning(
-            "machine code is made anew by each command: neither the package nor the home folder can be written to; "
+            "machine code is made anew by each command: neither the package nor the home folder "
+            "can be written to; "
             "name a folder that can in NUMBA_CACHE_DIR"
         )
 

@@ -64,7 +64,8 @@ class Dataset:
             manifest = _read_manifest(self._directory)
             if self._expected not in (None, manifest.fingerprint):
                 raise DatasetError(
-                    f"{self.path} holds another dataset than before: fingerprint {manifest.fingerprint[:12]}, "
+                    f"{self.path} holds another dataset than before: fingerprint "
+                    f"{manifest.fingerprint[:12]}, "
                     f"expected {str(self._expected)[:12]}"
                 )
             self._manifest = manifest
@@ -174,11 +175,13 @@ class Dataset:
             ) from error
         if entry.crc32 is not None and (got := decoded_crc32(block)) != entry.crc32:
             raise DatasetError(
-                f"{where} is damaged: checksum {got:08x}, expected {entry.crc32:08x}; ingest the dataset again"
+                f"{where} is damaged: checksum {got:08x}, expected {entry.crc32:08x}; ingest the "
+                "dataset again"
             )
         if len(block) != entry.rows:
             raise DatasetError(
-                f"{where} has {len(block)} rows, {MANIFEST} says {entry.rows}; ingest the dataset again"
+                f"{where} has {len(block)} rows, {MANIFEST} says {entry.rows}; ingest the dataset "
+                "again"
             )
         self._check_fit(block, where)
         return block
@@ -231,7 +234,8 @@ class Dataset:
                 hashes[split].update(block)
                 if block.nonzeros != (expected := self._split(split).chunks[i].nonzeros):
                     raise DatasetError(
-                        f"{self.path}: chunk {i} of {split} has {block.nonzeros} nonzeros, {MANIFEST} says {expected}; "
+                        f"{self.path}: chunk {i} of {split} has {block.nonzeros} nonzeros, "
+                        f"{MANIFEST} says {expected}; "
                         "ingest the dataset again"
                     )
                 if progress is not None:
@@ -243,7 +247,8 @@ class Dataset:
         )
         if got != manifest.fingerprint:
             raise DatasetError(
-                f"{self.path}: every chunk is as {MANIFEST} says, but the fingerprint is {got[:12]}, expected "
+                f"{self.path}: every chunk is as {MANIFEST} says, but the fingerprint is "
+                f"{got[:12]}, expected "
                 f"{manifest.fingerprint[:12]}: the manifest was changed; ingest the dataset again"
             )
 
@@ -316,7 +321,8 @@ def _read_manifest(directory: Storage) -> Manifest:
         pass
     except OSError as error:
         raise DatasetError(
-            f"{directory} cannot be read ({error.strerror or error}); check its permissions, address and credentials"
+            f"{directory} cannot be read ({error.strerror or error}); check its permissions, "
+            "address and credentials"
         ) from error
     if directory.exists(MARKER):
         raise DatasetError(

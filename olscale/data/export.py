@@ -87,7 +87,8 @@ def _guess(path: str) -> str:
     suffix = os.path.splitext(path.removesuffix(".gz"))[1]  # noqa: PTH122 - `path` may be a URL
     if suffix not in _SUFFIXES:
         raise DatasetError(
-            f"cannot tell the format of {path} by its ending; end it in .svm, .csv or .npz, or name a format"
+            f"cannot tell the format of {path} by its ending; end it in .svm, .csv or .npz, or "
+            "name a format"
         )
     return _SUFFIXES[suffix]
 
@@ -144,7 +145,8 @@ def _write_svmlight(rows: _Rows, split: str | None, out: IO[bytes]) -> None:
         )
     if dataset.manifest.label_names is not None:
         raise DatasetError(
-            f"{dataset.path} has text labels, which SVMlight text cannot hold; export it to csv or npz"
+            f"{dataset.path} has text labels, which SVMlight text cannot hold; export it to csv "
+            "or npz"
         )
     base = 1 if dataset.manifest.index_base is None else dataset.manifest.index_base
     for block in rows.blocks(split or "train"):
@@ -171,7 +173,8 @@ def _write_csv(rows: _Rows, split: str | None, out: IO[bytes]) -> None:
     dataset = rows.dataset
     if dataset.columns > _CSV_COLUMNS:
         raise DatasetError(
-            f"{dataset.path} has {dataset.columns} columns, csv takes at most {_CSV_COLUMNS}; export it to svmlight"
+            f"{dataset.path} has {dataset.columns} columns, csv takes at most {_CSV_COLUMNS}; "
+            "export it to svmlight"
         )
     text = io.TextIOWrapper(out, encoding="utf-8", newline="", write_through=True)
     writer = csv.writer(text, lineterminator="\n")

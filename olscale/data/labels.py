@@ -102,7 +102,8 @@ class Labels:
             if self.task != "regression":
                 raise FormatError(
                     source,
-                    f"a row has {target.shape[1]} targets; add --target real if they are numbers to be predicted",
+                    f"a row has {target.shape[1]} targets; add --target real if they are numbers "
+                    "to be predicted",
                 )
             self._counting = False
             return np.ascontiguousarray(target, dtype=np.float64)
@@ -172,7 +173,8 @@ class Labels:
         """
         if self._beyond is not None and (self._novel is not None or self.task == "classification"):
             raise DatasetError(
-                f"the label {self._beyond:.0f} is one of several whole numbers that are the same in float64, as all from "
+                f"the label {self._beyond:.0f} is one of several whole numbers that are the same "
+                "in float64, as all from "
                 "2^53 on: they would be one class; write labels as smaller numbers or as text"
             )
         if (self._target == "classes" or self._declared) and self.task == "regression":
@@ -181,12 +183,14 @@ class Labels:
                 f"{_MOST_FRACTIONAL} fractions" if fractions else f"{_MOST_CLASSES:,} whole numbers"
             )
             raise DatasetError(
-                f"the labels have more different values than classes may have: {most}; use --target real"
+                f"the labels have more different values than classes may have: {most}; use "
+                "--target real"
             )
         if self._novel is not None and len(self._values) < 2:
             which = "every row" if NOVEL in self._values else "no row"
             raise DatasetError(
-                f"{which} has the label {self._novel!r} of novelties (--novel); expected some of both kinds"
+                f"{which} has the label {self._novel!r} of novelties (--novel); expected some of "
+                "both kinds"
             )
 
     @property

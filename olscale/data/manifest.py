@@ -267,7 +267,8 @@ class Manifest(_Entry):
             self.task != "regression" or not len(set(self.targets)) == len(self.targets) > 1
         ):
             raise ValueError(
-                "targets must be the names of two or more targets of a regression, each once, or absent"
+                "targets must be the names of two or more targets of a regression, each once, or "
+                "absent"
             )
         if self.task == "novelty" and self.classes != (NOVEL, NORMAL):
             raise ValueError(f"classes of novelty detection must be {NOVEL} and {NORMAL}")
@@ -278,7 +279,8 @@ class Manifest(_Entry):
             raise ValueError("classes must be numbers or texts, sorted, each once")
         if set(self.label_names or ()) != (set(self.classes or ()) if texts == {True} else set()):
             raise ValueError(
-                "label_names must be the classes where these are texts, and null where they are numbers"
+                "label_names must be the classes where these are texts, and null where they are "
+                "numbers"
             )
         if self.dtype not in _DTYPES:
             raise ValueError(f"dtype is {self.dtype!r}, expected one of {', '.join(_DTYPES)}")
@@ -295,7 +297,8 @@ class Manifest(_Entry):
                 )
             if any(chunk.rows != self.chunk_rows for chunk in split.chunks[:-1]):
                 raise ValueError(
-                    f"splits.{name} has a chunk before the last without chunk_rows = {self.chunk_rows} rows"
+                    f"splits.{name} has a chunk before the last without chunk_rows = "
+                    f"{self.chunk_rows} rows"
                 )
             if not split.chunks or not 1 <= split.chunks[-1].rows <= self.chunk_rows:
                 raise ValueError(
@@ -314,7 +317,8 @@ class Manifest(_Entry):
                 len(counts) != len(self.classes or ()) or sum(counts) != split.rows
             ):
                 raise ValueError(
-                    f"splits.{name}.class_rows must count each of its {split.rows} rows in one class"
+                    f"splits.{name}.class_rows must count each of its {split.rows} rows in one "
+                    "class"
                 )
         return self
 
@@ -357,13 +361,15 @@ class Manifest(_Entry):
             where = ".".join(str(part) for part in first["loc"]) or "the whole"
             more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
             raise DatasetError(
-                f"{dataset}: {MANIFEST} is broken at {where}: {first['msg']}{more}; ingest the dataset again"
+                f"{dataset}: {MANIFEST} is broken at {where}: {first['msg']}{more}; ingest the "
+                "dataset again"
             ) from None
         if manifest.format_version >= _CHECKED_FROM:
             got = manifest_checksum(json.loads(content))
             if got != manifest.checksum:
                 raise DatasetError(
-                    f"{dataset}: {MANIFEST} was changed after it was written: its checksum is {got[:12]}, expected "
+                    f"{dataset}: {MANIFEST} was changed after it was written: its checksum is "
+                    f"{got[:12]}, expected "
                     f"{(manifest.checksum or 'none')[:12]}; restore it, or ingest the dataset again"
                 )
         return manifest

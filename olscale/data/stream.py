@@ -134,8 +134,10 @@ class Stream:
             row = self.first_row(i) + wrong
             name = (self.dataset.manifest.feature_names or ())[self._delay_column]
             raise DatasetError(
-                f"{self.dataset.path}: delay column {name!r} was {values[wrong]:g} in row {row} of the stream, "
-                "expected the number of rows after which its label is known: a whole number, 0 or more"
+                f"{self.dataset.path}: delay column {name!r} was {values[wrong]:g} in row {row} "
+                "of the stream, "
+                "expected the number of rows after which its label is known: a whole number, 0 or "
+                "more"
             )
         return np.minimum(values, _NEVER).astype(np.int64)
 
@@ -253,7 +255,8 @@ def delay_position(dataset: Dataset, name: str) -> int:
     names = dataset.manifest.feature_names
     if names is None:
         raise DatasetError(
-            f"delay was the column {name!r}, but the columns of dataset {dataset.path} have no names; ingest it from a "
+            f"delay was the column {name!r}, but the columns of dataset {dataset.path} have no "
+            "names; ingest it from a "
             "table with a header, or give delay as a number of rows"
         )
     if name not in names:

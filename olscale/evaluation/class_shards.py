@@ -153,7 +153,10 @@ def _paying_shards(run: Run, dataset: Dataset, most: int) -> int:
 
 def _repeated(run: Run, shards: int, efficiency: float, asked: bool) -> str:
     """Return a line that says what class shards of a run cost."""
-    work = f"{shards} class shards of {run.learner} on {run.stream.dataset} take {1 / efficiency:.1f} times the work of one"
+    work = (
+        f"{shards} class shards of {run.learner} on {run.stream.dataset} take "
+        f"{1 / efficiency:.1f} times the work of one"
+    )
     reason = f"{work} piece: each reads all rows, and learns what classes share"
     return reason if asked else f"{reason}; so it stays in one (--class-shards {shards} cuts it)"
 

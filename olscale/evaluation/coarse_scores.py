@@ -29,7 +29,8 @@ def coarse_score_notes(experiment: Experiment) -> list[str]:
                 if spec.meets(opened.name) and _is_coarse(spec):
                     asked.setdefault(spec.name, set()).update(words)
     return [
-        f"{' and '.join(sorted(words))} of {name}: of the classes that it predicts, -1 or 1, and not of scores, not to be "
+        f"{' and '.join(sorted(words))} of {name}: of the classes that it predicts, -1 or 1, and "
+        "not of scores, not to be "
         "set beside those of learners with scores"
         for name, words in asked.items()
     ]

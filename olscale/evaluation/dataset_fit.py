@@ -17,8 +17,10 @@ _LEARNS = {
     "novelty": "tells novelties",
 }
 _HAS = {
-    "classification": "has classes; ingest it with --target real to keep numbers, or with --novel LABEL",
-    "regression": "has real-valued targets; ingest it with --target classes to make a class of each value",
+    "classification": "has classes; ingest it with --target real to keep numbers, or with --novel "
+    "LABEL",
+    "regression": "has real-valued targets; ingest it with --target classes to make a class of "
+    "each value",
     "novelty": "is for novelty detection; ingest it without --novel for classes",
 }
 
@@ -32,7 +34,8 @@ def check_learner(name: str, task: Task, dataset: Dataset) -> None:
     """
     if task != dataset.task:
         raise ExperimentError(
-            f"learner {name} {_LEARNS[task]} ({task}), but dataset {dataset.path} {_HAS[dataset.task]}; learners for it: "
+            f"learner {name} {_LEARNS[task]} ({task}), but dataset {dataset.path} "
+            f"{_HAS[dataset.task]}; learners for it: "
             f"olscale learners list --task {dataset.task}"
         )
 
@@ -50,8 +53,10 @@ def check_targets(name: str, learner: Learner, dataset: Dataset) -> None:
         return
     if not learns_targets(learner):
         raise ExperimentError(
-            f"learner {name} learns one target, but dataset {dataset.path} has {count}: {', '.join(dataset.targets)}; "
-            "ingest a dataset for each with --label TARGET and the others in --drop, or take a learner of several, as rls"
+            f"learner {name} learns one target, but dataset {dataset.path} has {count}: "
+            f"{', '.join(dataset.targets)}; "
+            "ingest a dataset for each with --label TARGET and the others in --drop, or take a "
+            "learner of several, as rls"
         )
     ask(name, "expect_targets", lambda: expect_targets(learner, count))
 
@@ -69,7 +74,8 @@ def check_weights(protocol: ProtocolSpec, dataset: Dataset) -> None:
         if dataset.weights is not None:
             there = f"those of its column {dataset.weights!r}; name that"
         raise ExperimentError(
-            f"protocol.weights was {protocol.weights!r}, and the weights of dataset {dataset.path} are {there}"
+            f"protocol.weights was {protocol.weights!r}, and the weights of dataset "
+            f"{dataset.path} are {there}"
         )
     if not protocol.weighted_measures:
         return
@@ -81,7 +87,8 @@ def check_weights(protocol: ProtocolSpec, dataset: Dataset) -> None:
     for metric in METRICS.load_all():
         if metric.meets(shape) and not (metric.weighs_rows or metric.watches):
             raise ExperimentError(
-                f"protocol.weighted_measures does not go with the metric {metric.__name__}, where all rows count alike"
+                f"protocol.weighted_measures does not go with the metric {metric.__name__}, where "
+                "all rows count alike"
             )
 
 
@@ -101,7 +108,8 @@ def check_takes_weights(name: str, learner: Learner, weights: str | None) -> Non
         if getattr(learner_class(other), "takes_weights", False)
     ]
     raise ExperimentError(
-        f"learner {name} takes no weights of rows, and protocol.weights was {weights!r}; leave one of them out. Learners of "
+        f"learner {name} takes no weights of rows, and protocol.weights was {weights!r}; leave "
+        "one of them out. Learners of "
         f"its task that take them: {', '.join(able) or 'none'}"
     )
 

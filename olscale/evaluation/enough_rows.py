@@ -49,7 +49,8 @@ def check_enough_rows(
     for name, least, cure in steps:
         if transformed < least:
             raise ParameterError(
-                f"transform {name}: {transformed:,} rows come to learn from, and features are 0 before {least:,}; {cure}"
+                f"transform {name}: {transformed:,} rows come to learn from, and features are 0 "
+                f"before {least:,}; {cure}"
             )
 
 

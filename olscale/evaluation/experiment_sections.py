@@ -25,7 +25,8 @@ _LONGEST_LABEL = 200
 def _readable(label: str | None) -> str | None:
     if label is not None and (len(label) > _LONGEST_LABEL or (label and not label.strip())):
         raise ValueError(
-            f"label was {label[:40]!r}, expected up to {_LONGEST_LABEL} characters that are seen in a table"
+            f"label was {label[:40]!r}, expected up to {_LONGEST_LABEL} characters that are seen "
+            "in a table"
         )
     return label
 
@@ -122,7 +123,8 @@ class LearnerSpec(Section):
             raise ValueError(f"{both[0]} is both in params and in tune; expected it in one of them")
         if self.name == EVERY and (self.params or self.tune or self.label):
             raise ValueError(
-                "name = '*' is every learner at its defaults; expected no params, tune or label beside it"
+                "name = '*' is every learner at its defaults; expected no params, tune or label "
+                "beside it"
             )
         return self
 

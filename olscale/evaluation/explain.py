@@ -105,8 +105,14 @@ def _cure(place: list[Any], kind: str, got: Any) -> str:
     if kind in ("tuple_type", "list_type"):
         if key in _TABLES and len(place) == 1:
             if isinstance(got, dict):
-                return f"expected a list of tables, got one: write [[{key}]] (in Python {key}=[{{...}}])"
-            return f"expected a list of tables: write [[{key}]] with {_TABLES[key]} = ... (in Python {key}=[{{...}}])"
+                return (
+                    f"expected a list of tables, got one: write [[{key}]] (in Python "
+                    f"{key}=[{{...}}])"
+                )
+            return (
+                f"expected a list of tables: write [[{key}]] with {_TABLES[key]} = ... (in "
+                f"Python {key}=[{{...}}])"
+            )
         if isinstance(got, str):
             words = split_transforms(got) if key == "transforms" else [got]
             return f"expected a list: write {key} = {json.dumps(words)}"
@@ -114,8 +120,14 @@ def _cure(place: list[Any], kind: str, got: Any) -> str:
     if kind in ("model_type", "model_attributes_type", "dataclass_type", "dict_type"):
         if len(place) == 2 and place[0] in _TABLES and isinstance(got, str):
             word = _TABLES[str(place[0])]
-            return f'expected a table: write [[{place[0]}]] with {word} = "{got}" (in Python {{"{word}": "{got}"}})'
+            return (
+                f'expected a table: write [[{place[0]}]] with {word} = "{got}" (in Python '
+                f'{{"{word}": "{got}"}})'
+            )
         if kind != "dict_type" and len(place) == 1:
-            return f"expected a table: write [{key}] with a key on each line below (in Python {key}={{...}})"
+            return (
+                f"expected a table: write [{key}] with a key on each line below (in Python "
+                f"{key}={{...}})"
+            )
         return f"expected a table: write {key} = {{ name = value }}"
     return ""

@@ -91,12 +91,14 @@ def run_of(record: Record) -> Run:
         run = None
     if run is None or run.id != record.id:
         raise ModelError(
-            f"run {record.id} asks for what this version of olscale does not know; install a later one"
+            f"run {record.id} asks for what this version of olscale does not know; install a "
+            "later one"
         )
     here = learner_version(learner_path(run.learner), learner_class(run.learner))
     if str(here) != str(run.version):
         raise ModelError(
-            f"run {record.id} is of version {run.version} of learner {run.learner}, here is version {here}, which gives "
+            f"run {record.id} is of version {run.version} of learner {run.learner}, here is "
+            f"version {here}, which gives "
             "other numbers; evaluate it anew, or install the olscale that ran it"
         )
     return run
@@ -135,7 +137,8 @@ def compute_model(record: Record, path: str, progress: Progress | None = None) -
     dataset = open_dataset(path)
     if dataset.fingerprint != run.stream.fingerprint:
         raise DatasetError(
-            f"{path} is another dataset than that of run {record.id}: its fingerprint is {dataset.fingerprint[:12]}, "
+            f"{path} is another dataset than that of run {record.id}: its fingerprint is "
+            f"{dataset.fingerprint[:12]}, "
             f"expected {run.stream.fingerprint[:12]}"
         )
     length = StreamSource(dataset.path, dataset.rows("train"), 0).length(run.stream)
@@ -153,7 +156,8 @@ def compute_model(record: Record, path: str, progress: Progress | None = None) -
         again = [record_of_sums]
     if odd := differences(record, again[0]):
         raise ModelError(
-            f"recomputed run {record.id} differs from the recorded one: {odd}; it was recorded by another version or "
+            f"recomputed run {record.id} differs from the recorded one: {odd}; it was recorded by "
+            "another version or "
             "on another kind of machine, and no model was written"
         )
     [state] = going.states
@@ -196,6 +200,7 @@ def find_dataset(definition: Mapping[str, Any], places: list[str]) -> str:
         except DatasetError:
             continue
     raise DatasetError(
-        f"the dataset {wanted['name']} of fingerprint {str(wanted['fingerprint'])[:12]} is not at {', '.join(places)}; name "
+        f"the dataset {wanted['name']} of fingerprint {str(wanted['fingerprint'])[:12]} is not at "
+        f"{', '.join(places)}; name "
         "it by --dataset"
     )

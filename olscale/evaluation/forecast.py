@@ -66,8 +66,10 @@ def long_runs(plan: RunPlan, missing: Sequence[Run]) -> Iterator[str]:
             cost * make_learner(first.learner, first.params).numbers_per_second / NUMBERS_A_SECOND
         )
         yield (
-            f"{first.learner} on {first.stream.dataset} may take {_duration(cost / NUMBERS_A_SECOND)} a run"
-            f" ({len(runs)} {'run' if len(runs) == 1 else 'runs'}): it goes through {numbers / max(1, rows):.2g} numbers"
+            f"{first.learner} on {first.stream.dataset} may take "
+            f"{_duration(cost / NUMBERS_A_SECOND)} a run"
+            f" ({len(runs)} {'run' if len(runs) == 1 else 'runs'}): it goes through "
+            f"{numbers / max(1, rows):.2g} numbers"
             f" for each of {rows:,} rows{_cheaper(first)}"
         )
 
@@ -84,7 +86,8 @@ def check_workers(missing: Sequence[Run], bytes_of: Mapping[str, int], memory: f
         size = bytes_of.get(run.id, 0)
         if size > memory:
             raise ParameterError(
-                f"learner {run.learner} on {run.stream.dataset}: its model takes {size / 1e9:.3g} GB, a worker has "
+                f"learner {run.learner} on {run.stream.dataset}: its model takes {size / 1e9:.3g} "
+                "GB, a worker has "
                 f"{memory / 1e9:.3g} GB; use fewer workers{_cheaper(run)}"
             )
 

@@ -87,8 +87,8 @@ def guarded(runs: Sequence[Guarded], counts: bool = True) -> Iterator[None]:
                 if os.getpid() != process:
                     os._exit(
                         1
-                    # The learner has forked, and this is the copy: it must not go on with the
-                    # evaluation.
+                        # The learner has forked, and this is the copy: it must not go on with the
+                        # evaluation.
                     )
     except BaseException as error:
         failure = failure or failure_of(error)

@@ -169,7 +169,8 @@ class PlannedExperiment:
 def _check_tunable(source: _Input, protocol: ProtocolSpec) -> None:
     if isinstance(protocol.delay, str):
         raise ExperimentError(
-            f"protocol.delay was the column {protocol.delay!r} of {source.dataset.name}, which tuning would "
+            f"protocol.delay was the column {protocol.delay!r} of {source.dataset.name}, which "
+            "tuning would "
             "take for a feature; give params in place of tune, or delay as a number of rows"
         )
 

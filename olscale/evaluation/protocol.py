@@ -248,7 +248,10 @@ def conflicts(p: ProtocolSpec) -> Iterator[str]:
         other = f"split = {p.split!r}" if p.online else "holdout_rows"
         yield f"passes does not go with {other}: a later pass would test on rows learned before"
     if "cost" in p.measures and not p.costs:
-        yield "measures has 'cost', which needs protocol.costs: what a mistake costs, a number for each class in order"
+        yield (
+            "measures has 'cost', which needs protocol.costs: what a mistake costs, a number "
+            "for each class in order"
+        )
     if p.test_only:
         along = ("window", "fading", "delay", "holdout_every", "drift", "burn_in")
         asked = [name for name in along if getattr(p, name) not in (None, 0)]
@@ -259,7 +262,10 @@ def conflicts(p: ProtocolSpec) -> Iterator[str]:
             for name in asked
         )
     if "train_error" in p.measures and (p.online or p.delay or p.holdout_rows is not None):
-        yield "measures has 'train_error', which needs a model that learns from every row: no delay, holdout_rows, folds"
+        yield (
+            "measures has 'train_error', which needs a model that learns from every row: no "
+            "delay, holdout_rows, folds"
+        )
     if p.weighted_measures and p.weights is None:
         yield "weighted_measures needs protocol.weights: the column by which rows count"
     if p.weighted_measures:
@@ -300,11 +306,19 @@ def _task_misfits(p: ProtocolSpec, task: Task, classes: int) -> Iterator[str]:
         yield wrong
     if task == "regression":
         if p.split.startswith("stratified"):
-            yield f"split was {p.split!r}, which needs classes, and its targets are numbers; expected kfold or half"
+            yield (
+                f"split was {p.split!r}, which needs classes, and its targets are numbers; "
+                "expected kfold or half"
+            )
         if p.drift is not None:
-            yield f"drift was {p.drift!r}, which watches mistakes, and its targets are numbers; leave it out"
+            yield (
+                f"drift was {p.drift!r}, which watches mistakes, and its targets are numbers; "
+                "leave it out"
+            )
         if p.mcnemar:
-            yield "mcnemar was true, which counts mistakes, and its targets are numbers; leave it out"
+            yield (
+                "mcnemar was true, which counts mistakes, and its targets are numbers; leave it out"
+            )
     if task == "novelty" and p.delay:
         yield f"delay was {p.delay!r}, but no label is shown in novelty detection; leave it out"
     if p.costs and len(p.costs) != classes:
@@ -340,7 +354,10 @@ def misfits(s: Scoring, dataset: str, rows: int, tested: bool) -> Iterator[str]:
     """Yield what in the options does not fit a stream of `rows` rows."""
     has = f"but the stream of dataset {dataset} has {rows} rows"
     if s.test_only and not tested:
-        yield f"test_only needs rows to test on, and dataset {dataset} has no test split; give protocol.split"
+        yield (
+            f"test_only needs rows to test on, and dataset {dataset} has no test split; give "
+            "protocol.split"
+        )
     if isinstance(s.delay, int) and s.delay >= rows:
         yield f"delay was {s.delay}, {has}: no label would arrive; expected fewer"
     if s.burn_in >= rows:

@@ -124,7 +124,8 @@ def needs_rehearsal(learner: Learner) -> TypeGuard[ForeignLearner]:
 def shared_reason(name: str) -> str:
     """Return why a run fails whose model shares what it learns, in `name`, with others."""
     return (
-        f"models of it share {name}, which one changes while it learns: what one run has learned others would know; keep "
+        f"models of it share {name}, which one changes while it learns: what one run has learned "
+        "others would know; keep "
         "it in each model, as an attribute that __init__ sets"
     )
 

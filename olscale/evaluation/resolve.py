@@ -37,7 +37,8 @@ def resolve(
     """
     if not isinstance(experiment, Experiment):
         raise ExperimentError(
-            f"experiment is a {type(experiment).__name__}, expected an Experiment; olscale.load_experiment(PATH) reads one "
+            f"experiment is a {type(experiment).__name__}, expected an Experiment; "
+            "olscale.load_experiment(PATH) reads one "
             "from a file, and olscale.Experiment.model_validate(DICT) makes one"
         )
     left_out: list[LeftOut] = []

@@ -17,6 +17,7 @@ class RowsOrColumn:
         number = isinstance(value, int) and not isinstance(value, bool) and value >= 0
         if not number and not (isinstance(value, str) and value):
             raise ValueError(
-                "expected a number of rows, 0 or more, or the name of a column that has it for each row"
+                "expected a number of rows, 0 or more, or the name of a column that has it for "
+                "each row"
             )
         return value

@@ -30,7 +30,8 @@ def stream_keys(
     scoring = _scoring(protocol, seed)
     if protocol.projections is not None and not projected:
         raise ExperimentError(
-            f"protocol.projections was {protocol.projections}, but no transform of {dataset} projects at random; add one, "
+            f"protocol.projections was {protocol.projections}, but no transform of {dataset} "
+            "projects at random; add one, "
             "such as project:features=100, or leave projections out"
         )
     for passes in (protocol.passes,) if isinstance(protocol.passes, int) else protocol.passes:

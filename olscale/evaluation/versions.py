@@ -50,6 +50,8 @@ def check_learners(runs: Iterable[Run]) -> None:
         if version != planned[name]:
             here = version[1:] if version.startswith("!") else f"version {version} here"
             raise ExecutionError(
-                f"learner {name} is not what the experiment was planned with, version {planned[name]}, in this process "
-                f"({here}): its source was edited meanwhile, or is another one on this machine; run the command again"
+                f"learner {name} is not what the experiment was planned with, version "
+                f"{planned[name]}, in this process "
+                f"({here}): its source was edited meanwhile, or is another one on this machine; "
+                "run the command again"
             )

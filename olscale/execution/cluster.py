@@ -184,7 +184,8 @@ async def _started(where: ClusterOptions, secured: Any, settings: ExecutionSetti
             if not isinstance(error, RuntimeError | OSError | TimeoutError):
                 raise
     raise ExecutionError(
-        f"a local cluster of {workers} workers did not start in {settings.start_attempts} attempts ({why}); {_unguarded()}"
+        f"a local cluster of {workers} workers did not start in {settings.start_attempts} "
+        f"attempts ({why}); {_unguarded()}"
         "is there enough memory for them? fewer --workers need less, and --in-process needs none"
     )
 
@@ -198,7 +199,10 @@ def _unguarded() -> str:
         or "__name__" in Path(script).read_text(errors="replace")
     ):
         return ""
-    return f"workers import {Path(script).name}, which is to evaluate below `if __name__ == '__main__':`; "
+    return (
+        f"workers import {Path(script).name}, which is to evaluate below `if __name__ == "
+        "'__main__':`; "
+    )
 
 
 def _check_dashboard(wanted: str | None, scheduler: Any) -> None:
@@ -241,7 +245,8 @@ def _check_encryption(scheduler: str, tls: str | None) -> None:
         )
     if tls is not None and not encrypted:
         raise ExecutionError(
-            f"scheduler {scheduler} does not encrypt, but --tls {tls} was given; start it with that certificate "
+            f"scheduler {scheduler} does not encrypt, but --tls {tls} was given; start it with "
+            "that certificate "
             "(cluster/README.md), or leave --tls out"
         )
 
@@ -258,5 +263,6 @@ async def _answered(client: Any, scheduler: str, seconds: float) -> None:
             else f"({str(error).partition(chr(10))[0] or type(error).__name__})"
         )
         raise ExecutionError(
-            f"scheduler {scheduler} does not answer {what}; check the address and that `dask scheduler` runs there"
+            f"scheduler {scheduler} does not answer {what}; check the address and that `dask "
+            "scheduler` runs there"
         ) from None

@@ -127,7 +127,10 @@ def learner_modules(learners: Sequence[str]) -> dict[str, tuple[str, str]]:
 def _other_learners(worker: str, answer: Any, learners: Sequence[str]) -> str:
     """Return in one line what a worker lacks of `learners`; an empty one if it is nothing."""
     if isinstance(answer, BaseException):
-        return f"worker {worker} cannot import the experiment's learners ({one_line(str(answer))[:200]})"
+        return (
+            f"worker {worker} cannot import the experiment's learners "
+            f"({one_line(str(answer))[:200]})"
+        )
     ours = learner_modules(learners)
     for name, (version, why) in answer.items():
         if why:
@@ -135,17 +138,21 @@ def _other_learners(worker: str, answer: Any, learners: Sequence[str]) -> str:
             module, _, attribute = name.partition(":")
             if module == "__main__":
                 return (
-                    f"workers cannot have learner {name!r}: it is defined in a notebook or a script, which only this "
-                    f"process has run; write it to a file of its own, such as mine.py (%%writefile mine.py), and name it "
+                    f"workers cannot have learner {name!r}: it is defined in a notebook or a "
+                    "script, which only this "
+                    "process has run; write it to a file of its own, such as mine.py "
+                    "(%%writefile mine.py), and name it "
                     f"mine:{attribute}, or evaluate in process"
                 )
             return (
-                f"worker {worker} cannot import learner {name!r} ({inner or why}); put its module where that worker's "
+                f"worker {worker} cannot import learner {name!r} ({inner or why}); put its module "
+                "where that worker's "
                 "Python finds it, such as a folder in the PYTHONPATH it is started with"
             )
         if version != ours[name][0] and not ours[name][1]:
             return (
-                f"worker {worker} has another source of learner {name!r} (version {version}, the driver {ours[name][0]}); "
+                f"worker {worker} has another source of learner {name!r} (version {version}, the "
+                f"driver {ours[name][0]}); "
                 "give it the same file, and restart it if it imported the learner before an edit"
             )
     return ""
@@ -221,7 +228,8 @@ def differing_settings(found: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
             value = dask.config.get(name, None, config=dict(config))
             if value != wanted:
                 yield (
-                    f"{process} runs with distributed.{name} = {value}, olscale's dask.yaml has {wanted}; start it with "
+                    f"{process} runs with distributed.{name} = {value}, olscale's dask.yaml has "
+                    f"{wanted}; start it with "
                     "DASK_CONFIG naming olscale's execution folder"
                 )
 

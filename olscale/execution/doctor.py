@@ -106,11 +106,13 @@ def _temporary_files() -> str:
         free = shutil.disk_usage(folder).free
     except OSError as fault:
         raise ExecutionError(
-            f"{folder} cannot be written to ({text_of(fault)}); name another folder in OLSCALE_SCRATCH or TMPDIR"
+            f"{folder} cannot be written to ({text_of(fault)}); name another folder in "
+            "OLSCALE_SCRATCH or TMPDIR"
         ) from None
     if free < _LEAST_FREE:
         raise ExecutionError(
-            f"{folder} has {size_text(free)} left, expected {size_text(_LEAST_FREE)} for permutations that do not fit "
+            f"{folder} has {size_text(free)} left, expected {size_text(_LEAST_FREE)} for "
+            "permutations that do not fit "
             "in memory; name another folder in OLSCALE_SCRATCH"
         )
     return f"{folder}, {size_text(free)} left"
@@ -151,8 +153,10 @@ def _machine_code() -> str:
         found.append(int(np.count_nonzero((learner.learn(rows, y)[:, 0] >= 0.0) != (y == 1))))
     if found != [mistakes, mistakes]:
         raise ExecutionError(
-            f"compiled pa1 made {found[0]} and {found[1]} mistakes on dense and sparse rows, expected {mistakes}; "
-            "make the machine code anew (NUMBA_CACHE_DIR names another folder for it) and report this if it stays"
+            f"compiled pa1 made {found[0]} and {found[1]} mistakes on dense and sparse rows, "
+            f"expected {mistakes}; "
+            "make the machine code anew (NUMBA_CACHE_DIR names another folder for it) and report "
+            "this if it stays"
         )
     kept = (
         "shipped with the package"

@@ -215,7 +215,8 @@ class _Drive:
             else:
                 left.append(group)
         self._progress.note(
-            f"worker {worker} was lost while it had {bundle_name(bundle)}, of which {len(left)} are run apart"
+            f"worker {worker} was lost while it had {bundle_name(bundle)}, of which {len(left)} "
+            "are run apart"
         )
         async with asyncio.TaskGroup() as tasks:
             for group in left:
@@ -266,7 +267,10 @@ class _Drive:
                 for half in group.halves():
                     tasks.create_task(self._run(half, suspect=True))
             return
-        reason = f"its workers died {self._settings.attempts} times at the same place, the last time with nothing else to do"
+        reason = (
+            f"its workers died {self._settings.attempts} times at the same place, the last "
+            "time with nothing else to do"
+        )
         for run in await asyncio.to_thread(write_lost, group, self._store, reason):
             self._progress.finish(run, "lost")
 

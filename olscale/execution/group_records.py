@@ -101,7 +101,8 @@ def keep_models(store: Store, group: RunGroup, ends: Sequence[tuple[RunState, Pi
                     model.write(file)
             except OSError as fault:
                 raise StoreError(
-                    f"cannot write {name} to the metrics store {store.path}: {why(fault)}; check its permissions and free "
+                    f"cannot write {name} to the metrics store {store.path}: {why(fault)}; check "
+                    "its permissions and free "
                     "space, or leave keep_model out"
                 ) from fault
 

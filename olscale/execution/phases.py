@@ -102,7 +102,8 @@ class Job:
         self.short = bool(missing) and seconds < self.start_seconds
         if self.short:
             self.progress.note(
-                f"{plan.name}: about {seconds:.1f} s of work, run in process: workers take longer to start (--workers N)"
+                f"{plan.name}: about {seconds:.1f} s of work, run in process: workers take longer "
+                "to start (--workers N)"
             )
         elif self.worker_bytes is not None:
             check_workers(missing, plan.state_bytes, self.worker_bytes)
@@ -120,7 +121,8 @@ class Job:
             left = {run.id for run in missing} - self.store.done() - self.store.lost()
             if left:
                 raise ExecutionError(
-                    f"{len(left)} runs have no record though all their groups ended; run the command again"
+                    f"{len(left)} runs have no record though all their groups ended; run the "
+                    "command again"
                 )
             after = result_digests(self.store, again)
             self.changed += sum(digest != after.get(id) for id, digest in before.items())
@@ -138,7 +140,8 @@ class Job:
         lacking = len(done - kept_ids(self.store)) if done else 0
         if lacking:
             self.progress.note(
-                f"{lacking} runs were done before and have no model in {self.store.path}; olscale models save makes one"
+                f"{lacking} runs were done before and have no model in {self.store.path}; olscale "
+                "models save makes one"
             )
 
     def _again(self, plan: RunPlan) -> set[str]:
@@ -168,7 +171,8 @@ class Job:
     def _note_damage(self, *names: str) -> None:
         for name in names:
             self.progress.note(
-                f"set aside damaged file {name} of {self.store.path}; what it held is computed again"
+                f"set aside damaged file {name} of {self.store.path}; what it held is computed "
+                "again"
             )
         self._timings_lost |= any("timings/" in name for name in names)
 
@@ -226,7 +230,8 @@ def choose(
             outcome, metrics = outcomes.get(run.id, ("lost", {}))
             if outcome == "lost":
                 raise ExecutionError(
-                    f"tuning of {run.learner} on {run.stream.dataset} lacks runs that were lost with their workers; "
+                    f"tuning of {run.learner} on {run.stream.dataset} lacks runs that were lost "
+                    "with their workers; "
                     "run the command again"
                 )
             errors[run.id] = metrics.get(search.protocol["metric"]) if outcome == "ok" else None

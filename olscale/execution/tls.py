@@ -41,13 +41,15 @@ def security(directory: str | os.PathLike[str]) -> Security:
     for path in (certificate, key):
         if not path.is_file():
             raise ExecutionError(
-                f"TLS folder {folder} has no {path.name}; give one that has {CERTIFICATE} and {KEY}, or one that does not "
+                f"TLS folder {folder} has no {path.name}; give one that has {CERTIFICATE} and "
+                f"{KEY}, or one that does not "
                 "exist yet, to be made"
             )
     mode = key.stat().st_mode & 0o777
     if mode & 0o077:
         raise ExecutionError(
-            f"TLS key {key} may be read by others (mode {mode:o}, expected 600); run `chmod 600 {key}`"
+            f"TLS key {key} may be read by others (mode {mode:o}, expected 600); run `chmod 600 "
+            f"{key}`"
         )
     pair = {
         f"tls_{role}_{what}": str(path)
@@ -72,7 +74,8 @@ def make_certificate(folder: Path) -> None:
         made: Any = Security.temporary()
     except ImportError:
         raise ExecutionError(
-            f"making a certificate in {folder} needs the package cryptography; run `pip install 'olscale[tls]'`, or put "
+            f"making a certificate in {folder} needs the package cryptography; run `pip install "
+            "'olscale[tls]'`, or put "
             f"{CERTIFICATE} and {KEY} of your own there"
         ) from None
     try:

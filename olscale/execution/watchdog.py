@@ -119,7 +119,8 @@ class Watchdog:
                 self._tidy()
             if not self._free:
                 raise ExecutionError(
-                    f"a worker has {SLOTS} run groups at once; give workers one thread each (--nthreads 1)"
+                    f"a worker has {SLOTS} run groups at once; give workers one thread each "
+                    "(--nthreads 1)"
                 )
             return self._free.pop()
 

@@ -40,7 +40,8 @@ def check_children() -> None:
     process = current_process()
     if process.daemon:
         raise ExecutionError(
-            f"workers cannot be started in {process.name}, a daemon process (a Dask worker, or one of "
+            f"workers cannot be started in {process.name}, a daemon process (a Dask worker, or "
+            "one of "
             "multiprocessing.Pool), which Python allows no children; evaluate there with "
             "in_process=True, or give the scheduler of a cluster that runs"
         )

@@ -81,7 +81,8 @@ class Workers:
                 threads = await self._client.scheduler.ncores()
         except (OSError, TimeoutError):
             raise ExecutionError(
-                "the Dask scheduler went away; start it and run the same command again: finished runs are in the store"
+                "the Dask scheduler went away; start it and run the same command again: finished "
+                "runs are in the store"
             ) from None
         passed, self._looked = monotonic() - self._looked, monotonic()
         self._there = dict(threads)
@@ -93,7 +94,8 @@ class Workers:
         if self._deserted > self._settings.no_worker_seconds:
             fitting = "that fits " if threads.keys() - self._given_up else ""
             raise ExecutionError(
-                f"the cluster has had no worker {fitting}for {self._settings.no_worker_seconds:.0f} s; "
+                f"the cluster has had no worker {fitting}for "
+                f"{self._settings.no_worker_seconds:.0f} s; "
                 "start one and run the same command again"
             )
         await self.notify()
@@ -277,7 +279,8 @@ class Workers:
         except Exception as error:
             reason = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
             raise ExecutionError(
-                f"{what} cannot run on worker {worker} ({reason}); does it have the driver's olscale and the same modules?"
+                f"{what} cannot run on worker {worker} ({reason}); does it have the driver's "
+                "olscale and the same modules?"
             ) from None
         finally:
             answer.cancel()

@@ -124,7 +124,8 @@ def _result_alarm(
     how = first_difference(home, ids[0], dict(others)[ids[0]].night, night)
     made = unlike(makers.get(first, {}), dict(row["made_by"])) or "nothing that is recorded"
     text = (
-        f"results of {what} are other bytes than on {first}, though its version is the same: {len(ids)} of {row['n']} runs: "
+        f"results of {what} are other bytes than on {first}, though its version is the same: "
+        f"{len(ids)} of {row['n']} runs: "
         f"{shown}{how}; what differs in how the two nights were made: {made}"
     )
     of_setting = "|".join(

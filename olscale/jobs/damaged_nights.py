@@ -36,7 +36,8 @@ def mend_history(job: JobFile, home: JobHome) -> list[str]:
         except OlscaleError as fault:
             remade = f"its store cannot be read ({fault}), and the history is without it"
         lines.append(
-            f"the history of night {night} was damaged ({reason}) and is set aside in {aside}: {remade}"
+            f"the history of night {night} was damaged ({reason}) and is set aside in {aside}: "
+            f"{remade}"
         )
     return lines
 

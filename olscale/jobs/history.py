@@ -160,7 +160,8 @@ _WRONG = "its checksum is wrong"
 
 def _damaged(home: JobHome, night: str, reason: str) -> StoreError:
     return StoreError(
-        f"{home.history / f'{night}.parquet'}: is damaged: {reason}; olscale jobs run sets it aside and makes it anew from "
+        f"{home.history / f'{night}.parquet'}: is damaged: {reason}; olscale jobs run sets it "
+        "aside and makes it anew from "
         "the night's store"
     )
 

@@ -100,7 +100,8 @@ class JobHome:
             yield
         except OSError as fault:
             raise ExecutionError(
-                f"cannot write to {self.path}: {fault.strerror or fault}; make it writable, make room on its disk, or name "
+                f"cannot write to {self.path}: {fault.strerror or fault}; make it writable, make "
+                "room on its disk, or name "
                 "another folder by --home"
             ) from None
 

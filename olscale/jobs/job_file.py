@@ -193,7 +193,8 @@ class NotifyRule(_Section):
             raise ValueError("expected a program and its arguments in command")
         if self.webhook is not None and not self.webhook.startswith(("http://", "https://")):
             raise ValueError(
-                f"webhook was {server_of(self.webhook)}, expected an address with http:// or https://"
+                f"webhook was {server_of(self.webhook)}, expected an address with http:// or "
+                "https://"
             )
         return self
 
@@ -206,7 +207,8 @@ def _checked_age(text: str) -> str:
 def _checked_name(text: str) -> str:
     if not re.fullmatch(r"[\w.-]+", text):
         raise ValueError(
-            "expected letters, digits, points, dashes and underscores: folders and units are called so"
+            "expected letters, digits, points, dashes and underscores: folders and units are "
+            "called so"
         )
     return text
 
@@ -236,7 +238,8 @@ class JobFile(_Section):
     def _does_something(self) -> JobFile:
         if not (self.ingest or self.evaluate or self.bench):
             raise ValueError(
-                "expected at least one of [[ingest]], [[evaluate]] and [[bench]]: the night would do nothing"
+                "expected at least one of [[ingest]], [[evaluate]] and [[bench]]: the night would "
+                "do nothing"
             )
         return self
 

@@ -73,7 +73,8 @@ def run_night(
     """
     if night is not None and not re.fullmatch(r"\w[\w.-]{0,99}", night):
         raise ExperimentError(
-            f"night was {night!r}: expected a letter or digit, then letters, digits, points and dashes, 100 at most"
+            f"night was {night!r}: expected a letter or digit, then letters, digits, points and "
+            "dashes, 100 at most"
         )
     with home.held(clock()) as mine, home.written():
         if not mine:
@@ -147,7 +148,10 @@ def _run(
     write_json(file, begun)
     left = begun["at"] + 3600 * job.max_hours - clock()
     if left <= 0:
-        line = f"night {night} took more than its {job.max_hours:g} hours; the next one begins anew (or give --night)"
+        line = (
+            f"night {night} took more than its {job.max_hours:g} hours; the next one begins "
+            "anew (or give --night)"
+        )
         if night in history_nights(home):  # as failed: that stands
             return NightEnd("done", night, (line,))
         return _finish(job, home, night, begun, [], [line], clock)

@@ -197,7 +197,8 @@ def _run(command: Sequence[str], data: bytes, seconds: float) -> None:
     threads[1].join(0.5)  # what it has started may hold the pipe and live on
     if code:
         raise ExecutionError(
-            f"exit code {code}: {one_line(words.decode(errors='replace')) or 'no word on standard error'}"
+            f"exit code {code}: "
+            f"{one_line(words.decode(errors='replace')) or 'no word on standard error'}"
         )
 
 

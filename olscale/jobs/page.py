@@ -25,7 +25,8 @@ _METRICS = {
     "error": "errors",
 }
 _LEGEND = (
-    "A point is a night; a hollow one began under load and does not count. A red line is a level, a dotted one marks other "
+    "A point is a night; a hollow one began under load and does not count. A red line is a level, "
+    "a dotted one marks other "
     "code or data."
 )
 _ORDER = ("slower", "higher", "faster", "lower", "steady", "unstable", "not enough")

@@ -101,7 +101,10 @@ class SeriesVerdict:
     @property
     def text(self) -> str:
         """A line for people."""
-        name = f"{self.series.name} ({self.series.metric}{f' on {self.series.machine}' * bool(self.series.machine)})"
+        name = (
+            f"{self.series.name} "
+            f"({self.series.metric}{f' on {self.series.machine}' * bool(self.series.machine)})"
+        )
         return f"{name}: {self.said}"
 
     @property
@@ -115,7 +118,10 @@ class SeriesVerdict:
             if before and self.series.metric != "error"
             else ""
         )
-        return f"{self.verdict} since {self.begins[-1]}: {level_text(before)} -> {level_text(now)}{share}"
+        return (
+            f"{self.verdict} since {self.begins[-1]}: {level_text(before)} -> "
+            f"{level_text(now)}{share}"
+        )
 
 
 def level_text(value: float) -> str:

@@ -68,7 +68,8 @@ def job_status(job: JobFile, home: JobHome, now: float, tell: bool = False) -> J
     if holder:
         since = datetime.fromtimestamp(float(holder.get("since", now)), UTC)
         lines.append(
-            f"running now: process {holder.get('pid')} on {holder.get('host')}, since {since:%Y-%m-%d %H:%M} UTC"
+            f"running now: process {holder.get('pid')} on {holder.get('host')}, since "
+            f"{since:%Y-%m-%d %H:%M} UTC"
         )
         lines += _going_on(home, now)
     with home.written():
@@ -86,7 +87,8 @@ def clock_line(nights: Iterable[Mapping[str, Any]], now: float) -> str:
     if last is None or last["began"] <= at + timedelta(hours=1):
         return ""
     return (
-        f"night {last['night']} began at {last['began']:%Y-%m-%d %H:%M} UTC, and this clock says {at:%Y-%m-%d %H:%M}: set "
+        f"night {last['night']} began at {last['began']:%Y-%m-%d %H:%M} UTC, and this clock says "
+        f"{at:%Y-%m-%d %H:%M}: set "
         f"it right, or, if it was wrong then, remove history/{last['night']}.parquet"
     )
 

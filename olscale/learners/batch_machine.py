@@ -97,7 +97,8 @@ class BatchMachine(Learner, EstimatesCost):
         state, total = self.state_, len(self.state_["y"]) + len(y)
         if total > self.capacity:
             raise ParameterError(
-                f"learner {self.name} keeps all rows, and {total:,} are more than its parameter capacity allows; raise "
+                f"learner {self.name} keeps all rows, and {total:,} are more than its parameter "
+                "capacity allows; raise "
                 "that, or take a one-pass learner"
             )
         y = np.zeros_like(y) if self.task == "novelty" else y  # not even kept

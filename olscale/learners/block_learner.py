@@ -163,7 +163,8 @@ class BlockLearner(Classifier, EstimatesCost):
         fits &= self.state_["rows"][0] >= 0 and 0 <= self._waiting() < int(self.block)
         if not (fits and ((labels >= 0) & (labels < max(2, self._classes))).all()):
             raise ValueError(
-                f"state does not fit learner {self.name}: {rank} components, {self._waiting()} rows waiting"
+                f"state does not fit learner {self.name}: {rank} components, {self._waiting()} "
+                "rows waiting"
             )
 
     def start_rows(self, apart: bool) -> tuple[int, str]:
@@ -174,6 +175,7 @@ class BlockLearner(Classifier, EstimatesCost):
         needed, there = self.state_bytes(columns, classes), memory_bytes()
         if needed > there:
             raise ParameterError(
-                f"learner {self.name}: its state over {columns:,} features may need {size_text(needed)}, this machine has "
+                f"learner {self.name}: its state over {columns:,} features may need "
+                f"{size_text(needed)}, this machine has "
                 f"{size_text(there)}; {self.cheaper()}"
             )

@@ -169,8 +169,10 @@ class BSGD(GramLearner, KernelLearner, WeightedClassifier):
         params = super().resolved_params()
         if self.maintenance == "merging" and self.kernel != "gaussian":
             raise ParameterError(
-                f"learner {self.name}: kernel was {self.kernel!r} with maintenance = 'merging', expected 'gaussian': for "
-                "that alone is the best vector between two known; use maintenance = 'projection' or 'removal'"
+                f"learner {self.name}: kernel was {self.kernel!r} with maintenance = 'merging', "
+                "expected 'gaussian': for "
+                "that alone is the best vector between two known; use maintenance = 'projection' "
+                "or 'removal'"
             )
         return params
 

@@ -91,7 +91,8 @@ class WithoutOffset:
         rows = take_off(X, self._offset)
         if is_blurred(rows, self._gamma):
             raise DivergedError(
-                "distances are lost in rounding, for rows differ by far less than their length; scale "
+                "distances are lost in rounding, for rows differ by far less than their length; "
+                "scale "
                 "the features, for example with the transform standardize",
                 X.shape[0],
             )

@@ -27,7 +27,8 @@ class PairsFeatures(Learner, EstimatesCost):
         needed, there = self.state_bytes(columns, classes), memory_bytes()
         if needed > there:
             raise ParameterError(
-                f"learner {self.name}: a matrix over {columns} features needs {size_text(needed)}, this machine has "
+                f"learner {self.name}: a matrix over {columns} features needs "
+                f"{size_text(needed)}, this machine has "
                 f"{size_text(there)}; {self.cheaper()}"
             )
 

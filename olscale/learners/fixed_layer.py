@@ -207,7 +207,8 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
         for name in self.state_.keys() - {"seen", "updates", *LeastSquares._fields}:
             if not np.array_equal(self.state_[name], other.state_[name]):
                 raise ValueError(
-                    f"learner {self.name}: settings that share a pass differ in {name} of their features"
+                    f"learner {self.name}: settings that share a pass differ in {name} of their "
+                    "features"
                 )
             self.state_[name] = other.state_[name]
 

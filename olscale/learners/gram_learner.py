@@ -51,7 +51,8 @@ class GramLearner(SupportVectorLearner):
         there = memory_bytes()
         if needed > there:
             raise ParameterError(
-                f"learner {self.name}: the matrix of {slots:,} support vectors needs {size_text(needed)}, this machine has "
+                f"learner {self.name}: the matrix of {slots:,} support vectors needs "
+                f"{size_text(needed)}, this machine has "
                 f"{size_text(there)}; {self.cheaper()}"
             )
 

@@ -231,7 +231,8 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         slots, (count, *_, most) = len(state["sizes"]), state["counts"]
         if count == most:
             raise ParameterError(
-                f"learner {self.name} has {count:,} support vectors, more than its parameter capacity allows; raise "
+                f"learner {self.name} has {count:,} support vectors, more than its parameter "
+                "capacity allows; raise "
                 "that, or take a learner with a budget, as bpas or projectron"
             )
         if count < slots:
@@ -269,7 +270,8 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         expected = (slots, slots + empty[-1] - empty[-2]) if empty[-2] else empty[-2:]
         if len(self.state_["alpha"]) != slots or beside[-2:] != expected:
             raise ValueError(
-                f"state does not fit learner {self.name}: {slots} support vectors, a matrix of {beside}"
+                f"state does not fit learner {self.name}: {slots} support vectors, a matrix of "
+                f"{beside}"
             )
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
@@ -301,7 +303,10 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
             "regression": "krls with B",
             "novelty": "norma-n with tau",
         }
-        return f"it keeps ever more of them: take fewer rows, or a learner with a budget, as {budget[self.task]}"
+        return (
+            "it keeps ever more of them: take fewer rows, or a learner with a budget, as "
+            f"{budget[self.task]}"
+        )
 
     def _expected_vectors(self, rows: int) -> tuple[float, float]:
         """Return how many vectors there will be after so many rows, and how many on average until then."""

@@ -48,7 +48,8 @@ class GammaLearner(OnePass, LooksAhead):
     def _check_width(self, X: Rows) -> None:
         if self.state_["gamma"][0] == 0.0 and rows_of(X):
             raise ValueError(
-                f"learner {self.name} with gamma = 'median' must see rows before it learns: partial_fit sees only some of "
+                f"learner {self.name} with gamma = 'median' must see rows before it learns: "
+                "partial_fit sees only some of "
                 "them; call fit, or prepare(X) after begin, or give gamma a number"
             )
 

@@ -111,8 +111,10 @@ class _Local(
     ) -> None:
         if self.looks_ahead and len(scores) and not state["members"].any():
             raise ParameterError(
-                f"learner {self.name}: prototypes = 'offline' are fitted to the rows before the first is learned from, and "
-                "partial_fit sees only some of them; call fit, or prepare(X) after begin, or use prototypes = 'sequential'"
+                f"learner {self.name}: prototypes = 'offline' are fitted to the rows before the "
+                "first is learned from, and "
+                "partial_fit sees only some of them; call fit, or prepare(X) after begin, or use "
+                "prototypes = 'sequential'"
             )
         counts = (state["seen"], state["updates"])
         prototypes = open_prototypes(state, X, self._existing(state))

@@ -118,7 +118,8 @@ class OSPVM(ProjectionNetwork, BlockLearner):
     def _absorb(self, state: State, X: FloatArray, y: NDArray[np.int64]) -> State:
         if len(state["labels"]) + len(y) > self.capacity:
             raise ParameterError(
-                f"learner ospvm keeps the places of all rows, and {len(state['labels']) + len(y):,} are more than its "
+                "learner ospvm keeps the places of all rows, and "
+                f"{len(state['labels']) + len(y):,} are more than its "
                 "parameter capacity allows; raise that, or take ipca-lda, whose memory is constant"
             )
         if not self.mean_update:
@@ -145,7 +146,8 @@ class OSPVM(ProjectionNetwork, BlockLearner):
         )
         if not (fits and ((labels >= 0) & (labels < max(2, self._classes))).all()):
             raise ValueError(
-                f"state does not fit learner ospvm: {len(labels)} labels, places of shape {places.shape}"
+                f"state does not fit learner ospvm: {len(labels)} labels, places of shape "
+                f"{places.shape}"
             )
 
     def state_bytes(self, columns: int, classes: int) -> int:
@@ -163,7 +165,10 @@ class OSPVM(ProjectionNetwork, BlockLearner):
 
     def cheaper(self) -> str:
         """Return what takes less."""
-        return "set capacity to the number of rows, or keep fewer directions (keep=100), or take ipca-lda"
+        return (
+            "set capacity to the number of rows, or keep fewer directions (keep=100), or take "
+            "ipca-lda"
+        )
 
     def measures(self) -> dict[str, float]:
         """Return the shared measures; `nodes`, and `rank`, the directions that are kept."""

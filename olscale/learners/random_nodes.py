@@ -79,11 +79,13 @@ class RandomNodes(FixedLayer):
         params = super().resolved_params()
         if params["N0"] is not None and params["start"] == "ridge":
             raise ParameterError(
-                f"learner {self.name}: N0 was {self.N0}, expected none with start=ridge; use start=boost"
+                f"learner {self.name}: N0 was {self.N0}, expected none with start=ridge; use "
+                "start=boost"
             )
         if params["N0"] is not None and params["N0"] < params["nodes"]:
             raise ParameterError(
-                f"learner {self.name}: N0 was {self.N0}, expected at least {self.nodes}, the number of nodes: "
+                f"learner {self.name}: N0 was {self.N0}, expected at least {self.nodes}, the "
+                "number of nodes: "
                 "fewer rows have no solution"
             )
         return params

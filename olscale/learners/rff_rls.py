@@ -65,7 +65,8 @@ class FourierLayer(GammaLearner, FixedLayer):
         params = super().resolved_params()
         if params["features"] % 2:
             raise ParameterError(
-                f"learner {self.name}: features was {self.features}, expected an even number, a sine for each cosine"
+                f"learner {self.name}: features was {self.features}, expected an even number, a "
+                "sine for each cosine"
             )
         return params
 

@@ -166,7 +166,8 @@ class Ridge(PairsFeatures, OnePassRegressor, WeightedRegressor, LearnsTargets):
     def _weights_of(self, y: NDArray[Any], weights: FloatArray | None) -> FloatArray | None:
         if weights is not None and self.scaling == "rms":
             raise ParameterError(
-                "learner ridge: rows came with weights and scaling = 'rms', whose mean square is that of rows that count "
+                "learner ridge: rows came with weights and scaling = 'rms', whose mean square is "
+                "that of rows that count "
                 "alike; use scaling = 'none', or leave the weights out"
             )
         return super()._weights_of(y, weights)
@@ -200,7 +201,10 @@ class Ridge(PairsFeatures, OnePassRegressor, WeightedRegressor, LearnsTargets):
         )
         if i >= 0:
             if np.isfinite(scores[:i]).all():
-                reason = "the sums lost their definiteness to rounding: scale the features, or use a larger lam"
+                reason = (
+                    "the sums lost their definiteness to rounding: scale the features, or "
+                    "use a larger lam"
+                )
                 raise DivergedError(reason, int(state["seen"][0]))
             scores[i:] = np.nan
 

@@ -87,7 +87,8 @@ class RLS(PairsFeatures, WeightedRegressor, LearnsTargets):
         """Take so many targets a row; the diagonal form takes one."""
         if targets > 1 and not self.takes_several():
             raise ParameterError(
-                f"learner rls: form=diagonal learns one target, got {targets}; use form=full, or sgd-r"
+                f"learner rls: form=diagonal learns one target, got {targets}; use form=full, or "
+                "sgd-r"
             )
         super().expect_targets(targets)
 

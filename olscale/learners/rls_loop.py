@@ -31,13 +31,17 @@ def why_broken(reason: int, forget: float, cure: str) -> str:
     """Return what a reason of the loops says to whoever reads it; `cure` is what to do besides where a variance grew."""
     if reason == GREW:
         return (
-            f"a variance grew past 1/(lam 2.2e-16): with forget={forget:g} those of features that do not vary do; "
+            f"a variance grew past 1/(lam 2.2e-16): with forget={forget:g} those of features that "
+            "do not vary do; "
             f"use a larger forget{cure}"
         )
     if reason == LOST:
         return "P lost its definiteness to rounding: scale the features, or use a larger lam"
     if reason == SINGULAR:
-        return "features of the first N0 rows depend on each other: use start=ridge, or a larger N0, or fewer nodes"
+        return (
+            "features of the first N0 rows depend on each other: use start=ridge, or a larger "
+            "N0, or fewer nodes"
+        )
     return "a step is not finite: scale the features, or use a larger lam"
 
 

@@ -108,7 +108,8 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
         if self.covariance != "full":
             return ""
         return (
-            "covariance=full has a number for each pair of features; use covariance=diagonal, or fewer features: "
+            "covariance=full has a number for each pair of features; use covariance=diagonal, or "
+            "fewer features: "
             "transform project:features=500"
         )
 
@@ -123,7 +124,8 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
                 columns * (outputs + self._covariances(outputs)) * np.dtype(self.dtype).itemsize
             )
             raise ParameterError(
-                f"learner {self.name}: covariance={self.covariance} of {columns} features needs {size_text(needed)}"
+                f"learner {self.name}: covariance={self.covariance} of {columns} features needs "
+                f"{size_text(needed)}"
                 f" ({self.dtype}), this machine has {size_text(there)}; use covariance=diagonal"
                 f" ({size_text(diagonal)}) or project the features to fewer dimensions first"
             )

@@ -150,6 +150,7 @@ class SVDOSELM(RandomNodes, OnePassLearner, WeightedClassifier, LooksAhead):
     def _check_ready(self, X: Rows) -> None:
         if rows_of(X) and not self.state_["b"].any():
             raise ValueError(
-                f"learner {self.name} must see rows before it learns: call fit, or partial_fit with more than a row "
+                f"learner {self.name} must see rows before it learns: call fit, or partial_fit "
+                "with more than a row "
                 "at first, or prepare(X) after begin"
             )

@@ -81,7 +81,8 @@ class ColumnsEntry(_Entry):
     def _consistent(self) -> ColumnsEntry:
         if self.names is not None and not len(set(self.names)) == len(self.names) == self.count:
             raise ValueError(
-                f"columns.names has {len(self.names)} names, each to be there once, for {self.count} columns"
+                f"columns.names has {len(self.names)} names, each to be there once, for "
+                f"{self.count} columns"
             )
         return self
 

@@ -90,14 +90,16 @@ def _make(about: About, named: str | None) -> Learner:
     name = entry.name
     if name not in LEARNERS and name != named:
         raise ValueError(
-            f"its learner {name!r} is none of olscale's; if you know and trust it, name it when you load the model"
+            f"its learner {name!r} is none of olscale's; if you know and trust it, name it when "
+            "you load the model"
         )
     if not is_learner(learner_class(name)):
         raise ValueError(f"its learner {name!r} does not keep the learner contract")
     learner = make_learner(name, entry.params)
     if learner.version != entry.version:
         raise ValueError(
-            f"it was learned by version {entry.version} of {name}, here is version {learner.version}, which gives other "
+            f"it was learned by version {entry.version} of {name}, here is version "
+            f"{learner.version}, which gives other "
             "numbers; learn it anew, or install the olscale that wrote it"
         )
     check_savable(name, learner)

@@ -157,7 +157,8 @@ class FinalModel:
             row = int(np.argmin(finite))
             wrong = self.transformed(slice_rows(rows, row, row + 1))
             raise ParameterError(
-                f"row {row} of X cannot be predicted: {diverged_at(self.learner, wrong, 0, row).reason}"
+                f"row {row} of X cannot be predicted: "
+                f"{diverged_at(self.learner, wrong, 0, row).reason}"
             )
         return scores
 

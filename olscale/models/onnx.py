@@ -41,7 +41,8 @@ def export_onnx(model: FinalModel, file: str | os.PathLike[str]) -> None:
     weights = getattr(model.learner, "coef_", None)
     if weights is None:
         raise ModelError(
-            f"learner {model.about.learner.name} is not linear: only linear models are written as ONNX"
+            f"learner {model.about.learner.name} is not linear: only linear models are written as "
+            "ONNX"
         )
     nodes.add("MatMul", [rows, np.ascontiguousarray(weights.T, dtype=np.float64)], "scores")
     _labels(model, nodes)

@@ -201,7 +201,8 @@ def _labels_of(targets: tuple[str, ...], rows: RowsToPredict) -> NDArray[np.floa
             return labels
     there = ", ".join(map(repr, rows.targets)) or "one"
     raise ModelError(
-        f"the source has the targets {there}, the model predicts {', '.join(map(repr, targets)) or 'one'}; "
+        f"the source has the targets {there}, the model predicts "
+        f"{', '.join(map(repr, targets)) or 'one'}; "
         "name the same columns with --label, or leave out --labels"
     )
 
@@ -274,7 +275,8 @@ class _Parquet:
             fractions = any(isinstance(cell, float) for cell in table[column.name])
             if pa.types.is_integer(column.type) and fractions:  # which Arrow would cut
                 raise ModelError(
-                    f"{column.name!r} has a fraction after rows with whole numbers alone, which Parquet "
+                    f"{column.name!r} has a fraction after rows with whole numbers alone, which "
+                    "Parquet "
                     "cannot hold; write a .csv"
                 )
         self.open.write_table(pa.table(table, schema=self._schema))

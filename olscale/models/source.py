@@ -130,7 +130,8 @@ class ModelSource:
     def _of_dataset(self, dataset: Dataset) -> Iterator[RowsToPredict]:
         if self._keep:
             raise ModelError(
-                f"{self._source} is a dataset, which has features and labels alone; leave --keep out, or predict the "
+                f"{self._source} is a dataset, which has features and labels alone; leave --keep "
+                "out, or predict the "
                 "files that it was made of"
             )
         split = self._split or ("test" if "test" in dataset.splits else "train")
@@ -250,8 +251,10 @@ class ModelSource:
         for path, indices in ranges.items():
             if indices.smallest > 0 and indices.largest == model.count:
                 raise ModelError(
-                    f"{path} has no index 0, and its largest index {indices.largest} is one above the last of the model, "
-                    "which counts from 0: give --index-base 1 if it counts from 1, else --index-base 0"
+                    f"{path} has no index 0, and its largest index {indices.largest} is one above "
+                    "the last of the model, "
+                    "which counts from 0: give --index-base 1 if it counts from 1, else "
+                    "--index-base 0"
                 )
         return True
 
@@ -261,13 +264,16 @@ class ModelSource:
         given = None if self._options.zero_based is None else int(not self._options.zero_based)
         if given is not None and given != base:
             raise ModelError(
-                f"the indices of {self._source} count from {'no text' if base is None else base}, not from {given}; leave "
+                f"the indices of {self._source} count from {'no text' if base is None else base}, "
+                f"not from {given}; leave "
                 "--index-base out, or ingest its sources anew with it"
             )
         if given is None and None not in (base, learned) and base != learned:
             raise ModelError(
-                f"{self._source} was ingested as text whose indices count from {base}, the model learned from text that "
-                f"counts from {learned}; if both are right give --index-base {base}, else ingest it anew with --index-base "
+                f"{self._source} was ingested as text whose indices count from {base}, the model "
+                "learned from text that "
+                f"counts from {learned}; if both are right give --index-base {base}, else ingest "
+                "it anew with --index-base "
                 f"{learned}"
             )
 
@@ -288,8 +294,10 @@ class ModelSource:
             here, there = found.get(column), model.coded.get(column)
             if there == "":
                 raise ModelError(
-                    f"the model learned from column {column!r} by a coding of --encode that its dataset did not keep: "
-                    f"{source} cannot be encoded alike; ingest that dataset anew, and save a model of it"
+                    f"the model learned from column {column!r} by a coding of --encode that its "
+                    "dataset did not keep: "
+                    f"{source} cannot be encoded alike; ingest that dataset anew, and save a "
+                    "model of it"
                 )
             if here != there:
                 was, wanted = (
@@ -300,7 +308,8 @@ class ModelSource:
                     f"with --encode {column}={there}" if there else f"without --encode {column}=..."
                 )
                 raise ModelError(
-                    f"the coding of column {column!r} of {source} is {was}, expected {wanted}, as the model learned it; "
+                    f"the coding of column {column!r} of {source} is {was}, expected {wanted}, as "
+                    "the model learned it; "
                     f"ingest it anew {cure}"
                 )
 
@@ -312,7 +321,8 @@ class ModelSource:
             ]
             if lost and f"{column}={OTHER}" in names:
                 raise ModelError(
-                    f"column {column!r} of {self._source} has {_listed(lost)} among its other values, where the model has a "
+                    f"column {column!r} of {self._source} has {_listed(lost)} among its other "
+                    "values, where the model has a "
                     "feature for each; predict the table that the dataset was made of"
                 )
 
@@ -356,7 +366,8 @@ class ModelSource:
         if odd:
             unknown = [*dict.fromkeys(_column_of(name, tables or ()) for name in odd)]
             raise ModelError(
-                f"{self._source} has columns that the model does not know: {_listed(unknown)}; leave them out with --drop"
+                f"{self._source} has columns that the model does not know: {_listed(unknown)}; "
+                "leave them out with --drop"
             )
         there = {*names, *(tables or ())}
         if lacking := [name for name in columns.table if name not in there]:
@@ -385,7 +396,8 @@ class ModelSource:
                 column, value = value_of(name, self._columns.text)
                 what = f"{value!r} in column {column!r}"
             raise ModelError(
-                f"row {first + row[new[0]]} of {self._source} has {what}, which the model never met; "
+                f"row {first + row[new[0]]} of {self._source} has {what}, which the model never "
+                "met; "
                 "--unknown ignore counts it as no value"
             )
         order = np.lexsort((feature, row))
@@ -403,8 +415,10 @@ class ModelSource:
             entry = int(np.argmin(known))
             row = int(np.searchsorted(indptr, entry, side="right")) - 1
             raise ModelError(
-                f"row {first + row} of {self._source} has a value at index {indices[entry] + self._base}, which the "
-                f"model never met: it learned from {self._columns.count:,} features; --unknown ignore counts it as no value"
+                f"row {first + row} of {self._source} has a value at index "
+                f"{indices[entry] + self._base}, which the "
+                f"model never met: it learned from {self._columns.count:,} features; --unknown "
+                "ignore counts it as no value"
             )
         ends = np.concatenate([[0], np.cumsum(known)])[indptr]
         return CSR(ends, indices[known], data[known])

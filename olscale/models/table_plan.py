@@ -129,7 +129,8 @@ class TablePlanner:
                 dropped = [place - (place > model.label) for place in dropped]
             if spare == 1:
                 notes = (
-                    f"{path} is taken to have no label, and {names[dropped[0]]!r} for the column that is left out, as at "
+                    f"{path} is taken to have no label, and {names[dropped[0]]!r} for the column "
+                    "that is left out, as at "
                     "ingest; --label or --drop if that is not so",
                 )
         elif spare == 1:
@@ -139,7 +140,8 @@ class TablePlanner:
             dropped = []
             if model.by_name and not set(model.table) <= set(names):
                 raise ModelError(
-                    f"{path} has no label, and its columns no names: which are they? Give it a header"
+                    f"{path} has no label, and its columns no names: which are they? Give it a "
+                    "header"
                 )
         labels = () if label is None else (names[label],)
         aside = (*labels, *(names[place] for place in dropped))

@@ -33,6 +33,7 @@ def check_savable(name: str, learner: Learner) -> None:
     """
     if not learner.restorable:
         raise ModelError(
-            f"learner {name} is an estimator from elsewhere, whose model is no plain arrays: it cannot be saved; train it "
+            f"learner {name} is an estimator from elsewhere, whose model is no plain arrays: it "
+            "cannot be saved; train it "
             "with its own library and save it as that says"
         )

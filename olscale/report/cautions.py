@@ -41,7 +41,8 @@ def caution_notes(shown: Mapping[str, Iterable[Summary]], metric: str) -> list[s
         for caution in _cautions_of(summaries, metric):
             labels[caution].append(label)
     return [
-        f"{CAUTIONS[caution].capitalize()}: {', '.join(labels[caution])}; {_reason(caution, metric)}."
+        f"{CAUTIONS[caution].capitalize()}: {', '.join(labels[caution])}; "
+        f"{_reason(caution, metric)}."
         for caution in _SIGNS
         if caution in labels
     ]

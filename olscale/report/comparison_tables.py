@@ -154,7 +154,8 @@ def verdicts(one: Compared) -> list[str]:
         )
         if (least := pairs * 2.0 ** (1 - n)) > ALPHA:
             notes.append(
-                f"With {n} data sets the least p of {pairs} tests is {p_text(min(1.0, least))}: none can be significant."
+                f"With {n} data sets the least p of {pairs} tests is {p_text(min(1.0, least))}: "
+                "none can be significant."
             )
     if len(outcome.alike()) > 1:
         than = "from the best"

@@ -50,7 +50,8 @@ class IngestView:
     def __repr__(self) -> str:
         seconds = max(1e-9, monotonic() - self._began)
         return printable(
-            f"reading {self._name}: {self._rows} rows, {size_text(self._bytes)}, {self._rows / seconds:,.0f} rows/s"
+            f"reading {self._name}: {self._rows} rows, {size_text(self._bytes)}, "
+            f"{self._rows / seconds:,.0f} rows/s"
         )
 
     def _repr_html_(self) -> str:

@@ -139,7 +139,8 @@ def left_out_notes(entries: Sequence[Omission], metric: str) -> list[str]:
     partly = [one for one in entries if one.transforms is not None]
     if partly:
         notes.append(
-            f"Only runs that all learners have are compared; left out: {'; '.join(_partly(partly))}."
+            "Only runs that all learners have are compared; left out: "
+            f"{'; '.join(_partly(partly))}."
         )
     return notes
 

@@ -67,7 +67,10 @@ def _text(text: object) -> str:
 def _one(evaluation: LiveEvaluation, now: float, brief: bool) -> str:
     share = 100 * evaluation.share_done
     failed = f", <b>{evaluation.failed} failed</b>" if evaluation.failed else ""
-    bar = f'role="progressbar" aria-valuenow="{share:.0f}" aria-valuemin="0" aria-valuemax="100" aria-label="work done"'
+    bar = (
+        f'role="progressbar" aria-valuenow="{share:.0f}" aria-valuemin="0" aria-valuemax="100" '
+        'aria-label="work done"'
+    )
     datasets = "" if brief else _datasets(learners_of(evaluation))
     notes = "".join(
         f'<p class="small">{_text(note)}</p>' for note in evaluation.notes[-_MOST_NOTES:]
@@ -75,7 +78,8 @@ def _one(evaluation: LiveEvaluation, now: float, brief: bool) -> str:
     return (
         f"<h4>{_text(evaluation.name)}: {_text(state_text(evaluation, now))}</h4>"
         f'<div class="bar" {bar}><div style="width:{share:.1f}%"></div></div>'
-        f"<p>{evaluation.done:,} of {evaluation.total:,} runs{failed}{pace_text(evaluation, now)}</p>"
+        f"<p>{evaluation.done:,} of {evaluation.total:,} "
+        f"runs{failed}{pace_text(evaluation, now)}</p>"
         f"{datasets}{_workers(evaluation, now)}{notes}"
     )
 
@@ -96,7 +100,8 @@ def _goes_on(learners: Sequence[LiveLearner]) -> bool:
 
 def _others(found: Mapping[str, Sequence[LiveLearner]]) -> str:
     rows = "".join(
-        f'<tr><td class="text">{_text(name)}</td><td class="text">{_text(best.label) if not isnan(best.error) else "-"}</td>'
+        f'<tr><td class="text">{_text(name)}</td><td '
+        f'class="text">{_text(best.label) if not isnan(best.error) else "-"}</td>'
         f"<td>{error_text(best.error, best.metric)}</td>"
         f"<td>{sum(learner.done for learner in learners)}/{sum(learner.runs for learner in learners)}</td></tr>"
         for name, learners in found.items()
@@ -106,7 +111,10 @@ def _others(found: Mapping[str, Sequence[LiveLearner]]) -> str:
     head = "".join(
         f"<th{' class=text' if i < 2 else ''}>{words}</th>" for i, words in enumerate(heads)
     )
-    return f'<h4>{len(found)} more data sets</h4><div class="scroll"><table><tr>{head}</tr>{rows}</table></div>'
+    return (
+        f"<h4>{len(found)} more data sets</h4><div "
+        f'class="scroll"><table><tr>{head}</tr>{rows}</table></div>'
+    )
 
 
 def _by_error(learner: LiveLearner) -> tuple[bool, float]:
@@ -187,7 +195,10 @@ def _picture(name: str, learners: Sequence[LiveLearner], looks: dict[str, int]) 
             place(*at) for at in zip(learner.rows, learner.errors, strict=True) if isfinite(at[1])
         ]
         title = f"<title>{_text(learner.label)}</title>"
-        return f'<polyline {_stroke(looks[learner.label])} points="{" ".join(points)}">{title}</polyline>'
+        return (
+            f"<polyline {_stroke(looks[learner.label])} "
+            f'points="{" ".join(points)}">{title}</polyline>'
+        )
 
     paths = "".join(map(path, lines))
     ticks = "".join(
@@ -199,7 +210,10 @@ def _picture(name: str, learners: Sequence[LiveLearner], looks: dict[str, int]) 
     words = (
         f"{heading} of {len(lines)} learners along {lines[0].stream} of {name}, up to row {most:,}"
     )
-    axis = f'<text x="{_WIDE - 6}" y="{_HIGH - 4}" text-anchor="end">row {most:,}, {_text(lines[0].stream)}</text>'
+    axis = (
+        f'<text x="{_WIDE - 6}" y="{_HIGH - 4}" text-anchor="end">row {most:,}, '
+        f"{_text(lines[0].stream)}</text>"
+    )
     size = f'width="{_WIDE}" height="{_HIGH}" viewBox="0 0 {_WIDE} {_HIGH}"'
     axis += f'<text x="{_LEFT}" y="{_HIGH - 4}">0</text>'
     return f'<svg {size} role="img" aria-label="{_text(words)}">{ticks}{paths}{axis}</svg>'
@@ -210,10 +224,14 @@ def _workers(evaluation: LiveEvaluation, now: float) -> str:
     if evaluation.end or not going:
         return ""
     rows = "".join(
-        f'<tr><td class="text">{_text(group.worker or "this process")}</td><td class="text">{_text(group.name)}</td>'
+        f'<tr><td class="text">{_text(group.worker or "this process")}</td><td '
+        f'class="text">{_text(group.name)}</td>'
         f"<td>{stand_text(group)}</td><td>{size_text(group.memory)}</td>"
         f"<td>{duration_text(max(0.0, now - group.heard))}</td></tr>"
         for group in going[:_MOST_LINES]
     )
-    head = '<tr><th class="text">worker</th><th class="text">runs</th><th>done</th><th>memory</th><th>heard ago</th></tr>'
+    head = (
+        '<tr><th class="text">worker</th><th '
+        'class="text">runs</th><th>done</th><th>memory</th><th>heard ago</th></tr>'
+    )
     return f'<div class="scroll"><table>{head}{rows}</table></div>'

@@ -26,7 +26,10 @@ def state_text(evaluation: LiveEvaluation, now: float | None = None) -> str:
     if state != "silent":
         return state
     ago = duration_text((now or time()) - evaluation.heard)
-    return f"silent for {ago}: its process ({evaluation.pid} on {evaluation.host}) is gone; evaluate again to go on"
+    return (
+        f"silent for {ago}: its process ({evaluation.pid} on {evaluation.host}) is gone; "
+        "evaluate again to go on"
+    )
 
 
 def error_text(error: float, metric: str) -> str:
@@ -94,7 +97,8 @@ def _one(evaluation: LiveEvaluation, now: float | None) -> str:
     failed = f", {evaluation.failed} failed" if evaluation.failed else ""
     lines = [
         f"{evaluation.name}: {state_text(evaluation, now)}",
-        f"[{'#' * done}{'.' * (_BAR - done)}] {evaluation.done}/{evaluation.total} runs{failed}{pace_text(evaluation, now)}",
+        f"[{'#' * done}{'.' * (_BAR - done)}] {evaluation.done}/{evaluation.total} "
+        f"runs{failed}{pace_text(evaluation, now)}",
     ]
     for dataset, learners in learners_of(evaluation).items():
         room = max(width(learner.label) for learner in learners)
@@ -103,7 +107,8 @@ def _one(evaluation: LiveEvaluation, now: float | None) -> str:
         signs = ["".join(mark.sign for mark in of_learner) for of_learner in marks]
         longest = max(map(len, signs))
         lines += [
-            f"  {learner.label}{' ' * (room - width(learner.label))}  {error_text(learner.error, learner.metric):>6}"
+            f"  {learner.label}{' ' * (room - width(learner.label))}  "
+            f"{error_text(learner.error, learner.metric):>6}"
             f"{sign:<{longest}}  {learner.done}/{learner.runs}"
             + (f", {learner.failed} failed" if learner.failed else "")
             for learner, sign in zip(learners, signs, strict=True)
@@ -112,7 +117,8 @@ def _one(evaluation: LiveEvaluation, now: float | None) -> str:
     if len(lines) > _MOST_LINES:
         lines = [*lines[:_MOST_LINES], f"... {len(lines) - _MOST_LINES} more lines"]
     lines += [
-        f"worker {group.worker or 'here'}: {group.name}, {stand_text(group)}, {size_text(group.memory)}"
+        f"worker {group.worker or 'here'}: {group.name}, {stand_text(group)}, "
+        f"{size_text(group.memory)}"
         for group in evaluation.groups.values()
         if group.going and not evaluation.end
     ]

@@ -97,7 +97,10 @@ def _text(entry: Entry, bold: str) -> str:
 
 
 def _ledger(cells: Sequence[Cell]) -> str:
-    head = "table|dataset|method|published|ours|runs|deviations|difference|Welch's p|verdict|parameters|tuned on"
+    head = (
+        "table|dataset|method|published|ours|runs|deviations|difference|Welch's "
+        "p|verdict|parameters|tuned on"
+    )
     lines = [head.split("|")]
     for cell in cells:
         published, ours, setting = cell.published, cell.summary, cell.setting

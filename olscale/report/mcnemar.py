@@ -16,7 +16,8 @@ from olscale.results import Store
 from olscale.results.store import OnDamage
 
 _WARNING = (
-    "Along one stream McNemar's test finds differences too easily, also between two models of one learner: prequential "
+    "Along one stream McNemar's test finds differences too easily, also between two models of one "
+    "learner: prequential "
     "folds, compared by Wilcoxon's test, are the better answer (Bifet et al. 2015)."
 )
 _OF_PASSES = (
@@ -72,7 +73,10 @@ def rows_compared(
                     continue
                 note = _OF_TEST_ROWS
                 if not pairs:
-                    note = "The test was asked for, but no run is common to all learners: nothing is compared."
+                    note = (
+                        "The test was asked for, but no run is common to all learners: nothing "
+                        "is compared."
+                    )
                 elif name == "wrong_rows":
                     passes = one.protocol.get("passes", 1)
                     note = _WARNING + (_OF_PASSES.format(passes) if passes > 1 else "")
@@ -127,7 +131,8 @@ def rows_table(found: RowsCompared) -> Table:
     ]
     notes += (
         [
-            f"Means of the counts and medians of p over {n} runs of each learner; significant: in how many."
+            f"Means of the counts and medians of p over {n} runs of each learner; significant: in "
+            "how many."
         ]
         if n > 1
         else []

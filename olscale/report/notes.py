@@ -89,7 +89,8 @@ def damage_notes(files: Collection[str]) -> list[str]:
     first = sorted(files)[0]
     names = first if len(files) == 1 else f"{first} and {len(files) - 1:,} more"
     return [
-        f"Left out as damaged: {names}. olscale compact sets damaged files aside, olscale evaluate runs them again."
+        f"Left out as damaged: {names}. olscale compact sets damaged files aside, olscale "
+        "evaluate runs them again."
     ]
 
 
@@ -99,6 +100,7 @@ def unfinished_notes(experiments: Iterable[ExperimentProgress]) -> list[str]:
     for one in experiments:
         lost = f", {one.lost:,} lost" if one.lost else ""
         notes.append(
-            f"Experiment {one.experiment} is unfinished: {one.done:,} of {one.total:,} runs are done{lost}."
+            f"Experiment {one.experiment} is unfinished: {one.done:,} of {one.total:,} runs are "
+            f"done{lost}."
         )
     return notes

@@ -27,7 +27,10 @@ MOST = 12
 _COSTS = {"rows_per_cpu_second": True, "rows_per_second": True, "model_bytes": False}
 """What an error is set against, and whether more of it is better; the clock only counts where it alone is known."""
 
-_COLOURS = "Colours are ranks on each data set: the deepest blue is the best, the deepest orange the worst."
+_COLOURS = (
+    "Colours are ranks on each data set: the deepest blue is the best, the deepest orange "
+    "the worst."
+)
 
 
 def rank_section(source: FigureSource, gallery: Gallery, metric: str | None = None) -> list[Part]:
@@ -60,13 +63,19 @@ def _tested(one: Compared, outcome: Comparison, gallery: Gallery) -> list[Part]:
     among = (
         f" among {len(one.outcome.learners)}" if len(one.shown) < len(one.outcome.learners) else ""
     )
-    caption = f"Mean ranks{among} over {n} data sets by {how}; a bar spans learners of which no two differ significantly."
+    caption = (
+        f"Mean ranks{among} over {n} data sets by {how}; a bar spans learners of which no "
+        "two differ significantly."
+    )
     differences = {
         name: outcome.values[:, i] - outcome.values[:, 0]
         for i, name in enumerate(outcome.learners)
         if i
     }
-    minus = f"Differences to {best}, which has the best mean rank, by {how}: a point a data set, the bar their mean."
+    minus = (
+        f"Differences to {best}, which has the best mean rank, by {how}: a point a data set, "
+        "the bar their mean."
+    )
     options = {"baseline": best, "metric": one.metric, "datasets": outcome.datasets}
     pairs = outcome.with_posteriors(outcome.pairs, one.rope)
     pairs_title = f"Pairs by {metric_text(one.metric)}"
@@ -105,7 +114,8 @@ def _costs(
     speed = next((cost for cost in shown if cost != "model_bytes"), "rows_per_second")
     over = f", means over {len(outcome.datasets)} data sets" if len(outcome.datasets) > 1 else ""
     caption = (
-        f"{heading(one.metric)} against {metric_words(speed)}, which are measured and differ from one evaluation to the "
+        f"{heading(one.metric)} against {metric_words(speed)}, which are measured and differ from "
+        "one evaluation to the "
         f"next, and bytes of the model{over} ({protocol_text(one.protocol)}); "
         "filled: no other learner is both better and cheaper."
     )

@@ -19,8 +19,10 @@ from olscale.results.settings import ExperimentSettings, Setting
 
 MARKS = {"reproduced": "=", "compatible, wide": "~", "better": "<", "not reproduced": "x"}
 LEGEND = (
-    f"= reproduced: within {LIMIT:g} joint standard deviations, sqrt(ours^2 + published^2), of the published mean, "
-    f"and within {100 * CLOSE:g} % of it; ~ compatible, wide: within those deviations, which are wide, and further off; "
+    f"= reproduced: within {LIMIT:g} joint standard deviations, sqrt(ours^2 + published^2), of "
+    "the published mean, "
+    f"and within {100 * CLOSE:g} % of it; ~ compatible, wide: within those deviations, which are "
+    "wide, and further off; "
     "< better by more than those; x not reproduced. Below each of our figures, the published one."
 )
 SHOWN_TRIALS = 3
@@ -183,7 +185,10 @@ def _difference(cell: Cell) -> str:
         return f"{name}: {cell.reason}, published {theirs}"
     ours = with_deviation(cell.summary.mean, cell.summary.std)
     found = cell.difference
-    measured = f"{found.distance:+.1f} joint deviations, {100 * found.relative:+.0f} %, Welch's p {p_text(found.p)}"
+    measured = (
+        f"{found.distance:+.1f} joint deviations, {100 * found.relative:+.0f} %, Welch's p "
+        f"{p_text(found.p)}"
+    )
     return f"{name}: {ours}, published {theirs}: {cell.verdict} ({measured})"
 
 
@@ -299,7 +304,8 @@ def rank_table(ranks: Ranks, metric: str) -> Table:
             )
         )
     notes = [
-        f"Ours (published). {100 * ranks.agreement:.0f} % of the pairs of methods are in the published order."
+        f"Ours (published). {100 * ranks.agreement:.0f} % of the pairs of methods are in the "
+        "published order."
     ]
     if ranks.left_out:
         without = (
@@ -309,7 +315,8 @@ def rank_table(ranks: Ranks, metric: str) -> Table:
         notes.append(f"Left out for want of figures: {'; '.join(without)}.")
     if ranks.p == ranks.p:
         notes.append(
-            f"Friedman test on our ranks: p = {ranks.p:.2g}; Nemenyi's critical difference of mean ranks at 5 %: "
+            f"Friedman test on our ranks: p = {ranks.p:.2g}; Nemenyi's critical difference of "
+            "mean ranks at 5 %: "
             f"{ranks.critical:.2f}."
         )
     return Table(

@@ -160,7 +160,10 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
             notes += _standing_notes(measured_on[stream])
             sections.append((title, [paragraphs([" ".join(notes)], "note"), *parts]))
     if left := list(every)[_STREAMS:]:
-        said = f"Figures are of the first {_STREAMS} of {len(every):,} data sets (and ways of meeting them), not of:"
+        said = (
+            f"Figures are of the first {_STREAMS} of {len(every):,} data sets (and ways of "
+            "meeting them), not of:"
+        )
         sections.append(("Without figures", [paragraphs([f"{said} {'; '.join(left)}."], "note")]))
     return sections
 
@@ -170,7 +173,8 @@ def _standing_notes(group: Sequence[Summary]) -> list[str]:
     notes = []
     if seen := {what: None for s in group for what in looked_ahead(s)}:
         notes.append(
-            f"Figures along the stream look ahead: {', '.join(seen)} saw rows before they were predicted."
+            f"Figures along the stream look ahead: {', '.join(seen)} saw rows before they were "
+            "predicted."
         )
     if reason := why_incomparable(group):
         late = dict.fromkeys(s.label for s in group if not is_comparable(s))
@@ -269,7 +273,10 @@ def _alarms(
         if max(len(curve.errors) for curve in curves) > 1
         else ""
     )
-    by = f"{curves[0].summary.protocol.get('drift')} ({curves[0].summary.protocol.get('drift_version')})"
+    by = (
+        f"{curves[0].summary.protocol.get('drift')} "
+        f"({curves[0].summary.protocol.get('drift_version')})"
+    )
     caption = f"{title}: rows at which {by} raised an alarm{runs}{note}."
     options = {"rows": max(ends, default=None), "of_learner": source.looks}
     return gallery.add(f"{title}-drift-alarms", caption, alarm_figure, shown, **options)
@@ -341,7 +348,10 @@ def _swept(
             sweep.summary.label for sweep in found if not any(sweep is one for one in best)
         ]:
             over = " and ".join(names)
-            said = f"Against {over} the {_MAPS} best of {len(found)} learners are drawn, not {', '.join(left)}."
+            said = (
+                f"Against {over} the {_MAPS} best of {len(found)} learners are drawn, not "
+                f"{', '.join(left)}."
+            )
             parts.append(paragraphs([said], "note"))
     return parts
 
@@ -364,7 +374,8 @@ def _lines(
             else ", its other parameters at their best"
         )
         caption, of = (
-            f"{title}: {metric_text(metric)} of each learner against {name}{rest}{note}; best at {best}.",
+            f"{title}: {metric_text(metric)} of each learner against {name}{rest}{note}; best at "
+            f"{best}.",
             name,
         )
     panel = {sweeps[0].summary.label if len(sweeps) == 1 else "": shown}
@@ -382,4 +393,7 @@ def _caption(title: str, sweep: Sweep) -> str:
     rest = {name: value for name, value in sweep.summary.params.items() if name not in sweep.names}
     fixed = f", with {params_text(rest)}" if rest else ""
     best = params_text({name: sweep.summary.params[name] for name in sweep.names})
-    return f"{title}: {metric_text(metric)} of {learner} against {' and '.join(sweep.names)}{fixed}; best at {best}."
+    return (
+        f"{title}: {metric_text(metric)} of {learner} against "
+        f"{' and '.join(sweep.names)}{fixed}; best at {best}."
+    )

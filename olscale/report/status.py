@@ -28,7 +28,8 @@ def status_text(status: Status) -> str:
             share = 100 * p.done // p.total if p.total else 100
             lost = f", {p.lost:,} lost" if p.lost else ""
             text.append(
-                f"  {name}{' ' * (room - width(name))}  {p.done:,}/{p.total:,} runs done ({share} %){lost}"
+                f"  {name}{' ' * (room - width(name))}  {p.done:,}/{p.total:,} runs done ({share} "
+                f"%){lost}"
             )
     if status.failures:
         text += ["", "failed runs:"]

@@ -144,7 +144,8 @@ def _write(
     damaged = store.damaged
     if not summaries:
         raise StoreError(
-            f"the metrics store {store.path} holds no finished runs yet; there is nothing to report until "
+            f"the metrics store {store.path} holds no finished runs yet; there is nothing to "
+            "report until "
             f"olscale evaluate ... --store {store.path} has put some there"
         )
     summaries = select(summaries, None, (), learners)

@@ -114,7 +114,8 @@ class CompactedFiles:
                 whole = {file: tables[file] for file in files if file in tables}
                 return {file[0]: faults[file] for file in files if file in faults}, whole
         raise StoreError(
-            f"the files in compacted/{self._kind} of the metrics store changed {_TRIES} times while they were read; "
+            f"the files in compacted/{self._kind} of the metrics store changed {_TRIES} times "
+            "while they were read; "
             "try again when fewer compactions run"
         )
 

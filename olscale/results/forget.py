@@ -42,7 +42,8 @@ def forget_matching(
     """Remove the runs of these learners on these datasets with all that belongs to them; see `Store.forget`."""
     if everything == bool(learners or datasets):
         raise ParameterError(
-            "name learners or datasets whose runs are forgotten, or ask for everything, and not for both"
+            "name learners or datasets whose runs are forgotten, or ask for everything, and not "
+            "for both"
         )
     if everything:
         return _forget_everything(store)

@@ -49,10 +49,12 @@ def read_json_files(
                 continue
             if not is_damage(fault):
                 raise StoreError(
-                    f"cannot read {name} of the metrics store {store.path}: {why(fault)}; check its permissions and its disk"
+                    f"cannot read {name} of the metrics store {store.path}: {why(fault)}; check "
+                    "its permissions and its disk"
                 ) from fault
             raise StoreError(
-                f"damaged file {name} in the metrics store {store.path}: evaluate its experiment again, which makes it "
+                f"damaged file {name} in the metrics store {store.path}: evaluate its experiment "
+                "again, which makes it "
                 f"anew, or delete it ({fault!r:.200})"
             ) from fault
     return found
@@ -100,7 +102,8 @@ def write_json_file(
             damaged = True
     elif not isinstance(data, FileNotFoundError):
         raise StoreError(
-            f"cannot read {name} of the metrics store {store.path}: {why(data)}; check its permissions and its disk"
+            f"cannot read {name} of the metrics store {store.path}: {why(data)}; check its "
+            "permissions and its disk"
         ) from data
     if damaged:
         store.set_aside(name)

@@ -193,7 +193,8 @@ def _read_one(store: StoreRuns, file: str, tell_damage: Callable[[str], None]) -
         return None
     if isinstance(data, Exception):
         raise StoreError(
-            f"cannot read {file} of the metrics store {store.path}: {why(data)}; check its permissions and its disk"
+            f"cannot read {file} of the metrics store {store.path}: {why(data)}; check its "
+            "permissions and its disk"
         ) from data
     try:
         return _plan(json_content(data, store.checked), file)

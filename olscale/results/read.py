@@ -88,10 +88,13 @@ def refuse_damage(store: StoreFiles, damaged: Mapping[str, Exception]) -> None:
     for name, fault in sorted(damaged.items(), key=lambda item: (is_damage(item[1]), item[0])):
         if not is_damage(fault):
             raise StoreError(
-                f"cannot read {name} of the metrics store {store.path}: {why(fault)}; check its permissions and its disk, "
+                f"cannot read {name} of the metrics store {store.path}: {why(fault)}; check its "
+                "permissions and its disk, "
                 "or leave it out with on_damage='skip' (--skip-damaged)"
             ) from fault
         raise StoreError(
-            f"damaged file {name} in the metrics store {store.path}: {why(fault)}; olscale compact sets it aside, "
-            "after which olscale evaluate runs it again; or leave it out with on_damage='skip' (--skip-damaged)"
+            f"damaged file {name} in the metrics store {store.path}: {why(fault)}; olscale "
+            "compact sets it aside, "
+            "after which olscale evaluate runs it again; or leave it out with on_damage='skip' "
+            "(--skip-damaged)"
         ) from fault

@@ -192,7 +192,8 @@ class Record:
             raise ParameterError(f"a run id is 32 lowercase hexadecimal digits, got {self.id!r}")
         if self.outcome not in OUTCOMES:
             raise ParameterError(
-                f"outcome of run {self.id} is {self.outcome!r}, expected one of {', '.join(OUTCOMES)}"
+                f"outcome of run {self.id} is {self.outcome!r}, expected one of "
+                f"{', '.join(OUTCOMES)}"
             )
         missing = [
             part
@@ -205,7 +206,8 @@ class Record:
             )
         if len(self.curve_rows) != len(self.curve_mistakes):
             raise ParameterError(
-                f"curve of run {self.id} has {len(self.curve_rows)} positions for {len(self.curve_mistakes)} counts"
+                f"curve of run {self.id} has {len(self.curve_rows)} positions for "
+                f"{len(self.curve_mistakes)} counts"
             )
         for name, rows, values in self.series:
             if len(rows) != len(values):

@@ -65,7 +65,8 @@ class Scratch:
             return read_arrays(io.BytesIO(data))
         except Exception as fault:  # zipfile and NumPy raise nearly anything at damaged bytes
             raise StoreError(
-                f"cannot read {file} of the metrics store {self._store.path}: {type(fault).__name__}; "
+                f"cannot read {file} of the metrics store {self._store.path}: "
+                f"{type(fault).__name__}; "
                 "run the same command again"
             ) from fault
 

@@ -127,7 +127,8 @@ def open_store(
             store.files.make()
         except OSError as fault:
             raise StoreError(
-                f"cannot make the metrics store {store.path}: {why(fault)}; check its permissions, or name another one"
+                f"cannot make the metrics store {store.path}: {why(fault)}; check its "
+                "permissions, or name another one"
             ) from fault
         store.put("store.json", version_bytes(VERSION))
     assert store.version  # or an error that says what is wrong with it

@@ -60,7 +60,8 @@ class StoreFiles:
             [(_, data)] = self.files.read_many(["store.json"])
             if isinstance(data, Exception):
                 raise StoreError(
-                    f"cannot read store.json of the metrics store {self.path}: {why(data)}; check its permissions"
+                    f"cannot read store.json of the metrics store {self.path}: {why(data)}; check "
+                    "its permissions"
                 ) from data
             self._version = parse_version(data, self.path)
         return self._version
@@ -146,7 +147,8 @@ class StoreFiles:
         except OSError as fault:
             name = str(fault.filename or folder).removeprefix(f"{self.files}/")
             raise StoreError(
-                f"cannot read {name} of the metrics store {self.path}: {why(fault)}; check its permissions and its disk"
+                f"cannot read {name} of the metrics store {self.path}: {why(fault)}; check its "
+                "permissions and its disk"
             ) from fault
 
 

@@ -204,14 +204,16 @@ class StoreRuns(StoreFiles):
         run = (read_row(self, "runs", id) or read_row(self, "lost", id)) if is_run_id(id) else None
         if run is None:
             raise StoreError(
-                f"the metrics store {self.path} has no run {id!r}; expected one of the ids of Store.done()"
+                f"the metrics store {self.path} has no run {id!r}; expected one of the ids of "
+                "Store.done()"
             )
         timing = read_row(self, "timings", id)
         try:
             return record_of(run, timing)
         except (ValueError, TypeError, AttributeError, RecursionError) as fault:
             raise StoreError(
-                f"damaged run {id} in the metrics store {self.path}: {why(fault)}; delete its file and evaluate again"
+                f"damaged run {id} in the metrics store {self.path}: {why(fault)}; delete its "
+                "file and evaluate again"
             ) from fault
 
     def _read_table(self, on_damage: OnDamage, *args: Any) -> pa.Table:

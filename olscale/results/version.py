@@ -48,17 +48,20 @@ def parse_version(data: bytes, path: str) -> int:
     except DAMAGE as fault:
         why = " ".join(str(fault).split())[:200] or type(fault).__name__
         raise DamagedVersionError(
-            f"{path} is not a metrics store: its store.json is not valid ({why}); if it was one, olscale evaluate on it "
+            f"{path} is not a metrics store: its store.json is not valid ({why}); if it was one, "
+            "olscale evaluate on it "
             "makes store.json anew"
         ) from fault
     if content["format"] != FORMAT or not isinstance(version, int) or version < 1:
         raise DamagedVersionError(
-            f"{path} is not a metrics store: its store.json says format {format_!r}, version {version!r}, expected "
+            f"{path} is not a metrics store: its store.json says format {format_!r}, version "
+            f"{version!r}, expected "
             f"{FORMAT!r}; if it was one, olscale evaluate on it makes store.json anew"
         )
     if version > VERSION:
         raise StoreError(
-            f"the metrics store {path} has format version {version}, this olscale reads up to {VERSION}; upgrade olscale"
+            f"the metrics store {path} has format version {version}, this olscale reads up to "
+            f"{VERSION}; upgrade olscale"
         )
     return version
 
@@ -77,7 +80,8 @@ def is_store(files: Storage, path: str) -> bool:
         ) from fault
     except FileNotFoundError as fault:
         raise StoreError(
-            f"cannot look into {path}: {why(fault)}; make the bucket, or check its name and AWS_ENDPOINT_URL"
+            f"cannot look into {path}: {why(fault)}; make the bucket, or check its name and "
+            "AWS_ENDPOINT_URL"
         ) from fault
     except OSError as fault:
         raise StoreError(f"cannot look into {path}: {why(fault)}; check its permissions") from fault

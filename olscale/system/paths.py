@@ -39,7 +39,10 @@ def _cure(given: Any) -> str:
         if hasattr(given, method):
             return f" to files: write it to one, rows.{method}('rows.parquet'), and give that"
     if hasattr(given, "schema"):
-        return " to files: write it to one, pyarrow.parquet.write_table(rows, 'rows.parquet'), and give that"
+        return (
+            " to files: write it to one, pyarrow.parquet.write_table(rows, 'rows.parquet'), "
+            "and give that"
+        )
     if hasattr(given, "__array__") or hasattr(given, "tocsr"):
         return " to files: write it to one, numpy.savez('rows.npz', X=X, y=y), and give that"
     return ""

@@ -32,5 +32,6 @@ def refuse_masked(array: Any, what: str) -> None:
     """Raise `ParameterError` if `array`, called `what`, has masked values."""
     if count := masked_values(array):
         raise ParameterError(
-            f"masked values in {what} ({count:,}) hold no number; fill them in, or leave such rows out"
+            f"masked values in {what} ({count:,}) hold no number; fill them in, or leave such "
+            "rows out"
         )

@@ -299,6 +299,7 @@ def check_capabilities_are_declared(learner: type[Learner]) -> None:
     for capability in CAPABILITIES:
         for method in vars(capability).keys() & set(dir(learner)):
             assert method.startswith("_") or issubclass(learner, capability), (
-                f"{method} is a method of the capability {capability.__name__}: write class {learner.__name__}(..., "
+                f"{method} is a method of the capability {capability.__name__}: write class "
+                f"{learner.__name__}(..., "
                 f"{capability.__name__}), from {capability.__module__}"
             )

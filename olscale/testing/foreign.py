@@ -142,7 +142,8 @@ def check_the_same_stream_gives_the_same_predictions(make: _Make, classes: int) 
     )
     differing = np.flatnonzero((np.nan_to_num(first) != np.nan_to_num(second)).any(axis=1))
     assert not len(differing), (
-        f"from row {differing[0]} on the second model predicts otherwise: is its seed left open, or does a list, "
+        f"from row {differing[0]} on the second model predicts otherwise: is its seed left open, "
+        "or does a list, "
         "dict or array stand in the class instead of in each model?"
     )
 
@@ -198,7 +199,8 @@ def check_a_separable_stream_is_learned(make: _Make, classes: int) -> None:
     error = float(np.mean(codes_of(learner.scores(X)) != y))
     chance = 100.0 * (1.0 - 1.0 / classes)
     assert error < 0.2, (
-        f"its error is {100 * error:.0f} % where the classes lie far apart; chance has {chance:.0f} %"
+        f"its error is {100 * error:.0f} % where the classes lie far apart; chance has "
+        f"{chance:.0f} %"
     )
 
 
@@ -212,7 +214,8 @@ def check_the_class_that_is_predicted_is_the_likely_one(make: _Make, classes: in
     found = learner.scores(X)
     same = float(np.mean(codes_of(found[:, :-classes]) == np.argmax(found[:, -classes:], axis=1)))
     assert same > 0.9, (
-        f"of {100 - 100 * same:.0f} % of the rows it predicts another class than the one that it holds to be likeliest: are "
+        f"of {100 - 100 * same:.0f} % of the rows it predicts another class than the one that it "
+        "holds to be likeliest: are "
         "the columns of predict_proba those of classes_?"
     )
 
@@ -230,7 +233,8 @@ def check_scores_rank_rows_as_classes_do(make: _Make, classes: int) -> None:
     high, low = ranking[own > 0.0], ranking[own < 0.0]
     share = float(np.mean(high[:, np.newaxis] > low)) if len(high) and len(low) else 1.0
     assert share > 0.9, (
-        f"of {100 - 100 * share:.0f} % of the pairs of a row of each class the first class has the higher score: is "
+        f"of {100 - 100 * share:.0f} % of the pairs of a row of each class the first class has "
+        "the higher score: is "
         "decision_function that of the second of classes_?"
     )
 
@@ -305,7 +309,8 @@ def check_another_process_gives_the_same_predictions(name: str, params: dict[str
     """A process of its own, as a worker is, imports it and predicts the same: also under another order of sets."""
     code = (
         "import json, sys; name, params, path = json.loads(sys.argv[1]); sys.path[:] = path; "
-        "from olscale.testing.foreign import predictions_digest; print('digest', predictions_digest(name, params))"
+        "from olscale.testing.foreign import predictions_digest; print('digest', "
+        "predictions_digest(name, params))"
     )
     arguments = json.dumps([name, params, [part or os.getcwd() for part in sys.path]])  # noqa: PTH109
     process = subprocess.run(

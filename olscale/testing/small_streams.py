@@ -79,7 +79,8 @@ def assert_apart(alike: NDArray[np.float64], far: NDArray[np.float64]) -> None:
     """Refuse scores of novelties that are not nearly always below those of rows like the ones seen."""
     share = float(np.mean(alike[:, None] > far))
     assert share > 0.9, (
-        f"of pairs of a row and a novelty, the novelty has the lower score in {100 * share:.0f} % only"
+        f"of pairs of a row and a novelty, the novelty has the lower score in {100 * share:.0f} % "
+        "only"
     )
 
 

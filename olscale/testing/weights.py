@@ -75,7 +75,8 @@ def check_sample_weight_is_an_argument_where_weights_are_taken(learner: type[Lea
     for method in ("fit", "partial_fit"):
         arguments = inspect.signature(getattr(learner, method)).parameters
         assert "sample_weight" in arguments or not learner.takes_weights, (
-            f"{method} of {learner.__name__} has no sample_weight; inherit WeightedClassifier or WeightedRegressor"
+            f"{method} of {learner.__name__} has no sample_weight; inherit WeightedClassifier or "
+            "WeightedRegressor"
         )
 
 

@@ -174,7 +174,8 @@ class NORMABackground(BackgroundModel):
         super().__init__(p, terms)
         if not (eta > 0.0 and lam >= 0.0 and eta * lam < 1.0 and 0.0 < nu < 1.0):
             raise ParameterError(
-                f"norma-n: eta, lam, nu were {eta:g}, {lam:g}, {nu:g}; expected eta > 0, eta lam in [0, 1) and nu in (0, 1)"
+                f"norma-n: eta, lam, nu were {eta:g}, {lam:g}, {nu:g}; expected eta > 0, eta lam "
+                "in [0, 1) and nu in (0, 1)"
             )
         self.eta, self.lam, self.nu = eta, lam, nu
 

@@ -335,7 +335,8 @@ def test_where_nothing_explains_it_what_was_tried_is_named(store: Store, write: 
     [cell] = ledger_of(store, experiment(), [published()], experiment(**CAUSES))
     [(_, [said])] = differences([cell])
     assert said == (
-        "nothing tried explains it (2 settings: transforms bias | none, passes 1); nearest: C=4: 30.00 ± 0.00"
+        "nothing tried explains it (2 settings: transforms bias | none, passes 1); nearest: C=4: "
+        "30.00 ± 0.00"
     )
     [alone] = ledger_of(store, experiment(), [published()])
     assert differences([alone])[0][1] == ["nothing tried yet"]

@@ -209,7 +209,10 @@ def test_means_are_over_transforms_that_all_have(run: Run) -> None:
     ]
     one = only([*full(run), *raw])
     assert [pair.wins for pair in one.outcome.pairs if pair.a == "arow"] == [6, 6]
-    said = "6 runs of arow on set-0, set-1, set-2 and 3 more with no transforms (pa1, perceptron lack them)"
+    said = (
+        "6 runs of arow on set-0, set-1, set-2 and 3 more with no transforms (pa1, perceptron "
+        "lack them)"
+    )
     assert f"Only runs that all learners have are compared; left out: {said}." in one.notes
     assert {(left.learner, left.transforms, left.runs) for left in one.left_out} == {
         ("arow", RAW, 1)
@@ -266,7 +269,10 @@ def test_a_failed_permutation_is_left_out_for_all(run: Run) -> None:
     ]
     one = only([*runs, run("pa1", 0, 2, **FAILED)])
     assert [len(blocks) for blocks in one.blocks.values()] == [2]
-    said = "left out: 2 runs of arow, perceptron on set-0 with transforms standardize (pa1 (1 run diverged) lacks them)"
+    said = (
+        "left out: 2 runs of arow, perceptron on set-0 with transforms standardize (pa1 (1 run "
+        "diverged) lacks them)"
+    )
     assert any(said in note for note in one.notes)
 
 

@@ -236,7 +236,8 @@ def main() -> int:
         faults = nights.faults()
         if (noise := nights.noise()) >= _MOST_NOISE:
             print(
-                f"ratios are off by {100 * noise:.0f} % where nothing changed: no slow-down of 15 % can be told here"
+                f"ratios are off by {100 * noise:.0f} % where nothing changed: no slow-down of 15 "
+                "% can be told here"
             )
         for row in night_rows(nights.home):
             for line in (*(row["alarms"] or ()), *(row["changed"] or ())):

@@ -76,10 +76,12 @@ class Report:
             f"runs: {self.runs} in {self.seconds:.0f} s",
             f"files that differ from the undisturbed: {_list(self.differing)}",
             f"rows learned again: {100 * (self.rows_learned / max(1, self.rows) - 1):.1f} % of all",
-            f"rework a hit, all run groups: {sum(self.setbacks) / max(1, losing):.2f} s of learning "
+            f"rework a hit, all run groups: {sum(self.setbacks) / max(1, losing):.2f} s of "
+            "learning "
             f"(checkpoints after max({CHECKPOINT_SECONDS:g} s, 50 times what saving takes))",
             f"run groups set back: {len(self.setbacks)} times",
-            f"rework of a group that was set back: mean {fmean(setbacks):.2f} s, most {max(setbacks):.2f} s of learning, "
+            f"rework of a group that was set back: mean {fmean(setbacks):.2f} s, most "
+            f"{max(setbacks):.2f} s of learning, "
             f"{longer} times more than {CHECKPOINT_SECONDS:g} s",
             f"longest time without a row: {self.longest_pause:.1f} s",
             f"processes left at the end: {self.orphans}",

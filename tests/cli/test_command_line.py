@@ -97,7 +97,8 @@ def test_unexpected_fault_is_one_line_that_says_how_to_see_more(broken, monkeypa
 
     assert result.exit_code == 1
     assert result.stderr == (
-        "olscale: internal error: ZeroDivisionError: oh (run with OLSCALE_DEBUG=1 for the traceback)\n"
+        "olscale: internal error: ZeroDivisionError: oh (run with OLSCALE_DEBUG=1 for the "
+        "traceback)\n"
     )
 
 

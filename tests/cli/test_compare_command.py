@@ -146,8 +146,8 @@ def test_the_metric_that_most_data_sets_have_is_taken_and_the_other_stands_besid
 
     text = run("compare", store.path).stdout
     assert (
-        "Compared by cumulative error (of 7 data sets); mean ranks by test error (of 2) stand beside."
-        in text
+        "Compared by cumulative error (of 7 data sets); mean ranks by test error (of 2) stand "
+        "beside." in text
     )
     assert "--metric test_error compares by test error." in text
     line = next(line for line in text.splitlines() if line.startswith("perceptron "))

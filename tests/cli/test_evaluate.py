@@ -398,7 +398,8 @@ def test_learners_are_listed_shown_and_checked(
     assert [line.partition(" ")[0] for line in checked.stdout.splitlines()] == ["passed", "passed"]
     (tmp_path / "peeking.py").write_text(
         "from olscale.learners.passive_aggressive import PA\n\n\n"
-        "class Peeks(PA):\n    def learn(self, X, y):\n        super().learn(X, y)\n        return self.scores(X)\n"
+        "class Peeks(PA):\n    def learn(self, X, y):\n        super().learn(X, y)\n        "
+        "return self.scores(X)\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     broken = run("learners", "check", "peeking:Peeks", cwd=tmp_path)
@@ -514,7 +515,10 @@ def test_a_protocol_on_the_command_line_is_that_of_a_file(shelf: Path, tmp_path:
     assert done.returncode == 0, done.stderr
     assert len(open_store(str(tmp_path / "s")).done()) == 1
     lines = "\n".join(f"{key} = {value!r}" for key, value in options.items())
-    content = f"[protocol]\n{lines}\n[[datasets]]\npath = '{shelf / 'dense'}'\n[[learners]]\nname = 'pa'\n"
+    content = (
+        f"[protocol]\n{lines}\n[[datasets]]\npath = '{shelf / 'dense'}'\n[[learners]]\nname "
+        "= 'pa'\n"
+    )
     (tmp_path / "e.toml").write_text(content)
     again = run("evaluate", tmp_path / "e.toml", "--in-process", "--store", tmp_path / "s")
     assert "nothing to compute" in again.stdout, again.stderr

@@ -101,7 +101,10 @@ def test_the_parts_of_numba_that_compile_are_not_loaded_with_machine_code(folder
     script = "import sys; from olscale.learners import PA1\n"
     script += "from olscale.learners.contract.compilation import compile_loops\n"
     script += "import numpy as np; from olscale.compiled.csr import read_only\n"
-    script += "learner = PA1(); learner.begin(2, 2); compile_loops(learner, read_only(np.zeros((1, 2))))\n"
+    script += (
+        "learner = PA1(); learner.begin(2, 2); compile_loops(learner, "
+        "read_only(np.zeros((1, 2))))\n"
+    )
     script += "assert 'sklearn' not in sys.modules; print('scipy.linalg' in sys.modules)"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     said = [

@@ -90,10 +90,12 @@ def everything(folder: Path) -> dict[str, bytes | None]:
 FAULTS = {
     "cut.svm.gz p/q/D": "cut.svm.gz: truncated: its gzip data end early; get the file again",
     "value.svm p/q/D": "value.svm, line 2: the value in '3:abc' is not a number",
-    "order.svm D": "order.svm, line 2: index 2 in '2:1' comes after 3, expected indices to increase",
+    "order.svm D": "order.svm, line 2: index 2 in '2:1' comes after 3, expected indices to "
+    "increase",
     "twice.svm D": "twice.svm, line 2: index 3 in '3:1' comes twice, expected indices to increase",
     "negative.svm D": "negative.svm, line 2: index -3 in '-3:1' is negative",
-    "nolabel.svm D": "nolabel.svm, line 2: the line starts with '3:1', expected a label before the first index:value",
+    "nolabel.svm D": "nolabel.svm, line 2: the line starts with '3:1', expected a label before "
+    "the first index:value",
     "nanlabel.svm D": "nanlabel.svm, line 4: the label is 'nan', expected a finite number",
     "rows.svm D": "the sources hold no features: every row is empty",
     "empty.svm D": "empty.svm: no rows: the file is empty",
@@ -109,19 +111,22 @@ FAULTS = {
     "wide-text.csv D": "wide-text.csv: is UTF-16 text, expected UTF-8; write it anew: iconv",
     "wide-text.svm.gz D": "wide-text.svm.gz: is UTF-16 text, expected UTF-8; write it anew: iconv",
     "train.csv D --test wide.csv": "wide.csv has 3 columns but the sources before it had 2",
-    "train.csv D --test good.svm": "good.svm has sparse rows but the sources before it had dense ones",
+    "train.csv D --test "
+    "good.svm": "good.svm has sparse rows but the sources before it had dense ones",
     "train.csv D --label c": "unknown label column of train.csv 'c'",
     "train.csv D --label 9": "train.csv: there is no column 9 for the label, the rows have 3 cells",
     "train.csv D --segments c": "unknown segment column 'c'",
     "good.svm D --segments c": "good.svm does not name its columns",
     "noise.bin p/q/D": "noise.bin: looks like none of the formats arff, csv,",
     "good.svm p/q/D --format svmlite": "unknown format 'svmlite'; did you mean 'svmlight'?",
-    "good.svm D --no-header": "good.svm: is svmlight and has no row of names to choose; leave --no-header out",
+    "good.svm D --no-header": "good.svm: is svmlight and has no row of names to choose; leave "
+    "--no-header out",
     "absent.svm p/q/D": "source absent.svm does not exist",
     "absent*.svm D": "source absent*.svm does not exist",
     "nosuch://a/b D": "nosuch://a/b cannot be opened (Protocol not known: nosuch)",
     "sklearn:irs D": "unknown scikit-learn data set 'irs'; did you mean 'iris'?",
-    "mixed D": "source mixed holds files of different kinds (.csv, .svm); name the data files with a pattern",
+    "mixed D": "source mixed holds files of different kinds (.csv, .svm); name the data files "
+    "with a pattern",
     "none D": "source none holds no files",
     "good.svm taken": "taken holds other files (notes.txt ...); choose a new or empty directory",
     "good.svm file": "file is a file; name a new directory for the dataset",
@@ -129,13 +134,15 @@ FAULTS = {
     "bad.tar.gz D": "bad.tar.gz: is no tar archive or is damaged",
     "notes.tar.gz D": "notes.tar.gz: holds no data files",
     "days.tar.gz p/q/D": "days.tar.gz: Day0.svm, line 2: the value in '2:x' is not a number",
-    "kinds.tar.gz D": "kinds.tar.gz: holds files of different kinds (.csv, .svm); name the data files with a pattern",
+    "kinds.tar.gz D": "kinds.tar.gz: holds files of different kinds (.csv, .svm); name the data "
+    "files with a pattern",
     "short.data D": "short.labels: ends after 1 labels but short.data goes on",
 }
 MISUSES = {
     "good.svm D --chunk-rows 0": "'--chunk-rows': 0 is not in the range x>=1",
     "good.svm D --layout tar": "'--layout': unknown layout 'tar'; did you mean 'zarr'?",
-    "train.csv D --delimiter ab": "'--delimiter': delimiter is 'ab', expected one character such as ';'",
+    "train.csv D --delimiter ab": "'--delimiter': delimiter is 'ab', expected one character such "
+    "as ';'",
     "good.svm": "Missing argument 'SOURCE...'",
 }
 
@@ -201,7 +208,10 @@ def test_taken_label_is_told(here: Path, capsys: pytest.CaptureFixture[str]):
         ingested(capsys, "first", "D3", "--label", "1")[1]
         == f"{space}, label column 1, counted from 0 {real}, {other}"
     )
-    read = "read as: delimiter ',', header, label 'label' (2 classes), 2 numbers; override with --delimiter, --no-header,"
+    read = (
+        "read as: delimiter ',', header, label 'label' (2 classes), 2 numbers; override with "
+        "--delimiter, --no-header,"
+    )
     assert ingested(capsys, "train.csv", "D4")[1].startswith(read)
     assert not any(
         line.startswith(("label", "read as")) for line in ingested(capsys, "good.svm", "D5")
@@ -225,7 +235,8 @@ def test_how_cells_are_written_is_told_and_kept(here: Path, capsys: pytest.Captu
     lines = ingested(capsys, "sms.tsv", "D", *form, "--encode", "x3=hash:8", "--label", "0")
     assert lines[1] == (
         r"read as: delimiter tab, no header, decimal ',', quoting none, escape backslash, missing -, \N, #N/A, "
-        "label column 0, the first (2 classes), 1 number, 1 category, 1 encoded column; override with --delimiter, "
+        "label column 0, the first (2 classes), 1 number, 1 category, 1 encoded column; override "
+        "with --delimiter, "
         "--header, --label, --target, --encode, --drop"
     )
     table = open_dataset("D").manifest.table
@@ -279,7 +290,8 @@ def test_ingest_says_how_each_column_was_read(here: Path, capsys: pytest.Capture
     assert lines[2:6] == [
         "classes: no 90 (75.0 %), yes 30 (25.0 %)",
         "columns: 3 numeric, 2 text -> 31 columns, one a value (when 30, shop 1)",
-        "missing: 12 values of numeric columns (age 12), which are NaN: a row with one ends a run as diverged; fill "
+        "missing: 12 values of numeric columns (age 12), which are NaN: a row with one ends a run "
+        "as diverged; fill "
         'them in as rows come (transforms = ["impute:mean"]), or drop such columns (--drop)',
         "missing: 40 values of text columns (shop 40), where all columns of values are zero",
     ]
@@ -383,9 +395,11 @@ def test_an_unclear_first_row_is_noted(here: Path, capsys: pytest.CaptureFixture
     ]
     assert (
         lines[0]
-        == "note: the first row (2000, 2001, label) is read as data, not as names; --header if it is names"
+        == "note: the first row (2000, 2001, label) is read as data, not as names; --header if it "
+        "is names"
     )
     assert lines[5:] == [
-        "note: 3 more notes on how sources are read; --header, --no-header, --delimiter and --quoting decide for all of them"
+        "note: 3 more notes on how sources are read; --header, --no-header, --delimiter and "
+        "--quoting decide for all of them"
     ]
     assert not any(line.startswith("note") for line in ingested(capsys, "0.csv", "E", "--header"))

@@ -69,7 +69,8 @@ def test_a_dashboard_that_is_ended_removes_its_reports(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_a_driver_that_is_killed_leaves_no_folder_of_its_template() -> None:
     code = (
-        "import os, signal; from olscale.execution import worker_template as template; template.begin(); "
+        "import os, signal; from olscale.execution import worker_template as template; "
+        "template.begin(); "
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
     with TemporaryDirectory(prefix="t") as scratch:  # a socket has a short path

@@ -82,7 +82,8 @@ def test_evaluation_on_workers_gives_the_bytes_of_a_local_one_in_process(digits,
         (
             ["results", "s3://no-bucket/store"],
             {},
-            "cannot look into s3://no-bucket/store: The specified bucket does not exist; make the bucket, or check its name",
+            "cannot look into s3://no-bucket/store: The specified bucket does not exist; make the "
+            "bucket, or check its name",
         ),
         (
             ["results", "s3://bucket/nothing"],

@@ -77,8 +77,8 @@ def test_it_runs_prints_and_resumes(tiny: Path) -> None:
     assert "tiny-causes: 8 of 8 runs computed" in done.stderr
     assert "tiny, Table 1: test error (%)" in done.stdout
     assert (
-        "gone: data not present: its owner keeps it; with a copy of your own: `olscale ingest FILES HOME/gone`"
-        in done.stdout
+        "gone: data not present: its owner keeps it; with a copy of your own: `olscale ingest "
+        "FILES HOME/gone`" in done.stdout
     )
     assert "tiny: 3 published cells: 1 better; 1 data absent; 1 method absent" in done.stdout
     assert (

@@ -99,7 +99,8 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Work:
     generate("rotating-xor", folder / "xor", rows=6400, chunk_rows=64)
     path = folder / "experiment.toml"
     path.write_text(
-        f'[protocol]\norder = "time"\n[[datasets]]\npath = "{folder / "xor"}"\n[[learners]]\nname = "paced:Paced"\n'
+        f'[protocol]\norder = "time"\n[[datasets]]\npath = "{folder / "xor"}"\n[[learners]]\nname '
+        '= "paced:Paced"\n'
     )
     made = Work(folder, {})
     (made.venv / "bin").mkdir(parents=True)

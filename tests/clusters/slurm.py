@@ -76,7 +76,10 @@ def missing() -> str:
     """Return why there can be no SLURM here; an empty text if there can."""
     absent = [name for name in PROGRAMS if shutil.which(name) is None]
     if absent:
-        return f"this machine has no {', '.join(absent)} (Debian: slurmctld, slurmd, slurm-client, munge)"
+        return (
+            f"this machine has no {', '.join(absent)} (Debian: slurmctld, slurmd, "
+            "slurm-client, munge)"
+        )
     return "" if os.geteuid() == 0 else "a SLURM of one's own needs root"
 
 

@@ -97,7 +97,8 @@ def evaluate(work: Work, folder: Path, keys: dict[str, str]) -> None:
     on_host = folder / "on-host"  # each with an address of its own
     hosts, addresses = " ".join(HOSTS), " ".join(ADDRESSES)
     on_host.write_text(
-        f"#!/bin/bash\nhosts=({hosts}) addresses=({addresses})\nexport OLSCALE_HOST=${{addresses[$OLSCALE_NODE]}}\n"
+        f"#!/bin/bash\nhosts=({hosts}) addresses=({addresses})\nexport "
+        f"OLSCALE_HOST=${{addresses[$OLSCALE_NODE]}}\n"
         f'exec ip netns exec "${{hosts[$OLSCALE_NODE]}}" "$@"\n'
     )
     on_host.chmod(0o755)

@@ -143,7 +143,10 @@ def test_the_image_does_the_work_of_the_compose_file(image: Image, tmp_path: Pat
         (ROOT / "cluster/kubernetes/experiment.toml").read_text()
     )
     os.chown(tmp_path, 10001, 10001)
-    facts = "id -u; touch /opt/x /usr/x 2>&1 | grep -c 'Read-only'; command -v cc gcc || echo none; olscale --version"
+    facts = (
+        "id -u; touch /opt/x /usr/x 2>&1 | grep -c 'Read-only'; command -v cc gcc || echo "
+        "none; olscale --version"
+    )
     done = image.run(tmp_path, "sh", "-c", facts)
     assert done.stdout.split() == ["10001", "2", "none", "olscale", "0.1.0"], done.stderr
     for name in ("digits", "breast_cancer"):

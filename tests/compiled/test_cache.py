@@ -68,7 +68,10 @@ def test_a_damaged_file_is_made_anew(suffix, size, folder):
 
 
 def test_without_a_place_a_command_makes_its_own_and_says_so_once(folder):
-    rest = "\nimport os\nprint(os.environ['NUMBA_CACHE_DIR'], oct(os.stat(os.environ['NUMBA_CACHE_DIR']).st_mode)[-3:])"
+    rest = (
+        "\nimport os\nprint(os.environ['NUMBA_CACHE_DIR'], "
+        "oct(os.stat(os.environ['NUMBA_CACHE_DIR']).st_mode)[-3:])"
+    )
     again = "\nloop.doubled(1)"
     (_, place, mode), said = run(folder, NO_PLACE + CALL + again + rest)
     assert mode == "700"

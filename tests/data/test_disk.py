@@ -58,7 +58,10 @@ def test_ingest_that_cannot_write_on(tmp_path: Path, kind: str, layout: str):
     """A limit of the system stands for the full disk: the same error comes from the same call."""
     path = source(tmp_path, kind)
     code, said = command("ingest", path, tmp_path / "d", "--layout", layout, largest_file=50_000)
-    expected = f"olscale: error: {tmp_path}/d cannot be written (File too large); make room, or choose another directory"
+    expected = (
+        f"olscale: error: {tmp_path}/d cannot be written (File too large); make room, or "
+        "choose another directory"
+    )
     assert (code, said) == (1, [expected])
     assert not (tmp_path / "d").exists()
 
@@ -125,7 +128,10 @@ def test_export_that_cannot_be_written(tmp_path: Path):
     code, said = command(
         "datasets", "export", tmp_path / "d", tmp_path / "out.csv", largest_file=50_000
     )
-    expected = f"olscale: error: {tmp_path}/out.csv cannot be written (File too large); choose another place"
+    expected = (
+        f"olscale: error: {tmp_path}/out.csv cannot be written (File too large); choose "
+        "another place"
+    )
     assert (code, said) == (1, [expected])
     with pytest.raises(DatasetError, match="cannot be written"):
         export(open_dataset(tmp_path / "d"), tmp_path / "rows.csv" / "under-a-file.csv")

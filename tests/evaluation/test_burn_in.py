@@ -203,7 +203,8 @@ def test_a_burn_in_is_part_of_a_definition_where_it_is_given(shelf: Path) -> Non
     [
         (
             {"burn_in": 400},
-            "protocol.burn_in was 400, but the stream of dataset .* has 400 rows: none would be counted",
+            "protocol.burn_in was 400, but the stream of dataset .* has 400 rows: none would be "
+            "counted",
         ),
         (
             {"burn_in": 300, "holdout_every": 101},

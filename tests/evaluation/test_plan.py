@@ -139,7 +139,8 @@ def test_a_learner_with_transforms_of_its_own_meets_a_dataset_that_is_listed_twi
         (
             {"learners": [{"name": "oselm", "params": {"start": "boost", "N0": 401}}]},
             ParameterError,
-            "learner oselm: 400 rows are learned from before the last is predicted, and nothing is before 401; take a",
+            "learner oselm: 400 rows are learned from before the last is predicted, and nothing "
+            "is before 401; take a",
         ),
         (
             {"transforms": ["standardise"]},
@@ -160,7 +161,8 @@ def test_a_learner_with_transforms_of_its_own_meets_a_dataset_that_is_listed_twi
         (
             {"protocol": {"order": "time", "projections": 2}, "transforms": ["bias"]},
             ExperimentError,
-            "protocol.projections was 2, but no transform of dense projects at random; add one, such as project:",
+            "protocol.projections was 2, but no transform of dense projects at random; add one, "
+            "such as project:",
         ),
     ],
 )

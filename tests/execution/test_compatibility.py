@@ -123,7 +123,10 @@ def test_workers_with_other_sources_are_refused_before_any_work(
     with (other / "olscale" / "compiled" / "decorator.py").open("a") as file:
         file.write("# another\n")
     code = "import sys; from distributed import Client; from olscale.cli import main\n"
-    code += "with Client(sys.argv[-1]) as client: client.wait_for_workers(1, timeout=100)\nmain(sys.argv[1:])"
+    code += (
+        "with Client(sys.argv[-1]) as client: client.wait_for_workers(1, "
+        "timeout=100)\nmain(sys.argv[1:])"
+    )
     evaluate = [
         sys.executable,
         "-c",
@@ -162,7 +165,8 @@ def test_settings_of_the_user_win_and_are_ours_elsewhere(
     s later, as one that is ended twice for its budget may be.
     """
     code = (
-        "import dask; from dask.utils import parse_timedelta; from olscale.execution import cluster; "
+        "import dask; from dask.utils import parse_timedelta; from olscale.execution import "
+        "cluster; "
         "from olscale.execution.settings import SETTINGS; "
         "cluster._configure(); closes = dask.config.get('distributed.deploy.lost-worker-timeout'); "
         "print(dask.config.get('distributed.scheduler.work-stealing'), "
@@ -205,7 +209,8 @@ class OneWorker:
     [
         (
             ("0+bb", ""),
-            "has another source of learner 'mine:A' (version 0+bb, the driver 0+aa); give it the same file",
+            "has another source of learner 'mine:A' (version 0+bb, the driver 0+aa); give it the "
+            "same file",
         ),
         (
             ("", "learner 'mine:A' cannot be imported (No module named 'mine'); expected"),

@@ -102,7 +102,8 @@ def test_a_script_that_workers_would_run_as_a_whole_is_named(shelf: Path, tmp_pa
     lines = [
         "import olscale",
         f"rows = {{'path': {str(shelf / 'dense')!r}}}",
-        "experiment = olscale.Experiment.model_validate({'datasets': [rows], 'learners': [{'name': 'pa1'}]})",
+        "experiment = olscale.Experiment.model_validate({'datasets': [rows], 'learners': "
+        "[{'name': 'pa1'}]})",
         f"olscale.evaluate(experiment, {str(tmp_path / 'store')!r}, workers=1)",
     ]
     (tmp_path / "script.py").write_text("\n".join(lines))
@@ -182,7 +183,10 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "mine_here:Mine"
 
 
-LACKS = "learner 'mine_here:Mine' cannot be imported (No module named 'mine_here'); expected module:Class that Python finds"
+LACKS = (
+    "learner 'mine_here:Mine' cannot be imported (No module named 'mine_here'); expected "
+    "module:Class that Python finds"
+)
 
 
 @pytest.mark.parametrize(

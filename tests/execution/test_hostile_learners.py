@@ -209,12 +209,14 @@ RAISING = {
     ),
     "Short": (
         "learner_error",
-        "TypeError: the learner returned an array of shape (63, 1) and type float64 as scores; expected numbers of shape "
+        "TypeError: the learner returned an array of shape (63, 1) and type float64 as scores; "
+        "expected numbers of shape "
         "(64, 1)",
     ),
     "Words": (
         "learner_error",
-        "TypeError: the learner returned an array of shape (64, 1) and type <U9 as scores; expected numbers of shape "
+        "TypeError: the learner returned an array of shape (64, 1) and type <U9 as scores; "
+        "expected numbers of shape "
         "(64, 1)",
     ),
     "Measured": ("learner_error", "ValueError: could not convert string to float: 'many'"),

@@ -49,8 +49,10 @@ def experiment(folder: Path, shelf: Path, order: str) -> Path:
     path = folder / "experiment.toml"
     protocol = 'order = "time"' if order == "time" else "permutations = 3"
     path.write_text(
-        f'[protocol]\n{protocol}\n[[datasets]]\npath = "{shelf / "dense"}"\n[[datasets]]\npath = "{shelf / "sparse"}"\n'
-        '[[learners]]\nname = "pa1"\n[[learners]]\nname = "lol"\n[[learners]]\nname = "dawdler:Dawdler"\n'
+        f'[protocol]\n{protocol}\n[[datasets]]\npath = "{shelf / "dense"}"\n[[datasets]]\npath = '
+        f'"{shelf / "sparse"}"\n'
+        '[[learners]]\nname = "pa1"\n[[learners]]\nname = "lol"\n[[learners]]\nname = '
+        '"dawdler:Dawdler"\n'
     )
     return path
 

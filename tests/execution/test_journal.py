@@ -139,12 +139,26 @@ def test_a_reader_takes_what_is_added_and_no_half_lines(tmp_path: Path) -> None:
     assert reader.read() == []
 
 
-@given(st.lists(st.one_of(st.binary(max_size=40), st.dictionaries(st.sampled_from(
-    ["t", "begin", "start", "at", "errors", "notes", "ended", "end"]),
-    st.recursive(st.none() | st.integers() | st.floats() | st.text(max_size=3),
-                 lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
-                 # Fmt: skip.
-                 max_leaves=6)).map(lambda line: json.dumps(line).encode())), max_size=6))
+@given(
+    st.lists(
+        st.one_of(
+            st.binary(max_size=40),
+            st.dictionaries(
+                st.sampled_from(["t", "begin", "start", "at", "errors", "notes", "ended", "end"]),
+                st.recursive(
+                    st.none() | st.integers() | st.floats() | st.text(max_size=3),
+                    lambda inner: (
+                        st.lists(inner, max_size=3)
+                        | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+                    ),
+                    # Fmt: skip.
+                    max_leaves=6,
+                ),
+            ).map(lambda line: json.dumps(line).encode()),
+        ),
+        max_size=6,
+    )
+)
 def test_no_journal_is_too_broken_to_be_read(lines: list[bytes]) -> None:
     store = open_store("memory://broken-journals", create=True)
     store.files.put("live/20260101T000000-here-1-abcd.0001.jsonl", b"\n".join(lines) + b"\n")

@@ -91,10 +91,13 @@ def test_the_script_starts_a_cluster_that_only_its_certificate_opens(
     security(tmp_path / "other")
     twice = (
         "import sys; from olscale.cli import main, olscale\n"
-        f"words = ['evaluate', '--dataset', {str(shelf / 'dense')!r}, '--learner', 'pa1', '--scheduler', sys.argv[1]]\n"
-        f"olscale([*words, '--store', {str(tmp_path / 'ok')!r}, '--tls', {str(tmp_path / 'keys')!r}], "
+        f"words = ['evaluate', '--dataset', {str(shelf / 'dense')!r}, '--learner', 'pa1', "
+        "'--scheduler', sys.argv[1]]\n"
+        f"olscale([*words, '--store', {str(tmp_path / 'ok')!r}, '--tls', "
+        f"{str(tmp_path / 'keys')!r}], "
         "standalone_mode=False)\n"
-        f"main([*words, '--store', {str(tmp_path / 'no')!r}, '--tls', {str(tmp_path / 'other')!r}])\n"
+        f"main([*words, '--store', {str(tmp_path / 'no')!r}, '--tls', "
+        f"{str(tmp_path / 'other')!r}])\n"
     )
     done = subprocess.run(
         [str(ROOT / "cluster" / "local.sh"), "1", sys.executable, "-c", twice, "{}"],

@@ -113,7 +113,8 @@ def test_a_worker_that_is_left_alone_is_ended(
     """By a nanny that has died, or by a scheduler that would have had it ended; its learner has Python's lock."""
     nanny = (
         "import subprocess, sys, time\n"
-        "worker = subprocess.Popen([sys.executable, '-c', *sys.argv[2:]], stdout=subprocess.PIPE, text=True)\n"
+        "worker = subprocess.Popen([sys.executable, '-c', *sys.argv[2:]], stdout=subprocess.PIPE, "
+        "text=True)\n"
         "print(worker.stdout.readline(), flush=True)\n"
         "time.sleep(float(sys.argv[1]))\n"
     )

@@ -148,7 +148,10 @@ def test_the_template_has_no_threads_of_python() -> None:
 
 
 def test_what_ended_workers_leave_is_cleaned_up_without_a_warning() -> None:
-    code = "from olscale.execution.worker_template import begin, end; begin(); from multiprocessing import resource_tracker;"
+    code = (
+        "from olscale.execution.worker_template import begin, end; begin(); from "
+        "multiprocessing import resource_tracker;"
+    )
     code += "print(open(f'/proc/{resource_tracker._resource_tracker._pid}/cmdline').read()); end()"
     said = subprocess.run(
         [sys.executable, "-c", code], check=True, capture_output=True, text=True

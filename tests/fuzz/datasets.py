@@ -114,7 +114,8 @@ def read_dataset(folder: Path) -> None:
                 and not 0 <= chunk.y.min() <= chunk.y.max() < len(dataset.classes)
             ):
                 raise Broken(
-                    f"class codes from {chunk.y.min()} to {chunk.y.max()}, {len(dataset.classes)} classes"
+                    f"class codes from {chunk.y.min()} to {chunk.y.max()}, {len(dataset.classes)} "
+                    "classes"
                 )
         if rows != dataset.rows(split):
             raise Broken(f"{rows} rows of {dataset.rows(split)}")

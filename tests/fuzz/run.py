@@ -45,8 +45,10 @@ class Outcome:
     def line(self) -> str:
         """Return the line of a table."""
         return (
-            f"{self.target:15} {sum(self.counts.values()):9,} {self.counts['accepted']:9,} {self.counts['refused']:9,} "
-            f"{sum(self.kinds.values()):8,} {self.seconds:8.0f} {self.slowest[0]:8.2f} {self.peak // 1024:6,}"
+            f"{self.target:15} {sum(self.counts.values()):9,} {self.counts['accepted']:9,} "
+            f"{self.counts['refused']:9,} "
+            f"{sum(self.kinds.values()):8,} {self.seconds:8.0f} {self.slowest[0]:8.2f} "
+            f"{self.peak // 1024:6,}"
         )
 
 

@@ -22,11 +22,15 @@ from tests.fuzz.json_values import JSON_WORDS, vary_json
 from tests.fuzz.target import Broken, Files, Target, files_of, write
 
 EXPERIMENT = (
-    b'name = "letter"\nseed = 1\ntransforms = ["standardize", "bias"]\n[protocol]\norder = "permuted"\npermutations = 10\n'
-    b'passes = [1, 2]\n[[datasets]]\npath = "data/letter"\n[[datasets]]\nname = "usps"\noptional = true\n'
+    b'name = "letter"\nseed = 1\ntransforms = ["standardize", "bias"]\n[protocol]\norder = '
+    b'"permuted"\npermutations = 10\n'
+    b'passes = [1, 2]\n[[datasets]]\npath = "data/letter"\n[[datasets]]\nname = "usps"\noptional '
+    b"= true\n"
     b'[[learners]]\nname = "pa1"\nparams = { C = [0.25, 1.0] }\n'
-    b'[[learners]]\nname = "lol"\ntune = { C = [0.25, 1.0], k = [10] }\n[tuning]\nfolds = 3\nmetric = "test_error"\n',
-    b'datasets = [{path = "a"}]\nlearners = [{name = "pa", label = "PA"}]\nprotocol = {order = "time", split = "given"}\n',
+    b'[[learners]]\nname = "lol"\ntune = { C = [0.25, 1.0], k = [10] }\n[tuning]\nfolds = '
+    b'3\nmetric = "test_error"\n',
+    b'datasets = [{path = "a"}]\nlearners = [{name = "pa", label = "PA"}]\nprotocol = {order = '
+    b'"time", split = "given"}\n',
 )
 EXPERIMENT_WORDS = (
     b"[", b"]", b"[[datasets]]\n", b"{", b"}", b"=", b'"', b'"""', b"'''", b"\\u0000", b"\\ud800", b"0x", b"inf", b"nan",

@@ -43,7 +43,10 @@ def test_reader_accepts_or_refuses(name: str, tmp_path: Path):
 
 def test_an_input_is_a_function_of_its_number():
     """Another process makes the same bytes."""
-    code = "from tests.fuzz.targets import TARGETS as t; print([t[n].input(7) for n in ('npz', 'archive', 'runs')])"
+    code = (
+        "from tests.fuzz.targets import TARGETS as t; print([t[n].input(7) for n in ('npz', "
+        "'archive', 'runs')])"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )

@@ -24,8 +24,8 @@ from tests.fuzz.tables import both_ways
 from tests.fuzz.target import Broken, Files, Target
 
 SVMLIGHT = (
-    b"+1 1:0.5 2:1 7:-3e-2\n-1 2:1\n1 qid:3 1:1 4:2.25 # note\n\n-1\n+1 3:1e400 9:0.1234567890123456789012\n"
-    * 3,
+    b"+1 1:0.5 2:1 7:-3e-2\n-1 2:1\n1 qid:3 1:1 4:2.25 # note\n\n-1\n+1 3:1e400 "
+    b"9:0.1234567890123456789012\n" * 3,
     b"0 0:1 5:2\r\n1 1:nan 3:inf\r\n# only a comment\r\n2 2147483646:1\r\n",
     b"1.5\t1:1\t2:2\n2.5 1:0x10\n".replace(b"0x10", b"12345678901234567890"),
 )
@@ -56,11 +56,13 @@ TABLE_WORDS = (
     b"text",
 )
 ARFF = (
-    b"% note\n@relation r\n@attribute a numeric\n@attribute 'b c' {x,'y z',w}\n@attribute k {1,2}\n@data\n"
+    b"% note\n@relation r\n@attribute a numeric\n@attribute 'b c' {x,'y z',w}\n@attribute k "
+    b"{1,2}\n@data\n"
     b"1,x,1\n2.5,'y z',2\n?,w,1\n",
     b"@relation s\n@attribute a real\n@attribute s string\n@attribute c {p,n}\n@data\n"
     b"{0 2, 2 n}\n{1 'hello'}\n{}\n0,t,p\n",
-    b"@relation s\n@attribute a real\n@attribute b{x,'y z'}%note\n@attribute k\n{0,1}\n@attribute c {2,1}\n@data\n"
+    b"@relation s\n@attribute a real\n@attribute b{x,'y z'}%note\n@attribute k\n{0,1}\n@attribute "
+    b"c {2,1}\n@data\n"
     b"{0 2,1 'y\\u0020z', 3 1},{0.5}\n{ }%\n{2 1 0 ? 1 ?}\n0\tx,1,2,\n",
 )
 ARFF_WORDS = (

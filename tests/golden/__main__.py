@@ -41,7 +41,8 @@ def main() -> int:
     elsewhere = {key for key, value in machine().items() if stored["machine"].get(key) != value}
     if elsewhere:
         print(
-            f"the digests are those of another machine: {', '.join(sorted(elsewhere))} differ, and bytes may"
+            f"the digests are those of another machine: {', '.join(sorted(elsewhere))} differ, "
+            "and bytes may"
         )
     failed = False
     data = os.environ.get("OLSCALE_DATA")

@@ -94,7 +94,10 @@ def test_the_history_is_printed_and_queried(file: Path, home: JobHome) -> None:
         csv.DictReader(io.StringIO(run("jobs", "history", file, "--format", "csv").stdout))
     )
     assert {line["metric"] for line in lines} == {"rows_per_second", "error"}
-    query = "select night, made_by['numpy'] as numpy from history where kind = 'night' order by night desc limit 1"
+    query = (
+        "select night, made_by['numpy'] as numpy from history where kind = 'night' order by "
+        "night desc limit 1"
+    )
     done = run("jobs", "history", file, "--sql", query, "--format", "json")
     assert json.loads(done.stdout) == [{"night": "2026-01-03", "numpy": "2"}]
     wrong = run("jobs", "history", file, "--sql", "select * from nothing")

@@ -93,8 +93,8 @@ def test_a_clock_that_was_set_back_is_late_and_said(
     found = job_status(job, home, NOON - 30 * DAY)
     assert found.late
     assert (
-        "night 2026-01-01 began at 2026-01-01 12:00 UTC, and this clock says 2025-12-02 12:00: set it right"
-        in found.lines[1]
+        "night 2026-01-01 began at 2026-01-01 12:00 UTC, and this clock says 2025-12-02 12:00: "
+        "set it right" in found.lines[1]
     )
     noted = Noted()
     assert run_night(job, home, clock=lambda: NOON - 30 * DAY, progress=noted).state == "good"

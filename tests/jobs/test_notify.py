@@ -72,7 +72,8 @@ def test_a_command_gets_json_on_standard_input(home: JobHome, tmp_path: Path) ->
         "before": "good",
         "lines": ["line of 2"],
         "page": str(home.path / "page" / "index.html"),
-        "text": f"nightly: alarm, night 2 (before: good)\nline of 2\n{home.path / 'page' / 'index.html'}",
+        "text": "nightly: alarm, night 2 (before: good)\nline of "
+        f"2\n{home.path / 'page' / 'index.html'}",
     }
 
 
@@ -156,7 +157,10 @@ def test_dead_ends_cost_little_and_are_named(home: JobHome, tmp_path: Path) -> N
 
 def test_a_command_may_write_much_and_leave_something_behind(home: JobHome, tmp_path: Path) -> None:
     """Its output is not kept; a program that it starts and that holds its pipes is not waited for."""
-    code = "import sys, subprocess as s; s.Popen(['sleep', '60']); [sys.stderr.write('x' * 1000000) for _ in range(200)]"
+    code = (
+        "import sys, subprocess as s; s.Popen(['sleep', '60']); [sys.stderr.write('x' * "
+        "1000000) for _ in range(200)]"
+    )
     home.path.mkdir()
     begin = monotonic()
     job = job_with({"command": [sys.executable, "-S", "-c", code]}, tmp_path)

@@ -18,7 +18,10 @@ from olscale.jobs.home import JobHome
 from olscale.jobs.job_file import JobFile
 from tests.cli.command import run
 
-_PRIVATE = "mount -t tmpfs none /etc/cron.d && mount -t tmpfs none /run && mount -t tmpfs none /var/spool/cron"
+_PRIVATE = (
+    "mount -t tmpfs none /etc/cron.d && mount -t tmpfs none /run && mount -t tmpfs none "
+    "/var/spool/cron"
+)
 
 
 def _can_hide_mounts() -> bool:

@@ -77,7 +77,8 @@ def test_an_edit_takes_effect_and_our_loops_load_where_a_rule_cannot_be_imported
             (tmp_path / f"{file}.py").write_text(source.replace("1.0", rate))
         (tmp_path / "renamed.py").write_text(RENAMED.replace("Rate", name))
         code = (
-            "import inlines, loop, mine, renamed; rule = mine.Mine().fit([[1.0], [2.0]], [0, 1]).coef_[0, 0]; "
+            "import inlines, loop, mine, renamed; rule = mine.Mine().fit([[1.0], [2.0]], [0, "
+            "1]).coef_[0, 0]; "
             f"print(rule, loop.step(), inlines.step(), renamed.step(renamed.{name}(2.0)))"
         )
         found.append([float(word) for word in outcome(code, tmp_path).split()])
@@ -87,5 +88,8 @@ def test_an_edit_takes_effect_and_our_loops_load_where_a_rule_cannot_be_imported
     assert before[0] != 0.0
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    code = "from olscale.learners.perceptron import Perceptron; Perceptron().fit([[1.0], [1.0]], [0, 1])"
+    code = (
+        "from olscale.learners.perceptron import Perceptron; Perceptron().fit([[1.0], [1.0]], "
+        "[0, 1])"
+    )
     outcome(code, elsewhere)

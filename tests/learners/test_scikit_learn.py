@@ -23,12 +23,18 @@ def not_for(estimator: Any) -> dict[str, str]:
     """Return the checks of scikit-learn that a learner cannot pass, and why."""
     in_any_order = estimator.name in ANY_ORDER and getattr(estimator, "form", "full") == "full"
     if estimator.takes_weights and not in_any_order:
-        why = "wants a row of weight 2 to be the row twice, wherever it stands: it learns rows in their order"
+        why = (
+            "wants a row of weight 2 to be the row twice, wherever it stands: it learns rows in "
+            "their order"
+        )
         layouts = ("dense", "sparse")
         return {f"check_sample_weight_equivalence_on_{layout}_data": why for layout in layouts}
     if estimator.name != "norma-n":
         return {}
-    why = "wants a novelty among rows that were learned from: each of them has raised the score of rows like itself"
+    why = (
+        "wants a novelty among rows that were learned from: each of them has raised the score "
+        "of rows like itself"
+    )
     return dict.fromkeys(["check_outliers_train", "check_outliers_fit_predict"], why)
 
 

@@ -157,7 +157,10 @@ def test_a_class_that_was_typed_in_is_known_by_its_methods_and_said_to_be(
     monkeypatch.setattr(main, "__spec__", None, raising=False)
     found = []
     for number, eta in enumerate((0.1, 0.2)):
-        cell = f"class Typed:\n    def partial_fit(self, X, y): self.eta = {eta}\n    def predict(self, X): return [0]\n"
+        cell = (
+            f"class Typed:\n    def partial_fit(self, X, y): self.eta = {eta}\n    def "
+            "predict(self, X): return [0]\n"
+        )
         linecache.cache[f"<cell {number}>"] = (
             len(cell),
             None,
@@ -181,7 +184,8 @@ def test_a_learner_without_a_source_is_said_to_be_one(home: Path) -> None:
     forget()
     assert version() == "0"
     assert check_sources(["own_model:Model", "pa"]) == [
-        "learner own_model:Model has no source that can be read: when it changes, its results here stay those of before"
+        "learner own_model:Model has no source that can be read: when it changes, its results "
+        "here stay those of before"
     ]
 
 

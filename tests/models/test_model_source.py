@@ -57,7 +57,10 @@ def test_other_formats_of_tables(tmp_path: Path) -> None:
         pa.table({"t": ["y", "x"], "b": [4, 2], "a": [3, 1]}), tmp_path / "rows.parquet"
     )
     assert rows(NAMED, tmp_path / "rows.parquet")[0] == ROWS[::-1]
-    arff = "@relation r\n@attribute t {x,y}\n@attribute a real\n@attribute b real\n@data\nx,1,2\ny,3,4\n"
+    arff = (
+        "@relation r\n@attribute t {x,y}\n@attribute a real\n@attribute b "
+        "real\n@data\nx,1,2\ny,3,4\n"
+    )
     (tmp_path / "rows.arff").write_text(arff)
     assert rows(NAMED, tmp_path / "rows.arff")[0] == ROWS
 

@@ -55,7 +55,8 @@ def forms(made: Sequence[Table]) -> dict[str, str]:
 
 
 REASONS = {
-    "not reproducible": "two new models gave other scores of the same rows, as where a seed is left open",
+    "not reproducible": "two new models gave other scores of the same rows, as where a seed is "
+    "left open",
     "of classes": "AUC of a model that gives no scores is never marked as the best",
 }
 

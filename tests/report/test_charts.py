@@ -173,7 +173,8 @@ def test_the_page_answers_to_its_reader_without_a_network(pages: Path) -> None:
             # A tooltip tells of the point that is nearest.
             corners = "(({x, y, width, height}) => [x + width / 2, y + height / 2])"
             x, y = await page.run(
-                f"{corners}(document.querySelector('#digits-curves .charts svg.marks').getBoundingClientRect())"
+                f"{corners}(document.querySelector('#digits-curves .charts "
+                "svg.marks').getBoundingClientRect())"
             )
             await page.mouse(x, y)
             await page.mouse(x + 5, y)
@@ -215,7 +216,10 @@ def test_nothing_is_wider_than_a_phone(pages: Path, dark: bool) -> None:
             ):
                 await drawn(page, figure)
             assert await page.run("document.documentElement.scrollWidth") == 390
-            wide = "[...document.querySelectorAll('.charts svg.marks')].filter((one) => one.clientWidth > 390).length"
+            wide = (
+                "[...document.querySelectorAll('.charts svg.marks')].filter((one) => "
+                "one.clientWidth > 390).length"
+            )
             assert await page.run(wide) == 0
 
     asyncio.run(look())

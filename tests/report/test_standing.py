@@ -24,7 +24,10 @@ from olscale.results.store import Store, open_store
 from tests.cli.command import run
 
 AHEAD = "^ looks ahead: standardize saw rows before they were predicted."
-LATE = "r predicts nothing before row 64 and is compared along a stream with --burn-in 64 only, else by test errors."
+LATE = (
+    "r predicts nothing before row 64 and is compared along a stream with --burn-in 64 only, "
+    "else by test errors."
+)
 
 
 def summary(

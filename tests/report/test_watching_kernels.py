@@ -91,7 +91,8 @@ def test_a_kernel_sees_what_another_process_does_also_after_a_new_start_and_who_
     script = tmp_path / "job.py"
     call = f"olscale.evaluate(experiment, {store!r}, in_process=True, settings=often)"
     script.write_text(
-        f"{EXPERIMENT.format(rows=str(rows))}\nfor _ in range(1000):\n    {call[:-1]}, force=True)\n"
+        f"{EXPERIMENT.format(rows=str(rows))}\nfor _ in range(1000):\n    {call[:-1]}, "
+        "force=True)\n"
     )
     job = subprocess.Popen(
         [sys.executable, str(script)], env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}

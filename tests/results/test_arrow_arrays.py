@@ -49,7 +49,10 @@ def test_a_run_is_written_without_pandas():
     script = (
         "import sys; from olscale.results.arrow_arrays import arrow_array; import pyarrow as pa\n"
     )
-    script += "arrow_array([[('a', 1.0)]], pa.map_(pa.string(), pa.float64())); print('pandas' in sys.modules)"
+    script += (
+        "arrow_array([[('a', 1.0)]], pa.map_(pa.string(), pa.float64())); print('pandas' in "
+        "sys.modules)"
+    )
     assert subprocess.check_output([sys.executable, "-c", script], text=True) == "False\n"
 
 

@@ -92,7 +92,10 @@ SCORINGS = {
     },
 }
 CSV = "a,b,kind,label\n1,2.5,x,yes\n-3,,y,no\n0.5,1e3,x,yes\n4,5,z,no\n"
-ARFF = "@relation r\n@attribute a numeric\n@attribute b {x,y}\n@attribute c {yes,no}\n@data\n1,x,yes\n?,y,no\n2.5,y,yes\n"
+ARFF = (
+    "@relation r\n@attribute a numeric\n@attribute b {x,y}\n@attribute c "
+    "{yes,no}\n@data\n1,x,yes\n?,y,no\n2.5,y,yes\n"
+)
 JSONL = (
     '{"a": 1, "b": "x", "label": 0}\n{"a": null, "b": "y", "label": 1}\n{"a": 2.5, "label": 0}\n'
 )

@@ -144,7 +144,8 @@ def _kept(name: str, make: Callable[[str], object]) -> str:
                 time.sleep(_WAIT)
     except OSError as error:
         raise DatasetError(
-            f"data set {name} cannot be kept in {home} ({error.strerror or error}); set {HOME} to another folder"
+            f"data set {name} cannot be kept in {home} ({error.strerror or error}); set {HOME} to "
+            "another folder"
         ) from error
     return open_dataset(path).path
 
@@ -153,7 +154,8 @@ def _obtainable(name: str) -> CatalogueEntry:
     entry = find_entry(name)
     if entry.absent is not None:
         raise DatasetError(
-            f"data set {name} cannot be fetched: {entry.absent} (see {entry.page}); with a copy of your own run "
+            f"data set {name} cannot be fetched: {entry.absent} (see {entry.page}); with a copy "
+            "of your own run "
             f"`olscale ingest YOUR_FILES {data_home()}/{name}`"
         )
     return entry
@@ -196,7 +198,8 @@ def _obtain(entry: CatalogueEntry, file: CatalogueFile, keep: Path, say: Say) ->
         got, _ = sha256_and_size(str(path))
         if file.sha256 and got not in file.sha256:
             raise DatasetError(
-                f"{path}: wrong checksum: got sha256 {got}, expected {' or '.join(file.sha256)}; replace the file"
+                f"{path}: wrong checksum: got sha256 {got}, expected {' or '.join(file.sha256)}; "
+                "replace the file"
             )
         return path
     root = os.environ.get(MIRROR)
@@ -207,7 +210,8 @@ def _obtain(entry: CatalogueEntry, file: CatalogueFile, keep: Path, say: Say) ->
     )
     if file.url is None:
         raise DatasetError(
-            f"data set {entry.name} cannot be downloaded: {entry.mirror_only} (see {entry.page}), and {lacks}; "
+            f"data set {entry.name} cannot be downloaded: {entry.mirror_only} (see {entry.page}), "
+            f"and {lacks}; "
             f"set {MIRROR} to a folder with {file.path}"
         )
     target = keep / file.path
@@ -220,7 +224,8 @@ def _obtain(entry: CatalogueEntry, file: CatalogueFile, keep: Path, say: Say) ->
         # The cause, where the error is only that all attempts failed.
         reason = getattr(error.args[0] if error.args else None, "reason", error)
         raise DatasetError(
-            f"{file.url} cannot be downloaded ({' '.join(str(reason).split())[:300]}), and {lacks}; try again, or put "
+            f"{file.url} cannot be downloaded ({' '.join(str(reason).split())[:300]}), and "
+            f"{lacks}; try again, or put "
             f"the file there as {target}"
         ) from error
 

@@ -131,7 +131,10 @@ def find_format(
         if format.name in TEXT_FORMATS and format.matches(source, head):
             return format
     if head.startswith(b"PK\x03\x04"):
-        problem = "is a zip archive or a spreadsheet, which is not read; unpack it (or call it .zip), or save it as CSV"
+        problem = (
+            "is a zip archive or a spreadsheet, which is not read; unpack it (or call it "
+            ".zip), or save it as CSV"
+        )
         raise FormatError(source, problem)
     raise FormatError(
         source,
@@ -154,7 +157,8 @@ def _check_suffix(source: str, path: str, format: Format, stream: io.BufferedRea
         if name not in _PERMISSIVE and _is_text_of(name, source, head):
             raise FormatError(
                 source,
-                f"is {name} text, though its name says {format.name}; read it with --format {name}, "
+                f"is {name} text, though its name says {format.name}; read it with --format "
+                f"{name}, "
                 f"or with --format {format.name} if it is a table",
             )
 

@@ -210,7 +210,8 @@ class ReadOptions:
         check_quoting(self.quoting, self.escape)
         if self.escape is not None and self.delimiter == "\\":
             raise ParameterError(
-                "delimiter is a backslash, which escape gives another meaning; leave one of them out"
+                "delimiter is a backslash, which escape gives another meaning; leave one of them "
+                "out"
             )
 
     def set_aside(

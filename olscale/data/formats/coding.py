@@ -220,7 +220,8 @@ def parse_codings(texts: Iterable[str]) -> dict[str, AnyCoding]:
             or (kind is FirstValues and not number)
         ):
             raise ParameterError(
-                f"encode was {text!r}, expected COLUMN=hash, COLUMN=text (both may end in :features=N), COLUMN=date, "
+                f"encode was {text!r}, expected COLUMN=hash, COLUMN=text (both may end in "
+                ":features=N), COLUMN=date, "
                 "COLUMN=number or COLUMN=one-hot:values=N"
             )
         if match[1] in found:

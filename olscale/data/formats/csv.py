@@ -258,7 +258,10 @@ def _no_table(source: str, head: bytes) -> FormatError:
             "holds a NUL byte, expected UTF-8 text; is it a table, and whole?",
             head.count(b"\n", 0, nul) + 1,
         )
-    problem = "its lines do not split into equally many cells, at least a feature and a label; --delimiter if they do"
+    problem = (
+        "its lines do not split into equally many cells, at least a feature and a label; "
+        "--delimiter if they do"
+    )
     return FormatError(source, problem, 1)
 
 
@@ -364,7 +367,8 @@ def _refuse_commas(
             line, cell = next((line, row[position]) for line, row in body if "," in row[position])
             raise FormatError(
                 source,
-                f"column {names[position]!r} is {cell.strip()[:40]!r}: a number with a decimal comma is read with "
+                f"column {names[position]!r} is {cell.strip()[:40]!r}: a number with a decimal "
+                "comma is read with "
                 "--decimal , and as text with --decimal .",
                 line,
             )

@@ -49,7 +49,8 @@ def check_delimiter(delimiter: str) -> None:
     # Parsers compare bytes, and a character beyond ASCII has several.
     if len(delimiter) != 1 or not delimiter.isascii() or _NONE.match(delimiter):
         raise ParameterError(
-            f"delimiter is {delimiter!r}, expected one character such as ';' that is no part of words or numbers, 'tab' "
+            f"delimiter is {delimiter!r}, expected one character such as ';' that is no part of "
+            "words or numbers, 'tab' "
             "or 'space'"
         )
 
@@ -101,7 +102,8 @@ def delimiter_notes(lines: Sequence[str], form: CellForm = _FORM) -> tuple[str, 
     if len(called) < 2:
         return ()
     return (
-        f"cells are taken to end at {called[0]}; --delimiter if they end at {' or '.join(called[1:])}",
+        f"cells are taken to end at {called[0]}; --delimiter if they end at "
+        f"{' or '.join(called[1:])}",
     )
 
 

@@ -59,7 +59,8 @@ them in the file, or leave one out with --drop
         if other != column:
             raise FormatError(
                 self._source,
-                f"columns {other!r} and {column!r} both make a feature {feature[:60]!r}; rename one of them in the file, or "
+                f"columns {other!r} and {column!r} both make a feature {feature[:60]!r}; rename "
+                "one of them in the file, or "
                 "leave one out with --drop",
             )
 

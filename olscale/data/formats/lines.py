@@ -28,7 +28,8 @@ def too_long(source: str, line: int) -> FormatError:
     """Return the error of a line beyond the limit."""
     return FormatError(
         source,
-        f"the line is longer than {MAX_LINE >> 20} MiB, the most that is read; is a line break missing?",
+        f"the line is longer than {MAX_LINE >> 20} MiB, the most that is read; is a line break "
+        "missing?",
         line,
     )
 
@@ -36,7 +37,10 @@ def too_long(source: str, line: int) -> FormatError:
 def cells_problem(error: Exception) -> str:
     """Return what is wrong with a line that Python's csv cannot split."""
     if "field limit" in str(error):
-        return "a cell is longer than 131,072 characters, the most that is read; is a quote not closed?"
+        return (
+            "a cell is longer than 131,072 characters, the most that is read; is a quote not "
+            "closed?"
+        )
     return f"cannot be split into cells ({error})"
 
 

@@ -196,7 +196,8 @@ LIKELY = (
     ),
     _lines(
         "SVMlight text with names in place of indices, which are numbers",
-        "with a bar behind the label it is Vowpal Wabbit's, where features have names: sed 's/ / | /' FILE > NEW.vw",
+        "with a bar behind the label it is Vowpal Wabbit's, where features have names: sed 's/ / "
+        "| /' FILE > NEW.vw",
         rf"{_NUMBER}(?:\s+[^\s:|,#]+:{_NUMBER})*(?:\s*#.*)?",
         # In the first row: in later ones a name is a typing error, whose line the reader names.
         rf"\A[^#\n]*\s(?!qid:)[^\s:|,#]*[^\W\d][^\s:|,#]*:{_NUMBER}(?:\s|$)",

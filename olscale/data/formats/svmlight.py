@@ -259,15 +259,19 @@ class _Parser:
         if re.fullmatch(r"'[^',]+(,[^',]+)+'", got):
             label = "which are several, expected one number; a table can have a column for each"
         problems = {
-            loop.MISSING_LABEL: f"the line starts with {got}, expected a label before the first index:value",
+            loop.MISSING_LABEL: f"the line starts with {got}, expected a label before the first "
+            "index:value",
             loop.BAD_LABEL: f"the label is {got}, {label}",
             loop.BAD_INDEX: f"got {got}, expected index:value",
             loop.NEGATIVE_INDEX: f"index {index} in {got} is negative",
-            loop.LARGE_INDEX: f"index {index} in {got} is too large, expected at most {loop.MAX_INDEX}",
+            loop.LARGE_INDEX: f"index {index} in {got} is too large, expected at most "
+            f"{loop.MAX_INDEX}",
             loop.BAD_VALUE: f"the value in {got} is not a number",
-            loop.UNORDERED: f"index {index} in {got} comes {'twice' if index == str(previous) else f'after {previous}'}"
+            loop.UNORDERED: f"index {index} in {got} comes "
+            f"{'twice' if index == str(previous) else f'after {previous}'}"
             ", expected indices to increase",
-            loop.ZERO_INDEX: f"index 0 in {got}, but indices count from 1 {known}; --index-base 0 if all count from 0",
+            loop.ZERO_INDEX: f"index 0 in {got}, but indices count from 1 {known}; --index-base 0 "
+            "if all count from 0",
         }
         return problems[fault]
 

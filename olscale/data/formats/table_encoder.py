@@ -366,7 +366,8 @@ class TableEncoder:
             if str(cell).strip():
                 raise FormatError(
                     self._source,
-                    f"the last cell is {str(cell)[:40]!r}, but that column has no name and was empty in the first rows; "
+                    f"the last cell is {str(cell)[:40]!r}, but that column has no name and was "
+                    "empty in the first rows; "
                     "name it, or empty it",
                     line,
                 )

@@ -88,7 +88,10 @@ class VwFormat:
         """
         coding = _coding(source, options)
         if options.weights not in (None, IMPORTANCE):
-            problem = f"is vw text, whose rows have no weights but their importance, got --weights {options.weights}"
+            problem = (
+                "is vw text, whose rows have no weights but their importance, got "
+                f"--weights {options.weights}"
+            )
             raise FormatError(source, f"{problem}; give --weights {IMPORTANCE}")
         with open_text(source, options.stream) as stream:
             yield from _Parser(TextBlocks(source, stream), options, coding).batches()
@@ -311,9 +314,11 @@ class _Parser:
         before = row.partition("|")[0].strip()
         problems = {
             loop.BAD_LABEL: _label_problem(word),
-            loop.BAD_IMPORTANCE: f"the row {row[:40]!r} has an importance less than 0, expected {EXPECTED}",
+            loop.BAD_IMPORTANCE: f"the row {row[:40]!r} has an importance less than 0, expected "
+            f"{EXPECTED}",
             loop.NO_LABEL: "the row has no label; write one, or take the row out",
-            loop.TAB_BEFORE_BAR: f"there is a tab behind {got}, and Vowpal Wabbit leaves out what is "
+            loop.TAB_BEFORE_BAR: f"there is a tab behind {got}, and Vowpal Wabbit leaves out what "
+            "is "
             "before a tab; write a space",
             loop.NO_BAR: f"got {row[:40]!r}, expected a label, a bar and features",
             loop.BAD_SPACE: f"the namespace is {got}, expected NAME or NAME:WEIGHT",
@@ -322,7 +327,8 @@ class _Parser:
         }
         if fault == loop.NO_LABEL and before and not before.startswith("'"):
             return (
-                f"the row has no label: {before[:40]!r} touches the bar, so Vowpal Wabbit takes it for "
+                f"the row has no label: {before[:40]!r} touches the bar, so Vowpal Wabbit takes "
+                "it for "
                 "the tag; write a space before the bar"
             )
         return problems[fault]

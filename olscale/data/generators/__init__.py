@@ -106,7 +106,8 @@ def recipe(
     module = GENERATORS.load(name)
     if not hasattr(module, form):
         raise ParameterError(
-            f"generator {name} has no published archive to imitate; name a directory for its dataset"
+            f"generator {name} has no published archive to imitate; name a directory for its "
+            "dataset"
         )
     arguments = {"seed": seed, "rows": module.ROWS if rows is None else rows}
     if arguments["rows"] < 1:

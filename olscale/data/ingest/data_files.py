@@ -143,7 +143,10 @@ def conflict(paths: Sequence[str], pattern: Callable[[Sequence[str]], str]) -> s
         return None
     endings = ", ".join(sorted({suffix_of(path) or path for path in paths})[:_MOST_NAMES])
     most = max(kinds.values(), key=lambda group: (tells_format(group[0]), len(group)))
-    return f"holds files of different kinds ({endings}); name the data files with a pattern such as {pattern(most)}"
+    return (
+        f"holds files of different kinds ({endings}); name the data files with a pattern such "
+        f"as {pattern(most)}"
+    )
 
 
 def pattern_of(group: Sequence[str], matches: Callable[[str], Iterable[str]]) -> str | None:

@@ -52,22 +52,32 @@ def label_hint(manifest: Manifest) -> str | None:
     word, points = _word_among(found, mark), _points(found, mark)
     looks = look_of(_pointed(found, mark), mark == ".")
     if len(found) > 1 and all(map(_TIME.fullmatch, found)):
-        return f"{where} holds dates or times, {len(found):,} of them; each is a class now: name another column with --label"
+        return (
+            f"{where} holds dates or times, {len(found):,} of them; each is a class now: name "
+            "another column with --label"
+        )
     if points:
         cure = point_cure(points[0])
-        return f"{where} is text because of {points[0][:40]!r}; each is a class now. With --decimal , {cure}"
+        return (
+            f"{where} is text because of {points[0][:40]!r}; each is a class now. With "
+            f"--decimal , {cure}"
+        )
     if looks is not None:
         return f"{where} is text, {looks.told}; each is a class now: {looks.cure}"
     if word is not None:
         numbers = sum(is_number(label, mark) for label in found)
         return (
-            f"{where} is text because of {word[:40]!r}, but {numbers:,} of its {len(found):,} values are numbers; each is a "
+            f"{where} is text because of {word[:40]!r}, but {numbers:,} of its {len(found):,} "
+            "values are numbers; each is a "
             "class now: take the rows out whose label is none"
         )
     if absent:
         which = "which is a class" if len(absent) == 1 else "which are classes"
         named = ", ".join(map(repr, absent[:3]))
-        return f"{where} is {named} in some rows, {which} now; if that means that there is none, take these rows out"
+        return (
+            f"{where} is {named} in some rows, {which} now; if that means that there is none, "
+            "take these rows out"
+        )
     return None
 
 
@@ -100,16 +110,21 @@ def _of_text(manifest: Manifest) -> Iterator[str]:
                 f" or --encode {quote(f'{column}=date')}" if all(map(_ISO.match, found)) else ""
             )
             yield (
-                f"column {column!r} holds dates or times, {count} of them; each became a column, and those to come are new "
+                f"column {column!r} holds dates or times, {count} of them; each became a column, "
+                "and those to come are new "
                 f"ones: {cure}{encode}{also}"
             )
         elif points:
             yield (
-                f"column {column!r} is text because of {points[0][:40]!r}; each of its {count} values became a column. With "
+                f"column {column!r} is text because of {points[0][:40]!r}; each of its {count} "
+                "values became a column. With "
                 f"--decimal , {point_cure(points[0])}, or {cure}"
             )
         elif looks is not None:
-            yield f"column {column!r} is text, {looks.told}; each became a column: {looks.cure}, or {cure}"
+            yield (
+                f"column {column!r} is text, {looks.told}; each became a column: {looks.cure}, "
+                f"or {cure}"
+            )
         elif word is not None or numbers == len(found) > _FEW_NUMBERS:
             why = "" if word is None else f" because of {word[:40]!r}"
             numeric = (
@@ -118,12 +133,14 @@ def _of_text(manifest: Manifest) -> Iterator[str]:
                 else "empty the cells that are none"
             )
             yield (
-                f"column {column!r} is text{why}, but {numbers:,} of its {count} values are numbers; each became a column: "
+                f"column {column!r} is text{why}, but {numbers:,} of its {count} values are "
+                "numbers; each became a column: "
                 f"{numeric}, or {cure}"
             )
         elif len(found) > _FEW and 2 * len(found) > rows:
             yield (
-                f"column {column!r} has {count} values in {rows:,} rows; each became a column, which says nothing about "
+                f"column {column!r} has {count} values in {rows:,} rows; each became a column, "
+                "which says nothing about "
                 f"other rows: {cure} or --encode {quote(f'{column}=hash')}"
             )
 
@@ -150,20 +167,25 @@ def _pointed(values: Sequence[str], mark: str) -> list[str]:
 def _of_numbers(table: TableEntry) -> Iterator[str]:
     rounded = table.rounded or ()
     for column in table.growing:
-        yield f"column {column!r} grows from row to row, as a row's number or time does: --drop {listed_columns([column])}"
+        yield (
+            f"column {column!r} grows from row to row, as a row's number or time does: --drop "
+            f"{listed_columns([column])}"
+        )
     for column in rounded:
         if column not in table.growing:
             yield _rounded_hint(column, f"--drop {listed_columns([column])}")
     for column in table.distinct:
         if column not in rounded:
             yield (
-                f"column {column!r} holds whole numbers that are all different in the first rows; if they are identifiers: "
+                f"column {column!r} holds whole numbers that are all different in the first rows; "
+                "if they are identifiers: "
                 f"--drop {listed_columns([column])}"
             )
 
 
 def _rounded_hint(column: str, cure: str) -> str:
     return (
-        f"column {column!r} holds whole numbers from 2^53 on, which float64 rounds: different ones may be the same "
+        f"column {column!r} holds whole numbers from 2^53 on, which float64 rounds: different "
+        "ones may be the same "
         f"now; if they are identifiers: {cure}"
     )

@@ -127,7 +127,8 @@ class Reader:
         reader = Reader(self._format, options, self._folder, Journal(self.journal.directory))
         if self._ranges:
             reader.notes.append(
-                f"the indices of all sources are taken to count from 0, as line {fault.line:,} of {fault.source} shows, the "
+                f"the indices of all sources are taken to count from 0, as line {fault.line:,} of "
+                f"{fault.source} shows, the "
                 "first with an index 0"
             )
         return reader
@@ -147,8 +148,10 @@ class Reader:
         for name, indices in self._ranges:
             if indices.smallest > 0 and indices.largest == max(counted_from_0) + 1:
                 raise DatasetError(
-                    f"{name} has no index 0, and its largest index {indices.largest} is one above that of the sources that "
-                    "count from 0: it seems to count from 1; write its indices anew, or give --index-base 0 if all "
+                    f"{name} has no index 0, and its largest index {indices.largest} is one above "
+                    "that of the sources that "
+                    "count from 0: it seems to count from 1; write its indices anew, or give "
+                    "--index-base 0 if all "
                     "sources count from 0"
                 )
 
@@ -189,11 +192,15 @@ class Reader:
         for constant in member.constants:
             name = constant.name
             if options.label == name:
-                problem = f"is {format}, whose labels are in the rows, not in a column {name!r} of its folder"
+                problem = (
+                    f"is {format}, whose labels are in the rows, not in a column {name!r} "
+                    "of its folder"
+                )
                 raise FormatError(member.name, f"{problem}; leave --label out")
             if name not in options.drop and name != options.segments:
                 self._note(
-                    f"column {name!r}, which names of folders say, is no feature of rows in {format}; "
+                    f"column {name!r}, which names of folders say, is no feature of rows in "
+                    f"{format}; "
                     f"--segments {name} makes segments of it"
                 )
 
@@ -212,7 +219,8 @@ class Reader:
                 constant.name for constant in member.constants if constant.name in in_file
             ):
                 self._note(
-                    f"column {name!r} is in the files and in the names of their folders; the files' is read"
+                    f"column {name!r} is in the files and in the names of their folders; the "
+                    "files' is read"
                 )
         if batch.zero_based is not None:
             self._options = replace(self._options, zero_based=batch.zero_based)
@@ -245,8 +253,10 @@ class Reader:
         lacking = [first.names[i] for i in first.features if first.names[i] not in features]
         if self._label not in columns.names and lacking:
             raise DatasetError(
-                f"{source} has no column {self._label!r}, which is the label of the sources before it, and with "
-                f"{batch.label!r} as its label it has no feature {lacking[0]!r}; name its columns as theirs"
+                f"{source} has no column {self._label!r}, which is the label of the sources "
+                "before it, and with "
+                f"{batch.label!r} as its label it has no feature {lacking[0]!r}; name its columns "
+                "as theirs"
             )
 
 

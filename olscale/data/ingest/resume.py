@@ -147,7 +147,8 @@ class Earlier:
             return reader.read(i)
         except Exception as error:  # decoders of damaged bytes raise nearly anything
             raise DatasetError(
-                f"{self._directory}: rows of an interrupted ingest are damaged ({error}); ingest again"
+                f"{self._directory}: rows of an interrupted ingest are damaged ({error}); ingest "
+                "again"
             ) from error
 
 

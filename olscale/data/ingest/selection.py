@@ -53,7 +53,8 @@ def check_form(source: str, format: str, options: ReadOptions) -> None:
     if options.delimiter is not None:
         raise FormatError(
             source,
-            f"is {format} and has no delimiter to choose; leave --delimiter out, or read it with --format csv",
+            f"is {format} and has no delimiter to choose; leave --delimiter out, or read it with "
+            "--format csv",
         )
     if options.decimal is not None:
         raise FormatError(

@@ -42,7 +42,8 @@ class Weights:
         if batch.weights is None:
             raise FormatError(
                 source,
-                "its rows have no column of weights; leave --weights out, or write them as a table (CSV, ARFF, JSON lines, "
+                "its rows have no column of weights; leave --weights out, or write them as a "
+                "table (CSV, ARFF, JSON lines, "
                 "Parquet), as arrays (NPZ, MAT) or as VW text",
             )
         weights = checked_weights(source, np.asarray(batch.weights, dtype=np.float64), self._asked)

@@ -74,8 +74,10 @@ class ExternalShuffle:
         needed = 12 * rows + 5 * chunk
         if self._limit < needed:
             raise ParameterError(
-                f"a memory limit of {size_text(self._limit)} is too small to permute {self._title}: its order and five "
-                f"chunks of {chunk_rows:,} rows need {size_text(needed)}; raise the limit, or ingest in chunks of fewer rows"
+                f"a memory limit of {size_text(self._limit)} is too small to permute "
+                f"{self._title}: its order and five "
+                f"chunks of {chunk_rows:,} rows need {size_text(needed)}; raise the limit, or "
+                "ingest in chunks of fewer rows"
             )
         row = most_bytes(self._dataset, self._split) / rows + 24
         size = max(1, int(min(self._limit * _SHARE / row, _MOST_ROWS)) // chunk_rows) * chunk_rows

@@ -161,8 +161,10 @@ class SpillFile:
             yield
         except OSError as error:
             raise DatasetError(
-                f"cannot permute {self._title} in scratch folder {scratch_folder()}: {error.strerror or error}; "
-                "rows take as much there as in memory: name another folder in OLSCALE_SCRATCH, or raise the memory limit"
+                f"cannot permute {self._title} in scratch folder {scratch_folder()}: "
+                f"{error.strerror or error}; "
+                "rows take as much there as in memory: name another folder in OLSCALE_SCRATCH, or "
+                "raise the memory limit"
             ) from error
 
 

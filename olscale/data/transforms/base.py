@@ -112,7 +112,8 @@ def dense_rows(name: str, X: Rows, columns: int) -> FloatArray:
     """Return rows as dense ones for the transform `name`, if they are not too wide."""
     if isinstance(X, CSR) and columns > _WIDEST_DENSE:
         raise DatasetError(
-            f"transform {name} makes rows dense, and {columns:,} features are too many for that (at most "
+            f"transform {name} makes rows dense, and {columns:,} features are too many for that "
+            "(at most "
             f"{_WIDEST_DENSE:,}); use unit-norm, which keeps rows sparse, or project them first"
         )
     return to_dense(X, columns)

@@ -113,7 +113,8 @@ class RandomFourier(KernelFeatures):
         self._check()
         if features % 2:
             raise ParameterError(
-                f"transform rff: features was {features}, expected an even number, a sine for each cosine"
+                f"transform rff: features was {features}, expected an even number, a sine for "
+                "each cosine"
             )
 
     def fit(self, chunks: Callable[[], Iterator[Rows]], columns: int) -> None:

@@ -40,7 +40,8 @@ class KernelFeatures(Transform):
         gamma = self.gamma
         if gamma not in WORDS and (isinstance(gamma, bool | str) or not 0.0 < gamma < np.inf):
             raise ParameterError(
-                f"transform {self.name}: gamma was {gamma!r}, expected a number > 0, or 'auto', or 'median'"
+                f"transform {self.name}: gamma was {gamma!r}, expected a number > 0, or 'auto', "
+                "or 'median'"
             )
 
     def width(self, columns: int) -> int:

@@ -122,8 +122,10 @@ class Nystroem(KernelFeatures):
         needed, there = 8.0 * self.features**2, memory_bytes()
         if needed > there:
             raise ParameterError(
-                f"transform {self.name}: features was {self.features:,}, and a matrix of as many rows would take "
-                f"{size_text(needed)}, where this machine has {size_text(there)} of memory; take fewer, or rff"
+                f"transform {self.name}: features was {self.features:,}, and a matrix of as many "
+                "rows would take "
+                f"{size_text(needed)}, where this machine has {size_text(there)} of memory; take "
+                "fewer, or rff"
             )
         return super().width(columns)
 

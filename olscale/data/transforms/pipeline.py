@@ -307,12 +307,14 @@ def check_order(texts: Sequence[str]) -> None:
         if isinstance(step, Impute | MissingIndicator):
             if spread:
                 raise ParameterError(
-                    f"transform {text} comes after {spread}, which makes other values of a missing one missing, too; "
+                    f"transform {text} comes after {spread}, which makes other values of a "
+                    "missing one missing, too; "
                     f"expected it before {spread}"
                 )
             if filled and isinstance(step, MissingIndicator):
                 raise ParameterError(
-                    f"transform {text} comes after {filled}, which leaves no value missing; expected it before {filled}"
+                    f"transform {text} comes after {filled}, which leaves no value missing; "
+                    f"expected it before {filled}"
                 )
         streaming = streaming or (text if step.streams else "")
         filled = filled or (text if isinstance(step, Impute) else "")
@@ -321,6 +323,7 @@ def check_order(texts: Sequence[str]) -> None:
 
 def _refuse(text: str, streaming: str) -> Iterator[Rows]:
     raise ParameterError(
-        f"transform {text} is fitted on all training rows ahead of the stream, but {streaming} before it learns as rows "
+        f"transform {text} is fitted on all training rows ahead of the stream, but {streaming} "
+        "before it learns as rows "
         "come; use running-standardize, which is not, or impute:zero, which learns nothing"
     )

@@ -48,8 +48,10 @@ class PrincipalFeatures(Transform):
         )  # those before a block and after it
         if needed > there:
             raise ParameterError(
-                f"transform {self.name}: {directions:,} directions of {columns:,} features need {size_text(needed)}, this "
-                f"machine has {size_text(there)}; take fewer components, or project the rows first: project:features=1000"
+                f"transform {self.name}: {directions:,} directions of {columns:,} features need "
+                f"{size_text(needed)}, this "
+                f"machine has {size_text(there)}; take fewer components, or project the rows "
+                "first: project:features=1000"
             )
 
     def _project(self, X: Rows, mean: FloatArray, U: FloatArray) -> FloatArray:

@@ -59,7 +59,8 @@ class StreamingTransform(Transform):
         form = {name: (array.shape, array.dtype) for name, array in self.learned.items()}
         if {name: (array.shape, array.dtype) for name, array in state.items()} != form:
             raise ValueError(
-                f"transform {self.name} has arrays {', '.join(sorted(state))}, expected {', '.join(form)}"
+                f"transform {self.name} has arrays {', '.join(sorted(state))}, expected "
+                f"{', '.join(form)}"
             )
         self.learned = {name: np.array(state[name]) for name in form}
 

@@ -140,7 +140,8 @@ class WeighsClasses(Learner):
         unknown = sorted(named.keys() - set(texts))
         if unknown:
             raise ParameterError(
-                f"learner {self.name}: class_weight names {', '.join(map(repr, unknown))}, and the classes are "
+                f"learner {self.name}: class_weight names {', '.join(map(repr, unknown))}, and "
+                "the classes are "
                 f"{', '.join(repr(str(label)) for label in labels)}; name some of those"
             )
         return np.array([named.get(text, 1.0) for text in texts])

@@ -114,7 +114,8 @@ def check_row_numbers(learner: Learner, columns: int, classes: int) -> None:
     speed = learner.numbers_per_second
     if not 0.0 < speed < inf:
         raise ParameterError(
-            f"learner {learner.name}: numbers_per_second was {speed!r}, expected a finite number above 0; leave it out, or "
+            f"learner {learner.name}: numbers_per_second was {speed!r}, expected a finite number "
+            "above 0; leave it out, or "
             "measure it as olscale bench costs does"
         )
     numbers, there = cost_of(learner).row_numbers(columns, classes, 1.0), memory_bytes()
@@ -130,7 +131,8 @@ def check_row_numbers(learner: Learner, columns: int, classes: int) -> None:
             or f"columns were {columns:,}"
         )
         raise ParameterError(
-            f"learner {learner.name}: {large}, and a row would go through {numbers:.1g} numbers, where this machine has "
+            f"learner {learner.name}: {large}, and a row would go through {numbers:.1g} numbers, "
+            "where this machine has "
             f"{size_text(there)} of memory; expected sizes that fit it"
         )
 
@@ -146,6 +148,7 @@ def check_rows(learner: Learner, rows: int, apart: bool) -> None:
     least, cure = cost_of(learner).start_rows(apart)
     if rows < least:
         raise ParameterError(
-            f"learner {learner.name}: {rows:,} rows are learned from before the last is predicted, and nothing is before "
+            f"learner {learner.name}: {rows:,} rows are learned from before the last is "
+            "predicted, and nothing is before "
             f"{least:,}; {cure}"
         )

@@ -165,7 +165,8 @@ class Estimator(Learner, CompilesLoops):
             now = getattr(self, name)
             if now != value:
                 raise ParameterError(
-                    f"learner {self.name}: parameter {name} was {value!r} and is {now!r}: changed after fit; call fit"
+                    f"learner {self.name}: parameter {name} was {value!r} and is {now!r}: changed "
+                    "after fit; call fit"
                 )
         make_writable(self)
 
@@ -281,7 +282,8 @@ class Classifier(Estimator):
             self._begin_rows(rows, X.shape[1], len(self.classes_), whole)
         elif classes is not None and not np.array_equal(self.classes_, unique_labels(classes)):
             raise ValueError(
-                f"classes was {np.asarray(classes).tolist()}, expected {self.classes_.tolist()} as in "
+                f"classes was {np.asarray(classes).tolist()}, expected {self.classes_.tolist()} "
+                "as in "
                 "the first call; to learn others, call fit or start anew with all of them"
             )
         unknown = np.setdiff1d(y, self.classes_)

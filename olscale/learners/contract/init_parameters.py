@@ -34,7 +34,8 @@ class InitParameters:
         for name, value in params.items():
             if name not in known:
                 raise ValueError(
-                    f"Invalid parameter {name!r} for estimator {self}. Valid parameters are: {known!r}."
+                    f"Invalid parameter {name!r} for estimator {self}. Valid parameters are: "
+                    f"{known!r}."
                 )
             setattr(self, name, value)
         return self

@@ -330,6 +330,8 @@ def learn_rows(
 def no_weights(name: str) -> str:
     """Return what is said where rows with weights come to a learner that takes none."""
     return (
-        f"learner {name} takes no weights of rows: its rule has no loss that could count more for one of them; "
-        "leave the weights out, or take pa1, arow, ogd, lol or bpas, or rls, ridge or pa1-r for targets"
+        f"learner {name} takes no weights of rows: its rule has no loss that could count more for "
+        "one of them; "
+        "leave the weights out, or take pa1, arow, ogd, lol or bpas, or rls, ridge or pa1-r for "
+        "targets"
     )

@@ -57,7 +57,8 @@ def _why(module: str, error: BaseException) -> str:
         if module.endswith(".py"):
             return f"({error}); a module is named without .py: write {module.removesuffix('.py')}"
         return (
-            f"({error}); expected module:Class of a module that Python finds: one that is installed, in the working "
+            f"({error}); expected module:Class of a module that Python finds: one that is "
+            "installed, in the working "
             "directory or in a directory of PYTHONPATH"
         )
     if isinstance(error, ValueError) and not module:

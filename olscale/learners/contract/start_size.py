@@ -40,7 +40,8 @@ def check_start_size(learner: Learner, columns: int, classes: int) -> None:
             f"columns were {columns:,}"
         ]
         raise ParameterError(
-            f"learner {learner.name}: {', '.join(words)}, and its array {name} alone would take {size_text(needed)}, where "
+            f"learner {learner.name}: {', '.join(words)}, and its array {name} alone would take "
+            f"{size_text(needed)}, where "
             f"this machine has {size_text(there)} of memory; expected sizes that fit it"
         )
 

@@ -175,7 +175,8 @@ def why_unusable(X: Rows, i: int, limits: tuple[float, float], names: Sequence[s
     )
     how = "overflows" if greatest > 1.0 else "underflows"
     return (
-        f"the squared norm of the row {how}: its length is {length:.3g}, expected {least:.1g} to {most:.1g}; scale the "
+        f"the squared norm of the row {how}: its length is {length:.3g}, expected {least:.1g} to "
+        f"{most:.1g}; scale the "
         "features, for example with the transform standardize"
     )
 

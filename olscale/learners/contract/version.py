@@ -33,10 +33,14 @@ def source_note(path: str, target: Any) -> str:
         return ""
     if _home(path, target) == "__main__":
         return (
-            f"learner {path} is defined in a notebook or terminal: only edits of its methods are noticed, and workers "
+            f"learner {path} is defined in a notebook or terminal: only edits of its methods are "
+            "noticed, and workers "
             "cannot find it; write it to a file (%%writefile mine.py) and name that, mine:Class"
         )
-    return f"learner {path} has no source that can be read: when it changes, its results here stay those of before"
+    return (
+        f"learner {path} has no source that can be read: when it changes, its results here "
+        "stay those of before"
+    )
 
 
 def check_unedited(path: str, target: Any) -> None:
@@ -49,7 +53,8 @@ def check_unedited(path: str, target: Any) -> None:
     edits = edited(*_sources(path, target)) if _is_own(path, target) else []
     if edits:
         raise ParameterError(
-            f"learner {path}: {', '.join(edits)} was edited after Python had imported it; start Python anew (in a "
+            f"learner {path}: {', '.join(edits)} was edited after Python had imported it; start "
+            "Python anew (in a "
             f"notebook: restart the kernel), or importlib.reload it"
         )
 

@@ -98,21 +98,25 @@ def _clustering(source: FigureSource) -> Figure:
 FIGURES = (
     PaperFigure(
         "lol-2016-fig3",
-        "Decision boundaries on svmguide1 after PCA to two dimensions (standardised, with a bias feature): PA has one "
+        "Decision boundaries on svmguide1 after PCA to two dimensions (standardised, with a bias "
+        "feature): PA has one "
         "hyperplane, LOL one around each prototype (crosses). One permutation, k = 60, lam = 1.",
         _PIPELINE,
         _boundaries,
     ),
     PaperFigure(
         "lol-2016-fig4",
-        "Cumulative error on the training rows, mean over permutations; bands are one standard deviation. LOL has k = 60 "
-        "and lam = 1; of other learners with several settings in the store the one with the least final error.",
+        "Cumulative error on the training rows, mean over permutations; bands are one standard "
+        "deviation. LOL has k = 60 "
+        "and lam = 1; of other learners with several settings in the store the one with the least "
+        "final error.",
         _PIPELINE,
         _cumulative,
     ),
     PaperFigure(
         "lol-2016-fig5",
-        "Test error of LOL against the number of prototypes k, with lam = 1; bars are one standard deviation.",
+        "Test error of LOL against the number of prototypes k, with lam = 1; bars are one "
+        "standard deviation.",
         _PIPELINE,
         _against("k", lam=1.0),
     ),
@@ -124,7 +128,8 @@ FIGURES = (
     ),
     PaperFigure(
         "lol-2016-fig7",
-        "Cumulative error of LOL with prototypes by sequential k-means and by k-means before the stream (k = 60, "
+        "Cumulative error of LOL with prototypes by sequential k-means and by k-means before the "
+        "stream (k = 60, "
         "lam = 1); bands are one standard deviation.",
         _PIPELINE,
         _clustering,

@@ -127,22 +127,27 @@ def _svm(deviation: float) -> tuple[list[int], list[float]]:
 FIGURES = (
     PaperFigure(
         "olk-2013-fig2",
-        "Support vectors of OLK-C (p = 1.2, C = 0.8) along the rows of Example 1, for thresholds below which coefficients "
-        "are dropped. With the paper's r = 0.001 a coefficient needs 4,384 rows to fall below 0.01, so the thresholds do "
+        "Support vectors of OLK-C (p = 1.2, C = 0.8) along the rows of Example 1, for thresholds "
+        "below which coefficients "
+        "are dropped. With the paper's r = 0.001 a coefficient needs 4,384 rows to fall below "
+        "0.01, so the thresholds do "
         "next to nothing in 1,500 rows; with r = 0.01 they do what the paper's figure shows.",
         "",
         _support_vectors,
     ),
     PaperFigure(
         "olk-2013-fig3",
-        "Cumulative error along the rows of Example 1, as printed (standard deviation 1) and with the deviation of 0.6 at "
-        "which the paper's figure, which ends at 45 mistakes in 1,500 rows, is possible. The paper's SVM is a batch method.",
+        "Cumulative error along the rows of Example 1, as printed (standard deviation 1) and with "
+        "the deviation of 0.6 at "
+        "which the paper's figure, which ends at 45 mistakes in 1,500 rows, is possible. The "
+        "paper's SVM is a batch method.",
         _PIPELINE,
         _errors,
     ),
     PaperFigure(
         "olk-2013-fig4",
-        "Processor time along the rows of Example 1, and that of an SVM which learns all rows so far at once.",
+        "Processor time along the rows of Example 1, and that of an SVM which learns all rows so "
+        "far at once.",
         "",
         _seconds,
     ),

@@ -210,7 +210,8 @@ def _told(sequence: Frames, models: dict[str, BackgroundModel], shown: tuple[int
 FIGURES = (
     PaperFigure(
         "olk-2013-fig1",
-        "Coefficients of OLK-R (p = 0.5, C = 1, r = 0.001) that are not 0 after the 700 rows of Example 2, by the half "
+        "Coefficients of OLK-R (p = 0.5, C = 1, r = 0.001) that are not 0 after the 700 rows of "
+        "Example 2, by the half "
         "width epsilon of the tube: all of them at 0, few beyond 0.7.",
         "",
         _nonzero,
@@ -223,41 +224,49 @@ FIGURES = (
     ),
     PaperFigure(
         "olk-2013-fig6",
-        "RMSE on 1,000 rows without noise along the rows of Example 2, mean of 20 draws. OLK-R is ahead of NORMA for some "
-        "300 rows; after that NORMA with the same tube is. LS-SVM is a batch method that learns all rows so far at once.",
+        "RMSE on 1,000 rows without noise along the rows of Example 2, mean of 20 draws. OLK-R is "
+        "ahead of NORMA for some "
+        "300 rows; after that NORMA with the same tube is. LS-SVM is a batch method that learns "
+        "all rows so far at once.",
         "",
         _test_errors,
     ),
     PaperFigure(
         "olk-2013-fig7",
-        "Example 3: rows that OLK-N (p = 1, C = 0.2, v = 0.1, r = 0.001) tells as novelties after it has learned them all.",
+        "Example 3: rows that OLK-N (p = 1, C = 0.2, v = 0.1, r = 0.001) tells as novelties after "
+        "it has learned them all.",
         "",
         _novelties,
     ),
     PaperFigure(
         "olk-2013-fig8",
-        "ROC of Example 3, mean of 20 draws; the rows are those learned from, as in the paper. The paper does not state "
+        "ROC of Example 3, mean of 20 draws; the rows are those learned from, as in the paper. "
+        "The paper does not state "
         "NORMA's parameters: here eta = 0.1, nu = 0.1, lam = 1.",
         "",
         _rocs,
     ),
     PaperFigure(
         "olk-2013-fig10",
-        "Example 4 on a generated sequence, a body on rippling water, for the paper's Jug is not to be had: three frames "
+        "Example 4 on a generated sequence, a body on rippling water, for the paper's Jug is not "
+        "to be had: three frames "
         "and what is told as foreground, white. The paper's text has p = 5, its caption p = 10.",
         "",
         _backgrounds,
     ),
     PaperFigure(
         "olk-2013-fig12",
-        "Example 5, the first case, on a generated sequence of 100 frames, a body in a room, for the paper's own video is "
-        "not to be had: three frames and what is told as foreground, white, with the parameters of Example 4.",
+        "Example 5, the first case, on a generated sequence of 100 frames, a body in a room, for "
+        "the paper's own video is "
+        "not to be had: three frames and what is told as foreground, white, with the parameters "
+        "of Example 4.",
         "",
         _indoor,
     ),
     PaperFigure(
         "olk-2013-fig13",
-        "Example 5, the second case: nine frames of that sequence and no more, with the paper's p = 20 and C = 0.5. With "
+        "Example 5, the second case: nine frames of that sequence and no more, with the paper's p "
+        "= 20 and C = 0.5. With "
         "C = 0.2 the first five frames of nine are all foreground, whatever they show.",
         "",
         _nine,

@@ -66,7 +66,8 @@ def _regions(source: FigureSource) -> Figure:
 FIGURES = (
     PaperFigure(
         "ollc-fig2",
-        "Left: the Gaussian XOR data (no bias feature: its regions meet at the origin). Right: error "
+        "Left: the Gaussian XOR data (no bias feature: its regions meet at the origin). Right: "
+        "error "
         "of OLLC over all its rows against the rows learned from, a grey "
         "line for each of 20 random starts and orders, their median in blue.",
         "",
@@ -74,7 +75,8 @@ FIGURES = (
     ),
     PaperFigure(
         "ollc-fig3",
-        "Regions of OLLC's gate after one pass over the Gaussian XOR data, and the decision boundary.",
+        "Regions of OLLC's gate after one pass over the Gaussian XOR data, and the decision "
+        "boundary.",
         "",
         _regions,
     ),

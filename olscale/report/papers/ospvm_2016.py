@@ -97,7 +97,8 @@ def _mean_update(source: FigureSource) -> Figure:
             shown[title] = curves
     if not shown:
         raise MissingRunsError(
-            "no runs of ospvm with and without mean_update, tested along their rows, on one data set"
+            "no runs of ospvm with and without mean_update, tested along their rows, on one data "
+            "set"
         )
     return curve_figure(shown)
 
@@ -109,16 +110,20 @@ def _held_out(source: FigureSource) -> list[Summary]:
 FIGURES = (
     PaperFigure(
         "ospvm-2016-fig1",
-        "Hidden nodes and accuracy of OSPVM along the rows of ORL, chunks of 40 in random order, means of 20 trials. The "
-        "paper names neither set nor ratio: 0.7 makes the nodes at which PVM has the accuracy that it prints, 0.9 is what "
+        "Hidden nodes and accuracy of OSPVM along the rows of ORL, chunks of 40 in random order, "
+        "means of 20 trials. The "
+        "paper names neither set nor ratio: 0.7 makes the nodes at which PVM has the accuracy "
+        "that it prints, 0.9 is what "
         "tuning takes. Accuracy on training rows remains stable; that on test rows rises.",
         "olscale evaluate pipelines/ospvm-2016.toml --store STORE",
         _growth,
     ),
     PaperFigure(
         "ospvm-2016-fig2",
-        "Test error of OSPVM along the training rows, mean over trials; bands are one standard deviation. Rows come in "
-        "random order. Without mean update no mean is taken off at all, for the paper's two curves start apart.",
+        "Test error of OSPVM along the training rows, mean over trials; bands are one standard "
+        "deviation. Rows come in "
+        "random order. Without mean update no mean is taken off at all, for the paper's two "
+        "curves start apart.",
         "olscale evaluate pipelines/ospvm-2016.toml --store STORE",
         _mean_update,
     ),

@@ -94,13 +94,15 @@ FIGURES = (
     ),
     PaperFigure(
         "pamo-2018-fig7",
-        "Cumulative error of PAMO-I for values of alpha and of C, the other one fixed at the best point of the grid.",
+        "Cumulative error of PAMO-I for values of alpha and of C, the other one fixed at the best "
+        "point of the grid.",
         _PIPELINE,
         _grid_curves,
     ),
     PaperFigure(
         "pamo-2018-fig8",
-        "The rotating XOR: boundary of PAMO-I (h = 3, k = 2, C = 1, alpha = 0.5, with a bias feature) after every 100 rows, "
+        "The rotating XOR: boundary of PAMO-I (h = 3, k = 2, C = 1, alpha = 0.5, with a bias "
+        "feature) after every 100 rows, "
         "and those rows. The paper chose C and alpha by validation and does not state them.",
         "",
         _rotating_xor,

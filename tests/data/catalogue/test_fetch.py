@@ -109,7 +109,8 @@ def test_a_damaged_file_in_the_mirror_is_named(
     with pytest.raises(DatasetError) as caught:
         fetch("ring", tmp_path / "ring")
     assert str(caught.value) == (
-        f"{file}: wrong checksum: got sha256 {sha256(file.read_bytes())}, expected {expected}; replace the file"
+        f"{file}: wrong checksum: got sha256 {sha256(file.read_bytes())}, expected {expected}; "
+        "replace the file"
     )
     assert not (tmp_path / "ring").exists()
 
@@ -178,8 +179,8 @@ def test_a_download_nobody_vouches_for_is_kept_with_a_warning(
     said: list[str] = []
     made = fetch("far", tmp_path / "far", say=said.append)
     assert (
-        f"no checksum is published for {said[0].split()[1]}; got {len(ROWS)} bytes with sha256 {sha256(ROWS)}"
-        in said[1]
+        f"no checksum is published for {said[0].split()[1]}; got {len(ROWS)} bytes with sha256 "
+        f"{sha256(ROWS)}" in said[1]
     )
     assert [source.sha256 for source in made.manifest.sources] == [sha256(ROWS)]
 

@@ -199,7 +199,10 @@ def test_backslashes_are_read_as_mysql_writes_them(tmp_path: Path, block: int | 
     assert [row[1] for row in found] == ["one", "?", "2", "3", "4", "?", "6", "7N", "8", "9"]
 
 
-OPEN = 'ham\tok lar\nspam\tfree entry\nham\t"Hello, see you\nspam\tWin cash\nham\tfine by me"\nham\tok\n'
+OPEN = (
+    'ham\tok lar\nspam\tfree entry\nham\t"Hello, see you\nspam\tWin cash\nham\tfine by '
+    'me"\nham\tok\n'
+)
 
 
 @pytest.mark.parametrize("lines_before", [0, 3000])

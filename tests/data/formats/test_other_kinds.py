@@ -50,8 +50,10 @@ TEXTS = {
     "XML": '<?xml version="1.0"?>\n<Error><Code>NoSuchKey</Code></Error>\n',
     "XML ": "<rows>\n  <row a='1'/>\n</rows>\n",
     "answer of a web server": "HTTP/1.1 200 OK\nContent-Type: text/csv\n\na,b\n",
-    "list of attributes (C4.5's names)": "| iris\nsetosa, virginica.\n\nlength: continuous.\nwidth: continuous.\n",
-    "list of attributes (C4.5's names) ": ">50K, <=50K.\nworkclass: Private, Federal-gov.\nsex: Female, Male.\n",
+    "list of attributes (C4.5's names)": "| iris\nsetosa, virginica.\n\nlength: "
+    "continuous.\nwidth: continuous.\n",
+    "list of attributes "
+    "(C4.5's names) ": ">50K, <=50K.\nworkclass: Private, Federal-gov.\nsex: Female, Male.\n",
     "table drawn with lines": "| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n",
     "table drawn with lines ": "a | b\n:--- | ---:\n1 | 2\n",
     "table drawn with lines  ": "+---+---+\n| a | b |\n+---+---+\n| 1 | 2 |\n+---+---+\n",

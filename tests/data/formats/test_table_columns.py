@@ -260,7 +260,8 @@ def test_whole_numbers_that_are_rounded_are_told(tmp_path: Path, kind: str) -> N
         "column 'gaps'",
     ]
     assert told[0].endswith(
-        "which float64 rounds: different ones may be the same now; if they are identifiers: --drop id"
+        "which float64 rounds: different ones may be the same now; if they are identifiers: "
+        "--drop id"
     )
 
 

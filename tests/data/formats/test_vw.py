@@ -201,7 +201,8 @@ def test_a_namespace_weighs_its_features_and_zeros_are_left_out(tmp_path: Path) 
     assert rows_of(batches) == [(1.0, {"f^a": 1.0, "f^b": 0.5, "h^e": 1.0}), (-1.0, {"f^a": 4.0})]
     first, second = batches[-1].notes
     assert first.endswith(
-        "t.vw that have an importance other than 1, which is not used without --weights importance: 1"
+        "t.vw that have an importance other than 1, which is not used without --weights "
+        "importance: 1"
     )
     assert second.endswith("t.vw that have a base (an initial prediction), which is not used: 1")
 
@@ -314,7 +315,10 @@ def test_vowpal_wabbit_numbers_features_alike(tmp_path: Path) -> None:
     ]  # fmt: skip
     path = tmp_path / "rows.vw"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    code = f"from vowpalwabbit import Workspace as W; W('-d {path} -b 18 --audit --noconstant --quiet').finish()"
+    code = (
+        f"from vowpalwabbit import Workspace as W; W('-d {path} -b 18 --audit --noconstant "
+        "--quiet').finish()"
+    )
     out = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout

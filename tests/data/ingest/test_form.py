@@ -83,7 +83,8 @@ def test_what_is_no_delimiter(tmp_path: Path, word: str) -> None:
         ({"header": False}, "is svmlight and has no row of names to choose; leave --no-header out"),
         (
             {"delimiter": ";"},
-            "is svmlight and has no delimiter to choose; leave --delimiter out, or read it with --format csv",
+            "is svmlight and has no delimiter to choose; leave --delimiter out, or read it with "
+            "--format csv",
         ),
         ({"decimal": ","}, "is svmlight and has no decimal mark to choose; leave --decimal out"),
         ({"decimal": "."}, "is svmlight and has no decimal mark to choose; leave --decimal out"),

@@ -83,7 +83,8 @@ def test_labels_that_look_like_numbers_are_told(tmp_path: Path) -> None:
     assert found.task == "classification"
     [hint] = column_hints(found)
     assert hint.startswith(
-        "the label, column 'odd', is text, but 40 of its 40 values look like numbers, as '1,000'; each is"
+        "the label, column 'odd', is text, but 40 of its 40 values look like numbers, as '1,000'; "
+        "each is"
     )
 
 
@@ -107,7 +108,8 @@ def test_the_decimal_comma_is_offered_unless_it_would_misread_thousands(tmp_path
 LABELS: dict[str, tuple[Callable[[int], str], str]] = {
     "a word among numbers": (
         lambda i: "missing" if i == 7 else f"{i}.25",
-        "is text because of 'missing', but 39 of its 40 values are numbers; each is a class now: take the rows out",
+        "is text because of 'missing', but 39 of its 40 values are numbers; each is a class now: "
+        "take the rows out",
     ),
     "dates": (
         lambda i: f"2024-01-{i % 28 + 1:02}",
@@ -151,5 +153,6 @@ def test_a_label_with_points_beside_decimal_commas_is_told(tmp_path: Path) -> No
     )
     (hint,) = column_hints(ingest(tmp_path / "t.csv", tmp_path / "d", decimal=",").manifest)
     assert hint.startswith(
-        "the label, column 'y', is text because of '31.310'; each is a class now. With --decimal , a "
+        "the label, column 'y', is text because of '31.310'; each is a class now. With --decimal "
+        ", a "
     )

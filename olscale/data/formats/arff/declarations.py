@@ -70,7 +70,8 @@ class Attribute:
                 kind = "number" if as_numbers else "value"
                 raise FormatError(
                     source,
-                    f"attribute {self.name!r} declares {known[read][:40]!r} and {value[:40]!r}, which are the same {kind}; "
+                    f"attribute {self.name!r} declares {known[read][:40]!r} and {value[:40]!r}, "
+                    f"which are the same {kind}; "
                     "declare one of them, or leave the attribute out with --drop",
                     self.line,
                 )
@@ -130,10 +131,16 @@ def _attribute(source: str, text: str, lines: TextLines) -> Attribute:
         return Attribute(name, "nominal", line, _values(source, name, rest, lines))
     word = kind.text.lower()
     if word == "relational":
-        problem = f"attribute {name!r} is relational, a table in each row, which is not read; leave it out in Weka"
+        problem = (
+            f"attribute {name!r} is relational, a table in each row, which is not read; "
+            "leave it out in Weka"
+        )
         raise FormatError(source, problem, line)
     if word not in _NUMERIC + _TEXT:
-        problem = f"attribute {name!r} has type {kind.text[:40]!r}, expected numeric, {{a,b,...}} or string"
+        problem = (
+            f"attribute {name!r} has type {kind.text[:40]!r}, expected numeric, {{a,b,...}} "
+            "or string"
+        )
         raise FormatError(source, problem, line)
     return Attribute(name, "numeric" if word in _NUMERIC else "text", line)
 
@@ -177,6 +184,9 @@ def _values(source: str, name: str, rest: _Following, lines: TextLines) -> tuple
         raise FormatError(source, f"attribute {name!r} declares no values", line)
     behind = rest.line()
     if behind and not is_weight(behind):
-        problem = f"got {behind[0].text[:40]!r} behind the values of {name!r}; put a value with a brace in quotes"
+        problem = (
+            f"got {behind[0].text[:40]!r} behind the values of {name!r}; put a value with a "
+            "brace in quotes"
+        )
         raise FormatError(source, problem, lines.number)
     return tuple(values)

@@ -122,7 +122,10 @@ class _Reader:
         if last is None:
             raise NoRowsError(self._source, "no rows")
         if rows.weights:
-            note = f"{self._source}: the weights of {rows.weights:,} rows are ignored: all rows count alike"
+            note = (
+                f"{self._source}: the weights of {rows.weights:,} rows are ignored: all rows "
+                "count alike"
+            )
             last = replace(last, notes=(*last.notes, note))
         yield last
 
@@ -184,7 +187,10 @@ class _Reader:
             is_asked = isinstance(self._codings.get(name), AsNumber)
             if is_asked and attribute.values and not attribute.numbers:
                 word = next(value for value in attribute.values if not attribute.is_number(value))
-                problem = f"attribute {name!r} declares {word[:40]!r}, expected numbers alone for --encode {name}=number"
+                problem = (
+                    f"attribute {name!r} declares {word[:40]!r}, expected numbers alone for "
+                    f"--encode {name}=number"
+                )
                 raise FormatError(self._source, problem, attribute.line)
 
     def _is_text(self, attribute: Attribute, is_feature: bool) -> bool:

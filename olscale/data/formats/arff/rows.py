@@ -189,7 +189,10 @@ class ArffRows:
             # Python refuses to read numbers of thousands of digits.
             known = index.isascii() and index.isdecimal() and len(index) < 10 and int(index) < width
             if not known or len(pair) < 2 or not pair[1].is_cell:
-                problem = f"got {said!r} in a sparse row, expected POSITION VALUE, positions from 0 to {width - 1}"
+                problem = (
+                    f"got {said!r} in a sparse row, expected POSITION VALUE, positions from "
+                    f"0 to {width - 1}"
+                )
                 raise FormatError(source, problem, line)
             position = int(index)
             if position in cells:
@@ -204,7 +207,10 @@ class ArffRows:
 
     def _weigh(self, behind: Sequence[Token], line: int) -> None:
         if not is_weight(behind):
-            problem = f"got {behind[0].text[:40]!r} behind the cells, expected the end of the row, or a weight in braces"
+            problem = (
+                f"got {behind[0].text[:40]!r} behind the cells, expected the end of the "
+                "row, or a weight in braces"
+            )
             raise FormatError(self._allowed.source, problem, line)
         self.weights += 1
 

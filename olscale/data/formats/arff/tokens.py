@@ -62,10 +62,16 @@ def tokens(source: str, line: str, number: int) -> Iterator[Token]:
         if kind == "comment":
             return
         if kind == "open":
-            problem = f"the quote in {text[:40].rstrip()!r} is not closed in its line; a line break in a word is \\n"
+            problem = (
+                f"the quote in {text[:40].rstrip()!r} is not closed in its line; a line "
+                "break in a word is \\n"
+            )
             raise FormatError(source, problem, number)
         if len(text) > MOST_LETTERS:
-            problem = "a cell is longer than 131,072 characters, the most that is read; is a quote not closed?"
+            problem = (
+                "a cell is longer than 131,072 characters, the most that is read; is a "
+                "quote not closed?"
+            )
             raise FormatError(source, problem, number)
         yield Token(kind, text)  # type: ignore[arg-type]
 

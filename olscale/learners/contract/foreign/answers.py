@@ -78,7 +78,8 @@ def _so_many_a_row(predictions: Any, rows: int, count: int, method: str) -> NDAr
     expected = ((rows,), (rows, 1)) if count == 1 else ((rows, count),)
     if found.shape not in expected:
         raise ValueError(
-            f"{method} gave an array of shape {found.shape} for {rows} row(s), expected {expected[0]}"
+            f"{method} gave an array of shape {found.shape} for {rows} row(s), expected "
+            f"{expected[0]}"
         )
     return found.reshape(rows, count)
 
@@ -96,7 +97,10 @@ def _shown(value: Any) -> Any:
 
 
 def _no_code(value: Any, classes: int, labels: ClassLabels) -> str:
-    return f"predicted {_shown(value)!r}, expected a class it was taught: they are {labels.text(classes)}"
+    return (
+        f"predicted {_shown(value)!r}, expected a class it was taught: they are "
+        f"{labels.text(classes)}"
+    )
 
 
 class Soundness:

@@ -100,7 +100,10 @@ def _arguments_of(model: Any) -> dict[str, Any]:
     return arguments
 
 
-_CURE = "expected an untrained model for each run: name a class, or a function that builds all of it anew in each call"
+_CURE = (
+    "expected an untrained model for each run: name a class, or a function that builds all of "
+    "it anew in each call"
+)
 
 
 def _shared_text(model: Any, way: str) -> str:
@@ -135,7 +138,8 @@ def check_untrained(name: str, model: Any) -> None:
             learned, key=lambda way: "._" in way
         )  # the first that is not private, if there is one
         raise ParameterError(
-            f"learner {name}: {type(model).__name__} has learned before, its {plainest.lstrip('.')} is not that of an "
+            f"learner {name}: {type(model).__name__} has learned before, its "
+            f"{plainest.lstrip('.')} is not that of an "
             f"untrained one; {_CURE}"
         )
 

@@ -38,11 +38,13 @@ def task_of(name: str, model: Any) -> Task:
     if kind == "clusterer" or not hasattr(model, answers):
         fault = f"is a {kind}" if kind == "clusterer" else f"has {learns} but no {answers}"
         raise ParameterError(
-            f"learner {name}: {fault}; expected a classifier, a regressor or, for novelties, an outlier detector"
+            f"learner {name}: {fault}; expected a classifier, a regressor or, for novelties, an "
+            "outlier detector"
         )
     if kind == "outlier_detector" and "SupervisedAnomalyDetector" in _river_bases(last_step(model)):
         raise ParameterError(
-            f"learner {name}: finds anomalies of a target, learn_one(x, y); expected a detector of rows, learn_one(x)"
+            f"learner {name}: finds anomalies of a target, learn_one(x, y); expected a detector "
+            "of rows, learn_one(x)"
         )
     return task
 
@@ -93,11 +95,16 @@ def last_step(model: Any) -> Any:
 def _cure(model: Any) -> str:
     if hasattr(model, "steps") and hasattr(model, "fit"):
         return (
-            "; a scikit-learn Pipeline has none: name its last step, with olscale's transforms for the others "
-            "(--transform standardize,bias), or write a class whose partial_fit teaches one step after the other"
+            "; a scikit-learn Pipeline has none: name its last step, with olscale's transforms "
+            "for the others "
+            "(--transform standardize,bias), or write a class whose partial_fit teaches one step "
+            "after the other"
         )
     if hasattr(model, "fit"):
-        return "; it has fit, which needs all rows at once, where a single-pass learner meets them one by one"
+        return (
+            "; it has fit, which needs all rows at once, where a single-pass learner meets "
+            "them one by one"
+        )
     return f"; it is of class {type(model).__qualname__}"
 
 

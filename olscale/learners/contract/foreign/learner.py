@@ -92,7 +92,8 @@ class ForeignLearner(
         """Take so many targets a row, if the model says that it takes several."""
         if targets > 1 and not takes_targets(self._estimator):
             raise ParameterError(
-                f"learner {self.name}: learns one target, got {targets}; scikit-learn's MultiOutputRegressor around it is a "
+                f"learner {self.name}: learns one target, got {targets}; scikit-learn's "
+                "MultiOutputRegressor around it is a "
                 "function of your own to name, or ingest a dataset for each target"
             )
         super().expect_targets(targets)
@@ -141,7 +142,8 @@ class ForeignLearner(
         if self._river and classes > 2 and not getattr(self._estimator, "_multiclass", True):
             raise ParameterError(
                 f"learner {self.name}: tells two classes apart, the dataset has {classes}; River's "
-                "river.multiclass.OneVsRestClassifier around it is a class or function of your own to name"
+                "river.multiclass.OneVsRestClassifier around it is a class or function of your "
+                "own to name"
             )
         takes_classes = (
             not self._river and self.task == "classification" and _takes_classes(self._estimator)

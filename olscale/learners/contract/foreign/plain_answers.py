@@ -33,7 +33,8 @@ def plain_answer(answer: Any, method: str) -> NDArray[Any]:
     refuse_masked(answer, f"what {method} gave")
     if hasattr(answer, "tocsr"):
         raise ValueError(
-            f"{method} gave a {type(answer).__name__}, a sparse matrix; expected a plain array: call toarray()"
+            f"{method} gave a {type(answer).__name__}, a sparse matrix; expected a plain array: "
+            "call toarray()"
         )
     if hasattr(answer, "iloc"):
         _check_order(answer.index, f"{method} gave a {type(answer).__name__} with an index")

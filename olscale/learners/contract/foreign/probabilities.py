@@ -62,7 +62,8 @@ def given_probabilities(
     low = given[np.isfinite(given).all(axis=1)].min(initial=0.0)
     if low < -_ROUNDING:
         raise ValueError(
-            f"{_METHOD[hasattr(model, 'learn_one')]} gave {low:g}, expected probabilities: no scores or logarithms"
+            f"{_METHOD[hasattr(model, 'learn_one')]} gave {low:g}, expected probabilities: no "
+            "scores or logarithms"
         )
     return np.maximum(given, 0.0)
 
@@ -78,7 +79,8 @@ def _by_key(answer: Any, classes: int, labels: ClassLabels) -> NDArray[np.float6
     odd = [key for key in known if key not in range(classes)]
     if odd:
         raise ValueError(
-            f"predict_proba_one gave the class {odd[0]!r}, expected one it was taught: {labels.text(classes)}"
+            f"predict_proba_one gave the class {odd[0]!r}, expected one it was taught: "
+            f"{labels.text(classes)}"
         )
     values = plain_answer([known.get(code, 0.0) for code in range(classes)], "predict_proba_one")
     return _floats(values, "predict_proba_one").reshape(1, classes)

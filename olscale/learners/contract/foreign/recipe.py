@@ -83,7 +83,8 @@ def check_arguments(name: str, target: Any, params: Mapping[str, Any]) -> None:
     if missing:
         words = ",".join(f"{key}=..." for key in missing)
         raise ParameterError(
-            f"learner {name} needs {', '.join(missing)}: write {name}:{words}, or params in the experiment's file; for one "
+            f"learner {name} needs {', '.join(missing)}: write {name}:{words}, or params in the "
+            "experiment's file; for one "
             "that is itself a model, name a class or function of your own that builds the whole"
         )
 
@@ -117,14 +118,17 @@ def _copy(model: Any, params: dict[str, Any]) -> Any:
     if not hasattr(model, "get_params"):
         if params:
             raise ValueError(
-                f"a {type(model).__name__} without set_params takes no parameters, got {', '.join(params)}"
+                f"a {type(model).__name__} without set_params takes no parameters, got "
+                f"{', '.join(params)}"
             )
         try:
             return copy_of(model)
         except Exception as error:
             raise ValueError(
-                f"it is an object of class {type(model).__name__} without get_params, of which nobody "
-                f"can say whether it has learned before ({error}); name its class, or a function that "
+                f"it is an object of class {type(model).__name__} without get_params, of which "
+                "nobody "
+                f"can say whether it has learned before ({error}); name its class, or a function "
+                "that "
                 "builds one"
             ) from None
     fresh = copy_of(model)

@@ -85,7 +85,8 @@ class RowScores:
             answer = answer[:, 1] - answer[:, 0]
         if answer.size != count:
             raise ValueError(
-                f"decision_function gave an array of shape {answer.shape} for {count} row(s) of two classes"
+                f"decision_function gave an array of shape {answer.shape} for {count} row(s) of "
+                "two classes"
             )
         codes = codes_of_columns(model)
         is_reversed = codes is not None and codes.tolist() == [1, 0]

@@ -138,7 +138,10 @@ def test_a_label_is(tmp_path: Path, declared: str, row: str, label: float | str 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_declarations_of_any_form(tmp_path: Path, end: str) -> None:
-    text = "\ufeff% note\n@Attribute'a b'numeric\n@ATTRIBUTE label{u,v}\n@attribute \"it's\"\nreal\n@DATA % rows\n\n1,u,2\n"
+    text = (
+        "\ufeff% note\n@Attribute'a b'numeric\n@ATTRIBUTE label{u,v}\n@attribute "
+        '"it\'s"\nreal\n@DATA % rows\n\n1,u,2\n'
+    )
     (batch,) = read(tmp_path, text.replace("\n", end), label="label")
     assert batch.feature_names == ("a b", "it's")
     assert (batch.X.tolist(), batch.target) == ([[1, 2]], ["u"])
@@ -267,7 +270,10 @@ def test_numbers_that_are_not_declared_are_named(
     good = "".join(f"{i % 3 + 1},{i % 2},u\n" for i in range(rows))
     text, options = head + good + "?,1.0,v\n", {"label": "class", "encode": ("k=number",)}
     assert sum(len(batch) for batch in read(tmp_path, text, **options)) == rows + 1
-    problem = f"attribute '{column}' is '{row.split(',')[column == 'class']}', which is not among its declared values"
+    problem = (
+        f"attribute '{column}' is '{row.split(',')[column == 'class']}', which is not among "
+        "its declared values"
+    )
     with pytest.raises(FormatError, match=problem) as caught:
         read(tmp_path, f"{text}{row}\n{good}", **options)
     assert caught.value.line == 5 + rows + 2

@@ -126,7 +126,10 @@ def test_a_test_file_is_read_as_the_train_file_was(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("label", [None, "n"])
 def test_segments_by_a_column_of_sparse_rows(tmp_path: Path, label: str | None) -> None:
-    head = "@relation r\n@attribute n real\n@attribute b real\n@attribute day {1,2}\n@attribute c {1,2}\n@data\n"
+    head = (
+        "@relation r\n@attribute n real\n@attribute b real\n@attribute day {1,2}\n@attribute c "
+        "{1,2}\n@data\n"
+    )
     rows = "{0 5}\n{1 1}\n{1 1,2 2}\n"
     by_word = made(tmp_path, "word", head + rows, segments="day", label=label)
     assert by_word.segments() == (("1", 0), ("2", 2))
