@@ -98,10 +98,11 @@ def _limits(stream: Sequence[Chunk], rounds: int) -> list[Figure]:
 
 def _growth(stream: Sequence[Chunk], rounds: int) -> list[Figure]:
     """Return speeds as the budget and the number of frequencies grow."""
-    few = [
-        Chunk(CSR(chunk.X.indptr[:3001], *chunk.X[1:]), chunk.y[:3000], chunk.columns)
-        for chunk in stream
-    ]  # type: ignore[union-attr]
+    few = []
+    for chunk in stream:
+        assert isinstance(chunk.X, CSR)
+        rows = CSR(chunk.X.indptr[:3001], *chunk.X[1:])
+        few.append(Chunk(rows, chunk.y[:3000], chunk.columns))
     table = []
     for B in (50, 500, 5000):
         table.append(learner("bpas", {"B": B, "gamma": _GAMMA}, few, title=f"bpas, B = {B}"))
@@ -145,9 +146,9 @@ def _sklearn(title: str, features: Callable[[], Any], stream: Sequence[Chunk]) -
             cut = slice(start, start + 1000)
             model.partial_fit(approximation.transform(matrix[cut]), y[cut], classes=[0, 1])
 
-    untrained = lambda: SGDClassifier(
-        loss="hinge", penalty=None, shuffle=False, fit_intercept=False
-    )  # noqa: E731
+    def untrained() -> Any:
+        return SGDClassifier(loss="hinge", penalty=None, shuffle=False, fit_intercept=False)
+
     return Contestant(_SKLEARN + title, learn, len(y) / 1e6, untrained)
 
 

@@ -159,9 +159,8 @@ class GroupPass:
         for folds in self._transforms.folds:  # once for all that see the same rows
             transforms = StreamTransforms(self._stream.pipeline, self.group.runs)
             with self._reading():
-                rows = self._stream.sample(
-                    LOOK_AHEAD_ROWS, lambda *some: transforms.learn(*some)[folds[0]]
-                )  # noqa: B023
+                transform = transforms.rows_of(folds[0])
+                rows = self._stream.sample(LOOK_AHEAD_ROWS, transform)
             for state in ahead:
                 if state.fold in folds:
                     state.prepare(rows)

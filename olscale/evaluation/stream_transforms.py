@@ -1,6 +1,6 @@
 """What the transforms of a stream have learned from its rows: once for all runs that learn from the same rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from numpy.typing import NDArray
@@ -49,6 +49,10 @@ class StreamTransforms:
         return self._by_fold(
             [step.learn(chunk, some) for step, some in zip(self._steps, trains, strict=True)]
         )
+
+    def rows_of(self, fold: _Fold) -> Callable[[Chunk, int], Chunk]:
+        """Return `learn` for the rows of one fold alone."""
+        return lambda chunk, first: self.learn(chunk, first)[fold]
 
     def apply(self, chunk: Chunk) -> dict[_Fold, Chunk]:
         """Return test rows as each model sees them now."""

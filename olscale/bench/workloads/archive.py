@@ -36,9 +36,8 @@ def svmlight_text(batch: Batch) -> memoryview:
     X = batch.X
     assert isinstance(X, CSR)
     text = np.empty(PAIR_BYTES * len(X.data) + ROW_BYTES * len(batch), dtype=np.uint8)
-    return memoryview(text)[
-        : write_rows(X.indptr, X.indices, X.data, np.asarray(batch.target), text)
-    ]  # type: ignore[arg-type]
+    size = write_rows(X.indptr, X.indices, X.data, np.asarray(batch.target), text)
+    return memoryview(text)[:size]  # type: ignore[arg-type]
 
 
 def write_archive(file: str, members: Iterable[tuple[str, Batch | bytes]]) -> tuple[int, int]:

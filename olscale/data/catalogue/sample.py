@@ -1,6 +1,7 @@
 """A dataset of some rows of another: a large set, to be looked at for less."""
 
 import os
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,13 +68,11 @@ def sample(dataset: Dataset, dest: str | os.PathLike[str], rows: int) -> Dataset
             source, some = f"sample:{dataset.name}:rows={rows}", Subset(dataset, split, index)
             for number in range(-(-len(index) // chunk_rows)):
                 chunk = some.chunk(number)
-                target = chunk.y.astype(np.float64)
-                named = dataset.classes
-                if named is not None:
-                    values = [named[code] for code in chunk.y.tolist()]
-                    target = (
-                        values if isinstance(values[0], str) else np.array(values, dtype=np.float64)
-                    )  # type: ignore[assignment]
+                target: Any = chunk.y.astype(np.float64)
+                if dataset.classes is not None:
+                    values = [dataset.classes[code] for code in chunk.y.tolist()]
+                    is_text = isinstance(values[0], str)
+                    target = values if is_text else np.array(values, dtype=np.float64)
                 names = dataset.manifest.feature_names
                 batch = Batch(
                     chunk.X,
