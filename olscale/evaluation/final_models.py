@@ -17,7 +17,7 @@ from olscale.evaluation.online_folds import OnlineFolds
 from olscale.evaluation.protocol import Scoring
 from olscale.evaluation.run import Run, StreamKey
 from olscale.evaluation.run_group import RunGroup, StreamSource
-from olscale.evaluation.summed_rows import SumsPass, cut_sums, merge_sums
+from olscale.evaluation.summed_rows import SumsPass, can_sum
 from olscale.evaluation.versions import check_learners
 from olscale.learners.contract.learner import Learner
 from olscale.learners.contract.version import learner_version
@@ -26,7 +26,6 @@ from olscale.models.about import About, ColumnsEntry, DatasetEntry, LearnerEntry
 from olscale.models.final_model import FinalModel
 from olscale.models.write import check_savable
 from olscale.results.record import Record
-from olscale.results.scratch import MemoryScratch
 
 
 def final_model(run: Run, learner: Learner, dataset: Dataset, pipeline: Pipeline) -> FinalModel:
@@ -143,18 +142,14 @@ def compute_model(record: Record, path: str, progress: Progress | None = None) -
         )
     length = StreamSource(dataset.path, dataset.rows("train"), 0).length(run.stream)
     group = RunGroup(dataset.path, length, (run,), chunk_rows=dataset.manifest.chunk_rows)
-    [group], scratch = cut_sums([group], 1), MemoryScratch()
-    going = SumsPass(group.parts()[0], scratch) if group.summed else GroupPass(group)
+    going = SumsPass(group) if can_sum(run) else GroupPass(group)
     while not going.ended:
         before = going.rows
         going.advance()
         if progress is not None:
             progress(run.learner, going.rows - before, 0)
-    again = going.finish()
-    if group.summed:
-        [(record_of_sums, going)] = merge_sums(group, scratch)
-        again = [record_of_sums]
-    if odd := differences(record, again[0]):
+    [recomputed] = going.finish()
+    if odd := differences(record, recomputed):
         raise ModelError(
             f"recomputed run {record.id} differs from the recorded one: {odd}; it was recorded by "
             "another version or "

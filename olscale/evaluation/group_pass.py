@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import isfinite
 from time import perf_counter
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +19,25 @@ from olscale.data.stream import Stream, open_streams
 from olscale.data.transforms.pipeline import Pipeline
 from olscale.errors import StoppedError
 from olscale.evaluation.budget import BudgetExceeded, Meter
-from olscale.evaluation.fused_runs import FusedRuns, fuse_runs
+from olscale.evaluation.fused_runs import fuse_runs
 from olscale.evaluation.metrics import METRICS, StreamShape
 from olscale.evaluation.run import StreamKey
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_state import RunState
 from olscale.evaluation.stream_transforms import StreamTransforms
 from olscale.results.record import Record
+
+
+class _Learns(Protocol):
+    """What goes through a stream: a run, several fused ones, or the sums that several share."""
+
+    @property
+    def fold(self) -> int | None: ...
+
+    def step(self, chunk: Chunk) -> None: ...
+
+    def release(self) -> None: ...
+
 
 LOOK_AHEAD_ROWS = 65_536
 """Rows that learners which look ahead are shown: all of a shorter stream, else a uniform sample."""
@@ -100,7 +112,7 @@ class GroupPass:
         shape = replace(shape, features=self._stream.feature_names)
         self._classes_of_stream = shape.classes
         self.states = self._begin(shape, self._stream.columns)
-        self._learning: Sequence[RunState | FusedRuns] | None = None
+        self._learning: Sequence[_Learns] | None = None
         self.chunks = len(self._stream) * key.passes
         self.position = 0  # chunks fed
         self.within = 0  # rows of the next chunk that are fed already
@@ -143,7 +155,7 @@ class GroupPass:
         """Whether all chunks have been fed."""
         return self.position == self.chunks
 
-    def _started(self) -> Sequence[RunState | FusedRuns]:
+    def _started(self) -> Sequence[_Learns]:
         """Return what learns, alone or fused; before the first chunk, show learners that look ahead the rows to come."""
         if self._learning is None:
             if ahead := [state for state in self.states if state.looks_ahead]:
@@ -151,7 +163,7 @@ class GroupPass:
             self._learning = self._fused()
         return self._learning
 
-    def _fused(self) -> Sequence[RunState | FusedRuns]:
+    def _fused(self) -> Sequence[_Learns]:
         return fuse_runs(self.states)
 
     def _show(self, ahead: Sequence[RunState]) -> None:

@@ -62,7 +62,7 @@ class RunGroup:
         Runs with equal `Run.stream`.
     shards : tuple of range
         Classes of each class shard, if the group is a run in class shards; they make up all
-        classes. Likewise blocks of rows of each shard of sums.
+        classes.
     shard : int, optional
         Which of the `shards` this is; all of them when left out.
     memory_limit : int, optional
@@ -81,8 +81,6 @@ class RunGroup:
         Whether their records are written to one file, as those of an evaluation of many runs are.
     keeps_models : bool
         Whether the store gets their final models.
-    summed : bool
-        Whether its `shards` are blocks of rows, whose sums make the final model.
     bundle : int, optional
         Number of the bundle (`olscale.evaluation.bundles`) it is in; it is a task of its own when
         left out.
@@ -100,7 +98,6 @@ class RunGroup:
     replaces: bool = False
     together: bool = False
     keeps_models: bool = False
-    summed: bool = False
     bundle: int | None = None
 
     @property
@@ -145,6 +142,6 @@ class RunGroup:
         order += "" if key.projection is None else f", projection {key.projection}"
         learners = ", ".join(sorted({run.learner for run in self.runs}))
         if self.shard is not None:
-            what, part = "blocks" if self.summed else "classes", self.shards[self.shard]
-            learners += f", {what} {part.start} to {part.stop - 1}"
+            classes = self.shards[self.shard]
+            learners += f", classes {classes.start} to {classes.stop - 1}"
         return f"{key.dataset}, {order}, {learners} [{self.runs[0].id[:6]}]"

@@ -26,9 +26,9 @@ from olscale.execution.background import Background
 from olscale.execution.checkpoints import sweep_checkpoints
 from olscale.execution.cluster_options import WORKER_SHARE, ClusterOptions
 from olscale.execution.evaluation import Evaluation
-from olscale.execution.group_records import clear_scratch
+from olscale.execution.group_records import clear_scratch, merge_group
 from olscale.execution.journal import LiveJournal
-from olscale.execution.on_worker import merge_as_task, run_as_task, run_bundle_as_task
+from olscale.execution.on_worker import run_as_task, run_bundle_as_task
 from olscale.execution.phases import RETRIES, Job
 from olscale.execution.progress import Progress, Silent, tell
 from olscale.execution.settings import SETTINGS, ExecutionSettings
@@ -260,11 +260,7 @@ def _run_here(
                         f"{part.name} was saved at chunk {done.position} of {done.chunks}"
                     )
             if group.shards:
-                hear = partial(tell, progress, group.name)
-                done = merge_as_task(group, store, hear, lambda: stop.asked, settings)
-                _note(done, progress)
-                if done.stopped:
-                    raise stop.error(f"what {group.name} is merged from was saved")
+                _note(merge_group(group, store), progress)
         except StoppedError:  # what shards have left so far is needed to go on
             raise
         except Exception:

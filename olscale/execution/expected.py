@@ -12,6 +12,7 @@ from olscale.evaluation.forecast import NUMBERS_A_SECOND, RUN_SECONDS, seconds_o
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_plan import RunPlan
+from olscale.evaluation.summed_rows import can_sum
 from olscale.execution.progress import Work
 from olscale.measures import headline_of
 from olscale.results.store import Store
@@ -87,13 +88,11 @@ def work_of(
     power = MEASURED_POWER if known.ratios else FORECAST_POWER
     for group in groups:
         source = plan.sources[group.runs[0].stream.fingerprint]
-        rows, cost = (
-            group.rows * len(group.runs),
-            known.seconds(plan, group.runs[:1] if group.summed else group.runs),
-        )
-        held = (
-            0 if group.summed else _held(group, plan)
-        )  # those of sums are predicted by their merge
+        rows = group.rows * len(group.runs)
+        # Runs of the same sums learn once.
+        learning = group.runs[:1] if can_sum(group.runs[0]) else group.runs
+        cost = known.seconds(plan, learning)
+        held = _held(group, plan)
         classes = group.shards[-1].stop if group.shards else 1
         for part, own in zip(group.parts(), group.shards or (range(1),), strict=True):
             share = rows * own.stop // classes - rows * own.start // classes

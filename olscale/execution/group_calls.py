@@ -13,7 +13,8 @@ from typing import Any
 from uuid import uuid4
 
 from olscale.evaluation.run_group import RunGroup
-from olscale.execution.on_worker import StreamActor, merge_as_task, run_as_task, run_bundle_as_task
+from olscale.execution.group_records import merge_group
+from olscale.execution.on_worker import StreamActor, run_as_task, run_bundle_as_task
 from olscale.execution.progress import Progress, tell
 from olscale.execution.settings import SETTINGS, ExecutionSettings
 from olscale.execution.shutdown import Stop
@@ -83,7 +84,7 @@ class GroupCalls:
             If no worker takes anything more.
         """
         if group.shards and group.shard is None:
-            return await self._as_task(group, merge_as_task, alone)
+            return await self._as_task(group, merge_group, alone)
         if not (group.shuffled or group.shards):
             return await self._as_actor(group, alone)
         report = await self._as_task(group, self._with_settings(run_as_task), alone)

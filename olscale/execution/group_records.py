@@ -1,18 +1,17 @@
 """The records of a run group: written once its runs have ended, merged from class shards, or given up as lost."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from olscale.data.dataset import open_dataset
 from olscale.data.stream import open_streams
 from olscale.data.transforms.pipeline import Pipeline
-from olscale.errors import StoppedError, StoreError
+from olscale.errors import StoreError
 from olscale.evaluation.merge_shards import Learned, merge_shards
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_state import RunState
 from olscale.evaluation.stream_transforms import StreamTransforms
-from olscale.evaluation.summed_rows import merge_sums
 from olscale.execution.checkpoints import Checkpoints
 from olscale.execution.task_report import TaskReport, answering
 from olscale.results.forget import replace_record, replace_together
@@ -107,21 +106,16 @@ def keep_models(store: Store, group: RunGroup, ends: Sequence[tuple[RunState, Pi
                 ) from fault
 
 
-def merge_group(
-    group: RunGroup,
-    store: str,
-    heard: Callable[[int, int], None] = lambda scored, whole: None,
-    leaving: Callable[[], bool] = lambda: False,
-) -> TaskReport:
-    """Write the record of a run, or of several of the same sums, whose shards have all been run.
+def merge_group(group: RunGroup, store: str) -> TaskReport:
+    """Write the record of a run whose class shards have all been run.
 
     Another process that runs the same experiment may have written it, and cleared the scratch
-    arrays, before. Of sums, `heard` is told how many held-out rows the models have predicted, and
-    how many they are to predict, and `leaving` is asked whether to leave that for another time.
+    arrays, before.
     """
     with answering() as answer:
         target = open_store(store)
-        runs, key = [run.id for run in group.runs], group.runs[0].stream
+        [run] = group.runs
+        key = run.stream
 
         def keep(whole: RunState, learned: Learned) -> None:
             if group.keeps_models:
@@ -133,25 +127,14 @@ def merge_group(
                 keep_models(target, group, [(whole, transforms.pipeline(None))])
 
         try:
-            scratch = Scratch(target, runs[0])
-            if group.summed:
-                records = []
-                for record, going in merge_sums(group, scratch, heard, leaving):
-                    if group.keeps_models:
-                        keep_models(target, group, [(going.merged, going.pipeline(going.merged))])
-                    records.append(record)
-            else:
-                records = [merge_shards(group, scratch, keep)]
-        except StoppedError:
-            answer.report = TaskReport(stopped=True)
-            return answer.report
+            record = merge_shards(group, Scratch(target, run.id), keep)
         except StoreError:
-            if group.replaces or not target.done().issuperset(runs):
+            if group.replaces or run.id not in target.done():
                 raise
-            records = [target.get(run) for run in runs]
+            record = target.get(run.id)
         else:
-            write_records(target, group, records)
-        answer.report = TaskReport(outcomes={record.id: record.outcome for record in records})
+            write_records(target, group, [record])
+        answer.report = TaskReport(outcomes={record.id: record.outcome})
     return answer.report
 
 

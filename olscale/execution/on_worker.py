@@ -13,7 +13,6 @@ from olscale.compiled.machine_code import heard_when_made, machine_code_seconds
 from olscale.evaluation import guard
 from olscale.evaluation.bundles import BUNDLE_SECONDS
 from olscale.evaluation.run_group import RunGroup
-from olscale.execution.group_records import merge_group
 from olscale.execution.resumable_pass import ResumablePass, dask_worker
 from olscale.execution.settings import SETTINGS, ExecutionSettings
 from olscale.execution.task_files import TaskFiles
@@ -100,31 +99,6 @@ def run_bundle_as_task(
                 break
         files.write()
     return [answer.report] if answer.report.fault else reports
-
-
-def merge_as_task(
-    group: RunGroup,
-    store: str,
-    report: Callable[[Stand], None] | None = None,
-    stopping: Callable[[], bool] | None = None,
-    settings: ExecutionSettings = SETTINGS,
-) -> TaskReport:
-    """Merge the shards of a group; `report` hears how far its models are with the held-out rows, as in `run_as_task`.
-
-    When `stopping` says so, it is left, to be merged another time.
-    """
-    scoring = (0, 0)
-    tell, stop = (
-        (_topic(group), _stopping()) if report is None else (report, stopping or (lambda: False))
-    )
-    reports = Reports(tell, lambda: Stand(scoring=scoring), settings.report_seconds)
-
-    def heard(scored: int, whole: int) -> None:
-        nonlocal scoring
-        scoring = scored, whole
-        reports.tell_if_due()
-
-    return merge_group(group, store, heard, stop)
 
 
 def _topic(group: RunGroup) -> Callable[[Stand], None]:

@@ -195,7 +195,7 @@ class Job:
         a_part = 1 if self.own_workers else GROUPS_A_THREAD
         groups = cut_groups(left_over, plan.sources, parts, self.memory_limit, plan.costs, a_part)
         shards = list(cut_shards(groups, parts, self.class_shards, self.progress.note))
-        groups = begun + list(cut_sums(shards, parts))
+        groups = begun + list(cut_sums(shards))
         together = self._together(plan)
         groups = [
             replace(

@@ -11,7 +11,7 @@ from olscale.evaluation.budget import Meter
 from olscale.evaluation.class_shards import ShardPass
 from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.run_group import RunGroup
-from olscale.evaluation.summed_rows import SumsPass
+from olscale.evaluation.summed_rows import SumsPass, can_sum
 from olscale.evaluation.versions import check_learners
 from olscale.execution.alarm import Alarm
 from olscale.execution.checkpoints import Checkpoints
@@ -67,10 +67,10 @@ class ResumablePass:
         exceeded = self._checkpoints.exceeded()
 
         def beginning() -> GroupPass:
-            if group.shard is None:
-                return GroupPass(group, meter, exceeded, self._files.dataset(group.path))
-            kind = SumsPass if group.summed else ShardPass
-            return kind(group, Scratch(self._store, group.runs[0].id), meter, exceeded)
+            if group.shard is not None:
+                return ShardPass(group, Scratch(self._store, group.runs[0].id), meter, exceeded)
+            kind = SumsPass if can_sum(group.runs[0]) else GroupPass
+            return kind(group, meter, exceeded, self._files.dataset(group.path))
 
         self.group_pass = self._checkpoints.restored(beginning)
 

@@ -74,26 +74,3 @@ class Scratch:
         """Remove all groups of the run; what cannot be removed is left."""
         with suppress(OSError):
             self._store.files.remove(self._folder)
-
-
-class MemoryScratch(Scratch):
-    """Scratch arrays of a run whose tasks are all done by this process."""
-
-    def __init__(self) -> None:
-        self._arrays: dict[str, dict[str, NDArray[Any]]] = {}
-
-    def write(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Keep a group of arrays."""
-        self._arrays[name] = dict(arrays)
-
-    def has(self, name: str) -> bool:
-        """Return whether there is such a group."""
-        return name in self._arrays
-
-    def read(self, name: str) -> dict[str, NDArray[Any]]:
-        """Return the arrays of a group."""
-        return self._arrays[name]
-
-    def clear(self) -> None:
-        """Forget all groups."""
-        self._arrays.clear()

@@ -14,7 +14,7 @@ from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.fused_runs import FusedRuns, fuse_runs
 from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.plan import make_plan
-from olscale.evaluation.summed_rows import cut_sums
+from olscale.evaluation.summed_rows import can_sum, cut_sums
 from olscale.results.rows import run_bytes
 from olscale.results.store import open_store
 from tests.cluster import Cluster
@@ -93,11 +93,11 @@ def test_settings_of_the_same_sums_are_one_group(tmp_path: Path) -> None:
     plan = make_plan(
         parse_experiment(content(dataset(tmp_path), {"order": "time", "test_only": True}, **GRID))
     )
-    groups = list(cut_sums(cut_groups(plan.runs, plan.sources, 2), 2))
-    assert sorted(len(group.runs) for group in groups if group.summed) == [1, 2, 3]
-    assert [run.params["forget"] for group in groups if not group.summed for run in group.runs] == [
-        0.1
-    ]
+    groups = list(cut_sums(cut_groups(plan.runs, plan.sources, 2)))
+    assert sorted(len(group.runs) for group in groups if can_sum(group.runs[0])) == [1, 2, 3]
+    assert [
+        run.params["forget"] for group in groups if not can_sum(group.runs[0]) for run in group.runs
+    ] == [0.1]
 
 
 @pytest.mark.long

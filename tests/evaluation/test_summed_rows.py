@@ -1,4 +1,4 @@
-"""Runs of sums: the same bytes whoever adds up which rows, and the model that one pass along the stream has."""
+"""Runs of sums: the same bytes wherever they are saved, and the model that one pass along the stream has."""
 
 from __future__ import annotations
 
@@ -18,15 +18,13 @@ from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.final_models import compute_model
 from olscale.evaluation.plan import make_plan
 from olscale.evaluation.run_group import RunGroup
-from olscale.evaluation.summed_rows import SumsPass, can_sum, cut_sums, merge_sums
-from olscale.execution.group_records import merge_group
+from olscale.evaluation.summed_rows import SumsPass, can_sum, cut_sums
 from olscale.execution.on_worker import run_as_task
 from olscale.learners.contract.learner import codes_of
 from olscale.models.file import load_model
 from olscale.results.kept_models import kept_name
 from olscale.results.record import Record
 from olscale.results.rows import run_bytes
-from olscale.results.scratch import Scratch
 from olscale.results.store import open_store
 from tests.cluster import Cluster
 
@@ -66,39 +64,22 @@ def content(path: Path, protocol: dict[str, Any], *learners: str) -> dict[str, A
     }
 
 
-def group_of(path: Path, workers: int, protocol: dict[str, Any] = TEST_ONLY) -> RunGroup:
+def group_of(path: Path, protocol: dict[str, Any] = TEST_ONLY) -> RunGroup:
     plan = make_plan(parse_experiment(content(path, protocol, "oselm")))
-    [group] = cut_sums(cut_groups(plan.runs, plan.sources, 1), workers)
-    assert group.summed
+    [group] = cut_sums(cut_groups(plan.runs, plan.sources, 1))
+    assert can_sum(group.runs[0])
     return group
 
 
-def run(group: RunGroup, store: Path, *order: int) -> Record:
+def run(group: RunGroup, store: Path) -> Record:
     open_store(store, create=True)
-    parts = group.parts()
-    for number in order or range(len(parts)):
-        done = run_as_task(parts[number], str(store), lambda stand: None)
-        assert not done.fault
-    assert not merge_group(group, str(store)).fault
+    assert not run_as_task(group, str(store), lambda stand: None).fault
     return open_store(store).get(group.runs[0].id)
-
-
-def test_any_number_of_tasks_in_any_order_gives_the_same_bytes(
-    stream: Path, tmp_path: Path
-) -> None:
-    one, six = group_of(stream, 1), group_of(stream, 99)
-    assert [len(one.parts()), len(six.parts())] == [1, 6]
-    whole = run(one, tmp_path / "one")
-    assert whole.outcome == "ok"
-    assert run_bytes(run(six, tmp_path / "six", 5, 0, 3, 1, 2, 4)) == run_bytes(whole)
-    assert run_bytes(run(group_of(stream, 4), tmp_path / "four")) == run_bytes(whole)
 
 
 def test_the_model_is_that_of_a_pass_along_the_stream(stream: Path, tmp_path: Path) -> None:
     for protocol in ({"order": "time"}, {"order": "permuted", "permutations": 1}):
-        summed = run(
-            group_of(stream, 2, protocol | {"test_only": True}), tmp_path / protocol["order"]
-        )
+        summed = run(group_of(stream, protocol | {"test_only": True}), tmp_path / protocol["order"])
         store = tmp_path / f"{protocol['order']}-along"
         experiment = parse_experiment(content(stream, protocol, "oselm"))
         olscale.evaluate(experiment, store, in_process=True, progress=False)
@@ -110,25 +91,25 @@ def test_the_model_is_that_of_a_pass_along_the_stream(stream: Path, tmp_path: Pa
             assert summed.metrics[name] == along[name]
 
 
-def test_a_shard_goes_on_in_the_middle_of_a_block(stream: Path, tmp_path: Path) -> None:
-    group, whole = group_of(stream, 2), run(group_of(stream, 1), tmp_path / "whole")
-    scratch = Scratch(open_store(tmp_path / "store", create=True), group.runs[0].id)
-    for part in group.parts():
-        first = SumsPass(part, scratch)
-        for _ in range(2):
+def test_a_pass_goes_on_in_the_middle_of_a_block(stream: Path, tmp_path: Path) -> None:
+    group = group_of(stream)
+    undisturbed = run(group, tmp_path / "undisturbed")
+    assert undisturbed.outcome == "ok"
+    for chunks in (1, 4, 7):
+        first = SumsPass(group)
+        for _ in range(chunks):
             first.advance()
-        saved = dict(first.state())
-        second = SumsPass(part, scratch)
-        second.restore(saved)
+        second = SumsPass(group)
+        second.restore(dict(first.state()))
         while not second.ended:
             second.advance()
-        second.finish()
-    assert run_bytes(next(merge_sums(group, scratch))[0]) == run_bytes(whole)
+        [record] = second.finish()
+        assert run_bytes(record) == run_bytes(undisturbed)
 
 
 def test_the_model_can_be_made_again_and_kept(stream: Path, tmp_path: Path) -> None:
-    """To the bits of the merge of several shards, or the record would differ."""
-    group = replace(group_of(stream, 3), keeps_models=True)
+    """To the bit, or the record would differ."""
+    group = replace(group_of(stream), keeps_models=True)
     record = run(group, tmp_path / "store")
     model = compute_model(record, str(stream))
     kept = load_model(tmp_path / "store" / kept_name(record.id))
@@ -138,9 +119,10 @@ def test_the_model_can_be_made_again_and_kept(stream: Path, tmp_path: Path) -> N
 
 @pytest.mark.long
 def test_workers_and_this_process_write_the_same_bytes(
-    stream: Path, tmp_path: Path, cluster: Cluster
+    stream: Path, tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The folds of a permuted order too, and a learner beside it that knows no sums."""
+    monkeypatch.undo()  # workers have blocks as large as ever
     protocol = {"test_only": True, "split": "kfold", "folds": 2}
     experiment = parse_experiment(content(stream, protocol, "oselm", "pa1"))
     found = []
@@ -186,10 +168,9 @@ def test_a_row_that_cannot_be_used_ends_the_run_where_it_is(tmp_path: Path) -> N
         test=[str(tmp_path / "test.npz")],
         chunk_rows=100,
     )
-    for workers in (1, 4):
-        record = run(group_of(tmp_path / "data", workers), tmp_path / f"store-{workers}")
-        assert record.outcome == "diverged"
-        assert "row 430:" in record.reason
+    record = run(group_of(tmp_path / "data"), tmp_path / "store")
+    assert record.outcome == "diverged"
+    assert "row 430:" in record.reason
 
 
 def test_what_needs_the_order_of_rows_is_not_summed(stream: Path) -> None:

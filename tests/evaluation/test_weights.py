@@ -24,12 +24,12 @@ from olscale.evaluation.plan import PlannedExperiment, make_plan
 from olscale.evaluation.resolve import resolve
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_plan import RunPlan
-from olscale.evaluation.summed_rows import LEAST_ROWS, SumsPass, cut_sums, merge_sums
+from olscale.evaluation.summed_rows import LEAST_ROWS, SumsPass
 from olscale.learners.contract.learner import codes_of
 from olscale.learners.registry import make_learner
 from olscale.results.record import Record
 from olscale.results.rows import run_bytes
-from olscale.results.scratch import MemoryScratch, Scratch
+from olscale.results.scratch import Scratch
 from olscale.results.store import open_store
 
 ROWS, TEST_ROWS = 600, 150
@@ -435,22 +435,17 @@ def test_settings_that_share_a_pass_get_weights_as_each_alone(made: Path) -> Non
 
 
 def test_sums_of_rows_have_their_weights(made: Path) -> None:
-    """The final model of an experiment that only tests it is made of sums, which shards add up block by block."""
+    """The final model of an experiment that only tests it is made of sums, block by block."""
     plan = planned(
         made / "two", {"name": "oselm", "params": {"nodes": 8, "start": "ridge"}}, test_only=True
     )
     found = []
     for blocks in (1, 3):
         group = RunGroup(str(made / "two"), blocks * LEAST_ROWS, plan.runs)
-        [group] = cut_sums([group], workers=blocks)
-        assert len(group.shards) == blocks
-        scratch = MemoryScratch()
-        for part in group.parts():
-            going = SumsPass(part, scratch)
-            for i in range(going.position, going.chunks):
-                going.step(i)
-            going.finish()
-        [(record, _)] = merge_sums(group, scratch)
+        going = SumsPass(group)
+        for i in range(going.chunks):
+            going.step(i)
+        [record] = going.finish()
         found.append(record.metrics["test_error"])
     X, y, weights = rows_of(made / "two")
     learner: Any = make_learner("oselm", {"nodes": 8, "start": "ridge"})

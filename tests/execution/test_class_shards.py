@@ -143,7 +143,7 @@ def test_killed_workers_change_no_byte(
 ) -> None:
     """SIGKILL in a shard and in a merge: they start again elsewhere."""
     monkeypatch.setattr(group_calls, "run_as_task", dying_run)
-    monkeypatch.setattr(group_calls, "merge_as_task", dying_merge)
+    monkeypatch.setattr(group_calls, "merge_group", dying_merge)
     evaluate(experiment(faces), tmp_path / "store", scheduler=cluster.scheduler, class_shards=2)
     assert (tmp_path / "shard-died").exists()
     assert (tmp_path / "merge-died").exists()

@@ -71,7 +71,7 @@ def test_it_stops_between_two_pieces_and_goes_on_at_the_end_of_the_stream(
     assert bytes_of(store) == bytes_of(tmp_path / "undisturbed") != {}
 
 
-def test_the_merge_of_sums_is_left_and_done_again(
+def test_the_test_of_summed_models_is_left_and_done_again(
     shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(summed_rows, "LEAST_ROWS", 150)
@@ -81,7 +81,7 @@ def test_the_merge_of_sums_is_left_and_done_again(
         "protocol": {"order": "time", "test_only": True},
     }
     plan, stop, store = parse_experiment(content), Stop(), tmp_path / "store"
-    with pytest.raises(StoppedError, match="is merged from was saved"):
+    with pytest.raises(StoppedError, match="was saved"):
         evaluate(
             plan, store, in_process=True, settings=OFTEN, progress=AsksOnce(stop, 64), stop=stop
         )

@@ -82,9 +82,9 @@ def test_class_shards_and_one_piece_give_the_same_bytes(
     from olscale.execution import evaluate as module
 
     merged = []
-    merge = module.merge_as_task
+    merge = module.merge_group
     monkeypatch.setattr(
-        module, "merge_as_task", lambda pack, *more: merged.append(pack) or merge(pack, *more)
+        module, "merge_group", lambda pack, *more: merged.append(pack) or merge(pack, *more)
     )
     made = experiment(faces, **protocol)
     evaluate(made, tmp_path / "whole", in_process=True, class_shards=1)

@@ -95,7 +95,7 @@ def test_the_journal_takes_back_what_is_over(shelf: Path, tmp_path: Path) -> Non
     assert live.share_done == 1.0
 
 
-def test_the_merge_of_sums_says_how_far_its_models_are(
+def test_summed_models_report_how_far_their_test_is(
     shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(summed_rows, "LEAST_ROWS", 150)
@@ -115,8 +115,8 @@ def test_the_merge_of_sums_says_how_far_its_models_are(
         settings=OFTEN,
         progress=heard,
     )
-    [merge] = [told for told in heard.scoring.values() if len(told) > 1]
-    assert merge == [(64, 200), (100, 200), (164, 200), (200, 200)]
+    [scoring] = [told for told in heard.scoring.values() if len(told) > 1]
+    assert scoring == [(0, 0), (128, 200), (200, 200)]
     evaluate(
         parse_experiment(content),
         tmp_path / "again",

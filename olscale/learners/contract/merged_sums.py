@@ -1,8 +1,8 @@
-"""Merged sums: a learner whose final model is made of sums over the rows, which several workers can add up.
+"""Merged sums: a learner whose final model is made of sums over the rows.
 
 Rows are added in blocks that depend on the length of the stream alone, and the sums of blocks are
-added up in their order. So the final model has the same bits whoever added up what. Settings of
-which only the solution differs share the sums.
+added up in their order. So the final model has the same bits however the stream is cut into chunks.
+Settings that differ only in the solution share the sums.
 """
 
 from abc import abstractmethod
@@ -45,7 +45,7 @@ class MergesSums(Capability):
 
     @abstractmethod
     def take_sums(self, sums: State) -> None:
-        """Become the final model of all rows, of which these are the ends of the sums.
+        """Become the final model of all rows, whose sums these are, whatever the model was before.
 
         Raises
         ------
@@ -55,7 +55,7 @@ class MergesSums(Capability):
 
 
 def mergeable(learner: object) -> bool:
-    """Tell whether the sums of several workers make the final model of `learner`.
+    """Return whether sums over the rows make the final model of `learner`.
 
     Examples
     --------
