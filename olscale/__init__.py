@@ -9,11 +9,13 @@ Names below are imported when they are first used, so that importing olscale cos
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from olscale import old_names
 from olscale.version import __version__
+from olscale.views import register_view
 
 if TYPE_CHECKING:
     from olscale.data.dataset import Dataset, open_dataset
@@ -61,6 +63,21 @@ _HOMES = {
     "LiveView": "olscale.report.watch",
     "watch": "olscale.report.watch",
 }
+
+_VIEWS = {
+    "evaluation": "olscale.report.watch:show",
+    "ingest": "olscale.report.ingest_view:ingest_view",
+    "results": "olscale.report.notebook:Results",
+}
+
+
+def _make_view(place: str, *arguments: Any) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)(*arguments)
+
+
+for _subject, _place in _VIEWS.items():
+    register_view(_subject, partial(_make_view, _place))
 
 old_names.accept()
 

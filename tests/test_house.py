@@ -6,6 +6,8 @@ import ast
 import builtins
 import importlib
 import inspect
+import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from graphlib import CycleError, TopologicalSorter
@@ -25,6 +27,10 @@ NOT_ERRORS = {
     "TimeUp": "ends a learner that is over its time, and a learner may catch any Exception",
 }
 """Exceptions outside the tree of `olscale.errors`, and why they must be."""
+
+
+MODULE = re.compile(r"olscale(\.\w+)+(:\w+)?")
+"""What names a module of olscale, or something in one."""
 
 
 @cache
@@ -110,6 +116,43 @@ def test_no_import_goes_in_a_circle() -> None:
         "olscale.results.forget"
     )  # a method of the store that stands in a file of its own
     assert circle(graph) == []
+
+
+def floors() -> list[str]:
+    """Return the packages and modules of each floor, the top one first, as import-linter checks them."""
+    settings = tomllib.loads((ROOT.parent / "pyproject.toml").read_text("utf-8"))
+    [layers] = [
+        contract["layers"]
+        for contract in settings["tool"]["importlinter"]["contracts"]
+        if contract["type"] == "layers"
+    ]
+    return list(layers)
+
+
+def named_higher(trees: Mapping[str, ast.Module], layers: list[str]) -> list[str]:
+    """Return the modules that name, in a text, a module of a floor above: to import it unseen."""
+    floor_of = {name: n for n, layer in enumerate(layers) for name in layer.split(" | ")}
+
+    def floor(module: str) -> int | None:
+        return next(
+            (n for name, n in floor_of.items() if f"{module}.".startswith(f"{name}.")), None
+        )
+
+    climbs = []
+    for module, tree in trees.items():
+        here = floor(module)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                there = floor(node.value) if MODULE.fullmatch(node.value) else None
+                if here is not None and there is not None and there < here:
+                    climbs.append(f"{module} -> {node.value}")
+    return climbs
+
+
+def test_no_floor_names_a_module_of_a_higher_one() -> None:
+    """An import by name is an import; `olscale.views` is how reports are reached from below."""
+    trees = {name: tree for name, tree in modules().items() if name != "olscale.old_names"}
+    assert named_higher(trees, floors()) == []
 
 
 def test_no_two_public_classes_share_a_name() -> None:
@@ -199,6 +242,10 @@ def test_these_rules_can_be_broken() -> None:
         }.items()
     }
     assert set(circle(imports(trees))) == {"a", "b", "c"}
+    reached = {"olscale.data.a": ast.parse("import_module('olscale.report.b:show')")}
+    assert named_higher(reached, ["olscale.report", "olscale.jobs | olscale.data"]) == [
+        "olscale.data.a -> olscale.report.b:show"
+    ]
     assert doubles(trees) == {"Same": ["a", "c"]}
     assert strangers(trees) == {"Lost", "Worse"}
     assert undocumented({"Mine": Mine}, __name__) == {"Mine.orphan"}

@@ -7,7 +7,6 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from itertools import chain
 from typing import Any, Literal, TypeVar
 
@@ -41,6 +40,7 @@ from olscale.results.unmake import is_vacant, unmake
 from olscale.storage.open import absolute_path
 from olscale.system.memory import memory_bytes, parse_limit
 from olscale.system.paths import path_text
+from olscale.views import make_view
 
 T = TypeVar("T")
 
@@ -143,7 +143,7 @@ def evaluate(
             if name not in ("experiment", "store", "background")
         }
         # Of this cell, and not of the one that happens to run when it begins.
-        view = _watch("show", store) if progress is None else None
+        view = _view_of(store) if progress is None else None
         given["progress"] = progress or False
         return Background(
             lambda asked: evaluate(experiment, store, **given | {"stop": asked}), view
@@ -220,19 +220,15 @@ def evaluate(
     return done
 
 
-def _watch(name: str, *arguments: Any) -> Any:
-    """Call a function of `olscale.report.watch`, which stands above this floor, where this may be a notebook."""
-    return (
-        getattr(import_module("olscale.report.watch"), name)(*arguments)
-        if "IPython" in sys.modules
-        else None
-    )
+def _view_of(store: Store | str, *journal: str) -> Any:
+    """Return a view of an evaluation where this may be a notebook, else None."""
+    return make_view("evaluation", store, *journal) if "IPython" in sys.modules else None
 
 
 @contextmanager
 def _shown(store: Store, journal: LiveJournal) -> Iterator[None]:
     """Show what goes on within the block, where this is a notebook."""
-    view = _watch("show", store, journal.id)
+    view = _view_of(store, journal.id)
     try:
         yield
     finally:

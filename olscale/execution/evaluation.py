@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from olscale.errors import ExecutionError
 from olscale.results.plans import LeftOut
 from olscale.results.store import Store
+from olscale.views import make_view
 
 if TYPE_CHECKING:
     from olscale.report.notebook import Results
@@ -81,8 +81,5 @@ class Evaluation:
         metric : str, optional
             The metric to show in place of the errors.
         """
-        # Reports stand above this floor: they are looked up by name when they are wanted.
-        results: Results = import_module("olscale.report.notebook").Results(
-            self.store, self.ids, metric, self.experiment
-        )
+        results: Results = make_view("results", self.store, self.ids, metric, self.experiment)
         return results

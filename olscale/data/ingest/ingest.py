@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +35,7 @@ from olscale.printable import printable
 from olscale.storage.base import Storage
 from olscale.system.memory import keep_freed_memory
 from olscale.system.paths import path_text
+from olscale.views import make_view
 
 
 def ingest(
@@ -194,8 +194,7 @@ def ingest(
     if index_base not in (None, 0, 1):
         raise ParameterError(f"index_base was {index_base!r}, expected 0 or 1")
     if progress is None and "IPython" in sys.modules:
-        # Reports stand above this floor: they are looked up by name when they are wanted.
-        progress = import_module("olscale.report.ingest_view").ingest_view()
+        progress = make_view("ingest")
     delimiter = None if delimiter is None else delimiter_called(delimiter)
     absent = missing_words((missing,) if isinstance(missing, str) else missing)
     options: dict[str, object] = {
