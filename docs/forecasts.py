@@ -13,7 +13,7 @@ from olscale.data.stream import open_streams
 from olscale.evaluation.experiment import load_experiment
 from olscale.evaluation.forecast import NUMBERS_A_SECOND
 from olscale.evaluation.group_pass import GroupPass
-from olscale.evaluation.plan import make_plan
+from olscale.evaluation.plan import PlannedExperiment
 from olscale.evaluation.resolve import resolve
 from olscale.evaluation.run_group import RunGroup
 
@@ -23,7 +23,7 @@ def main(*experiments: str) -> None:
     pilots.PILOT_SECONDS = 0.0
     off: list[tuple[float, float]] = []
     for file in experiments:
-        plan = make_plan(*resolve(load_experiment(file), print))
+        plan = PlannedExperiment(resolve(load_experiment(file), print)).chosen([])
         costs = plan.costs, pilots.with_pilots(plan, plan.runs).costs
         print(
             f"{'dataset':20} {'learner':22} {'rows':>8} {'assumed':>9} {'pilot':>9} {'took':>9}   "

@@ -7,7 +7,6 @@ best of all classes, so errors are exact (`olscale.evaluation.merge_shards`).
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -100,6 +99,7 @@ def cut_shards(
     workers: int,
     asked: int | None = None,
     note: Callable[[str], None] = lambda line: None,
+    datasets: Mapping[str, Dataset] = MappingProxyType({}),
 ) -> Iterator[RunGroup]:
     """Yield `groups` with runs cut into class shards, each of those in a group of its own.
 
@@ -115,11 +115,13 @@ def cut_shards(
     note : callable, optional
         Gets a line for each learner and dataset whose runs are cut although they take longer so, or
         not cut since they would.
+    datasets : mapping of str to Dataset, optional
+        Those that are open already, by path.
     """
-    opened = cache(open_dataset)
+    opened = dict(datasets)
     noted: set[str] = set()
     for group in groups:
-        dataset = opened(group.path)
+        dataset = opened.setdefault(group.path, opened.get(group.path) or open_dataset(group.path))
         classes = len(dataset.classes or ())
         most = min(classes, workers // len(groups) if asked is None else asked)
         in_one_piece: list[Run] = []

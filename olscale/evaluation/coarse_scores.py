@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from olscale.data.dataset import open_dataset
-from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.experiment_sections import LearnerSpec
+from olscale.evaluation.resolve import ResolvedExperiment
 from olscale.learners.contract.ranked_rows import ranks_by_class
 from olscale.learners.registry import make_learner
 from olscale.measures import ranking_measures
 
 
-def coarse_score_notes(experiment: Experiment) -> list[str]:
+def coarse_score_notes(resolved: ResolvedExperiment) -> list[str]:
     """Return a line for each learner that has no scores, where a protocol asks how they rank rows.
 
     Its `auc` is then the mean of the shares found of both classes; that of a learner with scores is
     another figure.
     """
+    experiment = resolved.experiment
     asked: dict[str, set[str]] = {}
-    for dataset in experiment.datasets:
-        words = set(ranking_measures((dataset.protocol or experiment.protocol).measures))
-        opened = open_dataset(str(dataset.path)) if words else None
-        if (
-            opened is not None
-            and opened.task == "classification"
-            and len(opened.classes or ()) == 2
-        ):
+    for section, dataset in zip(experiment.datasets, resolved.datasets, strict=True):
+        words = set(ranking_measures((section.protocol or experiment.protocol).measures))
+        if words and dataset.task == "classification" and len(dataset.classes or ()) == 2:
             for spec in experiment.learners:
-                if spec.meets(opened.name) and _is_coarse(spec):
+                if spec.meets(dataset.name) and _is_coarse(spec):
                     asked.setdefault(spec.name, set()).update(words)
     return [
         f"{' and '.join(sorted(words))} of {name}: of the classes that it predicts, -1 or 1, and "

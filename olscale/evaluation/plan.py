@@ -8,7 +8,7 @@ from functools import cache, partial
 from itertools import compress
 from typing import Any
 
-from olscale.data.dataset import Dataset, open_dataset
+from olscale.data.dataset import Dataset
 from olscale.data.facts import dataset_facts
 from olscale.data.feature_names import feature_names
 from olscale.data.shuffle.in_memory import most_bytes
@@ -28,6 +28,7 @@ from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.experiment_sections import DatasetSpec, LearnerSpec
 from olscale.evaluation.forecast import NUMBERS_A_SECOND, ROW_NUMBERS
 from olscale.evaluation.protocol import ProtocolSpec, check_stream, check_task, weighing_of
+from olscale.evaluation.resolve import ResolvedExperiment, open_experiment
 from olscale.evaluation.roster import Roster
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import StreamSource
@@ -60,24 +61,24 @@ def make_plan(
     experiment: Experiment, left_out: tuple[LeftOut, ...] = (), selections: Iterable[Selection] = ()
 ) -> RunPlan:
     """Expand `experiment` with what tuning has chosen; see `PlannedExperiment`."""
-    return PlannedExperiment(experiment, left_out).chosen(selections)
+    return PlannedExperiment(open_experiment(experiment, left_out)).chosen(selections)
 
 
 class PlannedExperiment:
-    """An experiment, planned once: datasets are opened, learners and transforms checked, nothing is fetched or run.
+    """An experiment, planned once: learners and transforms are checked, nothing is fetched or run.
 
     Parameters
     ----------
-    experiment : Experiment
-        With a path for every dataset, as `olscale.evaluation.resolve.resolve` returns it.
-    left_out : tuple of LeftOut
-        What that left out.
+    resolved : ResolvedExperiment
+        The experiment and its opened datasets.
 
     Attributes
     ----------
     tuning : RunPlan
         The runs that tuning needs, and the searches they belong to; both empty where nothing is
         tuned.
+    datasets : dict of str to Dataset
+        The opened datasets, by path.
 
     Raises
     ------
@@ -85,13 +86,16 @@ class PlannedExperiment:
         If a learner, a parameter or a transform does not exist, or a value is outside its domain.
     ExperimentError
         If the parts do not fit together.
-    DatasetError
-        If a dataset cannot be opened.
     """
 
-    def __init__(self, experiment: Experiment, left_out: tuple[LeftOut, ...] = ()) -> None:
-        self._experiment, self._left_out = experiment, left_out
-        self._inputs = tuple(_inputs(experiment))
+    def __init__(self, resolved: ResolvedExperiment) -> None:
+        self._experiment = resolved.experiment
+        self._left_out = resolved.left_out
+        self.datasets = {
+            absolute_path(str(spec.path)): dataset
+            for spec, dataset in zip(resolved.experiment.datasets, resolved.datasets, strict=True)
+        }
+        self._inputs = tuple(_inputs(resolved))
         self.tuning = self._tuning()
         # With the first candidates in place of choices, so that faults show at once; the plan
         # itself where nothing is tuned.
@@ -385,13 +389,9 @@ def _cost(
     return learned + ROW_NUMBERS * rows, held + ROW_NUMBERS * held_out
 
 
-def _inputs(experiment: Experiment) -> Iterator[_Input]:
-    for spec in experiment.datasets:
-        if spec.path is None:
-            raise ExperimentError(
-                f"data set {spec.name} has no path yet; resolve the experiment before planning it"
-            )
-        dataset = open_dataset(spec.path)
+def _inputs(resolved: ResolvedExperiment) -> Iterator[_Input]:
+    experiment = resolved.experiment
+    for spec, dataset in zip(experiment.datasets, resolved.datasets, strict=True):
         check_classes(dataset)
         learners = [learner for learner in experiment.learners if learner.meets(dataset.name)]
         ways = dict.fromkeys(

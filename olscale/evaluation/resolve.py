@@ -4,8 +4,9 @@ Planning itself opens what is there and fetches nothing.
 """
 
 from collections.abc import Callable, Set
+from dataclasses import dataclass
 
-from olscale.data.dataset import open_dataset
+from olscale.data.dataset import Dataset, open_dataset
 from olscale.errors import ExperimentError, OlscaleError, UnknownNameError
 from olscale.evaluation.dataset_fit import takes_or_ignores_weights
 from olscale.evaluation.experiment import Experiment
@@ -16,10 +17,49 @@ from olscale.results.plans import LeftOut
 from olscale.task import TASKS, Task
 
 
-def resolve(
-    experiment: Experiment, say: Callable[[str], None]
-) -> tuple[Experiment, tuple[LeftOut, ...]]:
-    """Return `experiment` with a path for every dataset, without the optional parts that cannot be had, and those.
+@dataclass(frozen=True, slots=True)
+class ResolvedExperiment:
+    """An experiment whose datasets are opened, each once.
+
+    Attributes
+    ----------
+    experiment : Experiment
+        With a path for every dataset, without the optional parts that cannot be had.
+    datasets : tuple of Dataset
+        In the order of the experiment.
+    left_out : tuple of LeftOut
+        The optional parts that cannot be had.
+    """
+
+    experiment: Experiment
+    datasets: tuple[Dataset, ...]
+    left_out: tuple[LeftOut, ...] = ()
+
+
+def open_experiment(
+    experiment: Experiment, left_out: tuple[LeftOut, ...] = ()
+) -> ResolvedExperiment:
+    """Open the datasets of an experiment that has a path for each of them.
+
+    Raises
+    ------
+    ExperimentError
+        If a dataset has no path.
+    DatasetError
+        If a dataset cannot be opened.
+    """
+    datasets = []
+    for spec in experiment.datasets:
+        if spec.path is None:
+            raise ExperimentError(
+                f"data set {spec.name} has no path yet; resolve the experiment before planning it"
+            )
+        datasets.append(open_dataset(spec.path))
+    return ResolvedExperiment(experiment, tuple(datasets), left_out)
+
+
+def resolve(experiment: Experiment, say: Callable[[str], None]) -> ResolvedExperiment:
+    """Return `experiment` with a path for each dataset, without the optional parts that are missing.
 
     Parameters
     ----------
@@ -79,9 +119,10 @@ def resolve(
             gone = "; ".join(str(part) for part in left_out if part.kind == kind)
             gone = gone or "no dataset that they name is there"
             raise ExperimentError(f"experiment {experiment.name} has no {kind} left: {gone}")
-    return experiment.model_copy(
+    resolved = experiment.model_copy(
         update={"datasets": tuple(datasets), "learners": tuple(learners)}
-    ), tuple(left_out)
+    )
+    return ResolvedExperiment(resolved, tuple(opened), tuple(left_out))
 
 
 def _named(

@@ -3,16 +3,14 @@
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from functools import partial
 from itertools import chain
 from typing import Any, Literal, TypeVar
 
-from olscale.errors import ExecutionError, StoppedError, UnknownNameError
+from olscale.errors import StoppedError, UnknownNameError
 from olscale.evaluation.budget import NO_BUDGET, Budget
-from olscale.evaluation.bundles import bundles_of
 from olscale.evaluation.coarse_scores import coarse_score_notes
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.plan import PlannedExperiment
@@ -25,14 +23,12 @@ from olscale.execution.background import Background
 from olscale.execution.checkpoints import sweep_checkpoints
 from olscale.execution.cluster_options import WORKER_SHARE, ClusterOptions
 from olscale.execution.evaluation import Evaluation
-from olscale.execution.group_records import clear_scratch, merge_group
+from olscale.execution.in_process import InProcess
 from olscale.execution.journal import LiveJournal
-from olscale.execution.on_worker import run_as_task, run_bundle_as_task
 from olscale.execution.phases import RETRIES, Job
-from olscale.execution.progress import Progress, Silent, tell
+from olscale.execution.progress import Progress, Silent
 from olscale.execution.settings import SETTINGS, ExecutionSettings
 from olscale.execution.shutdown import Stop
-from olscale.execution.task_report import Stand, TaskReport
 from olscale.learners.registry import is_ours, learner_path
 from olscale.results.repair import mend_version
 from olscale.results.store import Store, open_store
@@ -153,14 +149,14 @@ def evaluate(
         raise UnknownNameError("value of retry", retry, RETRIES)
     retry = "all" if force else retry
     limit = None if memory_limit is None else parse_limit(memory_limit)
-    found, left_out = resolve(experiment, progress.note)
-    for line in check_sources(spec.name for spec in found.learners):
+    resolved = resolve(experiment, progress.note)
+    for line in check_sources(spec.name for spec in resolved.experiment.learners):
         progress.note(line)
     # A fault must show before a cluster is started or a store is made.
-    planned = PlannedExperiment(found, left_out)
+    planned = PlannedExperiment(resolved)
     if strict_online:
         planned.check_strictly_online()
-    for line in (*coarse_score_notes(found), *unweighted_notes(found)):
+    for line in (*coarse_score_notes(resolved), *unweighted_notes(resolved.experiment)):
         progress.note(line)
     where = ClusterOptions(
         workers, scheduler, None if tls is None else path_text(tls, "tls"), dashboard
@@ -188,13 +184,14 @@ def evaluate(
     journal = LiveJournal(target, progress)
     job = Job(target, journal, parts, class_shards, limit, limits, retry, *bounds)
     phases = job.phases(planned)
-    sweep_checkpoints(target)
     stop = stop or Stop()
+    here = InProcess(target.path, planned.datasets, journal, stop, settings)
+    sweep_checkpoints(target)
     try:
         with _shown(target, journal) if shows else nullcontext(), stop.listening(), journal:
             for groups in phases:
                 if in_process or job.short:
-                    _run_here(groups, target.path, journal, stop, settings)
+                    here.run(groups)
                 else:
                     job.start_seconds = 0.0  # for later phases it runs already
                     _run_on_dask(
@@ -209,7 +206,7 @@ def evaluate(
         target,
         job.runs,
         job.computed,
-        left_out,
+        resolved.left_out,
         experiment.name,
         job.ids,
         job.changed,
@@ -234,66 +231,6 @@ def _shown(store: Store, journal: LiveJournal) -> Iterator[None]:
     finally:
         if view is not None:
             view.stop()
-
-
-def _run_here(
-    groups: list[RunGroup], store: str, progress: Progress, stop: Stop, settings: ExecutionSettings
-) -> None:
-    for bundle in bundles_of(groups):
-        if len(bundle) > 1:
-            _run_bundle_here(bundle, store, progress, stop, settings)
-            continue
-        [group] = bundle
-        try:
-            for part in group.parts():
-                hear = partial(tell, progress, part.name)
-                hear(Stand())
-                done = run_as_task(part, store, hear, lambda: stop.asked, settings)
-                _note(done, progress)
-                hear(done.stand)
-                if done.stopped:
-                    raise stop.error(
-                        f"{part.name} was saved at chunk {done.position} of {done.chunks}"
-                    )
-            if group.shards:
-                _note(merge_group(group, store), progress)
-        except StoppedError:  # what shards have left so far is needed to go on
-            raise
-        except Exception:
-            clear_scratch(group, store)
-            raise
-        clear_scratch(group, store)
-
-
-def _run_bundle_here(
-    bundle: Sequence[RunGroup],
-    store: str,
-    progress: Progress,
-    stop: Stop,
-    settings: ExecutionSettings,
-) -> None:
-    hear = partial(tell, progress)
-    while bundle:
-        reports = run_bundle_as_task(bundle, store, hear, lambda: stop.asked, settings)
-        for group, done in zip(bundle, reports, strict=False):  # those that were begun
-            _note(done, progress)
-            hear(group.name, done.stand)
-            if done.stopped:
-                raise stop.error(
-                    f"{group.name} was saved at chunk {done.position} of {done.chunks}"
-                )
-        bundle = bundle[len(reports) :]
-        if bundle and stop.asked:
-            raise stop.error(f"{bundle[0].name} was not begun")
-
-
-def _note(done: TaskReport, progress: Progress) -> None:
-    for note in done.notes:
-        progress.note(note)
-    if done.fault:
-        raise ExecutionError(done.fault)
-    for run, outcome in done.outcomes.items():
-        progress.finish(run, outcome)
 
 
 def _run_on_dask(

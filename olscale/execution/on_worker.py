@@ -4,12 +4,14 @@ Both are loops over one `ResumablePass`; in process the task is called as it is.
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from time import monotonic
+from types import MappingProxyType
 
 from olscale.compiled.machine_code import heard_when_made, machine_code_seconds
+from olscale.data.dataset import Dataset
 from olscale.evaluation import guard
 from olscale.evaluation.bundles import BUNDLE_SECONDS
 from olscale.evaluation.run_group import RunGroup
@@ -27,19 +29,20 @@ def run_as_task(
     report: Callable[[Stand], None] | None = None,
     stopping: Callable[[], bool] | None = None,
     settings: ExecutionSettings = SETTINGS,
+    datasets: Mapping[str, Dataset] = MappingProxyType({}),
 ) -> TaskReport:
     """Run a whole group, or a class shard of one; `report` hears where it stands every half second.
 
     Called in process with a `report` of the caller's, and as a Dask task with none: reports then go
     to the topic `TOPIC`. When `stopping` says so, the group is saved and left. In a bundle a group
-    shares the files of the task.
+    shares the files of the task. `datasets` are those that are open already, by path.
     """
     going = None
     if report is None:
         _replace_when_spoilt()
     try:
         with answering() as answer:
-            going = ResumablePass(group, store, settings)
+            going = ResumablePass(group, store, settings, datasets)
             tell, stop = (
                 (_topic(group), _stopping())
                 if report is None
@@ -75,6 +78,7 @@ def run_bundle_as_task(
     report: Callable[[str, Stand], None] | None = None,
     stopping: Callable[[], bool] | None = None,
     settings: ExecutionSettings = SETTINGS,
+    datasets: Mapping[str, Dataset] = MappingProxyType({}),
 ) -> list[TaskReport]:
     """Run groups one after another, for a second or so; return the reports of those that were begun.
 
@@ -86,7 +90,7 @@ def run_bundle_as_task(
     start, compiled = monotonic(), machine_code_seconds()
     last = start
     with answering() as answer:
-        files = TaskFiles(store)
+        files = TaskFiles(store, datasets)
         stop = _stopping() if report is None else stopping or (lambda: False)
         for group in groups:
             tell = _topic(group) if report is None else partial(report, group.name)

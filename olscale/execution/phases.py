@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from olscale.data.dataset import Dataset
 from olscale.errors import ExecutionError, StoreError
 from olscale.evaluation.budget import Budget
 from olscale.evaluation.bundles import cut_bundles
@@ -61,9 +62,11 @@ class Job:
     _renewed: set[str] = field(default_factory=set)
     _timings_lost: bool = False
     _known: Measured = field(default_factory=Measured)
+    _datasets: Mapping[str, Dataset] = field(default_factory=dict)
 
     def phases(self, planned: PlannedExperiment) -> Iterator[list[RunGroup]]:
         """Yield the groups of tuning and then those of the experiment; each must have been run before the next."""
+        self._datasets = planned.datasets
         selections: list[Selection] = []
         if planned.tuning.searches:
             yield from self._groups(planned.tuning)
@@ -194,7 +197,9 @@ class Job:
         parts = 1 if self.short else self.parts
         a_part = 1 if self.own_workers else GROUPS_A_THREAD
         groups = cut_groups(left_over, plan.sources, parts, self.memory_limit, plan.costs, a_part)
-        shards = list(cut_shards(groups, parts, self.class_shards, self.progress.note))
+        shards = list(
+            cut_shards(groups, parts, self.class_shards, self.progress.note, self._datasets)
+        )
         groups = begun + list(cut_sums(shards))
         together = self._together(plan)
         groups = [

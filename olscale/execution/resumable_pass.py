@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from olscale.data.dataset import Dataset
 from olscale.errors import StoppedError
 from olscale.evaluation.budget import Meter
 from olscale.evaluation.class_shards import ShardPass
@@ -41,6 +44,8 @@ class ResumablePass:
         Where checkpoints and records go. Records of a group that shares the files of a task are for
         the task to write.
     settings : ExecutionSettings
+    datasets : mapping of str to Dataset, optional
+        Those that are open already, by path.
 
     Attributes
     ----------
@@ -53,12 +58,13 @@ class ResumablePass:
         group: RunGroup,
         store: str | TaskFiles,
         settings: ExecutionSettings = SETTINGS,
+        datasets: Mapping[str, Dataset] = MappingProxyType({}),
     ) -> None:
         check_learners(group.runs)
         if group.memory_limit is None:
             group = replace(group, memory_limit=_share_of_worker())
         self._shares = isinstance(store, TaskFiles)
-        self._files = store if isinstance(store, TaskFiles) else TaskFiles(store)
+        self._files = store if isinstance(store, TaskFiles) else TaskFiles(store, datasets)
         self._store = self._files.store
         begun = not self._shares or self._files.has_begun(group)
         self._checkpoints = Checkpoints(self._store, group, settings, begun)

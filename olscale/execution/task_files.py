@@ -1,8 +1,9 @@
 """What the run groups of one task share: the store, the datasets they open, and one file of records for all of them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from time import monotonic
+from types import MappingProxyType
 
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.evaluation.bundles import BUNDLE_SECONDS
@@ -22,6 +23,8 @@ class TaskFiles:
     ----------
     store : str
         Where the records go.
+    datasets : mapping of str to Dataset, optional
+        Those that are open already, by path.
 
     Attributes
     ----------
@@ -33,9 +36,9 @@ class TaskFiles:
         If there is no such store.
     """
 
-    def __init__(self, store: str) -> None:
+    def __init__(self, store: str, datasets: Mapping[str, Dataset] = MappingProxyType({})) -> None:
         self.store = open_store(store)
-        self._datasets: dict[str, Dataset] = {}
+        self._datasets = dict(datasets)
         self._records: dict[bool, list[Record]] = {
             False: [],
             True: [],

@@ -15,6 +15,7 @@ from olscale.errors import DatasetError, ExperimentError, UnknownNameError
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.metrics import StreamShape
 from olscale.evaluation.plan import PlannedExperiment, make_plan
+from olscale.evaluation.resolve import open_experiment
 from olscale.evaluation.run_state import RunState
 from olscale.learners.contract.learner import codes_of
 from olscale.results.rows import run_bytes
@@ -154,7 +155,9 @@ def test_a_delay_column_that_cannot_be_is_one_line(shelf: Path, late: Path, tmp_
         ExperimentError,
         match=r"which tuning would take for a feature; give params in place of tune",
     ):
-        PlannedExperiment(parse_experiment(content | {"protocol": {"delay": "late"}}))
+        PlannedExperiment(
+            open_experiment(parse_experiment(content | {"protocol": {"delay": "late"}}))
+        )
     for number, said in (("-1", "-1"), ("0.5", "0.5"), ("nan", "nan")):
         path = tmp_path / said
         (tmp_path / f"{said}.csv").write_text(f"a,late,label\n1,2,0\n2,{number},1\n")

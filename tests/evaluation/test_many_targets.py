@@ -151,7 +151,7 @@ def test_learners_of_one_target_are_refused_in_one_line(shelf: Path) -> None:
 
 def test_every_learner_is_every_one_that_learns_them(shelf: Path) -> None:
     content = {"name": "all", "datasets": [{"path": str(shelf / "d")}], "learners": [{"name": "*"}]}
-    found, _ = resolve(Experiment.model_validate(content), print)
+    found = resolve(Experiment.model_validate(content), print).experiment
     names = {spec.name for spec in found.learners}
     assert "rls" in names
     assert "mean" in names

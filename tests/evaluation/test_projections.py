@@ -15,6 +15,7 @@ from olscale.evaluation.cut_groups import GROUP_NUMBERS, PROJECTED_RUNS, cut_gro
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.plan import PlannedExperiment, make_plan
+from olscale.evaluation.resolve import open_experiment
 from olscale.evaluation.run import Run, StreamKey
 from olscale.evaluation.run_group import StreamSource
 from olscale.evaluation.run_plan import RunPlan
@@ -108,7 +109,9 @@ def test_a_dataset_may_have_a_protocol_of_its_own(shelf: Path) -> None:
 def test_tuning_projects_each_half_anew(shelf: Path) -> None:
     learners = [{"name": "pa1", "tune": {"C": [0.1, 1.0]}}]
     made = PlannedExperiment(
-        parse_experiment(content(shelf, TIME, learners=learners, tuning={"folds": 3}))
+        open_experiment(
+            parse_experiment(content(shelf, TIME, learners=learners, tuning={"folds": 3}))
+        )
     ).tuning
     assert {(run.stream.part.fold, run.stream.projection) for run in made.runs} == {
         (0, 0),

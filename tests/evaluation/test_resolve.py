@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from olscale.data.dataset import Dataset
 from olscale.errors import DatasetError, ExperimentError, ParameterError, UnknownNameError
 from olscale.evaluation.experiment import Experiment, load_experiment, parse_experiment
 from olscale.evaluation.plan import make_plan
@@ -29,17 +30,12 @@ def test_a_name_becomes_the_path_of_a_dataset_in_the_data_home(
     small_catalogue: dict[str, Any], tmp_path: Path
 ) -> None:
     said: list[str] = []
-    resolved, left_out = resolve(
-        experiment([{"name": "ring", "transforms": ["bias"]}]), said.append
-    )
+    resolution = resolve(experiment([{"name": "ring", "transforms": ["bias"]}]), said.append)
     path = str(tmp_path / "home" / "ring")
-    assert (resolved.datasets[0].path, resolved.datasets[0].transforms, left_out) == (
-        path,
-        ("bias",),
-        (),
-    )
+    [dataset] = resolution.experiment.datasets
+    assert (dataset.path, dataset.transforms, resolution.left_out) == (path, ("bias",), ())
     assert said == [f"fetching data set ring into {path}"]
-    assert [run.stream.dataset for run in make_plan(resolved).runs] == ["ring"]
+    assert [run.stream.dataset for run in make_plan(resolution.experiment).runs] == ["ring"]
 
 
 def test_planning_fetches_nothing(small_catalogue: dict[str, Any], tmp_path: Path) -> None:
@@ -57,8 +53,8 @@ def test_optional_parts_that_cannot_be_had_are_left_out_and_said(
         {"name": name, "optional": True} for name in ("pa", "tomorrow", "no_such_module:Learner")
     ]
     said: list[str] = []
-    resolved, left_out = resolve(experiment(datasets, learners), said.append)
-    assert [(part.kind, part.name) for part in left_out] == [
+    resolution = resolve(experiment(datasets, learners), said.append)
+    assert [(part.kind, part.name) for part in resolution.left_out] == [
         ("dataset", "gone"),
         ("dataset", "lost"),
         ("dataset", str(tmp_path / "nowhere")),
@@ -66,11 +62,12 @@ def test_optional_parts_that_cannot_be_had_are_left_out_and_said(
         ("learner", "no_such_module:Learner"),
     ]
     assert [line for line in said if not line.startswith("fetching")] == [
-        str(part) for part in left_out
+        str(part) for part in resolution.left_out
     ]
     assert said[0].startswith(
         "dataset gone is left out: data set gone cannot be fetched: its owner keeps it"
     )
+    resolved = resolution.experiment
     assert ([spec.name for spec in resolved.learners], len(resolved.datasets)) == (["pa"], 1)
 
 
@@ -106,6 +103,22 @@ def test_optional_excuses_no_wrong_parameter(
     wrong = experiment([{"name": "ring"}], [{"name": "pa1", "params": {"C": -1}, "optional": True}])
     with pytest.raises(ParameterError, match="parameter C was -1"):
         evaluate(wrong, tmp_path / "store", in_process=True)
+
+
+def test_an_evaluation_in_process_opens_its_dataset_once(
+    shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    begin = Dataset.__init__
+
+    def counted(self: Dataset, path: str, *rest: Any) -> None:
+        opened.append(path)
+        begin(self, path, *rest)
+
+    monkeypatch.setattr(Dataset, "__init__", counted)
+    asked = experiment([{"path": str(shelf / "dense")}], [{"name": "pa1"}])
+    evaluate(asked, tmp_path / "store", in_process=True)
+    assert opened == [str(shelf / "dense")]
 
 
 def test_the_store_keeps_what_a_plan_left_out(
@@ -180,10 +193,8 @@ def test_a_learner_may_name_a_dataset_that_is_absent_today(
     def learners(*names: str) -> list[dict[str, Any]]:
         return [{"name": "pa1"}, {"name": name, "datasets": list(names)}]
 
-    resolved, left_out = resolve(
-        experiment(datasets, learners("gone", "gone-20", "nowhere")), [].append
-    )
-    assert {run.learner for run in make_plan(resolved, left_out).runs} == {"pa1"}
+    resolution = resolve(experiment(datasets, learners("gone", "gone-20", "nowhere")), [].append)
+    assert {run.learner for run in make_plan(resolution.experiment).runs} == {"pa1"}
     with pytest.raises(UnknownNameError, match="datasets 'gone-30'; did you mean 'gone-20'"):
         resolve(experiment(datasets, learners("gone-30")), [].append)
 
@@ -208,8 +219,10 @@ def test_a_dataset_of_more_rows_than_asked_is_drawn_from_once(
     ]
     learners = [{"name": "pa", "datasets": ["dense-50"]}, {"name": "pa1"}]
     for _ in range(2):
-        resolved, _ = resolve(experiment(datasets, learners), said.append)
-        streams = {(run.learner, run.stream.dataset) for run in make_plan(resolved).runs}
+        resolution = resolve(experiment(datasets, learners), said.append)
+        streams = {
+            (run.learner, run.stream.dataset) for run in make_plan(resolution.experiment).runs
+        }
         assert streams == {("pa", "dense-50"), ("pa1", "dense-50"), ("pa1", "sparse")}
     assert len(said) == 1
     assert said[0].startswith("drawing 50 rows of each split of dense into ")
@@ -217,19 +230,19 @@ def test_a_dataset_of_more_rows_than_asked_is_drawn_from_once(
 
 def test_a_star_is_every_learner_on_the_datasets_of_its_task(shelf: Path) -> None:
     datasets = [{"path": str(shelf / name)} for name in ("dense", "targets", "digits")]
-    resolved, _ = resolve(
+    resolution = resolve(
         experiment(datasets, [{"name": "*"}, {"name": "pa1", "params": {"C": 0.5}}]), print
     )
-    met = {(run.learner, run.stream.dataset) for run in make_plan(resolved).runs}
+    met = {(run.learner, run.stream.dataset) for run in make_plan(resolution.experiment).runs}
     wanted = {(name, d) for name in learner_names("classification") for d in ("dense", "digits")}
     assert met == wanted | {(name, "targets") for name in learner_names("regression")}
 
 
 def test_a_learner_without_a_dataset_of_its_task_is_refused(shelf: Path) -> None:
     datasets = [{"path": str(shelf / "dense")}]
-    resolved, _ = resolve(experiment(datasets, [{"name": "rls"}]), print)
+    resolution = resolve(experiment(datasets, [{"name": "rls"}]), print)
     with pytest.raises(ExperimentError, match="learner rls predicts numbers"):
-        make_plan(resolved)
+        make_plan(resolution.experiment)
 
 
 @pytest.mark.parametrize("more", [{"params": {"C": 1.0}}, {"tune": {"C": [1.0]}}, {"label": "all"}])

@@ -21,7 +21,7 @@ from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.merge_shards import merge_shards
 from olscale.evaluation.metrics import METRICS, Metric, StreamShape
 from olscale.evaluation.plan import PlannedExperiment, make_plan
-from olscale.evaluation.resolve import resolve
+from olscale.evaluation.resolve import open_experiment, resolve
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_plan import RunPlan
 from olscale.evaluation.summed_rows import LEAST_ROWS, SumsPass
@@ -371,7 +371,7 @@ def test_every_learner_stands_for_those_that_take_weights(made: Path) -> None:
         "learners": [{"name": "*"}],
         "protocol": {"weights": "w"},
     }
-    experiment, _ = resolve(parse_experiment(content), lambda line: None)
+    experiment = resolve(parse_experiment(content), lambda line: None).experiment
     names = {spec.name for spec in experiment.learners}
     assert {"pa1", "majority"} <= names
     assert "cw" not in names
@@ -385,13 +385,15 @@ def test_tuning_counts_rows_by_their_weights(made: Path) -> None:
         "protocol": {"order": "time", "weights": "w", "weighted_measures": True},
         "tuning": {"folds": 2},
     }
-    tuning = PlannedExperiment(parse_experiment(content)).tuning
+    tuning = PlannedExperiment(open_experiment(parse_experiment(content))).tuning
     protocols = [run.definition()["protocol"] for run in tuning.runs]
     assert all(
         protocol["weights"] == "w" and protocol["weighted_measures"] for protocol in protocols
     )
     assert tuning.searches[0].definition()["protocol"]["weights"] == "w"
-    plain = PlannedExperiment(parse_experiment(content | {"protocol": {"order": "time"}})).tuning
+    plain = PlannedExperiment(
+        open_experiment(parse_experiment(content | {"protocol": {"order": "time"}}))
+    ).tuning
     assert "weights" not in plain.searches[0].definition()["protocol"]
 
 

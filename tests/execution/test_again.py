@@ -16,6 +16,7 @@ from olscale.analysis import store_status, summarise
 from olscale.errors import ExecutionError, OlscaleError, StoreError, UnknownNameError
 from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.evaluation.group_pass import GroupPass
+from olscale.evaluation.resolve import open_experiment
 from olscale.execution.evaluate import evaluate
 from olscale.execution.group_records import finished_outcomes, merge_group, write_lost
 from olscale.execution.on_worker import run_as_task
@@ -272,7 +273,7 @@ def test_a_candidate_of_tuning_that_failed_is_no_failure(shelf: Path, tmp_path: 
 
     asked = experiment(shelf)
     store = open_store(tmp_path, create=True)
-    run = PlannedExperiment(asked).tuning.searches[0].runs[0][0]
+    run = PlannedExperiment(open_experiment(asked)).tuning.searches[0].runs[0][0]
     store.write(Record(run.definition(), run.id, "diverged", "norm is inf"))
     assert evaluate(asked, tmp_path, in_process=True, strict=True).outcomes == {"ok": 2}
 

@@ -71,7 +71,7 @@ def cut_as(sizes: Sequence[int], monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return run_bundle_as_task(bundle, *rest)
 
     monkeypatch.setattr(phases, "cut_bundles", cut)
-    monkeypatch.setattr("olscale.execution.evaluate.run_bundle_as_task", run)
+    monkeypatch.setattr("olscale.execution.in_process.run_bundle_as_task", run)
     return seen
 
 

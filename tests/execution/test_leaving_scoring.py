@@ -93,7 +93,7 @@ def test_the_test_of_summed_models_is_left_and_done_again(
 
 def test_an_actor_that_is_to_leave_saves_and_says_so(shelf: Path, tmp_path: Path) -> None:
     plan = two_learners(shelf)
-    made = PlannedExperiment(*resolve(plan, lambda line: None)).chosen([])
+    made = PlannedExperiment(resolve(plan, lambda line: None)).chosen([])
     [group] = cut_groups(made.runs, made.sources, 1)
     store = str(tmp_path / "store")
     open_store(store, create=True)

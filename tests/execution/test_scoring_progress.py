@@ -225,7 +225,7 @@ def tuned(shelf: Path) -> Experiment:
 def test_what_tuning_took_weighs_the_runs_after_it(shelf: Path, tmp_path: Path) -> None:
     """By the rows per second of its runs; a learner that was not tuned is taken to be as far off as the others."""
     done = evaluate(tuned(shelf), tmp_path / "store", in_process=True)
-    planned = PlannedExperiment(*resolve(tuned(shelf), lambda line: None))
+    planned = PlannedExperiment(resolve(tuned(shelf), lambda line: None))
     known = measured(done.store, planned.tuning)
     [(kind, ratio)] = known.ratios.items()
     assert kind[0] == "pa1"

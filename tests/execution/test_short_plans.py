@@ -11,7 +11,8 @@ import pytest
 from olscale.compiled.machine_code import begin_machine_code, end_machine_code, machine_code_seconds
 from olscale.data.stream import Stream
 from olscale.evaluation.experiment import Experiment, parse_experiment
-from olscale.execution.evaluate import _run_here, evaluate
+from olscale.execution.evaluate import evaluate
+from olscale.execution.in_process import InProcess
 from olscale.execution.progress import Silent
 from olscale.execution.settings import ExecutionSettings
 from olscale.results import Store, open_store
@@ -88,7 +89,7 @@ def test_a_short_phase_behind_a_long_one_runs_on_the_cluster_that_is_there(
         phases: Any, store: Store, new: bool, progress: Notes, where: object, *rest: Any
     ) -> None:
         for groups in phases:
-            _run_here(groups, store.path, progress, *rest)
+            InProcess(store.path, {}, progress, *rest).run(groups)
 
     monkeypatch.setattr("olscale.execution.evaluate._run_on_dask", run)
     content = {

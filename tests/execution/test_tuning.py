@@ -13,6 +13,7 @@ from olscale.analysis import summarise
 from olscale.errors import ExecutionError, ExperimentError, ParameterError, StoreError
 from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.evaluation.plan import PlannedExperiment, make_plan
+from olscale.evaluation.resolve import open_experiment
 from olscale.execution.evaluate import evaluate
 from olscale.report import as_json, tables
 from olscale.results import Record, open_store, read_plans
@@ -69,7 +70,7 @@ def test_the_candidate_of_least_mean_error_on_the_held_out_rows_is_run(
 
 
 def test_tuning_never_reads_the_test_split(shelf: Path) -> None:
-    for run in PlannedExperiment(experiment(shelf)).tuning.runs:
+    for run in PlannedExperiment(open_experiment(experiment(shelf))).tuning.runs:
         assert run.stream.part is not None
         assert run.stream.part.kind == "half"
 
@@ -124,7 +125,7 @@ def test_a_finer_grid_runs_the_new_candidates_only(shelf: Path, tmp_path: Path) 
 
 
 def test_a_candidate_that_fails_is_out(shelf: Path) -> None:
-    (search, _) = PlannedExperiment(experiment(shelf)).tuning.searches
+    (search, _) = PlannedExperiment(open_experiment(experiment(shelf))).tuning.searches
     errors: dict[str, float | None] = {
         run.id: 0.5 - i / 10 for i, runs in enumerate(search.runs) for run in runs
     }
@@ -140,7 +141,7 @@ def test_a_candidate_that_fails_is_out(shelf: Path) -> None:
 def test_a_lost_candidate_is_no_reason_to_choose_another(shelf: Path, tmp_path: Path) -> None:
     from olscale.execution.phases import choose
 
-    tuning = PlannedExperiment(experiment(shelf)).tuning
+    tuning = PlannedExperiment(open_experiment(experiment(shelf))).tuning
     store = open_store(str(tmp_path / "s"), create=True)
     for run in tuning.runs[1:]:
         store.write(Record(run.definition(), run.id, metrics={"test_error": 0.5}))

@@ -1,0 +1,114 @@
+"""Run groups in this process, one after another."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from olscale.data.dataset import Dataset
+from olscale.errors import ExecutionError, StoppedError
+from olscale.evaluation.bundles import bundles_of
+from olscale.evaluation.run_group import RunGroup
+from olscale.execution.group_records import clear_scratch, merge_group
+from olscale.execution.on_worker import run_as_task, run_bundle_as_task
+from olscale.execution.progress import Progress, tell
+from olscale.execution.settings import ExecutionSettings
+from olscale.execution.shutdown import Stop
+from olscale.execution.task_report import Stand, TaskReport
+
+
+class InProcess:
+    """Runs groups in this process as a worker would.
+
+    Parameters
+    ----------
+    store : str
+        Where the records go.
+    datasets : mapping of str to Dataset
+        The opened datasets, by path.
+    progress : Progress
+    stop : Stop
+        Asks the groups to be saved and left.
+    settings : ExecutionSettings
+    """
+
+    def __init__(
+        self,
+        store: str,
+        datasets: Mapping[str, Dataset],
+        progress: Progress,
+        stop: Stop,
+        settings: ExecutionSettings,
+    ) -> None:
+        self._store = store
+        self._progress = progress
+        self._stop = stop
+        self._datasets = datasets
+        self._settings = settings
+
+    def run(self, groups: Sequence[RunGroup]) -> None:
+        """Run groups; when it returns, each run has a record in the store.
+
+        Raises
+        ------
+        StoppedError
+            If it was asked to stop; what was under way is saved.
+        ExecutionError
+            If a dataset or the store is at fault.
+        """
+        for bundle in bundles_of(groups):
+            if len(bundle) > 1:
+                self._run_together(bundle)
+                continue
+            [group] = bundle
+            try:
+                self._run(group)
+            except StoppedError:
+                # What shards have left so far is needed to continue.
+                raise
+            except Exception:
+                clear_scratch(group, self._store)
+                raise
+            clear_scratch(group, self._store)
+
+    def _run(self, group: RunGroup) -> None:
+        for part in group.parts():
+            hear = partial(tell, self._progress, part.name)
+            hear(Stand())
+            done = run_as_task(
+                part, self._store, hear, self._is_asked, self._settings, self._datasets
+            )
+            self._note(done)
+            hear(done.stand)
+            if done.stopped:
+                raise self._saved(part, done)
+        if group.shards:
+            self._note(merge_group(group, self._store))
+
+    def _run_together(self, bundle: Sequence[RunGroup]) -> None:
+        hear = partial(tell, self._progress)
+        while bundle:
+            reports = run_bundle_as_task(
+                bundle, self._store, hear, self._is_asked, self._settings, self._datasets
+            )
+            # A bundle ends after a second or so: there is a report for each group that was begun.
+            for group, done in zip(bundle, reports, strict=False):
+                self._note(done)
+                hear(group.name, done.stand)
+                if done.stopped:
+                    raise self._saved(group, done)
+            bundle = bundle[len(reports) :]
+            if bundle and self._stop.asked:
+                raise self._stop.error(f"{bundle[0].name} was not begun")
+
+    def _is_asked(self) -> bool:
+        return self._stop.asked
+
+    def _saved(self, group: RunGroup, done: TaskReport) -> StoppedError:
+        return self._stop.error(f"{group.name} was saved at chunk {done.position} of {done.chunks}")
+
+    def _note(self, done: TaskReport) -> None:
+        for note in done.notes:
+            self._progress.note(note)
+        if done.fault:
+            raise ExecutionError(done.fault)
+        for run, outcome in done.outcomes.items():
+            self._progress.finish(run, outcome)
