@@ -229,9 +229,7 @@ def open_streams(
     """
     dataset = path if isinstance(path, Dataset) else open_dataset(path)
     path = dataset.path
-    pipeline = _fitted(
-        path, dataset.fingerprint, tuple(transforms), part, projection, limit, delay_column
-    )
+    pipeline = _fitted(dataset, tuple(transforms), part, projection, limit, delay_column)
     if part is None:
         order = None if shuffle is None else shuffle.order(dataset.rows("train"))
         test = Stream(dataset, "test", pipeline) if "test" in dataset.splits else None
@@ -267,22 +265,33 @@ def delay_position(dataset: Dataset, name: str) -> int:
     return names.index(name)
 
 
-@lru_cache(maxsize=16)
+_FITTED: dict[tuple[object, ...], Pipeline] = {}
+"""The newest fitted pipelines, by the identity of their dataset and what they are fitted with."""
+
+_MOST_FITTED = 16
+
+
 def _fitted(
-    path: str,
-    fingerprint: str,
+    dataset: Dataset,
     transforms: tuple[str, ...],
     part: Part | None,
     projection: int,
     limit: int | None,
     dropped: int | None,
 ) -> Pipeline:
-    dataset = open_dataset(path)
-    train = Stream(dataset, "train", fit_transforms((), lambda: iter(()), dataset.columns))
-    if part is not None and transforms:
-        rows, _ = part.rows(_labels(path, fingerprint, part.reads_labels))
-        train = Stream(dataset, "train", train.pipeline, rows, limit)
-    return fit_transforms(transforms, train.chunks, dataset.columns, projection, dropped)
+    key = (dataset.path, dataset.fingerprint, transforms, part, projection, limit, dropped)
+    pipeline = _FITTED.get(key)
+    if pipeline is None:
+        train = Stream(dataset, "train", fit_transforms((), lambda: iter(()), dataset.columns))
+        if part is not None and transforms:
+            rows, _ = part.rows(_labels(dataset.path, dataset.fingerprint, part.reads_labels))
+            train = Stream(dataset, "train", train.pipeline, rows, limit)
+        pipeline = fit_transforms(transforms, train.chunks, dataset.columns, projection, dropped)
+        # Another thread of a worker may take out the oldest one at the same time.
+        if len(_FITTED) >= _MOST_FITTED:
+            _FITTED.pop(next(iter(_FITTED)), None)
+        _FITTED[key] = pipeline
+    return pipeline
 
 
 @lru_cache(maxsize=2)
