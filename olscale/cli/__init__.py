@@ -80,7 +80,8 @@ class _Ended(UserInterrupt):
         self.number = number
 
 
-INTERRUPTED, CALL_AGAIN = 130, 75
+INTERRUPTED = 130
+CALL_AGAIN = 75
 
 
 class LazyGroup(Group):

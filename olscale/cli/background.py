@@ -58,10 +58,13 @@ def background(frames: str, folder: str, model: str, truth: str | None, after: i
     from olscale.video.agreement import Agreement
     from olscale.video.frames import write_mask
 
-    told, target, agreement = _model(model), Path(folder), Agreement()
+    told = _model(model)
+    target = Path(folder)
+    agreement = Agreement()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise DatasetError(f"{folder} is there already; expected a new folder for the masks")
-    seconds, number = 0.0, 0
+    seconds = 0.0
+    number = 0
     target.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(
         dir=target.parent, prefix=f".{target.name}-"
@@ -101,7 +104,8 @@ def _model(text: str) -> Any:
     name, pairs = parse_named(text)
     if name not in MODELS:
         raise UnknownNameError("model", name, list(MODELS))
-    known, given = signature(MODELS[name]).parameters, {}
+    known = signature(MODELS[name]).parameters
+    given = {}
     for key, value in pairs:
         if key not in known:
             raise UnknownNameError(f"parameter of {name}", key, list(known))

@@ -81,7 +81,8 @@ def cluster_options(command: Callable[..., None]) -> Callable[..., None]:
             raise click.UsageError(
                 "--tls encrypts Dask's connections; there are none with --in-process"
             )
-        wait, stop_seconds = options.pop("wait_workers"), options.pop("stop_seconds")
+        wait = options.pop("wait_workers")
+        stop_seconds = options.pop("stop_seconds")
         seconds = {} if stop_seconds is None else {"stop_seconds": stop_seconds}
         if wait is not None:
             seconds |= {

@@ -139,7 +139,8 @@ def infinite_lines(manifest: Manifest) -> list[str]:
 
 def classes_line(manifest: Manifest, split: str) -> str | None:
     """Return the rows of each class in `split`, with its code where that says something; None where it is not known."""
-    counts, entry = manifest.splits[split].class_rows, manifest.splits[split]
+    counts = manifest.splits[split].class_rows
+    entry = manifest.splits[split]
     if counts is None or manifest.classes is None:
         return None
     shares = {
@@ -154,11 +155,9 @@ def classes_line(manifest: Manifest, split: str) -> str | None:
 
 def column_rows(manifest: Manifest) -> list[tuple[str, str, str]]:
     """Return name, encoding and missing values of each column of the source; of each feature where no more is kept."""
-    table, names, missing = (
-        manifest.table,
-        manifest.feature_names or (),
-        _counts(split.missing for split in manifest.splits.values()),
-    )
+    table = manifest.table
+    names = manifest.feature_names or ()
+    missing = _counts(split.missing for split in manifest.splits.values())
     known = any(split.missing is not None for split in manifest.splits.values())
 
     def row(name: str, what: str) -> tuple[str, str, str]:

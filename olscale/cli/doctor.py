@@ -14,7 +14,8 @@ def doctor() -> None:
     """
     from olscale.execution.doctor import CHECKS, examine
 
-    width, wrong = max(map(len, CHECKS)), []
+    width = max(map(len, CHECKS))
+    wrong = []
     for finding in examine():
         say(f"{'ok   ' if finding.fine else 'FAULT'}  {finding.name:<{width}}  {finding.says}")
         if not finding.fine:

@@ -34,7 +34,9 @@ class _SeveralTests(click.Command):
         )
         flags = {name for option in options for name in (*option.opts, *option.secondary_opts)}
         spread: list[str] = []
-        words, previous, greedy = 0, "", False
+        words = 0
+        previous = ""
+        greedy = False
         for arg in args:
             if arg == "--test":
                 greedy = words >= 2
@@ -258,7 +260,8 @@ def _columns(manifest: Manifest, given: bool) -> Iterator[tuple[str, str]]:
         yield "missing", line
     for line in infinite_lines(manifest):
         yield "infinite", line
-    chosen, names = manifest.label_column, manifest.feature_names or ()
+    chosen = manifest.label_column
+    names = manifest.feature_names or ()
     if not given and isinstance(chosen, str) and chosen.lower() not in _LABELS:
         other = next(
             (name for name in names[:_MOST_NAMES] if name.partition("=")[0].lower() in _LABELS),

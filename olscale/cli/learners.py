@@ -77,7 +77,8 @@ def show(name: str) -> None:
     from olscale.learners.registry import is_learner, learner_class, learner_path
 
     find_modules_here()
-    found, path = learner_class(name), learner_path(name)
+    found = learner_class(name)
+    path = learner_path(name)
     made_of = found if inspect.isclass(found) or inspect.isfunction(found) else type(found)
     say(f"{name} ({made_of.__module__}:{made_of.__qualname__})")
     print_lines(f"\n{inspect.getdoc(made_of) or 'no description'}\n")
@@ -131,16 +132,20 @@ def check(target: str) -> None:
 
     find_modules_here()
     parsed = parse_learner(target)
-    name, params = parsed["name"], parsed["params"]
+    name = parsed["name"]
+    params = parsed["params"]
     found = learner_class(name)
     if is_learner(found):
         make_learner(name, params)  # says what is missing
         if params:
             raise OlscaleError(f"{name} is checked with its defaults; leave its parameters out")
-        checks, what = learner_checks(found), "the learner contract"
+        checks = learner_checks(found)
+        what = "the learner contract"
     else:
-        checks, what = foreign_checks(name, params), "what an evaluation relies on"
-    failed, reasons = 0, set[str]()
+        checks = foreign_checks(name, params)
+        what = "what an evaluation relies on"
+    failed = 0
+    reasons = set[str]()
     for title, run in checks:
         try:
             run()

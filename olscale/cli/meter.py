@@ -35,7 +35,8 @@ def meter(verb: str) -> Iterator[Progress | None]:
 
         def show(name: str, more: int, nbytes: int) -> None:
             nonlocal rows, size
-            rows, size = rows + more, size + nbytes
+            rows = rows + more
+            size = size + nbytes
             seconds = max(time.perf_counter() - start, 1e-9)
             bar.draw(
                 f"{verb} {name}",

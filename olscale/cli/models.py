@@ -101,12 +101,11 @@ def save(store: str, run: str, file: str, dataset: str | None) -> None:
     find_modules_here()
     opened = open_store(store)
     record = _record(opened, run)
-    learner, name = record.run["learner"]["name"], record.run["dataset"]["name"]
+    learner = record.run["learner"]["name"]
+    name = record.run["dataset"]["name"]
     if opened.exists(kept_name(record.id)):
-        model, how = (
-            load_model(f"{opened.path}/{kept_name(record.id)}", learner),
-            "as the store keeps it",
-        )
+        model = load_model(f"{opened.path}/{kept_name(record.id)}", learner)
+        how = "as the store keeps it"
     else:
         from olscale.data.catalogue.fetch import data_home
         from olscale.evaluation.final_models import compute_model, find_dataset
@@ -149,7 +148,9 @@ def show(file: str, as_json: bool) -> None:
     if as_json:
         print_lines(about.model_dump_json(indent=2) + "\n")
         return
-    columns, dataset, transforms = about.columns, about.dataset, about.transforms
+    columns = about.columns
+    dataset = about.dataset
+    transforms = about.transforms
     several = (
         f", {len(columns.targets)} targets: {_shortened(columns.targets)}"
         if columns.targets

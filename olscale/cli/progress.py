@@ -37,7 +37,8 @@ class LineProgress(Tally, AbstractContextManager["LineProgress"]):
 
     def __init__(self, stream: TextIO = sys.stderr) -> None:
         super().__init__()
-        self._stream, self._last = stream, float("-inf")
+        self._stream = stream
+        self._last = float("-inf")
 
     def note(self, line: str) -> None:
         """Print the line."""

@@ -67,7 +67,8 @@ def protocol_options(command: Callable[..., None]) -> Callable[..., None]:
 
     for option in reversed(declared):
         about = option.metadata
-        flag, hint = f"--{option.name.replace('_', '-')}", hints[option.name]
+        flag = f"--{option.name.replace('_', '-')}"
+        hint = hints[option.name]
         kind: dict[str, Any] = (
             {"type": _click_type(hint, about)}
             if hint is not bool

@@ -50,7 +50,8 @@ class SplitHash:
     """Running hashes over the rows of one split, for a format version of the dataset."""
 
     def __init__(self, version: int = FORMAT_VERSION) -> None:
-        self.rows, self.version = 0, version
+        self.rows = 0
+        self.version = version
         self._streams = {
             name: _HASHES[version]() for name in ("labels", "lengths", "indices", "values")
         }

@@ -188,7 +188,8 @@ class Dataset:
 
     def _check_fit(self, block: Block, where: str) -> None:
         """Refuse rows that the manifest does not describe: an index past the columns would be written to by a learner."""
-        manifest, X = self.manifest, block.X
+        manifest = self.manifest
+        X = block.X
         if isinstance(X, CSR):
             # As unsigned numbers negative ones are large: one pass, 2 % of what reading the chunk
             # takes.
@@ -226,7 +227,8 @@ class Dataset:
         DatasetError
             Naming what is damaged.
         """
-        manifest, hashes = self.manifest, {}
+        manifest = self.manifest
+        hashes = {}
         for split in self.splits:
             hashes[split] = SplitHash(manifest.format_version)
             for i in range(self.chunk_count(split)):
@@ -271,7 +273,8 @@ class Dataset:
             keep_freed_memory()
             manifest = self.manifest
             entry = self._split(split)
-            columns, chunk_rows = manifest.stored_columns, manifest.chunk_rows
+            columns = manifest.stored_columns
+            chunk_rows = manifest.chunk_rows
             shape = SplitShape(split, manifest.kind, columns, entry.rows, chunk_rows, entry.files)
             self._readers[split] = open_reader(manifest.layout, self._directory, shape)
         return self._readers[split]

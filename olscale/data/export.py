@@ -159,7 +159,8 @@ def _write_svmlight(rows: _Rows, split: str | None, out: IO[bytes]) -> None:
 
 
 def _sparse_rows(block: Block) -> Iterator[tuple[float, list[int], list[float]]]:
-    labels, X = block.label.tolist(), block.X
+    labels = block.label.tolist()
+    X = block.X
     if isinstance(X, CSR):
         yield from ((label, *entries) for label, entries in zip(labels, entries_of(X), strict=True))
         return
@@ -181,7 +182,8 @@ def _write_csv(rows: _Rows, split: str | None, out: IO[bytes]) -> None:
     names = dataset.manifest.feature_names or tuple(f"x{i}" for i in range(dataset.columns))
     of_weights = () if dataset.weights is None else (dataset.weights,)
     writer.writerow([*names, *of_weights, *(dataset.targets or ("label",))])
-    labels, several = dataset.manifest.label_names, bool(dataset.targets)
+    labels = dataset.manifest.label_names
+    several = bool(dataset.targets)
     for parted in rows.parted(split or "train"):
         block = Block(parted.X, parted.label)
         weights = (
@@ -230,7 +232,9 @@ def _write_sparse_npz(archive: zipfile.ZipFile, rows: _Rows, split: str) -> None
         if stored_apart
         else dataset.nonzeros(split)
     )
-    i64, i32, f64 = np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.float64)
+    i64 = np.dtype(np.int64)
+    i32 = np.dtype(np.int32)
+    f64 = np.dtype(np.float64)
     _member(archive, "indptr", i64, (count + 1,), _row_ends(rows, split))
     _member(archive, "indices", i32, (entries,), (X.indices for X in _sparse(rows, split)))
     _member(archive, "data", f64, (entries,), (X.data for X in _sparse(rows, split)))

@@ -144,7 +144,8 @@ def _unlike(names: Sequence[str]) -> tuple[str, ...]:
     """Return names of which no two are alike: a later one of the same name gets a number behind it."""
     unlike: dict[str, None] = {}
     for name in names:
-        free, number = name, 2
+        free = name
+        number = 2
         while free in unlike:
             free = f"{name}_{number}"
             number += 1

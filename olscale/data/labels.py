@@ -40,7 +40,8 @@ class Labels:
     """
 
     def __init__(self, target: str | None = None, novel: str | None = None) -> None:
-        self._target, self._novel = target, novel
+        self._target = target
+        self._novel = novel
         self._positions: dict[str, int] = {}
         self._kind: type[str] | type[float] | None = None
         self._whole = self._counting = True
@@ -54,7 +55,8 @@ class Labels:
 
     def begin(self, split: str) -> None:
         """Begin a split, or begin it again."""
-        self._split, self._rows[split] = split, {}
+        self._split = split
+        self._rows[split] = {}
 
     def encode(
         self, target: NDArray[np.float64] | list[str], source: str, regression: bool | None = None
@@ -128,7 +130,8 @@ class Labels:
 
     def class_rows(self, split: str) -> tuple[int, ...] | None:
         """Return the rows that each class has in `split`, in the order of `classes`; None for a regression."""
-        classes, rows = self.classes, self._rows[split]
+        classes = self.classes
+        rows = self._rows[split]
         return None if classes is None else tuple(rows.get(label, 0) for label in classes)
 
     @property

@@ -47,7 +47,8 @@ class Rebatch:
 
     def __init__(self, rows: int) -> None:
         self.rest: list[Block] = []
-        self._rows, self._count = rows, 0
+        self._rows = rows
+        self._count = 0
 
     def add(self, block: Block) -> Iterator[list[Block]]:
         """Yield the lists that `block` fills."""
@@ -55,7 +56,9 @@ class Rebatch:
         while self._count + len(block) - start >= self._rows:
             stop = start + self._rows - self._count
             yield [*self.rest, cut(block, start, stop)]
-            self.rest, self._count, start = [], 0, stop
+            self.rest = []
+            self._count = 0
+            start = stop
         if start < len(block):
             self.rest.append(cut(block, start, len(block)))
             self._count += len(block) - start

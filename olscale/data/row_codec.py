@@ -100,7 +100,8 @@ def find(pieces: Pieces) -> tuple[Packed, NDArray[np.float64], NDArray[np.int32]
     """Return the rows of pieces, their labels and their positions."""
     n = pieces.rows
     rows = Packed(pieces.words, np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int32))
-    label, position = np.empty(n), np.empty(n, np.int32)
+    label = np.empty(n)
+    position = np.empty(n, np.int32)
     find_rows(pieces.begin, pieces.middle, pieces.end, rows[1:], pieces.words, position, label)
     return rows, label, position
 
@@ -109,7 +110,8 @@ def unpack(rows: Packed, order: NDArray[np.int64]) -> CSR:
     """Return the rows at `order` as CSR rows."""
     entries = int(rows.entries[order].sum())
     indptr = np.zeros(len(order) + 1, np.int64)
-    indices, data = np.empty(entries + LANES, np.int32), np.empty(entries + LANES)
+    indices = np.empty(entries + LANES, np.int32)
+    data = np.empty(entries + LANES)
     unpack_rows(rows.words, rows.record, rows.values, order, indptr, indices, data)
     return CSR(indptr, indices[:entries], data[:entries])
 
@@ -139,11 +141,13 @@ class PackedRows:
 
     def add(self, X: CSR, label: NDArray[np.float64]) -> None:
         """Pack the rows of `X` behind those before."""
-        begin, n = self._bounds[-1][-1], len(label)
+        begin = self._bounds[-1][-1]
+        n = len(label)
         end = begin + n * row_words(0) + 2 * int(X.indptr[-1] - X.indptr[0])
         front, back, count = (np.array([number]) for number in (begin, end, 0))
         pack(X, label, np.arange(n), max(1, n), 0, (front, back, count), self._words)
-        middle, values = int(front[0]), end - int(back[0])
+        middle = int(front[0])
+        values = end - int(back[0])
         self._words[middle : middle + values] = self._words[end - values : end]
         self._bounds.append((begin, middle, middle + values))
         self._rows += n

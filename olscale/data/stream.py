@@ -80,7 +80,9 @@ class Stream:
         limit: int | None = None,
         delay_column: int | None = None,
     ) -> None:
-        self.dataset, self.split, self.pipeline = dataset, split, pipeline
+        self.dataset = dataset
+        self.split = split
+        self.pipeline = pipeline
         self._delay_column = delay_column
         self.rows = dataset.rows(split) if order is None else len(order)
         self.columns = pipeline.width
@@ -165,7 +167,8 @@ class Stream:
         if self.rows > size:
             generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence([_SAMPLE])))
             index = np.sort(generator.choice(self.rows, size, replace=False, shuffle=False))
-        parts, first = [], 0
+        parts = []
+        first = 0
         for rows in self.blocks():
             chunk = through(rows, first)
             low, high = np.searchsorted(index, [first, first + len(chunk)])

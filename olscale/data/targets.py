@@ -29,8 +29,10 @@ def join_targets(targets: NDArray[np.float64], X: StoredRows) -> StoredRows:
     own = np.zeros(len(first.indices) + len(indices), dtype=np.bool_)
     own[place] = True
     joined = CSR(first.indptr + indptr, np.empty(len(own), np.int32), np.empty(len(own)))
-    joined.indices[own], joined.data[own] = first.indices, first.data
-    joined.indices[~own], joined.data[~own] = indices + np.int32(targets.shape[1]), data
+    joined.indices[own] = first.indices
+    joined.data[own] = first.data
+    joined.indices[~own] = indices + np.int32(targets.shape[1])
+    joined.data[~own] = data
     return joined
 
 
@@ -46,7 +48,8 @@ def part_targets(X: StoredRows, count: int) -> tuple[NDArray[np.float64], Stored
     if not isinstance(X, CSR):
         return X[:, :count].astype(np.float64), np.ascontiguousarray(X[:, count:])
     indptr, indices, data = trim(X)
-    own, row = indices < count, np.repeat(np.arange(rows_of(X)), np.diff(indptr))
+    own = indices < count
+    row = np.repeat(np.arange(rows_of(X)), np.diff(indptr))
     targets = np.zeros((rows_of(X), count))
     targets[row[own], indices[own]] = data[own]
     before = np.concatenate([[0], np.cumsum(~own)])

@@ -125,7 +125,9 @@ class _Call:
     __slots__ = ("counts", "meter", "resident", "runs", "started")
 
     def __init__(self, meter: Meter, runs: Sequence[Metered], counts: bool) -> None:
-        self.meter, self.runs, self.counts = meter, runs, counts
+        self.meter = meter
+        self.runs = runs
+        self.counts = counts
         self.resident = resident_bytes() if meter.budget.max_memory else 0
         self.started = perf_counter()
 
@@ -159,8 +161,10 @@ class Meter:
         grace_seconds: float = 2.0,
         compile_seconds: float = 300.0,
     ) -> None:
-        self.budget, self.watch = budget, watch
-        self._grace_seconds, self._compile_seconds = grace_seconds, compile_seconds
+        self.budget = budget
+        self.watch = watch
+        self._grace_seconds = grace_seconds
+        self._compile_seconds = compile_seconds
 
     def calling(self, runs: Sequence[Metered], counts: bool = True) -> AbstractContextManager[None]:
         """Return what measures a call into the learner of `runs`, made within its block; runs that are over fail.
@@ -187,7 +191,8 @@ class Meter:
 
     def _left(self, call: _Call) -> tuple[float, float]:
         """Return after how many seconds, and at how many bytes, a call is to be ended."""
-        limit, memory = self.budget.max_seconds, self.budget.max_memory
+        limit = self.budget.max_seconds
+        memory = self.budget.max_memory
         seconds = most = inf
         if limit is not None:
             # A call that is only slow is left to return: ending it costs others what they did since
@@ -209,7 +214,8 @@ class Meter:
         return Spent(seconds, max(0.0, spent.bytes + grown))
 
     def _over(self, spent: Spent) -> BudgetExceeded | None:
-        seconds, memory = self.budget.max_seconds, self.budget.max_memory
+        seconds = self.budget.max_seconds
+        memory = self.budget.max_memory
         if memory is not None and spent.bytes > memory:
             return self.budget.out_of_memory()
         if seconds is not None and spent.seconds > seconds:

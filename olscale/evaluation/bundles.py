@@ -41,16 +41,19 @@ def cut_bundles(
     ]
     left = sum(own for own, short in zip(estimates, bundled, strict=True) if short)
     numbered: list[RunGroup] = []
-    number, room = 0, 0.0
+    number = 0
+    room = 0.0
     for group, own, short in zip(groups, estimates, bundled, strict=True):
         if not short:
             numbered.append(group)
             continue
         if own > room:
             share = BUNDLE_SECONDS if parts == 1 else left / (SHARES * parts)
-            number, room = number + 1, min(BUNDLE_SECONDS, max(share, LEAST_SECONDS))
+            number = number + 1
+            room = min(BUNDLE_SECONDS, max(share, LEAST_SECONDS))
         numbered.append(replace(group, bundle=number))
-        room, left = room - own, left - own
+        room = room - own
+        left = left - own
     return numbered
 
 

@@ -167,7 +167,9 @@ class _Ballots:
     """What a shard keeps of each row of a split, written to scratch in blocks; all shards cut their blocks alike."""
 
     def __init__(self, scratch: Scratch, classes: range, split: str) -> None:
-        self._scratch, self._classes, self._split = scratch, classes, split
+        self._scratch = scratch
+        self._classes = classes
+        self._split = split
         self._waiting: list[dict[str, NDArray[Any]]] = []
         self._rows = self.blocks = 0
 
@@ -189,7 +191,8 @@ class _Ballots:
         if self._waiting:
             self._scratch.write(self._block(self.blocks), self._joined())
             self.blocks += 1
-        self._waiting, self._rows = [], 0
+        self._waiting = []
+        self._rows = 0
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return what is not yet written, and how many blocks are."""
@@ -298,11 +301,14 @@ class ShardPass(GroupPass):
         exceeded: Mapping[str, BudgetExceeded] = MappingProxyType({}),
     ) -> None:
         assert group.shard is not None
-        self._classes, self._scratch, self._streamed = group.shards[group.shard], scratch, 0
+        self._classes = group.shards[group.shard]
+        self._scratch = scratch
+        self._streamed = 0
         super().__init__(group, meter, exceeded)
 
     def _begin(self, shape: StreamShape, columns: int) -> Sequence[RunState]:
-        self._shape, self._columns = shape, columns
+        self._shape = shape
+        self._columns = columns
         run = self.group.runs[0]
         more = self._scratch, self._meter, self._exceeded.get(run.id), self._stream.names
         self._shard = _ShardState(run, shape, columns, self._classes, *more)

@@ -41,7 +41,9 @@ def explain(
     first = next((problem for problem in problems if problem["type"] in _UNKNOWN_KEY), problems[0])
     # Of a value that may be of several types pydantic also names the type.
     place = [part for part in first["loc"] if isinstance(part, int) or re.fullmatch(r"\w+", part)]
-    kind, got, where = first["type"], first["input"], ".".join(map(str, place))
+    kind = first["type"]
+    got = first["input"]
+    where = ".".join(map(str, place))
     if kind in _UNKNOWN_KEY:
         # The innermost section that the key is in.
         model = next(

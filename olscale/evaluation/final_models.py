@@ -61,9 +61,11 @@ def run_of(record: Record) -> Run:
         If this version of olscale would run something else.
     """
     definition = record.run
-    protocol, learner = definition["protocol"], definition["learner"]
+    protocol = definition["protocol"]
+    learner = definition["learner"]
     try:
-        split, fold = protocol.get("split", ""), protocol.get("fold")
+        split = protocol.get("split", "")
+        fold = protocol.get("fold")
         online = str(split).startswith("prequential-")
         dealt = (protocol["split_seed"], protocol["folds"]) if split else (0, 0)
         known = {each.name for each in fields(Scoring)} - {"folds"}

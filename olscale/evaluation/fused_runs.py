@@ -34,7 +34,8 @@ class FusedRuns:
 
     def step(self, chunk: Chunk) -> None:
         """Have all learners predict, then learn, each row of the stream's next chunk."""
-        fused, scores = self._fused, None
+        fused = self._fused
+        scores = None
         if fused is None:
             return
         if not self._ready:

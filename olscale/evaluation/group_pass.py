@@ -99,14 +99,17 @@ class GroupPass:
     ) -> None:
         key = group.runs[0].stream
         self.group = group
-        self._meter, self._exceeded = meter or Meter(group.budget), exceeded
-        self._read_seconds, self._machine_code_before = 0.0, machine_code_seconds()
+        self._meter = meter or Meter(group.budget)
+        self._exceeded = exceeded
+        self._read_seconds = 0.0
+        self._machine_code_before = machine_code_seconds()
         options = (key.projection or 0, group.memory_limit, key.scoring.delay_position)
         with self._reading():
             streams = open_streams(
                 dataset or group.path, key.transforms, key.shuffle, key.part, *options
             )
-        self._stream, self._test = streams.train, streams.test
+        self._stream = streams.train
+        self._test = streams.test
         self._transforms = StreamTransforms(self._stream.pipeline, group.runs)
         shape = stream_shape(self._stream.dataset, key, self._stream.rows * key.passes)
         shape = replace(shape, features=self._stream.feature_names)
@@ -124,7 +127,8 @@ class GroupPass:
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        start, before = perf_counter(), machine_code_seconds()
+        start = perf_counter()
+        before = machine_code_seconds()
         yield
         # While machine code is made or loaded nothing is read.
         self._read_seconds += perf_counter() - start - (machine_code_seconds() - before)
@@ -188,7 +192,8 @@ class GroupPass:
         if self._chunk is None:
             with self._reading():
                 self._chunk = self._stream.untransformed(self.position % len(self._stream))
-        chunk, start_row = self._chunk, self.within
+        chunk = self._chunk
+        start_row = self.within
         stop = min(len(chunk), start_row + self._piece_rows(chunk))
         passed, number = divmod(self.position, len(self._stream))
         first = passed * self._stream.rows + self._stream.first_row(number)
@@ -209,14 +214,17 @@ class GroupPass:
         self._count_rows(piece)
         self.within = stop
         if stop == len(chunk):
-            self.position, self.within, self._chunk = self.position + 1, 0, None
+            self.position = self.position + 1
+            self.within = 0
+            self._chunk = None
 
     def _piece_rows(self, chunk: Chunk) -> int:
         """Return of how many rows like those of `chunk` all runs together go through `PIECE_NUMBERS`, 1 at least.
 
         Of rows that become dense there are no more than take little memory.
         """
-        pipeline, values = self._stream.pipeline, values_of(chunk.X) / max(1, len(chunk))
+        pipeline = self._stream.pipeline
+        values = values_of(chunk.X) / max(1, len(chunk))
         columns, values = self._transforms.size_after(*pipeline.size_after(chunk.columns, values))
         costs = (
             state.row_numbers(columns, self._classes_of_stream, values) for state in self.states
@@ -227,7 +235,8 @@ class GroupPass:
     def _measure(self) -> None:
         """Predict the test split with the models as they are now."""
         assert self._test is not None
-        first, self.scoring = 0, (0, self._test.rows * len(self.states))
+        first = 0
+        self.scoring = (0, self._test.rows * len(self.states))
         for rows in self._test.blocks():
             rows_of = self._transforms.apply(rows)
             for state in self.states:

@@ -72,7 +72,8 @@ def guarded(runs: Sequence[Guarded], counts: bool = True) -> Iterator[None]:
     counts : bool
         Whether its time is the learner's, and not that of a compiler.
     """
-    failure, process = None, os.getpid()
+    failure = None
+    process = os.getpid()
     try:
         own = runs[0].random  # None of olscale's own learners, which change no settings
         with (
@@ -106,10 +107,8 @@ def attempt(runs: Sequence[Guarded], call: Callable[[], T], counts: bool = True)
 
 def check_scores(scores: Any, rows: int, outputs: tuple[int, ...]) -> FloatArray:
     """Return what a learner has returned, if it is the scores of so many rows; raise an error that says why otherwise."""
-    shape, kind = (
-        getattr(scores, "shape", None),
-        getattr(getattr(scores, "dtype", None), "kind", ""),
-    )
+    shape = getattr(scores, "shape", None)
+    kind = getattr(getattr(scores, "dtype", None), "kind", "")
     refuse_masked(scores, "the array that the learner returned as scores")
     if (
         isinstance(scores, np.ndarray)
@@ -208,7 +207,8 @@ class _Settings:
     """
 
     def __init__(self) -> None:
-        self._lock, self._held = threading.Lock(), 0
+        self._lock = threading.Lock()
+        self._held = 0
         self._directory: str | None = None
         self._filters: list[Any] = []
         self._limits: dict[str, tuple[int, int]] = {}

@@ -87,7 +87,9 @@ class Schedule:
         *,
         blind: bool = False,
     ) -> None:
-        self._scoring, self._fold, self._names = scoring, fold, names
+        self._scoring = scoring
+        self._fold = fold
+        self._names = names
         self._blind = blind
         self._waiting: _Waiting | None = None
         self._rows = np.iinfo(np.int64).max  # of the stream; labels that come later never arrive
@@ -149,7 +151,8 @@ class Schedule:
         learning = np.concatenate(
             [np.zeros(len(alone), dtype=bool), np.ones(len(trained), dtype=bool)]
         )[order]
-        rows, events = known.rows, known.rows.take(row)
+        rows = known.rows
+        events = known.rows.take(row)
         labels = hide_labels(events.y, ~learning)
         weights = self._weights(learner, events)
         if learner.takes_unknown:
@@ -215,11 +218,9 @@ class Schedule:
 
     def times(self, first: int, stop: int) -> NDArray[np.int64]:
         """Return how often each row is learned from."""
-        folds, every, held = (
-            self._scoring.folds,
-            self._scoring.holdout_every,
-            self._scoring.holdout_rows,
-        )
+        folds = self._scoring.folds
+        every = self._scoring.holdout_every
+        held = self._scoring.holdout_rows
         if folds is not None and self._fold is not None:
             return folds.weights(self._fold, first, stop)
         if every and held:

@@ -41,7 +41,8 @@ def merge_shards(
     """
     run = group.runs[0]
     ends = [scratch.read(array_name(classes, "end")) for classes in group.shards]
-    rows, columns = int(ends[0]["rows"][0]), int(ends[0]["columns"][0])
+    rows = int(ends[0]["rows"][0])
+    columns = int(ends[0]["columns"][0])
     shape = stream_shape(open_dataset(group.path), run.stream, rows)
     whole = RunState(run, shape, columns)
     failed = [

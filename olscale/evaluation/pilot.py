@@ -39,13 +39,15 @@ def with_pilots(plan: RunPlan, runs: Iterable[Run]) -> RunPlan:
     for run in runs:
         if is_ours(run.learner) and run.id in plan.costs:
             alike[run.learner, run.stream.fingerprint].append(run)
-    costs, held_costs = dict(plan.costs), dict(plan.held_costs)
+    costs = dict(plan.costs)
+    held_costs = dict(plan.held_costs)
     for same in alike.values():
         if seconds_of(plan, same) < PILOT_SECONDS:
             continue
         factors: dict[tuple[object, ...], float] = {}
         for run in same:
-            key, source = run.stream, plan.sources[run.stream.fingerprint]
+            key = run.stream
+            source = plan.sources[run.stream.fingerprint]
             setting = str(run.params), key.transforms, key.shuffle is None, source.length(key)
             if setting not in factors:
                 factors[setting] = _factor(run, source)
@@ -59,7 +61,8 @@ def _factor(run: Run, source: StreamSource) -> float:
     key = run.stream
     try:
         learner = make_learner(run.learner, run.params)
-        cost, dropped = cost_of(learner), key.scoring.delay_position
+        cost = cost_of(learner)
+        dropped = key.scoring.delay_position
         if not cost.pilot_rows():
             return 1.0
         stream = open_streams(

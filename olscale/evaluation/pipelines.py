@@ -16,7 +16,8 @@ from olscale.evaluation.experiment import Experiment, load_experiment
 _PACKAGE = Path(olscale.__file__).parent
 FOLDERS = (_PACKAGE / "pipelines", _PACKAGE.parent / "pipelines")
 """Where pipelines are looked for, the first that has one wins."""
-QUICK, CAUSES = "-quick", "-causes"
+QUICK = "-quick"
+CAUSES = "-causes"
 
 
 def pipeline_names() -> list[str]:

@@ -129,7 +129,8 @@ class PlannedExperiment:
     def _plan(self, selections: Iterable[Selection]) -> RunPlan:
         experiment = self._experiment
         chosen = {selection.id: selection.chosen for selection in selections}
-        plan, roster = _Builder(), Roster(experiment)
+        plan = _Builder()
+        roster = Roster(experiment)
         for source in self._inputs:
             learners = []
             tuned = []
@@ -148,7 +149,8 @@ class PlannedExperiment:
 
     def _tuning(self) -> RunPlan:
         experiment = self._experiment
-        plan, roster = _Builder(), Roster(experiment)
+        plan = _Builder()
+        roster = Roster(experiment)
         searches: dict[str, Search] = {}
         for source in self._inputs:
             for spec, settings in source.learners(experiment):
@@ -191,7 +193,8 @@ class _Input:
     @property
     def planned(self) -> PlannedDataset:
         """The dataset under the name by which people see it."""
-        dataset, facts = self.dataset, dataset_facts(self.dataset.manifest)
+        dataset = self.dataset
+        facts = dataset_facts(self.dataset.manifest)
         return PlannedDataset(
             dataset.name, dataset.fingerprint, self.transforms, self.spec.label or "", facts
         )
@@ -279,7 +282,8 @@ class _Builder:
 
     def plan(self, name: str, roster: Roster) -> RunPlan:
         """Return the plan of all runs added."""
-        datasets, learners = tuple(roster.datasets), roster.learners()
+        datasets = tuple(roster.datasets)
+        learners = roster.learners()
         plan = RunPlan(
             name, tuple(self.runs.values()), self.sources, datasets=datasets, learners=learners
         )
@@ -378,7 +382,8 @@ def _cost(
     """
 
     def numbers() -> tuple[float, float]:
-        estimates, before = cost_of(learner), rows // 2
+        estimates = cost_of(learner)
+        before = rows // 2
         learned = float(estimates.stream_numbers(*size, rows))
         last = (learned - float(estimates.stream_numbers(*size, before))) / max(1, rows - before)
         held = held_out * min(last, float(estimates.score_numbers(*size)))

@@ -50,11 +50,13 @@ class Rehearsal:
     """
 
     def __init__(self, make: Callable[[], Learner], entropy: Sequence[int]) -> None:
-        self._make, self._entropy = make, entropy
+        self._make = make
+        self._entropy = entropy
         self._parts: list[tuple[Rows, NDArray[Any], FloatArray | None]] = []
         self._weights: FloatArray | None = None
         self._rows_left = ROWS
-        self.differs, self.shared = False, ""
+        self.differs = False
+        self.shared = ""
 
     def see(self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> None:
         """Take the next rows of the stream, however many they are; hold it when there are enough."""
@@ -70,7 +72,9 @@ class Rehearsal:
 
     def hold(self) -> None:
         """Have two new models learn the rows seen, one after the other."""
-        parts, self._parts, self._rows_left = self._parts, [], 0
+        parts = self._parts
+        self._parts = []
+        self._rows_left = 0
         if not parts:
             return
         X = read_only_rows(stack_rows([rows for rows, _, _ in parts]))

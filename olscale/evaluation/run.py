@@ -73,7 +73,8 @@ class Run:
 @lru_cache
 def _protocol(stream: StreamKey) -> dict[str, Any]:
     """Return what the definitions of all runs on a stream say of the protocol."""
-    shuffle, part = stream.shuffle, stream.part
+    shuffle = stream.shuffle
+    part = stream.part
     protocol: dict[str, Any] = {"order": "time"}
     if shuffle is not None:
         protocol = {"order": "permuted", "seed": shuffle.seed, "permutation": shuffle.index}

@@ -74,9 +74,13 @@ class RunLearner:
         meter: Meter | None = None,
         exceeded: BudgetExceeded | None = None,
     ) -> None:
-        self.run, self.position = run, 0
-        self.outcome, self.reason, self.failed_at = "ok", "", (0, 0, 0)
-        self.meter, self.spent = meter or Meter(NO_BUDGET), Spent()
+        self.run = run
+        self.position = 0
+        self.outcome = "ok"
+        self.reason = ""
+        self.failed_at = (0, 0, 0)
+        self.meter = meter or Meter(NO_BUDGET)
+        self.spent = Spent()
         self._prepared: dict[str, float] = {}
         if exceeded is not None:
             self.fail(exceeded.outcome, exceeded.reason)
@@ -135,11 +139,9 @@ class RunLearner:
         """End the run with `outcome`, because of what its learner raised, took or gave; the first failure stays."""
         if self.outcome == "ok":
             at = self.position if row is None else row
-            self.outcome, self.reason, self.failed_at = (
-                outcome,
-                one_line(reason),
-                (at, int(not raised), at),
-            )
+            self.outcome = outcome
+            self.reason = one_line(reason)
+            self.failed_at = (at, int(not raised), at)
 
     def _guarded(self, call: Callable[[], T], counts: bool = True) -> T | None:
         return attempt([self], call, counts) if self.outcome == "ok" else None

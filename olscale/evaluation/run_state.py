@@ -84,18 +84,21 @@ class RunState(RunLearner):
         names: Sequence[str] = (),
     ) -> None:
         super().__init__(run, columns, shape, make, meter, exceeded)
-        self.fold, self._names = run.fold, names
+        self.fold = run.fold
+        self._names = names
         self._task = shape.task
         blind = shape.task == "novelty"
         self._schedule = Schedule(run.stream.scoring, run.fold, names, blind=blind)
-        kinds, stream = metrics or METRICS.load_all(), shape
+        kinds = metrics or METRICS.load_all()
+        stream = shape
         shape = self._schedule.shape(shape)
         self._metrics: list[Metric] = [
             make_metric(kind, shape) for kind in kinds if kind.meets(shape)
         ]
         self.watch = ModelWatch(self._metrics, stream)
         self._learning_time = LearningTime()
-        self._tested, self._again = 0, 0
+        self._tested = 0
+        self._again = 0
         self._ready = False
         outputs = len(shape.targets) or score_columns(shape.classes)
         self._ranking = (
@@ -340,7 +343,8 @@ class RunState(RunLearner):
         # was cut into chunks.
         if measures is not None and self.outcome == "ok":
             counted = metric_results(self._metrics, measures | self._cautions())
-        times, end = own | dict(timings or {}), (self.outcome, self.reason)
+        times = own | dict(timings or {})
+        end = (self.outcome, self.reason)
         return Record(
             self.run.definition(),
             self.run.id,

@@ -100,7 +100,8 @@ class _SummedState(RunState):
 
     def hand_over_time(self) -> LearningTime:
         """Return the time that `add` has taken since the last call."""
-        spent, self._learning_time = self._learning_time, LearningTime()
+        spent = self._learning_time
+        self._learning_time = LearningTime()
         return spent
 
     def solve(self, sums: State, rows: int, spent: LearningTime) -> None:

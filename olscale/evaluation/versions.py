@@ -19,7 +19,8 @@ def check_sources(names: Iterable[str]) -> list[str]:
     """
     notes = []
     for name in dict.fromkeys(name for name in names if not is_ours(name)):
-        path, target = learner_path(name), learner_class(name)
+        path = learner_path(name)
+        target = learner_class(name)
         check_unedited(path, target)
         notes.append(source_note(path, target))
     return [note for note in notes if note]

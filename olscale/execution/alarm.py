@@ -31,15 +31,14 @@ class Alarm:
     def __init__(
         self, budget: Budget, again_seconds: float = 1.0, look_seconds: float = 0.2
     ) -> None:
-        self._budget, self._again_seconds, self._look_seconds, self._on = (
-            budget,
-            again_seconds,
-            look_seconds,
-            False,
-        )
+        self._budget = budget
+        self._again_seconds = again_seconds
+        self._look_seconds = look_seconds
+        self._on = False
         self._seconds = self._most_bytes = inf
         self._handler: Any = None
-        self._timer, self._started = (0.0, 0.0), 0.0
+        self._timer = (0.0, 0.0)
+        self._started = 0.0
 
     @staticmethod
     def works() -> bool:
@@ -53,14 +52,16 @@ class Alarm:
         del runs
         if seconds == most_bytes == inf:
             return
-        self._seconds, self._most_bytes = seconds, most_bytes
+        self._seconds = seconds
+        self._most_bytes = most_bytes
         again = (
             self._again_seconds
             if most_bytes == inf
             else min(self._again_seconds, self._look_seconds)
         )
         self._handler = signal.signal(signal.SIGALRM, self._ring)
-        self._on, self._started = True, monotonic()
+        self._on = True
+        self._started = monotonic()
         first = seconds if most_bytes == inf else min(seconds, again)
         self._timer = signal.setitimer(signal.ITIMER_REAL, max(first, 1e-3), again)
 

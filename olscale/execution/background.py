@@ -27,7 +27,8 @@ class Background:
     """
 
     def __init__(self, call: Callable[[Stop], Evaluation], view: Any = None) -> None:
-        self.view, self._stop = view, Stop()
+        self.view = view
+        self._stop = Stop()
         pool = ThreadPoolExecutor(1, thread_name_prefix="olscale-evaluate")
         self._future: Future[Evaluation] = pool.submit(self._run, call)
         pool.shutdown(wait=False)

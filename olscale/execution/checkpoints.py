@@ -62,11 +62,14 @@ class Checkpoints:
         settings: ExecutionSettings = SETTINGS,
         begun: bool = True,
     ) -> None:
-        self._store, self._group, self._settings = store, group, settings
+        self._store = store
+        self._group = group
+        self._settings = settings
         self._begun = begun
         self._costs: list[float] = []
         self._expected = 0.0  # seconds that the first save takes at least
-        self._last, self._saved = monotonic(), (0, 0)
+        self._last = monotonic()
+        self._saved = (0, 0)
         self.notes: list[str] = []
 
     @cached_property
@@ -93,7 +96,8 @@ class Checkpoints:
         found = {}
         for name, data in self._store.files.read_many(name for name in names if name in there):
             end = _content(self._store, data)
-            outcome, reason = end.get("outcome"), end.get("reason")
+            outcome = end.get("outcome")
+            reason = end.get("reason")
             same = end.get("budget") == self._group.budget.model_dump()
             if (
                 same
@@ -134,7 +138,8 @@ class Checkpoints:
             self.notes.append(
                 f"{self._group.name}: damaged checkpoint {', '.join(damaged)}; {whence}"
             )
-        self._last, self._saved = monotonic(), (going.position, going.within)
+        self._last = monotonic()
+        self._saved = (going.position, going.within)
         return going
 
     def save_if_due(self, going: GroupPass) -> bool:
@@ -250,7 +255,8 @@ def _begun(store: Store) -> list[_Begun]:
     found = []
     for name, data in store.files.read_many(names):
         about = _content(store, data)
-        runs, chunk_rows = about.get("runs"), about.get("chunk_rows")
+        runs = about.get("runs")
+        chunk_rows = about.get("chunk_rows")
         if isinstance(runs, list) and runs and "classes" in about and isinstance(chunk_rows, int):
             ids = tuple(dict.fromkeys(str(id) for id in runs))
             found.append(_Begun(name.split("/")[-2], ids, about["classes"] is not None, chunk_rows))

@@ -148,7 +148,8 @@ async def _template() -> AsyncIterator[None]:
 
 async def _started(where: ClusterOptions, secured: Any, settings: ExecutionSettings) -> Any:
     """Return a local cluster that runs; one whose workers end while they start is started again."""
-    workers, why = where.workers or os.cpu_count() or 1, ""
+    workers = where.workers or os.cpu_count() or 1
+    why = ""
     for _ in range(settings.start_attempts):
         cluster: Any = LocalCluster(
             n_workers=workers,
@@ -177,7 +178,8 @@ async def _started(where: ClusterOptions, secured: Any, settings: ExecutionSetti
             _check_dashboard(where.dashboard, cluster.scheduler)
             return cluster
         except BaseException as error:
-            why, Deaf.forked = text_of(error), False
+            why = text_of(error)
+            Deaf.forked = False
             with contextlib.suppress(Exception):
                 async with asyncio.timeout(settings.connect_seconds):
                     await cluster.close()

@@ -95,7 +95,8 @@ async def misfit(client: Any, worker: str, learners: Sequence[str] = ()) -> str:
     if isinstance(answer, BaseException):
         return f"worker {worker} cannot load olscale ({' '.join(str(answer).split())[:200]})"
     ours = software()
-    packages, theirs = {"packages": ours["packages"]}, {worker: {"packages": answer["packages"]}}
+    packages = {"packages": ours["packages"]}
+    theirs = {worker: {"packages": answer["packages"]}}
     versions = {"client": packages, "scheduler": packages, "workers": theirs}
     if differences := list(different_versions(versions)):
         return differences[0]

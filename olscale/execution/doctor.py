@@ -34,7 +34,9 @@ from olscale.system.interrupts import text_of
 from olscale.system.memory import memory_bytes
 from olscale.system.sizes import size_text
 
-_LEAST_FREE, _LEAST_MEMORY, _LEAST_FILES = 1 << 30, 1 << 30, 1024
+_LEAST_FREE = 1 << 30
+_LEAST_MEMORY = 1 << 30
+_LEAST_FILES = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +76,8 @@ def _versions() -> str:
 
 
 def _machine() -> str:
-    cores, memory = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-        memory_bytes(),
-    )
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    memory = memory_bytes()
     if memory < _LEAST_MEMORY:
         raise ExecutionError(
             f"{size_text(memory)} of memory, expected {size_text(_LEAST_MEMORY)}: give it more"
@@ -124,7 +124,8 @@ def _data_home() -> str:
         raise ExecutionError(
             f"{MIRROR} is {mirror}, expected a folder; mend the variable or leave it out"
         )
-    home, files = data_home(), f", files of {mirror}" if mirror else ""
+    home = data_home()
+    files = f", files of {mirror}" if mirror else ""
     if "://" in home:
         open_storage(home).names("")
         return home + files
@@ -138,11 +139,15 @@ def _data_home() -> str:
 
 def _machine_code() -> str:
     """Learn from the same rows dense and sparse, by compiled loops and by hand."""
-    rng, start = np.random.default_rng(0), perf_counter()
+    rng = np.random.default_rng(0)
+    start = perf_counter()
     X = rng.normal(size=(200, 8)) * (rng.random((200, 8)) < 0.5)
-    y, w, mistakes = (X @ rng.normal(size=8) > 0.0).astype(np.int64), np.zeros(8), 0
+    y = (X @ rng.normal(size=8) > 0.0).astype(np.int64)
+    w = np.zeros(8)
+    mistakes = 0
     for x, target in zip(X, 2.0 * y - 1.0, strict=True):
-        f, square = x @ w, x @ x
+        f = x @ w
+        square = x @ x
         mistakes += (f >= 0.0) != (target > 0.0)
         if square > 0.0:
             w += min(1.0, max(0.0, 1.0 - target * f) / square) * target * x

@@ -75,14 +75,18 @@ class _Drive:
     def __init__(
         self, client: Any, store: str, progress: Progress, stop: Stop, settings: ExecutionSettings
     ) -> None:
-        self._client, self._store, self._progress, self._stop = client, store, progress, stop
+        self._client = client
+        self._store = store
+        self._progress = progress
+        self._stop = stop
         self._settings = settings
         self._turn = asyncio.Event()
         self._turn.set()
         self._workers = Workers(client, self._fits, settings)
         self._calls = GroupCalls(client, store, self._workers, progress, stop, settings)
         self._learners: tuple[str, ...] = ()
-        self._left, self._asks = 0, True
+        self._left = 0
+        self._asks = True
 
     async def run(self, groups: Sequence[RunGroup]) -> None:
         for part in (part for group in groups for part in group.parts()):
@@ -133,7 +137,8 @@ class _Drive:
     async def _ask(self) -> None:
         """Tell the scheduler how many workers could be used: it may be one that gets and ends them by itself."""
         if self._asks:
-            demand, seconds = self._calls.demand(), 10 * self._settings.watch_seconds
+            demand = self._calls.demand()
+            seconds = 10 * self._settings.watch_seconds
             try:
                 async with asyncio.timeout(self._settings.answer_seconds):
                     await self._client.run_on_scheduler(
@@ -234,7 +239,8 @@ class _Drive:
     @asynccontextmanager
     async def _in_turn(self) -> AsyncIterator[None]:
         """Leave the block in the order in which it was entered: groups line up for workers so, the longest first."""
-        turn, self._turn = self._turn, (next_turn := asyncio.Event())
+        turn = self._turn
+        self._turn = (next_turn := asyncio.Event())
         try:
             yield
             await turn.wait()
@@ -283,7 +289,8 @@ class _Drive:
         last = 1 if suspect and len(group.runs) > 1 else self._settings.attempts
         async with self._in_turn():  # however long their files take to look at
             checkpoints = Checkpoints(await asyncio.to_thread(open_store, self._store), group)
-            deaths, place = 0, await asyncio.to_thread(checkpoints.place)
+            deaths = 0
+            place = await asyncio.to_thread(checkpoints.place)
         while deaths < last:
             try:
                 report = await self._calls.run(
@@ -292,7 +299,8 @@ class _Drive:
             except ClosedError:
                 return _End.STOPPED
             except WorkerLostError as lost:
-                before, place = place, await asyncio.to_thread(checkpoints.place)
+                before = place
+                place = await asyncio.to_thread(checkpoints.place)
                 deaths = deaths + 1 if place == before else 1
                 if group.shard is not None or not group.shards:
                     self._calls.tell(group.name, Stand())

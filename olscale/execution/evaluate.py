@@ -144,7 +144,8 @@ def evaluate(
         return Background(
             lambda asked: evaluate(experiment, store, **given | {"stop": asked}), view
         )  # type: ignore[return-value]
-    shows, progress = progress is None, progress or Silent()
+    shows = progress is None
+    progress = progress or Silent()
     if retry not in RETRIES:
         raise UnknownNameError("value of retry", retry, RETRIES)
     retry = "all" if force else retry
@@ -298,7 +299,8 @@ def _run_loop(job: Coroutine[Any, Any, T]) -> T:
     interrupt: list[Callable[[], object]] = []
 
     async def main() -> T:
-        task, loop = asyncio.ensure_future(job), asyncio.get_running_loop()
+        task = asyncio.ensure_future(job)
+        loop = asyncio.get_running_loop()
         interrupt.append(lambda: loop.call_soon_threadsafe(task.cancel))
         return await task
 

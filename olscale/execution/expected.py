@@ -65,10 +65,8 @@ def measured(store: Store, plan: RunPlan) -> Measured:
     forecast: dict[tuple[str, str], float] = {}
     for run in plan.runs:
         if (speed := speeds.get(run.id, 0.0)) > 0.0 and (cost := plan.costs.get(run.id, 0.0)) > 0.0:
-            source, kind = (
-                plan.sources[run.stream.fingerprint],
-                (run.learner, run.stream.fingerprint),
-            )
+            source = plan.sources[run.stream.fingerprint]
+            kind = (run.learner, run.stream.fingerprint)
             learned = cost - plan.held_costs.get(run.id, 0.0)
             took[kind] = took.get(kind, 0.0) + source.length(run.stream) / speed
             forecast[kind] = forecast.get(kind, 0.0) + learned / NUMBERS_A_SECOND

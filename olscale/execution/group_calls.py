@@ -42,8 +42,12 @@ class GroupCalls:
         stop: Stop,
         settings: ExecutionSettings,
     ) -> None:
-        self._client, self._store, self._workers, self._progress = client, store, workers, progress
-        self._stop, self._settings = stop, settings
+        self._client = client
+        self._store = store
+        self._workers = workers
+        self._progress = progress
+        self._stop = stop
+        self._settings = settings
         self.name = uuid4().hex[:12]
         self.last_words: dict[str, tuple[str, float]] = {}
         self._bundles: dict[str, str] = {}  # names of those that groups are in
@@ -174,7 +178,9 @@ class GroupCalls:
         report: TaskReport = await self._workers.answer(group.name, actor.begin(), worker)
         span = 1
         while not report.fault and report.position < report.chunks:
-            start, position, rows = monotonic(), report.position, report.stand.rows
+            start = monotonic()
+            position = report.position
+            rows = report.stand.rows
             self.tell(group.name, report.stand)
             if self._stop.asked:
                 saved: TaskReport = await self._workers.answer(group.name, actor.save(), worker)

@@ -91,10 +91,8 @@ def keep_models(store: Store, group: RunGroup, ends: Sequence[tuple[RunState, Pi
     dataset = open_dataset(group.path)
     for state, pipeline in ends:
         if state.outcome == "ok" and state.learner.restorable:
-            name, model = (
-                kept_name(state.run.id),
-                final_model(state.run, state.learner, dataset, pipeline),
-            )
+            name = kept_name(state.run.id)
+            model = final_model(state.run, state.learner, dataset, pipeline)
             try:
                 with store.files.writing(name) as file:
                     model.write(file)

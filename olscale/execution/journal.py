@@ -30,9 +30,13 @@ from olscale.results.live import FOLDER, SILENT_SECONDS, LiveReader, journal_of,
 from olscale.results.store_runs import StoreRuns
 from olscale.version import __version__
 
-_LINE_SECONDS, _OBJECT_SECONDS, _LATER_SHARE, _HEARTBEAT_SECONDS = 1.0, 10.0, 1 / 2000, 20.0
+_LINE_SECONDS = 1.0
+_OBJECT_SECONDS = 10.0
+_LATER_SHARE = 1 / 2000
+_HEARTBEAT_SECONDS = 20.0
 _MOST_SECONDS = SILENT_SECONDS / 2
-_POINTS, _ALL_POINTS = 200, 200_000
+_POINTS = 200
+_ALL_POINTS = 200_000
 """Positions of the error along its stream that are written of a run, and of all runs together, at most."""
 
 _PART_BYTES = 1 << 18
@@ -50,14 +54,17 @@ class LiveJournal:
     """
 
     def __init__(self, store: StoreRuns, progress: Progress) -> None:
-        self._store, self._files, self._progress = store, store.files, progress
+        self._store = store
+        self._files = store.files
+        self._progress = progress
         began = strftime("%Y%m%dT%H%M%S", gmtime())
         self._name = (
             f"{FOLDER}/{began}-{platform.node() or 'host'}-{os.getpid()}-{token_hex(2)}".replace(
                 " ", "-"
             )
         )
-        self._lock, self._ended = Lock(), Event()
+        self._lock = Lock()
+        self._ended = Event()
         self._line: dict[str, Any] = {}
         self._steps: dict[
             str, tuple[int, int]
@@ -68,7 +75,8 @@ class LiveJournal:
             set()
         )  # groups of which the last that was written is that they score
         self._compiling: set[str] = set()  # likewise, that machine code is made
-        self._part, self._content = 0, b""
+        self._part = 0
+        self._content = b""
         self._began, self._written, self._thread = (
             monotonic(),
             0.0,
@@ -184,7 +192,8 @@ class LiveJournal:
 
     def _flush(self) -> None:
         with self._lock:
-            line, self._line = self._line, {}
+            line = self._line
+            self._line = {}
         self._written = monotonic()
         if self._broken:
             return
@@ -214,7 +223,8 @@ class LiveJournal:
             return
         # An object is written whole: small parts, so that little is written again.
         if len(self._content) > _PART_BYTES:
-            self._part, self._content = self._part + 1, b""
+            self._part = self._part + 1
+            self._content = b""
         self._content += text
         self._files.put(f"{self._name}.{self._part:04}.jsonl", self._content)
 
@@ -261,7 +271,8 @@ def _content(groups: Mapping[str, Work]) -> dict[str, Any]:
 
 def _stream(run: Run) -> str:
     """Return which stream of its dataset a run is on."""
-    shuffle, part = run.stream.shuffle, run.stream.part
+    shuffle = run.stream.shuffle
+    part = run.stream.part
     words = [] if shuffle is None else [f"permutation {shuffle.index}"]
     words += [] if part is None else [f"fold {part.fold}"]
     words += [] if run.fold is None else [f"model {run.fold}"]

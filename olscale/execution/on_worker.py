@@ -87,7 +87,8 @@ def run_bundle_as_task(
     place of all.
     """
     reports: list[TaskReport] = []
-    start, compiled = monotonic(), machine_code_seconds()
+    start = monotonic()
+    compiled = machine_code_seconds()
     last = start
     with answering() as answer:
         files = TaskFiles(store, datasets)
@@ -108,7 +109,8 @@ def run_bundle_as_task(
 def _topic(group: RunGroup) -> Callable[[Stand], None]:
     from distributed import get_worker
 
-    worker, name = get_worker(), group.name
+    worker = get_worker()
+    name = group.name
     return lambda stand: worker.log_event(TOPIC, {"group": name, "stand": tuple(stand)})
 
 
@@ -158,7 +160,9 @@ class StreamActor:
     """
 
     def __init__(self, group: RunGroup, store: str, settings: ExecutionSettings = SETTINGS) -> None:
-        self._group, self._store, self._settings = group, store, settings
+        self._group = group
+        self._store = store
+        self._settings = settings
         self._going: ResumablePass | None = None
         self._reports: Reports | None = None  # what is said between two calls
         self._leaving = (lambda: False) if dask_worker() is None else _stopping()
@@ -195,7 +199,8 @@ class StreamActor:
         A stream that does not stand at chunk number `first` is left where it is.
         """
         with answering() as answer:
-            going, start = self._opened(), monotonic()
+            going = self._opened()
+            start = monotonic()
             here = going.position == first
             with self._heard():
                 while here and going.position < last and not going.ended:

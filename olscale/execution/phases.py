@@ -99,7 +99,8 @@ class Job:
             if missing:
                 raise
             self.progress.note(f"{fault}; nothing is to be computed")
-        self.runs, self.computed = self.runs + len(plan.runs), self.computed + len(missing)
+        self.runs = self.runs + len(plan.runs)
+        self.computed = self.computed + len(missing)
         plan = with_pilots(plan, missing)
         seconds = short_seconds(plan, missing)
         self.short = bool(missing) and seconds < self.start_seconds

@@ -136,13 +136,14 @@ class Tally:
 
     def start(self, name: str, runs: int, done: int, groups: Mapping[str, Work]) -> None:
         """Begin counting."""
-        self.name, self.runs, self.done = name, runs, done
-        self.rows, self._cost = (
-            sum(work.rows for work in groups.values()),
-            sum(work.cost for work in groups.values()),
-        )
+        self.name = name
+        self.runs = runs
+        self.done = done
+        self.rows = sum(work.rows for work in groups.values())
+        self._cost = sum(work.cost for work in groups.values())
         self.failed = self.rows_done = 0
-        self._groups, self._cost_done = groups, 0.0
+        self._groups = groups
+        self._cost_done = 0.0
         self._pace = Pace(sum(work.seconds for work in groups.values()))
         for known in (self._sums, self._streams, self._shares, self._scoring, self._compiling):
             known.clear()
@@ -180,7 +181,8 @@ class Tally:
         self.failed += outcome != "ok"
 
     def _note_share(self, group: str) -> None:
-        before, rows = self._shares.get(group, 0.0), self._streams.get(group, (0, nan))[0]
+        before = self._shares.get(group, 0.0)
+        rows = self._streams.get(group, (0, nan))[0]
         work = self._groups.get(group)
         if work is None:  # half of a group, whose workers died: the mean will do
             self._shares[group], cost = rows / max(1, self.rows), self._cost or self.rows

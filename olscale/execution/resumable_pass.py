@@ -68,7 +68,8 @@ class ResumablePass:
         self._store = self._files.store
         begun = not self._shares or self._files.has_begun(group)
         self._checkpoints = Checkpoints(self._store, group, settings, begun)
-        self._watch, self._told = self._watch_of(group, settings), 0
+        self._watch = self._watch_of(group, settings)
+        self._told = 0
         meter = Meter(group.budget, self._watch, settings.grace_seconds, settings.compile_seconds)
         exceeded = self._checkpoints.exceeded()
 
@@ -139,13 +140,15 @@ class ResumablePass:
 
     def report(self, stand: Stand | None = None, **more: Any) -> TaskReport:
         """Return where the group stands; each note is reported once."""
-        going, notes = self.group_pass, tuple(self._checkpoints.notes)
+        going = self.group_pass
+        notes = tuple(self._checkpoints.notes)
         self._checkpoints.notes.clear()
         return TaskReport(going.position, going.chunks, stand or self.stand(), notes=notes, **more)
 
     def stand(self, most: int = MOST_ERRORS) -> Stand:
         """Return where the runs stand: the errors of a few of them, each time of the next ones."""
-        going, errors = self.group_pass, self.group_pass.errors()
+        going = self.group_pass
+        errors = self.group_pass.errors()
         first = self._told % max(1, len(errors))
         self._told += most
         shown = (errors[first:] + errors[:first])[:most]

@@ -81,10 +81,8 @@ class Room:
         return self._open[actor].first()
 
     def _sort(self, worker: str) -> None:
-        load, threads = (
-            self.load(worker),
-            self.threads.get(worker, 0) if worker not in self.alone else 0,
-        )
+        load = self.load(worker)
+        threads = self.threads.get(worker, 0) if worker not in self.alone else 0
         self._open[False].put(worker, load if self._tasks[worker] < self._ahead * threads else None)
         self._open[True].put(
             worker, load if threads and self._actors[worker] < ACTORS_A_WORKER else None

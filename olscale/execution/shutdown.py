@@ -29,7 +29,8 @@ class Stop:
     """
 
     def __init__(self, at: float = inf) -> None:
-        self.signal, self.at = 0, at
+        self.signal = 0
+        self.at = at
 
     @property
     def asked(self) -> bool:

@@ -98,7 +98,8 @@ class TaskFiles:
                 write_together(self.store, records, replaces)
         for call in self._when_written:
             call()
-        self._records, self._when_written = {False: [], True: []}, []
+        self._records = {False: [], True: []}
+        self._when_written = []
 
     def write_if_due(self) -> None:
         """Write what is kept, if a group takes longer than it was thought to."""

@@ -85,7 +85,10 @@ class Reports:
     def __init__(
         self, tell: Callable[[Stand], None], stand: Callable[[], Stand], seconds: float
     ) -> None:
-        self._tell, self._stand, self._seconds, self._last = tell, stand, seconds, monotonic()
+        self._tell = tell
+        self._stand = stand
+        self._seconds = seconds
+        self._last = monotonic()
         self._told = stand()
 
     def tell(self) -> None:

@@ -15,7 +15,8 @@ from distributed.security import Security
 
 from olscale.errors import ExecutionError, OlscaleError
 
-CERTIFICATE, KEY = "cert.pem", "key.pem"
+CERTIFICATE = "cert.pem"
+KEY = "key.pem"
 
 
 def security(directory: str | os.PathLike[str]) -> Security:
@@ -37,7 +38,8 @@ def security(directory: str | os.PathLike[str]) -> Security:
     folder = Path(directory)
     if not folder.exists():
         make_certificate(folder)
-    certificate, key = folder / CERTIFICATE, folder / KEY
+    certificate = folder / CERTIFICATE
+    key = folder / KEY
     for path in (certificate, key):
         if not path.is_file():
             raise ExecutionError(

@@ -54,9 +54,11 @@ class Watchdog:
         size = BEATS.size + SLOTS * SLOT.size
         self._file.truncate(size)
         self.words = mmap.mmap(self._file.fileno(), size)
-        self._free, self._lines = list(range(SLOTS)), dict[int, bytes]()
+        self._free = list(range(SLOTS))
+        self._lines = dict[int, bytes]()
         self._returned: deque[tuple[int, dict[tuple[str, ...], int]]] = deque()
-        self._beats, self._groups = 0, 0
+        self._beats = 0
+        self._groups = 0
         self._lock = threading.Lock()
         # What learners start inherits this, wherever it goes.
         self._mark = f"{MARK}={uuid4().hex}"
@@ -161,9 +163,12 @@ class GroupWatch:
     def __init__(
         self, watchdog: Watchdog, store: Store, folder: str, budget: Budget, memory_limit: float
     ) -> None:
-        self._dog, self._full = watchdog, FULL * memory_limit or inf
-        slot, groups = watchdog.take_slot(), dict[tuple[str, ...], int]()
-        self._offset, self._groups = BEATS.size + slot * SLOT.size, groups
+        self._dog = watchdog
+        self._full = FULL * memory_limit or inf
+        slot = watchdog.take_slot()
+        groups = dict[tuple[str, ...], int]()
+        self._offset = BEATS.size + slot * SLOT.size
+        self._groups = groups
         self._number: int = SLOT.unpack_from(watchdog.words, self._offset)[0]
         self.close = weakref.finalize(self, watchdog.give_back, slot, groups)
         files = store.files

@@ -67,11 +67,17 @@ class CallWatch:
     def __init__(
         self, words: mmap.mmap, worker: int, nanny: int, silence: float, mark: str
     ) -> None:
-        self.words, self.worker, self.nanny, self.silence = words, worker, nanny, silence
+        self.words = words
+        self.worker = worker
+        self.nanny = nanny
+        self.silence = silence
         self.mark = mark.encode()
         self.groups: dict[int, dict[str, Any]] = {}
-        self.rest, self.heard = b"", True
-        self.beats, self.silent, self.orphan = -1, 0.0, 0.0
+        self.rest = b""
+        self.heard = True
+        self.beats = -1
+        self.silent = 0.0
+        self.orphan = 0.0
         self.offspring: dict[int, int] = {}  # process -> when it was started
 
     def run(self) -> None:
@@ -81,7 +87,8 @@ class CallWatch:
             self.hear()
             now = time.monotonic()
             # No more than two looks count: a machine that was suspended has not been silent.
-            passed, last = min(now - last, 2 * POLL_SECONDS), now
+            passed = min(now - last, 2 * POLL_SECONDS)
+            last = now
             self.silent += passed
             if (excess := self.excess(now)) and self.terminate(*excess):
                 break
@@ -89,7 +96,8 @@ class CallWatch:
                 continue
             looked = now
             if (beats := BEATS.unpack_from(self.words)[0]) != self.beats:
-                self.beats, self.silent = beats, 0.0
+                self.beats = beats
+                self.silent = 0.0
             if self.silence and self.silent > self.silence:
                 break
             self.offspring.update(descendants(self.worker))

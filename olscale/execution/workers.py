@@ -51,7 +51,9 @@ class Workers:
         fits: Callable[[str], Awaitable[bool]] | None = None,
         settings: ExecutionSettings = SETTINGS,
     ) -> None:
-        self._client, self._fits, self._settings = client, fits or _any_fits, settings
+        self._client = client
+        self._fits = fits or _any_fits
+        self._settings = settings
         self._there: dict[str, int] = {}  # all there are, and of these those that may get work
         self._room = Room()
         self._departures: dict[str, asyncio.Event] = {}
@@ -66,7 +68,8 @@ class Workers:
         # Seconds that the cluster was seen without a worker, look by look. A clock would also count
         # the time in which nobody looked: a machine that was suspended or overloaded is no cluster
         # without workers.
-        self._deserted, self._looked = 0.0, monotonic()
+        self._deserted = 0.0
+        self._looked = monotonic()
 
     async def look(self) -> None:
         """Ask the scheduler which workers there are; raise when there is nothing left to wait for.
@@ -84,7 +87,8 @@ class Workers:
                 "the Dask scheduler went away; start it and run the same command again: finished "
                 "runs are in the store"
             ) from None
-        passed, self._looked = monotonic() - self._looked, monotonic()
+        passed = monotonic() - self._looked
+        self._looked = monotonic()
         self._there = dict(threads)
         self._admit()
         if self._room.threads:

@@ -174,7 +174,9 @@ def series_alarms(
     A series that ended before `night`, as that of a machine which is gone, raises none; nor does a
     change that began before ``since`` of the rules.
     """
-    alarms, changed, verdicts = [], [], []
+    alarms = []
+    changed = []
+    verdicts = []
     for one in series:
         verdict = judge(one, rules)
         verdicts.append(verdict)

@@ -73,19 +73,21 @@ def l1_parts(values: NDArray[np.float64], price: float, least: int = 3) -> list[
     """
     n = len(values)
     off = np.abs(values[:, None] - np.unique(values))  # of each value from each level
-    cost, start = (
-        np.full(off.shape[1], np.inf),
-        np.zeros(off.shape[1], np.int64),
-    )  # of the last part, by its level
-    best, begins = np.full(n + 1, np.inf), np.zeros(n + 1, np.int64)
+    # of the last part, by its level
+    cost = np.full(off.shape[1], np.inf)
+    start = np.zeros(off.shape[1], np.int64)
+    best = np.full(n + 1, np.inf)
+    begins = np.zeros(n + 1, np.int64)
     best[0] = -price
     for end in range(least, n + 1):
         cost += off[end - 1]
         fresh = best[end - least] + price + off[end - least : end].sum(axis=0)
         shorter = fresh < cost
-        cost[shorter], start[shorter] = fresh[shorter], end - least
+        cost[shorter] = fresh[shorter]
+        start[shorter] = end - least
         level = int(cost.argmin())
-        best[end], begins[end] = cost[level], start[level]
+        best[end] = cost[level]
+        begins[end] = start[level]
     starts = [int(begins[n])]
     while starts[0]:
         starts.insert(0, int(begins[starts[0]]))
@@ -109,7 +111,8 @@ def find_parts(
     n = len(values)
     if n < 2 * least:
         return Parts((0,), (float(np.median(values)),), 0.0, n)
-    price, noise = _PRICE * np.log(n), _noise(np.diff(values)) / np.sqrt(2.0)
+    price = _PRICE * np.log(n)
+    noise = _noise(np.diff(values)) / np.sqrt(2.0)
     floor = 1e-3 * abs(float(np.median(values))) or 1e-12
     for _ in range(2):
         starts = l1_parts(values / max(noise, floor), price, least)

@@ -21,7 +21,8 @@ def mend_history(job: JobFile, home: JobHome) -> list[str]:
     passes the first alone. Its speeds and its duration may be others by that, and steps that failed
     are not known any more.
     """
-    aside, there = home.path / "damaged" / "history", history_nights(home)
+    aside = home.path / "damaged" / "history"
+    there = history_nights(home)
     # Of a process that was killed after it had set a night aside.
     left = [file.stem for file in sorted(aside.glob("*.parquet")) if file.stem not in there]
     damaged = {night: reason for night in there if (reason := damage_of(home, night))}
@@ -45,7 +46,8 @@ def mend_history(job: JobFile, home: JobHome) -> list[str]:
 def _remake(job: JobFile, home: JobHome, night: str) -> str:
     """Write the history of a night from its folder, and return what came of that in words."""
     folder = home.night(night)
-    begun, store = read_json(folder / "begun.json"), store_of(folder, 0)
+    begun = read_json(folder / "begun.json")
+    store = store_of(folder, 0)
     if not begun or "job" not in begun:
         return "its folder is no longer kept, and the history is without it"
     rows: list[dict[str, Any]] = []

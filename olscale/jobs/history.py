@@ -22,7 +22,8 @@ from olscale.system.regular_file import read_regular
 SPEEDS = ("rows_per_cpu_second", "rows_per_second")
 """Of learning, the first by the processor's time, which nights of earlier versions do not have."""
 
-_TEXT, _FLOAT = pa.string(), pa.float64()
+_TEXT = pa.string()
+_FLOAT = pa.float64()
 _WHICH = ("night", "state", "job", "code", "machine")
 HISTORY_SCHEMA = pa.schema(
     [

@@ -127,7 +127,8 @@ def _run(
     clock: Callable[[], float],
     stop_at: float,
 ) -> NightEnd:
-    folder, host = home.night(night), made_by()
+    folder = home.night(night)
+    host = made_by()
     file = folder / "begun.json"
     definition = run_id(
         redacted_parts(job.model_dump(mode="json", exclude={"notify", "keep", "alarm"}))
@@ -244,7 +245,8 @@ def _settle(job: JobFile, home: JobHome, entry: dict[str, Any]) -> None:
 
 def _settle_rest(job: JobFile, home: JobHome, entry: dict[str, Any]) -> None:
     """Do what a process that was killed behind the history of a night has left undone."""
-    page, written = home.path / "page" / "index.html", home.history / f"{entry['night']}.parquet"
+    page = home.path / "page" / "index.html"
+    written = home.history / f"{entry['night']}.parquet"
     told = read_json(home.path / "told.json").get("night", "") >= entry["night"]
     if not told:
         _settle(job, home, entry)
@@ -268,7 +270,8 @@ def _stoppable(seconds: float, last: bool) -> Iterator[threading.Event]:
     if threading.current_thread() is not threading.main_thread():
         yield late
         return
-    before, timer = signal.signal(signal.SIGTERM, ask), threading.Timer(seconds, end)
+    before = signal.signal(signal.SIGTERM, ask)
+    timer = threading.Timer(seconds, end)
     timer.daemon = True
     timer.start()
     try:

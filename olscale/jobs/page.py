@@ -17,7 +17,8 @@ from olscale.jobs.short_names import short_names
 from olscale.printable import printable
 from olscale.report.html import escape, page_html, paragraphs, rows_html
 
-_MOST_NIGHTS, _MOST_SERIES = 30, 200
+_MOST_NIGHTS = 30
+_MOST_SERIES = 200
 _METRICS = {
     "ratio": "ratios of benchmarks",
     "rows_per_cpu_second": "rows a processor second",
@@ -30,7 +31,10 @@ _LEGEND = (
     "code or data."
 )
 _ORDER = ("slower", "higher", "faster", "lower", "steady", "unstable", "not enough")
-_WIDTH, _LEFT, _TOP, _HEIGHT = 580, 55, 8, 84
+_WIDTH = 580
+_LEFT = 55
+_TOP = 8
+_HEIGHT = 84
 
 
 def write_page(job: JobFile, home: JobHome, folder: Path) -> Path:
@@ -104,7 +108,8 @@ def _changes(verdicts: list[SeriesVerdict], names: dict[str, str]) -> list[str]:
         for begin, (before, after) in zip(verdict.begins, pairwise(verdict.levels), strict=True):
             if verdict.verdict != "unstable":
                 why = f"{marks[begin]} changed" if begin in marks else ""
-                name, metric = names[verdict.series.name], _METRICS[verdict.series.metric]
+                name = names[verdict.series.name]
+                metric = _METRICS[verdict.series.metric]
                 found.append((begin, name, metric, level_text(before), level_text(after), why))
     if not found:
         return _lines([], "No level has changed.")
@@ -138,7 +143,8 @@ def _template() -> Any:
 
 def _drawing(verdict: SeriesVerdict) -> str:
     series = verdict.series
-    low, high = min(series.values), max(series.values)
+    low = min(series.values)
+    high = max(series.values)
     if low == high:  # no error is below 0, and so no edge of its drawing
         low, high = sorted((0.9 * low, 1.1 * high)) if low else (0.0, 1.0)
     across = {

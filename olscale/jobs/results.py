@@ -68,7 +68,8 @@ def result_rows(
                 id for id, digest in again.items() if digests.get(id, digest) != digest
             )
         for row in one.timings(columns=["id", "timings"]).to_pylist():
-            now, before = dict(row["timings"]), timings.get(row["id"], {})
+            now = dict(row["timings"])
+            before = timings.get(row["id"], {})
             quickest = (
                 now
                 if now.get("rows_per_second", 0.0) >= before.get("rows_per_second", 0.0)

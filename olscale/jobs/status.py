@@ -80,10 +80,8 @@ def job_status(job: JobFile, home: JobHome, now: float, tell: bool = False) -> J
 
 def clock_line(nights: Iterable[Mapping[str, Any]], now: float) -> str:
     """Return what to say where a night began after `now`, by more than clocks differ; empty otherwise."""
-    last, at = (
-        max(nights, key=lambda row: row["began"], default=None),
-        datetime.fromtimestamp(now, UTC),
-    )
+    last = max(nights, key=lambda row: row["began"], default=None)
+    at = datetime.fromtimestamp(now, UTC)
     if last is None or last["began"] <= at + timedelta(hours=1):
         return ""
     return (

@@ -35,7 +35,8 @@ def ingest_step(step: IngestStep, home: JobHome, done: Path) -> dict[str, Any]:
     if (before := read_json(done)).get("asked") == asked:
         found: dict[str, Any] = before["row"]
         return found
-    dest, known = Path(step.dest), _ingested(home)
+    dest = Path(step.dest)
+    known = _ingested(home)
     if step.dest not in known:
         if dest.exists():
             raise DatasetError(
@@ -107,7 +108,8 @@ def _key(step: IngestStep) -> str:
 
 def _replace(step: IngestStep, dest: Path, key: str) -> None:
     beside = dest.parent / f".{dest.name}-ingest"
-    new, old = beside / key / dest.name, beside / "old" / dest.name
+    new = beside / key / dest.name
+    old = beside / "old" / dest.name
     if old.exists() and not dest.exists():
         old.rename(dest)  # killed between two renames
     for other in beside.glob("*"):
@@ -126,7 +128,8 @@ def _replace(step: IngestStep, dest: Path, key: str) -> None:
 
 def evaluate_step(step: EvaluateStep, folder: Path, progress: Progress) -> list[str]:
     """Evaluate an experiment into the store of the night, and into one more for each repetition; return what failed."""
-    experiment, failures = load_experiment(step.experiment), []
+    experiment = load_experiment(step.experiment)
+    failures = []
     where = {name: value for name, value in step.where.model_dump().items() if value}
     for number in range(step.repeat):
         done = evaluate(experiment, store_of(folder, number), progress=progress, **where)
@@ -146,7 +149,8 @@ def store_of(folder: Path, number: int) -> Path:
 
 def bench_step(step: BenchStep, done: Path) -> list[dict[str, Any]]:
     """Run benchmarks, and return a row of history for each figure."""
-    asked, before = step.model_dump(mode="json"), read_json(done)
+    asked = step.model_dump(mode="json")
+    before = read_json(done)
     rows: list[dict[str, Any]] = before["figures"] if before.get("asked") == asked else []
     if not rows:
         for name, figures in run_benchmarks(step.names, step.rows).items():

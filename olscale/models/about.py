@@ -89,7 +89,8 @@ class ColumnsEntry(_Entry):
     @classmethod
     def of(cls, manifest: Manifest) -> ColumnsEntry:
         """Return the features of a dataset."""
-        names, table = manifest.feature_names, manifest.table
+        names = manifest.feature_names
+        table = manifest.table
         text, coded = ((), None) if table is None else (tuple(table.categorical), table.coded)
         dropped = () if table is None else table.dropped
         if (

@@ -67,7 +67,9 @@ class FinalModel:
     """
 
     def __init__(self, about: About, learner: Learner, pipeline: Pipeline) -> None:
-        self.about, self.learner, self.pipeline = about, learner, pipeline
+        self.about = about
+        self.learner = learner
+        self.pipeline = pipeline
         self.n_features_in_ = about.columns.count
         if about.classes is not None:
             self.classes_ = np.array(about.classes)
@@ -83,7 +85,8 @@ class FinalModel:
         self.pipeline = fitted_pipeline(self.about, arrays)
 
     def __repr__(self) -> str:
-        name, params = self.about.learner.name, self.about.learner.params
+        name = self.about.learner.name
+        params = self.about.learner.params
         return f"FinalModel({name!r}, {params}, transforms={list(self.about.transforms.names)})"
 
     def arrays(self) -> Arrays:
@@ -247,7 +250,8 @@ class FinalModel:
     def _rows(self, X: Any) -> Rows:
         """Return rows of an array, a sparse matrix, or a data frame or table, whose columns go by their names."""
         refuse_masked(X, "X")
-        names, columns = self.about.columns.names, self.n_features_in_
+        names = self.about.columns.names
+        columns = self.n_features_in_
         if hasattr(X, "tocsr"):
             if X.dtype.kind not in "biuf":
                 raise ParameterError(f"X cannot be read as numbers: it holds {X.dtype}")
@@ -265,7 +269,8 @@ class FinalModel:
                 raise ParameterError(f"X cannot be read as numbers: {fault}") from None
             if dense.ndim != 2:
                 raise ParameterError(f"X has shape {dense.shape}, expected (rows, {columns})")
-            rows, got = read_only(dense), dense.shape[1]
+            rows = read_only(dense)
+            got = dense.shape[1]
         if got != columns:
             raise ParameterError(f"X has {got} features, the model learned from {columns}")
         return rows
@@ -296,7 +301,8 @@ def fitted_pipeline(about: About, arrays: Mapping[str, NDArray[Any]]) -> Pipelin
     ValueError
         If the arrays are not those of its transforms.
     """
-    entry, columns = about.transforms, about.columns.count
+    entry = about.transforms
+    columns = about.columns.count
     if entry.dropped is not None and not entry.dropped < columns > 1:
         raise ValueError(f"column {entry.dropped} of {columns} is left out")
     steps = [

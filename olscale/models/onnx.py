@@ -22,7 +22,8 @@ from olscale.models.final_model import FinalModel
 from olscale.storage.open import open_output
 from olscale.system.paths import path_text
 
-_OPSET, _IR = 17, 8
+_OPSET = 17
+_IR = 8
 """Of 2022: runtimes of today read them."""
 
 
@@ -35,9 +36,11 @@ def export_onnx(model: FinalModel, file: str | os.PathLike[str]) -> None:
         If the model is not linear, or the package onnx is missing.
     """
     nodes = _Nodes()
-    rows, width = "X", model.n_features_in_
+    rows = "X"
+    width = model.n_features_in_
     for step in model.pipeline.steps:
-        rows, width = nodes.transform(step, rows, width), step.width(width)
+        rows = nodes.transform(step, rows, width)
+        width = step.width(width)
     weights = getattr(model.learner, "coef_", None)
     if weights is None:
         raise ModelError(
@@ -65,7 +68,9 @@ def _labels(model: FinalModel, nodes: _Nodes) -> None:
     nodes.add("Gather", [np.array(classes), codes], "label", axis=0)
 
 
-_INT64, _STRING, _DOUBLE = 7, 8, 11
+_INT64 = 7
+_STRING = 8
+_DOUBLE = 11
 """Numbers of types in ONNX."""
 
 
@@ -79,7 +84,9 @@ class _Nodes:
             raise ModelError(
                 "ONNX needs the package onnx; install it with: pip install olscale[onnx]"
             ) from None
-        self._onnx, self._nodes, self._arrays = onnx, list[Any](), list[Any]()
+        self._onnx = onnx
+        self._nodes = list[Any]()
+        self._arrays = list[Any]()
 
     def add(
         self, kind: str, inputs: list[str | NDArray[Any]], output: str = "", **attributes: Any
@@ -119,7 +126,8 @@ class _Nodes:
 
     def model(self, model: FinalModel) -> bytes:
         """Return the graph as a file."""
-        helper, about = self._onnx.helper, model.about
+        helper = self._onnx.helper
+        about = model.about
         outputs = [helper.make_tensor_value_info("scores", _DOUBLE, ["rows", None])]
         if about.classes is not None:
             kind = {"U": _STRING, "i": _INT64, "f": _DOUBLE}[model.classes_.dtype.kind]
@@ -129,6 +137,7 @@ class _Nodes:
         found = helper.make_model(
             graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_IR
         )
-        found.producer_name, found.producer_version = "olscale", about.olscale
+        found.producer_name = "olscale"
+        found.producer_version = about.olscale
         data: bytes = found.SerializeToString()
         return data

@@ -110,7 +110,8 @@ def _tables(
     model: FinalModel, source: ModelSource, done: Predicted, scores: bool, labels: bool
 ) -> Iterator[dict[str, list[Any]]]:
     classes = model.about.classes
-    known, targets = set(classes or ()), model.about.columns.targets
+    known = set(classes or ())
+    targets = model.about.columns.targets
     for rows in source:
         found = model.scores(rows.X)
         _refuse_unusable(model, rows, found, source.rows - len(found))
@@ -242,7 +243,8 @@ def _write(writer: _Writer, tables: Iterator[dict[str, list[Any]]]) -> None:
 
 class _Csv:
     def __init__(self, text: Any) -> None:
-        self._writer, self._begun = csv.writer(text, lineterminator="\n"), False
+        self._writer = csv.writer(text, lineterminator="\n")
+        self._begun = False
 
     def write(self, table: dict[str, list[Any]]) -> None:
         if not self._begun:

@@ -99,7 +99,10 @@ class ModelSource:
         keep: Sequence[str] = (),
         refuse_unknown: bool = False,
     ) -> None:
-        self._columns, self._source, self._split, self._format = columns, source, split, format
+        self._columns = columns
+        self._source = source
+        self._split = split
+        self._format = format
         self._options = options or ReadOptions()
         self._keep = keep
         self._refuse_unknown = refuse_unknown
@@ -144,7 +147,8 @@ class ModelSource:
         classes = None if dataset.classes is None else np.array(dataset.classes, dtype=object)
         for chunk in dataset.chunks(split):
             labels = chunk.y if classes is None else classes[chunk.y].tolist()
-            X, names = chunk.X, manifest.feature_names
+            X = chunk.X
+            names = manifest.feature_names
             if manifest.index_base is not None and dataset.columns != self._columns.count:
                 X = to_csr(
                     X
@@ -154,7 +158,8 @@ class ModelSource:
 
     def _expanded(self) -> list[Source]:
         """Return the files of the source, with those columns of their folders that the model knows."""
-        model, sources = self._columns, expand([self._source], self.notes.append)
+        model = self._columns
+        sources = expand([self._source], self.notes.append)
         names = partition_names(sources)
         if model.by_name:
             names = (*model.table, *model.targets, *model.dropped)
@@ -289,9 +294,11 @@ class ModelSource:
 
     def _check_codings(self, found: Mapping[str, str]) -> None:
         """Refuse text that is encoded otherwise than the model learned it: the same features would mean other things."""
-        model, source = self._columns, self._source
+        model = self._columns
+        source = self._source
         for column in model.text:
-            here, there = found.get(column), model.coded.get(column)
+            here = found.get(column)
+            there = model.coded.get(column)
             if there == "":
                 raise ModelError(
                     f"the model learned from column {column!r} by a coding of --encode that its "
@@ -378,7 +385,8 @@ class ModelSource:
         )
 
     def _moved(self, X: Rows, names: Sequence[str], first: int) -> Rows:
-        places, count = self._places, self._columns.count
+        places = self._places
+        count = self._columns.count
         if not isinstance(X, CSR) and len(places) == count and places.min() >= 0:
             moved = np.empty(X.shape)
             moved[:, places] = X
@@ -386,7 +394,8 @@ class ModelSource:
         indptr, indices, data = trim(
             to_csr(np.asarray(X, dtype=np.float64) if not isinstance(X, CSR) else X)
         )
-        row, feature = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)), places[indices]
+        row = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+        feature = places[indices]
         new = np.flatnonzero(feature < 0)
         self.unknown += len(new)
         if self._refuse_unknown and len(new):

@@ -54,7 +54,9 @@ class TablePlanner:
     """
 
     def __init__(self, model: ColumnsEntry, options: ReadOptions, keep: Sequence[str] = ()) -> None:
-        self._model, self._given, self._keep = model, options, keep
+        self._model = model
+        self._given = options
+        self._keep = keep
 
     def plan(self, path: str, format: Format) -> TablePlan:
         """Return how the table `path` is read.
@@ -176,7 +178,8 @@ class TablePlanner:
 
     def _with_chosen(self, path: str, format: Format, plan: TablePlan) -> TablePlan:
         """Return the plan with the columns that the user names."""
-        options, labels = plan.options, plan.labels
+        options = plan.options
+        labels = plan.labels
         kept: list[str] = []
         if self._given.label is not None or self._keep:
             names = _columns(_peek(path, format, options)).names

@@ -71,7 +71,8 @@ def find_candidates(
         copies=_copies(columns),
     )
     for (row, column), s in sorted(cells.items(), key=lambda cell: cell[0][1]):
-        label, way = labels[row], _way(column)
+        label = labels[row]
+        way = _way(column)
         candidates.settings.setdefault((label, way), s)
         if not is_comparable(s):
             continue

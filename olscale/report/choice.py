@@ -73,7 +73,8 @@ def best_of_each(shown: Iterable[T]) -> list[T]:
     """Return, for each learner, what belongs to its setting of the best mean, the first of equals."""
     best: dict[str, T] = {}
     for one in shown:
-        s, known = _summary(one), best.get(_summary(one).label)
+        s = _summary(one)
+        known = best.get(_summary(one).label)
         if known is None or distance_from_best(s.metric, s.mean) < distance_from_best(
             s.metric, _summary(known).mean
         ):

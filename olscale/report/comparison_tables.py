@@ -134,7 +134,8 @@ def _against(outcome: Comparison) -> str:
 def verdicts(one: Compared) -> list[str]:
     """Return what the tests over data sets say, a sentence each."""
     outcome = one.outcome
-    n, pairs = len(outcome.datasets), len(outcome.pairs)
+    n = len(outcome.datasets)
+    pairs = len(outcome.pairs)
     if not outcome.tested:
         few = f"Not tested: {n} data {'set' if n == 1 else 'sets'}, and at least {LEAST} are needed"
         return [f"{few}; of {n} no test over data sets can tell a difference from chance."]

@@ -159,7 +159,8 @@ def _log(request: RequestHandler) -> None:
 
 class _Handler(RequestHandler):
     def initialize(self, dashboard: Dashboard, hosts: Sequence[str]) -> None:
-        self.dashboard, self.hosts = dashboard, hosts
+        self.dashboard = dashboard
+        self.hosts = hosts
 
     def prepare(self) -> None:
         # A page of another site whose name leads to this address must not read what is here.
@@ -187,11 +188,13 @@ class _Handler(RequestHandler):
         Visitors who ask for the same meanwhile get the same, so that no crowd keeps more threads
         busy than one.
         """
-        making, of = self.settings["in_the_making"], (make, arguments)
+        making = self.settings["in_the_making"]
+        of = (make, arguments)
         if of not in making:
             making[of] = asyncio.create_task(asyncio.to_thread(make, *arguments))
             making[of].add_done_callback(lambda _: making.pop(of))
-        busy, stream = self.settings["busy"], self._stream
+        busy = self.settings["busy"]
+        stream = self._stream
         busy.add(stream)
         try:
             return await asyncio.shield(making[of])

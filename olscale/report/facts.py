@@ -115,7 +115,8 @@ def _datasets(summaries: Sequence[Summary], known: Mapping[str, Mapping[str, Any
 
 
 def _shares(facts: Mapping[str, Any]) -> str:
-    names, rows = class_names(facts), facts.get("class_rows") or ()
+    names = class_names(facts)
+    rows = facts.get("class_rows") or ()
     if not names:
         return "-"
     if len(names) > _CLASSES or len(rows) != len(names) or not sum(rows):
@@ -145,7 +146,8 @@ def _learners(summaries: Sequence[Summary]) -> str:
     ]
     head: tuple[str, ...] = ("learner", "version", "parameters", "chosen", "data sets")
     if not any(line[3] for line in made):
-        head, made = head[:3] + head[4:], [line[:3] + line[4:] for line in made]
+        head = head[:3] + head[4:]
+        made = [line[:3] + line[4:] for line in made]
     left = [f"The first {_SETTINGS:,} of {len(made):,} settings."] if len(made) > _SETTINGS else []
     return rows_html(head, made[:_SETTINGS], text=(0, 1, 2, 3, 4)) + paragraphs(left, "note")
 

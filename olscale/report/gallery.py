@@ -43,7 +43,9 @@ class Gallery:
     def __init__(
         self, folder: Path, formats: Sequence[str] = ("svg",), interactive: bool = False
     ) -> None:
-        self.folder, self._formats, self._interactive = folder, formats, interactive
+        self.folder = folder
+        self._formats = formats
+        self._interactive = interactive
         self.files: list[Path] = []
         self.absent: list[str] = []
         self._names: set[str] = set()

@@ -25,13 +25,17 @@ class IngestView:
     """
 
     def __init__(self) -> None:
-        self._name, self._rows, self._bytes = "", 0, 0
+        self._name = ""
+        self._rows = 0
+        self._bytes = 0
         self._began = self._told = monotonic()
         self._display: Any = None
 
     def __call__(self, name: str, rows: int, size: int) -> None:
         """Note that so many more rows, of so many bytes in memory, were read of a source."""
-        self._name, self._rows, self._bytes = name, self._rows + rows, self._bytes + size
+        self._name = name
+        self._rows = self._rows + rows
+        self._bytes = self._bytes + size
         if monotonic() - self._told >= _EVERY_SECONDS:
             self.show()
 

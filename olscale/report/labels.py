@@ -71,7 +71,8 @@ def row_labels(cells: Iterable[tuple[Row, Column]]) -> tuple[dict[Row, str], dic
             for name in names
             if len({canonical_json(p.get(name)) for p in params.values()}) > 1
         ]
-        kinds, versions = {row.learner for row in rows}, {row.version for row in rows}
+        kinds = {row.learner for row in rows}
+        versions = {row.version for row in rows}
         spread = [column for columns in rows.values() for column in columns]
         if len(rows) > 1 and len(kinds) == len(versions) == 1 and len(set(spread)) == len(spread):
             # Tuned for each dataset: one setting a column, so one row says it all.

@@ -25,8 +25,13 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#e69f00", "#56b4e9", "#cc79a7", "#8
 """Those of the figures, but for black, which a dark page swallows."""
 
 _DASHES = ("", "6 3", "2 3")
-_WIDE, _HIGH, _LEFT, _BELOW = 460, 150, 44, 18
-_MOST_LINES, _MOST_NOTES, _MOST_SETS = 12, 5, 8
+_WIDE = 460
+_HIGH = 150
+_LEFT = 44
+_BELOW = 18
+_MOST_LINES = 12
+_MOST_NOTES = 5
+_MOST_SETS = 8
 
 STYLE = """<style>
 .olscale-live { font: 13px/1.45 system-ui, sans-serif; color: inherit; max-width: 62rem; }
@@ -177,14 +182,17 @@ def _picture(name: str, learners: Sequence[LiveLearner], looks: dict[str, int]) 
     lines = [learner for learner in learners if len(learner.rows) > 1]
     if not lines:
         return ""
-    most, heading = max(learner.rows[-1] for learner in lines), error_heading(lines[0].metric)
+    most = max(learner.rows[-1] for learner in lines)
+    heading = error_heading(lines[0].metric)
     scale = 100 if heading.endswith("%)") else 1
     # The first rows of a stream tell of chance: the scale is that of the later ones.
     later = [error for learner in lines for error in learner.errors[len(learner.errors) // 4 :]]
     later = [error for error in later if isfinite(error)] or [0.0]
-    low, high = min(later), max(later)
+    low = min(later)
+    high = max(later)
     low, high = max(0.0, low - 0.1 * (high - low)), high + 0.1 * (high - low) or 1e-3
-    across, up = (_WIDE - _LEFT - 6) / most, (_HIGH - _BELOW - 6) / ((high - low) or 1.0)
+    across = (_WIDE - _LEFT - 6) / most
+    up = (_HIGH - _BELOW - 6) / ((high - low) or 1.0)
 
     def place(row: int, error: float) -> str:
         y = _HIGH - _BELOW - (min(max(error, low), high) - low) * up

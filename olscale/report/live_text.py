@@ -15,7 +15,8 @@ from olscale.results.pace import COMPILING
 from olscale.system.sizes import duration_text, left_text, size_text, speed_text
 
 _BAR = 24
-_MOST_LINES, _MOST_NOTES = 40, 5
+_MOST_LINES = 40
+_MOST_NOTES = 5
 
 
 def state_text(evaluation: LiveEvaluation, now: float | None = None) -> str:

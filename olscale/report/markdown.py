@@ -103,7 +103,9 @@ def _ledger(cells: Sequence[Cell]) -> str:
     )
     lines = [head.split("|")]
     for cell in cells:
-        published, ours, setting = cell.published, cell.summary, cell.setting
+        published = cell.published
+        ours = cell.summary
+        setting = cell.setting
         found = cell.difference
         lines.append(
             [

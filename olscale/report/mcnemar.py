@@ -116,10 +116,8 @@ def rows_table(found: RowsCompared) -> Table:
     entries = []
     for pair in pairs:
         counts = [Entry(_count(float(of.mean()))) for of in (pair.a_alone, pair.b_alone)]
-        corrected, significant = (
-            float(np.median(pair.p_corrected)),
-            int((pair.p_corrected <= ALPHA).sum()),
-        )
+        corrected = float(np.median(pair.p_corrected))
+        significant = int((pair.p_corrected <= ALPHA).sum())
         line = [
             *counts,
             Entry(p_text(float(np.median(pair.p)))),

@@ -45,7 +45,8 @@ def published_tables(cells: Sequence[Cell]) -> list[Table]:
             if cell.summary is not None
             for seen in looked_ahead(cell.summary)
         )
-        rows, entries = [], []
+        rows = []
+        entries = []
         for method in methods:
             line = [of.get((method, dataset)) for dataset in datasets]
             rows += [method, "  published"]

@@ -362,7 +362,8 @@ def _lines(
     sweeps = list(shown.values())
     [name], metric = sweeps[0].names, sweeps[0].summary.metric
     if len(sweeps) == 1:
-        caption, of = _caption(title, sweeps[0]), f"{sweeps[0].summary.label}-{name}"
+        caption = _caption(title, sweeps[0])
+        of = f"{sweeps[0].summary.label}-{name}"
     else:
         best = ", ".join(
             f"{label} {params_text({name: one.summary.params[name]})}"
@@ -373,11 +374,11 @@ def _lines(
             if all(len(one.summary.params) == 1 for one in sweeps)
             else ", its other parameters at their best"
         )
-        caption, of = (
+        caption = (
             f"{title}: {metric_text(metric)} of each learner against {name}{rest}{note}; best at "
-            f"{best}.",
-            name,
+            f"{best}."
         )
+        of = name
     panel = {sweeps[0].summary.label if len(sweeps) == 1 else "": shown}
     return gallery.add(f"{title}-{of}", caption, parameter_figure, panel, of_learner=source.looks)
 
@@ -389,7 +390,8 @@ def _map(title: str, sweep: Sweep, gallery: Gallery) -> Part:
 
 
 def _caption(title: str, sweep: Sweep) -> str:
-    learner, metric = sweep.summary.label, sweep.summary.metric
+    learner = sweep.summary.label
+    metric = sweep.summary.metric
     rest = {name: value for name, value in sweep.summary.params.items() if name not in sweep.names}
     fixed = f", with {params_text(rest)}" if rest else ""
     best = params_text({name: sweep.summary.params[name] for name in sweep.names})

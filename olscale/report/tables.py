@@ -225,7 +225,8 @@ def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: lis
         why_incomparable(metrics[metric] for metrics in present.values() if metric in metrics)
     )
     for (row, column), metrics in present.items():
-        i, j = at_row[labels[row]], at_column[column]
+        i = at_row[labels[row]]
+        j = at_column[column]
         summary = metrics.get(metric)
         if summary is not None and not is_comparable(summary):
             entries[i][j] = Entry(note="-", marks=(absent,))

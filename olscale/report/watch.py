@@ -38,7 +38,8 @@ class LiveView:
     """
 
     def __init__(self, store: Store | str | os.PathLike[str], only: str = "") -> None:
-        self._store, self._only = store, only
+        self._store = store
+        self._only = only
         self._reader: LiveReader | None = None
         self._ended = Event()
         self._thread: Thread | None = None

@@ -110,7 +110,8 @@ def write_report(
 @contextmanager
 def _unfinished(folder: Path) -> Iterator[Path]:
     """Yield a folder inside another for what is not whole yet; both go where that fails, but for what was there."""
-    part, new = part_of(folder / "report"), not folder.exists()
+    part = part_of(folder / "report")
+    new = not folder.exists()
     try:
         part.mkdir(parents=True)
         discard_parts(folder / "report")

@@ -44,7 +44,8 @@ class Storage(ABC):
     local: Path | None = None
 
     def __init__(self, path: str, temporaries: str = "") -> None:
-        self.path, self.temporaries = path, temporaries
+        self.path = path
+        self.temporaries = temporaries
 
     def __reduce__(self) -> tuple[type[Storage], tuple[str, str]]:
         return type(self), (self.path, self.temporaries)

@@ -65,7 +65,8 @@ class _Members:
     """The members of an archive while it is written, and their checksum."""
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
-        self._archive, self._digest = archive, hashlib.sha256()
+        self._archive = archive
+        self._digest = hashlib.sha256()
 
     def add(self, name: str, array: NDArray[Any]) -> None:
         self.stream(name, array.dtype, array.shape, [array])
@@ -116,7 +117,8 @@ def read_arrays(file: IO[bytes]) -> dict[str, NDArray[Any]]:
         raise
     except Exception as fault:  # zipfile and NumPy raise nearly anything at damaged bytes
         raise ValueError(str(fault) or type(fault).__name__) from fault
-    checksum, digest = arrays.pop("checksum", None), hashlib.sha256()
+    checksum = arrays.pop("checksum", None)
+    digest = hashlib.sha256()
     for name, array in arrays.items():
         digest.update(_header(name, array.dtype, array.shape))
         for piece in _pieces(array):
@@ -140,7 +142,8 @@ def _joined(arrays: dict[str, NDArray[Any]]) -> Iterator[tuple[str, NDArray[Any]
             yield name, first
             continue
         name = name.removeprefix(_SPARSE).removesuffix("/shape")
-        at, blocks = arrays.pop(f"{_SPARSE}{name}/at"), arrays.pop(f"{_SPARSE}{name}/blocks")
+        at = arrays.pop(f"{_SPARSE}{name}/at")
+        blocks = arrays.pop(f"{_SPARSE}{name}/blocks")
         if not (
             at.dtype == np.int64
             and at.ndim == 1

@@ -6,7 +6,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-_MARK, _BLANK = b"olscale.crc32", b"00000000"
+_MARK = b"olscale.crc32"
+_BLANK = b"00000000"
 """Key of the checksum in the file's metadata, and what stands in its place while it is computed."""
 
 

@@ -4,7 +4,8 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_OBJECTS, _TIMES = 50_000, 100
+_OBJECTS = 50_000
+_TIMES = 100
 """Objects made before the young ones are looked at, and how often those before all objects are."""
 
 

@@ -86,7 +86,8 @@ def claim_checks(learner: type[Learner]) -> list[Check]:
 def check_dense_and_csr_give_the_same_bits(learner: type[Learner]) -> None:
     """Scores and state do not depend on the layout of the rows; for learners that claim `layout_exact`."""
     for classes in class_counts(learner):
-        fresh, scores = [], []
+        fresh = []
+        scores = []
         for kind in ("dense", "csr"):
             chunk = stream(classes, kind)
             fresh.append(start(learner, classes))
@@ -180,7 +181,8 @@ def check_class_shards_are_the_whole(learner: type[Learner], params: dict[str, A
         for cuts in ((0, 1, 2, 3, 4), (0, 1, 4), (0, 2, 4), (0, 3, 4), (0, 4)):
             ranges = [range(first, last) for first, last in pairwise(cuts)]
             shards = [ClassShard(learner(**params), classes) for classes in ranges]
-            learned, moved = [], np.zeros(ROWS, dtype=bool)
+            learned = []
+            moved = np.zeros(ROWS, dtype=bool)
             for shard in shards:
                 shard.begin(COLUMNS, CLASSES, (3, 1))
                 parts = [(shard.learn(X, y), shard.moved) for X, y in cut(chunk, [0, 64, ROWS])]
@@ -193,10 +195,8 @@ def check_class_shards_are_the_whole(learner: type[Learner], params: dict[str, A
             np.testing.assert_array_equal(
                 scores, whole.scores(chunk.X), err_msg=f"scores of shards {cuts}"
             )
-            axes, parts_of = (
-                class_axes(whole, CLASSES),
-                [class_axes(whole, len(classes)) for classes in ranges],
-            )
+            axes = class_axes(whole, CLASSES)
+            parts_of = [class_axes(whole, len(classes)) for classes in ranges]
             state = join_classes(
                 [shard.state() for shard in shards], axes or {}, [part or {} for part in parts_of]
             )
@@ -213,7 +213,8 @@ def check_merged_sums_make_the_final_model(learner: type[Learner], params: dict[
     So are those of each other setting that claims to have the same sums.
     """
     for classes in class_counts(learner):
-        chunk, found = stream(classes, "dense"), []
+        chunk = stream(classes, "dense")
+        found = []
         along = start_with(learner, params, chunk.X, classes)
         along.learn(chunk.X, chunk.y)
         for cuts in ([0, 100], [0, 1, 64, 99, 100]):
@@ -249,7 +250,8 @@ def check_fused_settings_have_the_bits_of_settings_alone(
     Whether one number differs or all that may. A setting that diverges does so at the same row, and
     the others go on.
     """
-    key, names = grid_key(learner(**params)), real_names(learner, params)
+    key = grid_key(learner(**params))
+    names = real_names(learner, params)
     numbers = [name for name in names if grid_key(learner(**params, **{name: 0.5})) == key]
     assert numbers or not names, (
         "settings of which a number differs do not share a pass; grid_key is to be None then"
@@ -264,7 +266,8 @@ def check_fused_settings_have_the_bits_of_settings_alone(
 def _check_fused(
     learner: type[Learner], settings: list[dict[str, Any]], classes: int, kind: str
 ) -> None:
-    chunk, broken = stream(classes, kind), np.array(stream(classes, "dense").X[:9])
+    chunk = stream(classes, kind)
+    broken = np.array(stream(classes, "dense").X[:9])
     broken[5, 3] = np.nan
     end = Chunk(
         to_csr(broken) if kind == "csr" else broken, chunk.y[:9], COLUMNS
@@ -272,7 +275,8 @@ def _check_fused(
     alone, together = (
         [start_with(learner, each, chunk.X, classes) for each in settings] for _ in range(2)
     )
-    fused, going = fuse(together), set(range(len(settings)))
+    fused = fuse(together)
+    going = set(range(len(settings)))
     for part, y in [*cut(chunk, [0, 64, ROWS]), (end.X, end.y)]:
         found = learn_usable_together(fused, together[0], part, y)
         fused.release()

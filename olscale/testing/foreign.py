@@ -31,7 +31,9 @@ from olscale.testing.small_streams import (
     rows_on_a_line,
 )
 
-ROWS, COLUMNS, CLASSES = 300, 6, 4
+ROWS = 300
+COLUMNS = 6
+CLASSES = 4
 PROCESS_SECONDS = 120
 
 _Make = Callable[[], Any]
@@ -85,7 +87,8 @@ def foreign_checks(name: str, params: Mapping[str, Any] | None = None) -> list[C
         check_rows_of_zeros_break_nothing,
         check_a_row_of_nan_ends_its_run,
     )
-    counts, words = _class_counts(make), "{} classes" if task == "classification" else task
+    counts = _class_counts(make)
+    words = "{} classes" if task == "classification" else task
     return [
         *(
             name_check(check, make, count, of=words.format(count))
@@ -151,7 +154,8 @@ def check_the_same_stream_gives_the_same_predictions(make: _Make, classes: int) 
 def check_predicting_learns_nothing(make: _Make, classes: int) -> None:
     """Asking a model for predictions, and for its scores, does not change what it predicts later."""
     X, y = stream(classes)
-    quiet, busy = start(make, classes), start(make, classes)
+    quiet = start(make, classes)
+    busy = start(make, classes)
     half = ROWS // 2
     for learner in (quiet, busy):
         learner.learn(X[:half], y[:half])
@@ -165,7 +169,8 @@ def check_predicting_learns_nothing(make: _Make, classes: int) -> None:
 def check_rows_are_left_as_they_were(make: _Make, classes: int) -> None:
     """Learning and predicting do not write into the rows given, which other learners are given too."""
     X, y = (np.array(array) for array in stream(classes))
-    rows, labels = X.copy(), y.copy()
+    rows = X.copy()
+    labels = y.copy()
     learner = start(make, classes)
     learner.learn(rows, labels)
     learner.scores(rows)
@@ -230,7 +235,8 @@ def check_scores_rank_rows_as_classes_do(make: _Make, classes: int) -> None:
     X, y = stream(classes, rows=2 * ROWS)
     learner.learn(X, y)
     own, ranking = learner.scores(X).T
-    high, low = ranking[own > 0.0], ranking[own < 0.0]
+    high = ranking[own > 0.0]
+    low = ranking[own < 0.0]
     share = float(np.mean(high[:, np.newaxis] > low)) if len(high) and len(low) else 1.0
     assert share > 0.9, (
         f"of {100 - 100 * share:.0f} % of the pairs of a row of each class the first class has "
@@ -332,7 +338,8 @@ def check_another_process_gives_the_same_predictions(name: str, params: dict[str
 def predictions_digest(name: str, params: dict[str, Any]) -> str:
     """Return a digest of what a learner predicts along a stream."""
     make = partial(make_learner, name, params)
-    classes, task = _class_counts(make)[0], make().task
+    classes = _class_counts(make)[0]
+    task = make().task
     X, y = stream(classes)
     return hashlib.sha256(
         predictions_of(start(make, classes).learn(X, y), task).tobytes()

@@ -15,7 +15,9 @@ from olscale.data.layouts.base import Block, SplitReader, SplitShape, SplitWrite
 from olscale.storage.open import open_storage
 from olscale.testing.check_list import Check, check_list
 
-ROWS, COLUMNS, CHUNK_ROWS = 70, 6, 16
+ROWS = 70
+COLUMNS = 6
+CHUNK_ROWS = 16
 KINDS = ("uint8", "int8", "uint16", "int16", "float32", "float64", "csr")
 """Types in which dense rows are stored, and sparse rows."""
 
@@ -50,7 +52,8 @@ def rows(kind: str) -> Block:
     """Return rows of one kind, a zero row and an empty one among them; labels are any float64, NaN and -0.0 too."""
     rng = np.random.default_rng(0)
     X: Any = rng.integers(0, 100, (ROWS, COLUMNS)) * (rng.random((ROWS, COLUMNS)) < 0.5)
-    X[3], X[-1] = 0, 0
+    X[3] = 0
+    X[-1] = 0
     label = rng.normal(size=ROWS)
     label[:3] = np.nan, -0.0, np.inf
     if kind == "csr":
@@ -78,7 +81,8 @@ class StoredSplit:
         self._folder = tempfile.TemporaryDirectory(prefix="olscale-layout-")
         self.folder = Path(self._folder.name)
         self.directory = open_storage(self.folder)
-        self.block, self.kind = rows(kind), kind
+        self.block = rows(kind)
+        self.kind = kind
         self.writer = writer(self.directory, "train", CHUNK_ROWS)
         self.safe = []
         for chunk in cut(self.block, CHUNK_ROWS):
@@ -212,7 +216,8 @@ def _same(got: Block, expected: Block, what: str) -> None:
         np.testing.assert_array_equal(got.X, expected.X, err_msg=what)
         return
     assert isinstance(got.X, CSR), f"{what} came back dense"
-    mine, theirs = trim(got.X), trim(expected.X)
+    mine = trim(got.X)
+    theirs = trim(expected.X)
     np.testing.assert_array_equal(mine.indptr, theirs.indptr, err_msg=f"lengths of {what}")
     np.testing.assert_array_equal(mine.indices, theirs.indices, err_msg=what)
     np.testing.assert_array_equal(_bits(mine.data), _bits(theirs.data), err_msg=what)

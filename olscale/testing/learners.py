@@ -232,7 +232,8 @@ def check_a_smooth_target_is_learned(learner: type[Learner]) -> None:
 def check_labels_do_not_matter(learner: type[Learner]) -> None:
     """A detector gives the same bits whatever the labels are: it must not see them."""
     chunk = stream(2, "dense")
-    with_labels, without = start(learner, 2), start(learner, 2)
+    with_labels = start(learner, 2)
+    without = start(learner, 2)
     scores = with_labels.learn(chunk.X, chunk.y)
     np.testing.assert_array_equal(scores, without.learn(chunk.X, read_only(np.zeros_like(chunk.y))))
     assert_same_state(with_labels, without)

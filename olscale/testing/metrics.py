@@ -15,7 +15,8 @@ from olscale.learners.contract.learner import predictions_of
 from olscale.task import Task
 from olscale.testing.check_list import Check, check_list, check_plain_arrays
 
-ROWS, TEST_ROWS = 200, 40
+ROWS = 200
+TEST_ROWS = 40
 CLASSES: dict[Task, int] = {"classification": 3, "novelty": 2, "regression": 0}
 SEGMENTS = (("monday", 0), ("tuesday", 80), ("wednesday", 150))
 
@@ -55,7 +56,8 @@ def events(
     metric: type[Metric], rows: int, seed: int
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]:
     """Return targets, predictions (most of them right, or near) and the scores that they follow from."""
-    rng, task = np.random.default_rng(seed), metric.tasks[0]
+    rng = np.random.default_rng(seed)
+    task = metric.tasks[0]
     y: NDArray[Any]
     if task == "classification":
         y = rng.integers(0, CLASSES[task], rows)
@@ -148,7 +150,8 @@ def check_saving_and_restoring_in_mid_stream_is_exact(
     feed(whole, scoring, 0, ROWS)
     expected = end(whole, scoring)
     for at in (0, 1, 77, ROWS):
-        counter, restored = begin(metric, scoring), begin(metric, scoring)
+        counter = begin(metric, scoring)
+        restored = begin(metric, scoring)
         feed(counter, scoring, 0, at)
         restored.sums = {name: array.copy() for name, array in counter.sums.items()}
         feed(restored, scoring, at, ROWS)
@@ -185,7 +188,8 @@ def check_values_are_finite_and_what_was_not_measured_is_left_out(
 
 def check_arrays_are_left_as_they_were(metric: type[Metric], scoring: Scoring) -> None:
     """Targets, codes and scores are not changed: other metrics get the same arrays."""
-    counter, given = begin(metric, scoring), events(metric, ROWS, 0)
+    counter = begin(metric, scoring)
+    given = events(metric, ROWS, 0)
     weigh(counter, scoring, 0, slice(ROWS))
     counter.see(*given)
     counter.test(*given)
@@ -213,7 +217,8 @@ def check_weights_of_1_change_nothing(metric: type[Metric], scoring: Scoring) ->
     plain = replace(scoring, weights=None, weighted_measures=False)
     if not metric.wanted(plain):  # another stands there without weights
         return
-    given, values = events(metric, ROWS, 0), []
+    given = events(metric, ROWS, 0)
+    values = []
     for options in (plain, scoring):
         counter = begin(metric, options)
         if options.weighted_measures:

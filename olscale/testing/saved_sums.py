@@ -24,10 +24,8 @@ _CUTS = [0, 1, 100, 300, 512, 720]
 
 def same_sums(learner: type[Learner], params: dict[str, Any]) -> list[dict[str, Any]]:
     """Return settings that claim the sums of `params`, each with another value of one parameter that is a number."""
-    key, others = (
-        sums_key(learner(**params)),
-        [{**params, name: 0.5} for name in real_names(learner, params)],
-    )
+    key = sums_key(learner(**params))
+    others = [{**params, name: 0.5} for name in real_names(learner, params)]
     made = [(other, learner(**other)) for other in others]
     return [other for other, one in made if key and mergeable(one) and sums_key(one) == key]
 
@@ -46,7 +44,8 @@ def check_sums_go_on_from_copies(learner: type[Learner], params: dict[str, Any])
         )
         chunk = Chunk(X, y, COLUMNS)
         one: Any = start_with(learner, params, chunk.X, classes)
-        before, sums = _copies(one.state()), one.no_sums()
+        before = _copies(one.state())
+        sums = one.no_sums()
         one.add_rows(chunk.X, chunk.y, sums)
         assert_same_arrays(one.state(), before, "state")
         expected = _copies(one.end_sums(sums))

@@ -15,7 +15,9 @@ from olscale.learners.contract.learner import Learner, State
 from olscale.learners.contract.look_ahead import looks_ahead
 from olscale.learners.contract.parameters import Choice, Real, Whole
 
-ROWS, COLUMNS, CLASSES = 240, 7, 4
+ROWS = 240
+COLUMNS = 7
+CLASSES = 4
 
 
 def class_counts(learner: type[Learner]) -> tuple[int, ...]:

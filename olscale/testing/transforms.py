@@ -13,7 +13,8 @@ from olscale.data.transforms.streaming import StreamingTransform
 from olscale.testing.check_list import Check, check_list
 
 Make: TypeAlias = Callable[[], Transform]
-ROWS, COLUMNS = 60, 5
+ROWS = 60
+COLUMNS = 5
 CUTS = ((0, ROWS), tuple(range(ROWS + 1)), (0, 1, 1, 17, 40, ROWS))
 
 
@@ -70,7 +71,8 @@ def table(seed: int = 0) -> NDArray[np.float64]:
 
 def fit(make: Make, cuts: tuple[int, ...] = (0, ROWS), scale: float = 1.0) -> Transform:
     """Return a new transform, fitted on the table, `scale` times as large, in chunks that end at `cuts`."""
-    step, X = make(), read_only(scale * table())
+    step = make()
+    X = read_only(scale * table())
 
     def chunks() -> Iterator[FloatArray]:
         for start, stop in pairwise(cuts):
@@ -94,7 +96,8 @@ def check_any_cut_into_chunks_fits_the_same_bits(make: Make) -> None:
 
 def check_rows_are_transformed_one_by_one_as_together(make: Make) -> None:
     """A row does not depend on the rows beside it."""
-    X, step = table(1), fit(make)
+    X = table(1)
+    step = fit(make)
     expected = step.apply(X, COLUMNS)
     for cuts in CUTS:
         for start, stop in pairwise(cuts):
@@ -158,7 +161,8 @@ def check_usable_rows_stay_usable(make: Make) -> None:
 
 def check_rows_too_long_to_square_are_not_made_alike(make: Make) -> None:
     """Rows that would end a run still do, or are still told apart: predictions would be constant without a word."""
-    X, step = read_only(1e200 * table(1)), fit(make, scale=1e200)
+    X = read_only(1e200 * table(1))
+    step = fit(make, scale=1e200)
     result = to_dense(step.apply(X, COLUMNS), step.width(COLUMNS))
     length = np.abs(result).max(axis=1)
     usable = result[length < 1e154]
@@ -169,7 +173,8 @@ def check_rows_too_long_to_square_are_not_made_alike(make: Make) -> None:
 
 def check_sparse_rows_give_the_same_bits(make: Make) -> None:
     """CSR rows, also those of a slice, are transformed to what dense rows are; asked of those with `takes_sparse`."""
-    X, step = table(1), fit(make)
+    X = table(1)
+    step = fit(make)
     width = step.width(COLUMNS)
     for start, stop in ((0, ROWS), (5, 31)):
         sparse = slice_rows(to_csr(X), start, stop)
@@ -204,7 +209,8 @@ def holed(seed: int = 0) -> NDArray[np.float64]:
     """Return the rows of `table` with missing values, a whole row and nearly a whole feature among them."""
     X = np.array(table(seed))
     X[np.random.default_rng(seed).random(X.shape) < 0.2] = np.nan
-    X[11], X[:-1, 4] = np.nan, np.nan
+    X[11] = np.nan
+    X[:-1, 4] = np.nan
     return read_only(X)
 
 
@@ -214,7 +220,8 @@ def _trains() -> NDArray[np.bool_]:
 
 def check_any_cut_into_chunks_learns_the_same_bits(make: Make) -> None:
     """Rows of a stream, some of which train, are transformed to the same bits one by one and in chunks of any size."""
-    X, trains = holed(), _trains()
+    X = holed()
+    trains = _trains()
     expected = begin(make).learn(X, COLUMNS, trains)
     for cuts in CUTS:
         step = begin(make)
@@ -227,8 +234,10 @@ def check_any_cut_into_chunks_learns_the_same_bits(make: Make) -> None:
 
 def check_what_is_learned_goes_on_in_another(make: Make) -> None:
     """A copy of `learned`, taken in mid-stream, is all that another transform needs to go on with the same bits."""
-    X, trains = holed(), _trains()
-    first, second = begin(make), begin(make)
+    X = holed()
+    trains = _trains()
+    first = begin(make)
+    second = begin(make)
     first.learn(X[:25], COLUMNS, trains[:25])
     second.learned = {name: array.copy() for name, array in first.learned.items()}
     expected = first.learn(X[25:], COLUMNS, trains[25:])
@@ -237,7 +246,8 @@ def check_what_is_learned_goes_on_in_another(make: Make) -> None:
 
 def check_rows_that_do_not_train_leave_no_trace(make: Make) -> None:
     """Rows that are held out, or of the test split, are transformed and change nothing that was learned."""
-    X, step = holed(), begin(make)
+    X = holed()
+    step = begin(make)
     step.learn(X[:25], COLUMNS, np.ones(25, dtype=np.bool_))
     before = {name: array.copy() for name, array in step.learned.items()}
     held_out = step.learn(X[25:], COLUMNS, np.zeros(ROWS - 25, dtype=np.bool_))
@@ -248,7 +258,8 @@ def check_rows_that_do_not_train_leave_no_trace(make: Make) -> None:
 
 def check_rows_to_come_are_not_known(make: Make) -> None:
     """Whatever comes behind a row, it is transformed to the same bits."""
-    X, trains = np.array(holed()), np.ones(ROWS, dtype=np.bool_)
+    X = np.array(holed())
+    trains = np.ones(ROWS, dtype=np.bool_)
     expected = slice_rows(begin(make).learn(X, COLUMNS, trains), 0, 40)
     X[40:] = 1e9 * X[40:][::-1]
     _same(slice_rows(begin(make).learn(X, COLUMNS, trains), 0, 40), expected)
@@ -256,7 +267,8 @@ def check_rows_to_come_are_not_known(make: Make) -> None:
 
 def check_missing_values_stay_where_they_are(make: Make) -> None:
     """A missing value makes no other value missing; asked of those with `keeps_missing`."""
-    X, step = holed(1), fit(make)
+    X = holed(1)
+    step = fit(make)
     made = to_dense(step.apply(X, COLUMNS), step.width(COLUMNS))
     whole = to_dense(step.apply(np.where(np.isnan(X), 0.0, X), COLUMNS), step.width(COLUMNS))
     spread = np.isnan(made).sum(axis=1) > np.isnan(X).sum(axis=1)

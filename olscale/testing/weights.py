@@ -83,7 +83,8 @@ def check_sample_weight_is_an_argument_where_weights_are_taken(learner: type[Lea
 def check_weights_are_refused(learner: type[Learner]) -> None:
     """Rows with weights are refused by a learner that takes none, before anything is learned."""
     classes = class_counts(learner)[0]
-    chunk, fresh = stream(classes, "dense"), start(learner, classes)
+    chunk = stream(classes, "dense")
+    fresh = start(learner, classes)
     message = ""
     try:
         learn_rows(fresh, chunk.X, chunk.y, read_only(np.ones(ROWS)))
@@ -98,7 +99,8 @@ def check_weights_are_refused(learner: type[Learner]) -> None:
 def check_weights_of_one_are_no_weights(learner: type[Learner], classes: int) -> None:
     """Rows that all weigh 1 give the scores and the state of rows without weights."""
     chunk = stream(classes, "dense")
-    plain, weighted = start(learner, classes), start(learner, classes)
+    plain = start(learner, classes)
+    weighted = start(learner, classes)
     expected = plain.learn(chunk.X, chunk.y)
     np.testing.assert_array_equal(
         learn_rows(weighted, chunk.X, chunk.y, read_only(np.ones(ROWS))), expected
@@ -108,7 +110,8 @@ def check_weights_of_one_are_no_weights(learner: type[Learner], classes: int) ->
 
 def check_any_cut_gives_the_same_bits_with_weights(learner: type[Learner], classes: int) -> None:
     """One chunk, rows one by one and ragged chunks give equal scores and equal state."""
-    chunk, weights = stream(classes, "dense"), _weights()
+    chunk = stream(classes, "dense")
+    weights = _weights()
     whole = start(learner, classes)
     expected = learn_rows(whole, chunk.X, chunk.y, weights)
     for cuts in (range(ROWS + 1), (0, 1, 1, 64, 65, 200, ROWS)):
@@ -120,9 +123,11 @@ def check_any_cut_gives_the_same_bits_with_weights(learner: type[Learner], class
 
 def check_a_weight_comes_after_the_prediction(learner: type[Learner], classes: int) -> None:
     """The scores of a row do not depend on its own weight."""
-    chunk, weights = stream(classes, "dense"), _weights()
+    chunk = stream(classes, "dense")
+    weights = _weights()
     for row in (0, ROWS // 2, ROWS - 1):
-        X, y = slice_rows(chunk.X, 0, row + 1), chunk.y[: row + 1]
+        X = slice_rows(chunk.X, 0, row + 1)
+        y = chunk.y[: row + 1]
         heavier = weights[: row + 1].copy()
         heavier[row] += 10.0
         scores = [
@@ -136,11 +141,13 @@ def check_the_label_of_a_row_without_weight_is_not_learned(
     learner: type[Learner], classes: int
 ) -> None:
     """Rows of weight 0 have no loss: with other labels all scores are the same. The row itself may count."""
-    chunk, weights = stream(classes, "dense"), _weights()
+    chunk = stream(classes, "dense")
+    weights = _weights()
     other = (chunk.y + 1) % classes if classes else chunk.y + 1.0
     changed = read_only(np.where(weights == 0.0, other, chunk.y))
     assert (changed != chunk.y).any()
-    first, second = start(learner, classes), start(learner, classes)
+    first = start(learner, classes)
+    second = start(learner, classes)
     expected = learn_rows(first, chunk.X, chunk.y, weights)
     np.testing.assert_array_equal(learn_rows(second, chunk.X, changed, weights), expected)
     np.testing.assert_array_equal(second.scores(chunk.X), first.scores(chunk.X))
@@ -149,7 +156,8 @@ def check_the_label_of_a_row_without_weight_is_not_learned(
 def check_balanced_classes_weigh_by_the_rows_so_far(learner: type[Learner]) -> None:
     """With ``class_weight="balanced"`` a row weighs n / (K m) by the rows so far, times its own weight, in any cut."""
     for classes in class_counts(learner):
-        chunk, weights = stream(classes, "dense"), _weights()
+        chunk = stream(classes, "dense")
+        weights = _weights()
         of_classes = _balanced(chunk.y)
         for own in (None, weights):
             product = read_only(of_classes if own is None else of_classes * own)
@@ -197,7 +205,8 @@ def check_fused_settings_take_weights(learner: type[Learner], params: dict[str, 
     settings = [{**params, **dict.fromkeys(names[-1:], value)} for value in (0.1, 0.5)]
     settings = [each for each in settings if goes_together(learner(**each))]
     for classes in class_counts(learner):
-        chunk, weights = stream(classes, "dense"), _weights()
+        chunk = stream(classes, "dense")
+        weights = _weights()
         alone, together = (
             [start_with(learner, each, chunk.X, classes) for each in settings] for _ in range(2)
         )
@@ -212,7 +221,8 @@ def check_fused_settings_take_weights(learner: type[Learner], params: dict[str, 
 
 def check_class_shards_take_weights(learner: type[Learner], params: dict[str, Any]) -> None:
     """Class shards give the scores of the whole learner for rows with weights too."""
-    chunk, weights = stream(CLASSES, "dense"), _weights()
+    chunk = stream(CLASSES, "dense")
+    weights = _weights()
     whole = learner(**params)
     whole.begin(COLUMNS, CLASSES)
     expected = learn_rows(whole, chunk.X, chunk.y, weights)

@@ -65,7 +65,8 @@ def sample(dataset: Dataset, dest: str | os.PathLike[str], rows: int) -> Dataset
         sources = []
         for split in dataset.splits:
             index = drawn(dataset.rows(split), rows)
-            source, some = f"sample:{dataset.name}:rows={rows}", Subset(dataset, split, index)
+            source = f"sample:{dataset.name}:rows={rows}"
+            some = Subset(dataset, split, index)
             for number in range(-(-len(index) // chunk_rows)):
                 chunk = some.chunk(number)
                 target: Any = chunk.y.astype(np.float64)

@@ -21,9 +21,13 @@ def all_declared(
     Those of the column in ``slots[i]``, a place as in `parse_rows`, are ``declared[ends[i - 1] :
     ends[i]]``, sorted.
     """
-    width, begin, odd = numbers.shape[1], 0, False
+    width = numbers.shape[1]
+    begin = 0
+    odd = False
     for i in range(len(slots)):
-        slot, first, last = slots[i], declared[begin], declared[ends[i] - 1]
+        slot = slots[i]
+        first = declared[begin]
+        last = declared[ends[i] - 1]
         column = numbers[:, slot] if slot < width else others[slot - width]
         known = declared[begin : ends[i]]
         if (
@@ -60,7 +64,8 @@ def entries_declared(
     number may stand.
     """
     for i in range(len(indices)):
-        first, last = ends[indices[i]], ends[indices[i] + 1]
+        first = ends[indices[i]]
+        last = ends[indices[i] + 1]
         value = data[i]
         if (
             first < last

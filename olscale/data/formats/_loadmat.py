@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-_SPARE_BYTES, _BYTES_A_BYTE = 1 << 30, 256
+_SPARE_BYTES = 1 << 30
+_BYTES_A_BYTE = 256
 """Memory beside that of the libraries, and for each byte of the file, which may be compressed."""
 _OBJECTS = "None"
 """What SciPy calls variables of newer classes (string, categorical, table), without their names."""
@@ -39,7 +40,8 @@ def main() -> None:
             matrices |= _objects(data)
         head: dict[str, Any] = {"matrices": matrices}
     except Exception as error:  # SciPy's reader raises nearly anything at damaged bytes
-        head, arrays = {"problem": " ".join(str(error).split()) or type(error).__name__}, []
+        head = {"problem": " ".join(str(error).split()) or type(error).__name__}
+        arrays = []
     out = sys.stdout.buffer
     out.write(json.dumps(head).encode() + b"\n")
     for array in arrays:

@@ -36,7 +36,8 @@ def fill_rows(
             # Written in any case and then kept or not: a branch would be mispredicted at every
             # other number.
             value = numbers[row, column]
-            indices[end], data[end] = column, value
+            indices[end] = column
+            data[end] = value
             end += value != 0
         end = _add_codes(codes[row], absent, end, indices, data)
         indptr[row + 1] = end
@@ -58,7 +59,8 @@ def fill_sparse_rows(
     for row in range(len(codes)):
         for i in range(number_indptr[row], number_indptr[row + 1]):
             value = number_data[i]
-            indices[end], data[end] = number_indices[i], value
+            indices[end] = number_indices[i]
+            data[end] = value
             end += value != 0
         end = _add_codes(codes[row], absent, end, indices, data)
         indptr[row + 1] = end
@@ -81,6 +83,7 @@ def _add_codes(
         while place > first and indices[place - 1] > code:
             indices[place] = indices[place - 1]
             place -= 1
-        indices[place], data[end] = code, 1.0
+        indices[place] = code
+        data[end] = 1.0
         end += 1
     return end

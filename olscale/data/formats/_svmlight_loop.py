@@ -96,9 +96,11 @@ def parse_rows(
         written (`MAX_INDEX` and -1 when there is none), error code, position of the faulty token,
         index before it.
     """
-    lines, hards = 0, 0
+    lines = 0
+    hards = 0
     nonzeros = indptr[rows]
-    smallest, largest = MAX_INDEX, -1
+    smallest = MAX_INDEX
+    largest = -1
     while pos < stop and rows < max_rows and nonzeros < max_nonzeros:
         byte = byte_at(buffer, pos)
         while byte == _SPACE or byte == _TAB or byte == _RETURN:
@@ -122,7 +124,9 @@ def parse_rows(
         elif value - value != 0.0:
             fault = BAD_LABEL
         elif state == HARD:
-            hard[hards, 0], hard[hards, 1], hard[hards, 2] = -1 - rows, token, pos
+            hard[hards, 0] = -1 - rows
+            hard[hards, 1] = token
+            hard[hards, 2] = pos
             hards += 1
         if fault != OK:
             if labels_needed:
@@ -183,7 +187,9 @@ def parse_rows(
             if value < 0 or value > 9 or not (byte == _SPACE or byte == _NEWLINE):
                 value, pos, state = number_at(buffer, start, _POINT)
                 if state == HARD:
-                    hard[hards, 0], hard[hards, 1], hard[hards, 2] = nonzeros, start, pos
+                    hard[hards, 0] = nonzeros
+                    hard[hards, 1] = start
+                    hard[hards, 2] = pos
                     hards += 1
                 byte = byte_at(buffer, pos)
                 if state == NOT_A_NUMBER or not _is_end(byte):

@@ -273,9 +273,14 @@ def parse_rows(
         Position reached (a row's first byte), lines, rows, hard numbers, and whether the row there
         is no plain matter.
     """
-    lines, hards, columns, width = 0, 0, len(kinds), numbers.shape[1]
+    lines = 0
+    hards = 0
+    columns = len(kinds)
+    width = numbers.shape[1]
     while pos < stop and row < rows and hards <= MOST_HARD:
-        begin, new_lines, new_hards = pos, 0, hards
+        begin = pos
+        new_lines = 0
+        new_hards = hards
         if delimiter == _SPACE:
             pos = _after_blanks(buffer, pos, delimiter)
         after = _end_of_line(buffer, pos)
@@ -284,9 +289,12 @@ def parse_rows(
             lines += 1
             continue
         for column in range(columns):
-            kind, at_end = kinds[column], column == columns - 1
+            kind = kinds[column]
+            at_end = column == columns - 1
             is_number = kind == NUMBER or kind == TARGET
-            value, after, state = np.nan, 0, NOT_A_NUMBER
+            value = np.nan
+            after = 0
+            state = NOT_A_NUMBER
             first = _after_blanks(buffer, pos, delimiter)
             if is_number and byte_at(buffer, first) != quote:
                 value, after, state = number_at(buffer, first, mark)
@@ -303,7 +311,9 @@ def parse_rows(
                     else after + 1
                 )
             else:
-                start, end, last = pos, -1, -1
+                start = pos
+                end = -1
+                last = -1
                 if byte_at(buffer, start) == quote:
                     end, passed = _quoted_end(buffer, start, stop, quote, escaped)
                     if not end:
@@ -319,7 +329,8 @@ def parse_rows(
                     ):
                         quoted[2] = lines + new_lines + 1
                     new_lines += passed
-                    first, last = _after_blanks(buffer, start + 1, delimiter), end - 1
+                    first = _after_blanks(buffer, start + 1, delimiter)
+                    last = end - 1
                 if is_number:
                     value, after, last, hard_one = _number(
                         buffer, first, last, delimiter, mark, escaped, words, ends
@@ -327,15 +338,18 @@ def parse_rows(
                     if after < 0 or (kind == TARGET and value != value):
                         return begin, lines, row, hards, True
                     if hard_one:
-                        hard[new_hards, 0], hard[new_hards, 1] = slots[column], row
-                        hard[new_hards, 2], hard[new_hards, 3] = first, last
+                        hard[new_hards, 0] = slots[column]
+                        hard[new_hards, 1] = row
+                        hard[new_hards, 2] = first
+                        hard[new_hards, 3] = last
                         new_hards += 1
                 else:
                     after = _plain_end(buffer, start, delimiter, escaped) if end < 0 else end
                     if after < 0 or (kind == EMPTY and (end >= 0 or first < after)):
                         return begin, lines, row, hards, True
                     if kind == TEXT:
-                        cells[slots[column], row, 0], cells[slots[column], row, 1] = start, after
+                        cells[slots[column], row, 0] = start
+                        cells[slots[column], row, 1] = after
                 if end >= 0:
                     after = end
                 if after - start > _MOST_BYTES:

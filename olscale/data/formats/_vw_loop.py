@@ -29,7 +29,8 @@ from olscale.compiled.number import HARD, NOT_A_NUMBER, number_at
     BAD_RETURN,
     BAD_IMPORTANCE,
 ) = range(9)
-FULL, HARD_NUMBERS = 20, 21
+FULL = 20
+HARD_NUMBERS = 21
 """No faults: the table of names is full; the row has numbers that are left to ``float``."""
 
 NAMES, BYTES, WEIGHTED, BASED = range(4)
@@ -41,8 +42,11 @@ ROOM = 32
 _NEWLINE, _SPACE, _TAB, _RETURN, _COLON, _BAR, _QUOTE = (ord(c) for c in "\n \t\r:|'")
 _ZERO, _NINE, _PLUS, _MINUS, _POINT = (ord(c) for c in "09+-.")
 _LOW = np.uint64(0xFFFFFFFF)
-_C1, _C2, _C3 = np.uint64(0xCC9E2D51), np.uint64(0x1B873593), np.uint64(0xE6546B64)
-_F1, _F2 = np.uint64(0x85EBCA6B), np.uint64(0xC2B2AE35)
+_C1 = np.uint64(0xCC9E2D51)
+_C2 = np.uint64(0x1B873593)
+_C3 = np.uint64(0xE6546B64)
+_F1 = np.uint64(0x85EBCA6B)
+_F2 = np.uint64(0xC2B2AE35)
 _U0, _U1, _U5, _U10, _U13 = (np.uint64(n) for n in (0, 1, 5, 10, 13))
 _U15, _U16, _U17, _U19, _U32 = (np.uint64(n) for n in (15, 16, 17, 19, 32))
 _FEW = 32

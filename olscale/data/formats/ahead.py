@@ -24,7 +24,8 @@ def read_ahead(stream: io.BufferedReader) -> io.BufferedReader:
 
 class _Ahead(io.RawIOBase):
     def __init__(self, stream: io.BufferedReader) -> None:
-        self._stream, self._rest = stream, memoryview(b"")
+        self._stream = stream
+        self._rest = memoryview(b"")
         self._blocks: Queue[bytes | BaseException] = Queue(_BLOCKS)
         self._last: bytes | BaseException | None = None
         self._stop = Event()
@@ -52,7 +53,8 @@ class _Ahead(io.RawIOBase):
             self._last = None if block else block
             self._rest = memoryview(block)
         size = min(len(buffer), len(self._rest))
-        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
+        buffer[:size] = self._rest[:size]
+        self._rest = self._rest[size:]
         return size
 
     def close(self) -> None:

@@ -70,7 +70,8 @@ class ColumnWatch:
     """
 
     def __init__(self, columns: TableColumns, numeric: Sequence[int]) -> None:
-        self._columns, self._numeric = columns, list(numeric)
+        self._columns = columns
+        self._numeric = list(numeric)
         self._last: NDArray[np.float64] | None = None
         self._rounded = RoundedColumns()
         self._large, self._fractional = np.zeros((2, len(self._numeric)), dtype=np.bool_)
@@ -84,7 +85,8 @@ class ColumnWatch:
         if isinstance(numbers, CSR):
             self._note_large_entries(numbers)
             return
-        columns, numeric = self._columns, self._numeric
+        columns = self._columns
+        numeric = self._numeric
         if self._last is None:
             columns.rises.update(dict.fromkeys(numeric, 0))
             begin = numbers[:first_rows]
@@ -132,7 +134,9 @@ def _are_whole(numbers: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:
 
 def _largest(numbers: NDArray[np.floating[Any]]) -> float:
     """Return the largest absolute value; NaN is none."""
-    high, low = numbers.max(), numbers.min()
+    high = numbers.max()
+    low = numbers.min()
     if np.isnan(high):
-        high, low = np.fmax.reduce(numbers, axis=None), np.fmin.reduce(numbers, axis=None)
+        high = np.fmax.reduce(numbers, axis=None)
+        low = np.fmin.reduce(numbers, axis=None)
     return float(max(high, -low, 0.0))

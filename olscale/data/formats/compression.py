@@ -146,7 +146,8 @@ class _RemoteFile(io.RawIOBase):
     """A file elsewhere, of which every read succeeds or raises `FormatError`."""
 
     def __init__(self, source: str, file: Any) -> None:
-        self._source, self._file = source, file
+        self._source = source
+        self._file = file
 
     def readable(self) -> bool:
         return True
@@ -185,7 +186,10 @@ class _Stream(io.RawIOBase):
     """The decompressed bytes; turns the four libraries' ways to say "damaged" into one."""
 
     def __init__(self, source: str, raw: BinaryIO, inner: Any, codec: str) -> None:
-        self._source, self._raw, self._inner, self._codec = source, raw, inner, codec
+        self._source = source
+        self._raw = raw
+        self._inner = inner
+        self._codec = codec
 
     def readable(self) -> bool:
         return True

@@ -285,7 +285,8 @@ def _columns(
     added = options.added_columns(names)
     names += [constant.name for constant in added]
     dropped = columns_named(source, names, options.drop, width)
-    last, empty = width - 1, None
+    last = width - 1
+    empty = None
     # More than one row: a last cell that is empty once may well be a missing label.
     if (
         not beside
@@ -293,7 +294,8 @@ def _columns(
         and not (named and named[last])
         and not any(cell.strip() for cell in cells[last])
     ):
-        empty, dropped = last, dropped | {last}
+        empty = last
+        dropped = dropped | {last}
     dropped, carried, as_written, weights = options.set_aside(source, names, dropped, width)
     # There is nothing to carry in a column that a delimiter at the end of each row makes.
     carried = tuple(position for position in carried if position != empty)

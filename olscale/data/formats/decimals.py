@@ -53,7 +53,8 @@ def _digits(column: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     if not rows:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_)
     width = column.type.byte_width
-    begin, end = column.offset * width, (column.offset + rows) * width
+    begin = column.offset * width
+    end = (column.offset + rows) * width
     octets = np.frombuffer(column.buffers()[1], dtype=np.uint8)[begin:end]
     if width < 8:
         return octets.view("<i4").astype(np.int64), np.ones(rows, dtype=np.bool_)

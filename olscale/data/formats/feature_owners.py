@@ -36,7 +36,8 @@ them in the file, or leave one out with --drop
     def __init__(
         self, source: str, numeric: Sequence[str], text: Sequence[str], known: dict[str, str]
     ) -> None:
-        self._source, self._known = source, known
+        self._source = source
+        self._known = known
         self._watched = _watched([*numeric, *text], set(text))
         for name in self._watched.intersection(numeric):
             self.claim(name, name)
@@ -67,7 +68,8 @@ them in the file, or leave one out with --drop
 
 def _watched(names: Iterable[str], text: set[str]) -> set[str]:
     """Return those of `names` that begin as the features of one of the columns `text` do, and these columns."""
-    lengths, found = {len(column) for column in text}, set[str]()
+    lengths = {len(column) for column in text}
+    found = set[str]()
     for name in names:
         if "=" not in name:
             continue

@@ -23,7 +23,8 @@ _NAMES = frozenset(("class", "label", "target", "text", "id", "name", "x", "y"))
 """Names of columns that are hardly values."""
 _COUNTED = 4
 """So many numbers in a row do not count by chance."""
-_SHOWN, _SHOWN_CELL = 6, 20
+_SHOWN = 6
+_SHOWN_CELL = 20
 _WHOLE = re.compile(r"[-+]?\d+")
 
 

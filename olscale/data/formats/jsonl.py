@@ -41,7 +41,9 @@ from olscale.errors import FormatError, NoRowsError, UnknownNameError
 Record: TypeAlias = tuple[int, dict[str, Any]]
 """A record with its one-based line."""
 
-NUMBER, TEXT, TRUTH = "a number", "text", "true or false"
+NUMBER = "a number"
+TEXT = "text"
+TRUTH = "true or false"
 """Types of a column."""
 
 _SAME_WHOLE = 2.0**53

@@ -79,8 +79,12 @@ class TextBlocks:
     ) -> None:
         self.buffer = bytearray((block_bytes or BLOCK_BYTES) + ROOM_BYTES)
         self.pos = self.stop = self.line = 0
-        self.source, self._stream, self._returns = source, stream, returns
-        self._filled, self._begun, self.ended = 0, False, False
+        self.source = source
+        self._stream = stream
+        self._returns = returns
+        self._filled = 0
+        self._begun = False
+        self.ended = False
         self._newline = -1
         self._plain: bool | None = None
 
@@ -96,7 +100,8 @@ class TextBlocks:
             self.buffer[: self._filled - self.pos] = self.buffer[self.pos : self._filled]
             self._filled -= self.pos
             self.pos = self.stop = 0
-            self._plain, self._newline = None, -1
+            self._plain = None
+            self._newline = -1
             self._read()
         return True
 
@@ -138,9 +143,11 @@ class TextBlocks:
         """Return the next line as `next_line` does, and leave it there."""
         if not self.fill():
             return b""
-        pos, before = self.pos, self.line
+        pos = self.pos
+        before = self.line
         line = self.next_line()
-        self.pos, self.line = pos, before
+        self.pos = pos
+        self.line = before
         return line
 
     def next_line(self) -> bytes:
@@ -184,7 +191,8 @@ class TextLines:
     """
 
     def __init__(self, text: TextBlocks, delimiter: str | None = None) -> None:
-        self._text, self._delimiter = text, delimiter
+        self._text = text
+        self._delimiter = delimiter
         self._row = 0
 
     @property

@@ -150,7 +150,8 @@ class OneHot:
 
     def _admitted(self, j: int, value: str) -> str:
         """Return the value of a bounded column that has a feature for `value`: itself or `OTHER`."""
-        known, kept = self._declared[j], self._kept[j]
+        known = self._declared[j]
+        kept = self._kept[j]
         if value not in known:
             full = len(kept) - (OTHER in known) >= self._bounds[j]
             value = OTHER if full else value
@@ -179,7 +180,8 @@ def _with_codes(numbers: Rows, codes: NDArray[np.int32]) -> CSR:
     values = numbers.data if isinstance(numbers, CSR) else numbers
     entries = np.count_nonzero(values) + np.count_nonzero(codes != _ABSENT)
     indptr = np.zeros(len(codes) + 1, dtype=np.int64)
-    indices, data = np.empty(entries + 1, dtype=np.int32), np.empty(entries + 1)
+    indices = np.empty(entries + 1, dtype=np.int32)
+    data = np.empty(entries + 1)
     if isinstance(numbers, CSR):
         fill_sparse_rows(*numbers, codes, _ABSENT, indptr, indices, data)
     else:

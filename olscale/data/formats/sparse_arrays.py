@@ -94,7 +94,8 @@ def sparse_matrix(source: str, members: Mapping[str, NDArray[Any]]) -> Any:
     """
     import scipy.sparse
 
-    format, data = _word(members["format"]), members["data"]
+    format = _word(members["format"])
+    data = members["data"]
     if format not in _MEMBERS:
         problem = f"its sparse matrix is {format!r}, expected {', '.join(_MEMBERS)}"
         raise FormatError(source, problem)

@@ -142,10 +142,13 @@ class _Parser:
     """Collects parsed rows into batches whose bounds do not depend on the blocks."""
 
     def __init__(self, text: TextBlocks, options: ReadOptions) -> None:
-        self._text, self._options = text, options
+        self._text = text
+        self._options = options
         self._zero_based = options.zero_based
         self._emitted = self._columns = 0
-        self._rows, self._smallest, self._largest = 0, 2**31, -1
+        self._rows = 0
+        self._smallest = 2**31
+        self._largest = -1
         self._labels = np.empty(0)
         self._indptr = np.zeros(1, dtype=np.int64)
         self._indices = np.empty(0, dtype=np.int32)
@@ -215,9 +218,11 @@ class _Parser:
         if late and self._smallest == 0:
             self._zero_based = True
         base = 0 if self._zero_based else 1
-        rows, nonzeros = self._rows, int(self._indptr[self._rows])
+        rows = self._rows
+        nonzeros = int(self._indptr[self._rows])
         # The large arrays are handed on, not copied: the next batch gets new ones.
-        indices, data = self._indices[:nonzeros], self._data[:nonzeros]
+        indices = self._indices[:nonzeros]
+        data = self._data[:nonzeros]
         self._indices, self._data = np.empty_like(self._indices), np.empty_like(self._data)
         if late and base:
             indices -= np.int32(base)

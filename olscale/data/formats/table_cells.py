@@ -102,7 +102,9 @@ class TableCells:
         ids: NDArray[np.int32],
     ) -> None:
         self.places = places
-        self.numbers, self.others, self.ids = numbers, others, ids
+        self.numbers = numbers
+        self.others = others
+        self.ids = ids
         self.rows = 0
 
     @property

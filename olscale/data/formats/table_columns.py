@@ -178,7 +178,9 @@ def unique_names(cells: Iterable[str]) -> list[str]:
     ['Unnamed: 0', 'a', 'b', 'a.1']
     """
     names = [cell.strip() or _UNNAMED.format(i) for i, cell in enumerate(cells)]
-    given, known, count = set(names), set[str](), dict[str, int]()
+    given = set(names)
+    known = set[str]()
+    count = dict[str, int]()
     for i, name in enumerate(names):
         while names[i] in known:
             count[name] = count.get(name, 0) + 1
@@ -244,7 +246,8 @@ def label_positions(
     words: list[str | int] = [label]
     if isinstance(label, str) and label not in names and "," in label:
         words = [name.strip() for name in next(csv.reader([label], skipinitialspace=True), [])]
-    kind, purpose = f"label column of {source}", "for the label, the rows have"
+    kind = f"label column of {source}"
+    purpose = "for the label, the rows have"
     positions = tuple(_position(source, names, word, kind, purpose, width) for word in words)
     for position in positions:
         if position in dropped:

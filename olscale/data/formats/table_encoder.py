@@ -114,12 +114,15 @@ class TableEncoder:
             columns.text = tuple(
                 is_text and i != columns.weights for i, is_text in enumerate(columns.text)
             )
-        self.columns, self._source, self._names = columns, source, list(columns.names)
+        self.columns = columns
+        self._source = source
+        self._names = list(columns.names)
         self._labelled = columns.label != UNLABELLED
         self._label_name = (
             self._names[columns.label] if label_name is None and self._labelled else label_name
         )
-        self.empty, columns.decimal = empty, decimal
+        self.empty = empty
+        columns.decimal = decimal
         texts = [self._names[label] for label in columns.labels if columns.text[label]]
         if texts and columns.more:
             raise FormatError(
@@ -142,7 +145,8 @@ class TableEncoder:
         columns.owners = columns.owners if before is None else before.owners
         bounded = [name for name, coding in codings.items() if isinstance(coding, FirstValues)]
         kept = {self._position(name): columns.kept.setdefault(name, []) for name in bounded}
-        numeric, text = self.places.numeric, self.places.categorical
+        numeric = self.places.numeric
+        text = self.places.categorical
         numbers, words = (
             [self._names[position] for position in positions] for positions in (numeric, text)
         )
@@ -226,7 +230,8 @@ class TableEncoder:
         cells.rows += len(lines)
 
     def _put(self, cells: TableCells, columns: Sequence[Column], lines: Sequence[int]) -> None:
-        span, labels = slice(cells.rows, cells.rows + len(lines)), self.columns.labels
+        span = slice(cells.rows, cells.rows + len(lines))
+        labels = self.columns.labels
         self._check_empty(columns, lines)
         in_file = self.columns.in_file
         for j, position in sorted(
@@ -259,7 +264,8 @@ class TableEncoder:
         So many of the first rows of all, or the first batch, tell whether the values of a column
         are all different.
         """
-        places, rows = self.places, cells.rows
+        places = self.places
+        rows = cells.rows
         numbers = cells.features
         self._watch.add(numbers, first_rows)
         by = self.columns.segments
@@ -337,7 +343,8 @@ class TableEncoder:
         return columns[0] if columns else np.zeros(cells.rows)
 
     def _column(self, cells: FilledCells, position: int) -> Target:
-        places, rows = cells.places, cells.rows
+        places = cells.places
+        rows = cells.rows
         if position in places.text:
             j = places.text.index(position)
             known = self.values[j].known

@@ -29,7 +29,8 @@ BLOCK_BYTES = 1 << 22
 
 _MOST_CELLS = 1 << 20
 """Cells of a batch: 8 MB of numbers."""
-_FEW_ROWS, _FEW_CELLS = 2_048, 200_000
+_FEW_ROWS = 2_048
+_FEW_CELLS = 200_000
 """Rows put at once as Python strings, of some 60 bytes a cell; and those that tell whether the values of a column differ."""
 _LOOP = "olscale.data.formats._table_loop"
 
@@ -168,9 +169,12 @@ class TableParser:
         declared: Mapping[int, Collection[float]] = MappingProxyType({}),
         watch: QuoteWatch | None = None,
     ) -> None:
-        self._text, self._encoder, self._cell_of = text, encoder, cell_of
+        self._text = text
+        self._encoder = encoder
+        self._cell_of = cell_of
         self._watch = watch
-        self._dialect, self._declared = dialect, declared
+        self._dialect = dialect
+        self._declared = declared
         self._loop: _Loop | None = None
         self._few_rows = encoder.batch_rows(_FEW_ROWS, _FEW_CELLS)
         self._turns = Turns(rows, self._put, self._few_rows)
@@ -228,7 +232,8 @@ class _Loop:
         from olscale.data.formats import _table_loop as loop
 
         self._encoder = encoder
-        columns, places = encoder.columns, encoder.places
+        columns = encoder.columns
+        places = encoder.places
         kinds = np.full(columns.width, loop.SKIP, dtype=np.int8)
         slots = np.zeros(columns.width, dtype=np.int32)
         for positions, kind in (
@@ -269,7 +274,8 @@ class _Loop:
         if not text.is_plain():
             return False
         buffer = np.frombuffer(text.buffer, dtype=np.uint8)
-        before, width = cells.rows, cells.numbers.shape[1]
+        before = cells.rows
+        width = cells.numbers.shape[1]
         spans = np.empty((len(cells.ids), len(cells.numbers), 2), dtype=np.int32)
         pos, lines, rows, hards, odd = self._parse_rows(
             buffer,
@@ -305,7 +311,9 @@ class _Loop:
                 buffer, spans[j, before:rows], j, position, cells, cell_of
             ):
                 return False
-        text.pos, text.line, cells.rows = pos, text.line + lines, rows
+        text.pos = pos
+        text.line = text.line + lines
+        cells.rows = rows
         return not odd
 
     def _note_quotes(self, line: int) -> None:

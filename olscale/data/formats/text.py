@@ -16,7 +16,8 @@ from olscale.data.formats.other_kinds import refuse_other_kinds
 from olscale.errors import FormatError
 from olscale.storage.clients import split_url
 
-_FEATURES, _LABELS = ".data", ".labels"
+_FEATURES = ".data"
+_LABELS = ".labels"
 _HEAD_BYTES = 1 << 12
 _FEW_BYTES = 8
 
@@ -113,7 +114,8 @@ class _Labelled(io.RawIOBase):
     def __init__(
         self, source: str, rows: io.BufferedReader, labels: str, delimiter: str | None
     ) -> None:
-        self._rows, self._labels = rows, open_source(labels)
+        self._rows = rows
+        self._labels = open_source(labels)
         self._lines = _joined(source, rows, labels, self._labels, (delimiter or "").encode())
         self._rest = b""
 
@@ -146,7 +148,8 @@ def _joined(
     source: str, rows: io.BufferedReader, labels: str, of: io.BufferedReader, apart: bytes
 ) -> Iterator[bytes]:
     given = (line.strip() for line in _lines(labels, of) if line.strip())
-    pairs, count = False, 0
+    pairs = False
+    count = 0
     for row in _lines(source, rows):
         text = row.strip()
         if text and not apart:

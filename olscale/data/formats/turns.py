@@ -40,7 +40,9 @@ class Turns(Generic[F, R]):
     """
 
     def __init__(self, rows: Iterator[R], put: Callable[[F, list[R]], None], most: int) -> None:
-        self._rows, self._put, self._most = rows, put, most
+        self._rows = rows
+        self._put = put
+        self._most = most
         self._odd_rows = 1
 
     def exact(self, cells: F) -> None:

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from olscale.data.formats.base import Batch
 from olscale.data.generators import two_gaussians
 
-ROWS, SEGMENTS = two_gaussians.ROWS, two_gaussians.SEGMENTS
+ROWS = two_gaussians.ROWS
+SEGMENTS = two_gaussians.SEGMENTS
 
 
 def batches(rows: int, seed: int) -> Iterator[Batch]:

@@ -177,7 +177,9 @@ class _Forward:
     """
 
     def __init__(self, archive: str, stream: BufferedReader) -> None:
-        self.archive, self._stream, self._at = archive, stream, 0
+        self.archive = archive
+        self._stream = stream
+        self._at = 0
 
     def tell(self) -> int:
         return self._at
@@ -209,7 +211,8 @@ class _Content(RawIOBase):
     """A file in an archive, decompressed to where it is wanted; tarfile's own way copies it three times more."""
 
     def __init__(self, forward: _Forward, size: int) -> None:
-        self._forward, self._left = forward, size
+        self._forward = forward
+        self._left = size
 
     def readable(self) -> bool:
         return True

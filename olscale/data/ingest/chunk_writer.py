@@ -48,9 +48,11 @@ class ChunkWriter:
         self.rows = 0
         self.chunks: list[ChunkEntry] = []
         self.hash = SplitHash()
-        self._split, self._files = split, open_writer(layout, directory, split, chunk_rows)
+        self._split = split
+        self._files = open_writer(layout, directory, split, chunk_rows)
         self._rebatch = Rebatch(chunk_rows)
-        self._background, self._after_chunk = background, after_chunk
+        self._background = background
+        self._after_chunk = after_chunk
         self._pending: Future[None] | None = None
 
     @property
@@ -106,7 +108,8 @@ class ChunkWriter:
         self._pending = self._background.submit(self._append, parts)
 
     def _wait(self) -> None:
-        pending, self._pending = self._pending, None
+        pending = self._pending
+        self._pending = None
         if pending is not None:
             pending.result()
 
@@ -114,7 +117,8 @@ class ChunkWriter:
         for part in parts:
             self.hash.update(part)
         file = self._files.append(parts)
-        rows, nonzeros = sum(map(len, parts)), sum(part.nonzeros for part in parts)
+        rows = sum(map(len, parts))
+        nonzeros = sum(part.nonzeros for part in parts)
         self.chunks.append(ChunkEntry(rows=rows, nonzeros=nonzeros, file=file))
         self._report()
 

@@ -66,7 +66,8 @@ class Columns:
     def _align_dense(self, batch: Batch, X: NDArray[Any], source: str, first: bool) -> NDArray[Any]:
         dtype = X.dtype if X.dtype in _STORED else np.dtype(np.float64)
         if first:
-            self.width, self.dtype = batch.columns, dtype
+            self.width = batch.columns
+            self.dtype = dtype
             if batch.feature_names is not None:
                 self._names = {name: i for i, name in enumerate(batch.feature_names)}
         if batch.columns != self.width:

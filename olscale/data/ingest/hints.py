@@ -31,7 +31,8 @@ def column_hints(manifest: Manifest) -> list[str]:
     number; whole numbers, all different or from 2^53 on; and labels that mean most often that there
     is none.
     """
-    table, label = manifest.table, label_hint(manifest)
+    table = manifest.table
+    label = label_hint(manifest)
     found = [] if label is None else [label]
     if table is None:
         cure = "take them out of the array"
@@ -49,7 +50,8 @@ def label_hint(manifest: Manifest) -> str | None:
         else f"the label, column {manifest.label_column!r},"
     )
     absent = [label for label in found if is_missing(label)]
-    word, points = _word_among(found, mark), _points(found, mark)
+    word = _word_among(found, mark)
+    points = _points(found, mark)
     looks = look_of(_pointed(found, mark), mark == ".")
     if len(found) > 1 and all(map(_TIME.fullmatch, found)):
         return (
@@ -96,12 +98,12 @@ def _of_text(manifest: Manifest) -> Iterator[str]:
     for column, found in values.items():
         if column in (table.coded or ()):
             continue
-        count, cure = f"{len(found):,}", f"--drop {listed_columns([column])}"
-        numbers, looks = (
-            sum(is_number(value, mark) for value in found),
-            look_of(_pointed(found, mark), asks),
-        )
-        points, word = _points(found, mark), _word_among(found, mark)
+        count = f"{len(found):,}"
+        cure = f"--drop {listed_columns([column])}"
+        numbers = sum(is_number(value, mark) for value in found)
+        looks = look_of(_pointed(found, mark), asks)
+        points = _points(found, mark)
+        word = _word_among(found, mark)
         if len(found) > 1 and all(map(_TIME.fullmatch, found)):
             also = ""
             if _SEGMENT * len(found) <= rows:

@@ -314,7 +314,8 @@ def ingest(
 
 def _expanded(paths: dict[str, list[str]], note: Callable[[str], None]) -> dict[str, list[Source]]:
     """Return the sources of each split; the train split decides which columns folders say."""
-    train, test = expand(paths["train"], note), expand(paths["test"], note)
+    train = expand(paths["train"], note)
+    test = expand(paths["test"], note)
     names = partition_names(train)
     if more := [name for name in partition_names(test) if name not in names]:
         columns = ", ".join(map(repr, more))

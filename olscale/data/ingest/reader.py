@@ -53,7 +53,10 @@ class Reader:
         self.formats: set[str] = set()
         self.notes: list[str] = []
         self._may_be_dense = True
-        self._format, self._options, self._folder, self.journal = format, options, folder, journal
+        self._format = format
+        self._options = options
+        self._folder = folder
+        self.journal = journal
         self._earlier = Earlier(journal.directory)
         self._empty: list[str] = []
         self._first = options

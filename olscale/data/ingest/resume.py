@@ -77,7 +77,8 @@ class Journal:
 
 def keep_earlier(directory: Storage) -> None:
     """Move the rows of an interrupted build to where `Earlier` finds them, unless there are more of an earlier one."""
-    now, before = _load(directory, ""), _load(directory, f"{EARLIER}/")
+    now = _load(directory, "")
+    before = _load(directory, f"{EARLIER}/")
     if now is None or (before is not None and _count(before) >= _count(now)):
         return
     directory.remove(EARLIER)
@@ -107,7 +108,8 @@ class Earlier:
             return
         self._content = found
         self.zero_based = found["zero_based"]
-        start, safe = 0, _count(found)
+        start = 0
+        safe = _count(found)
         for name, rows in found["pieces"]:
             if start + rows > safe:
                 break
@@ -123,7 +125,8 @@ class Earlier:
             When they are damaged.
         """
         first, count = self.members[member]
-        content, start = self._content, 0
+        content = self._content
+        start = 0
         for split, found in content["splits"].items():
             shape = SplitShape(
                 f"{EARLIER}/{split}",
@@ -135,7 +138,8 @@ class Earlier:
             )
             reader = open_reader(content["layout"], self._directory, shape)
             for i, size in enumerate(found["chunks"]):
-                low, high = max(first - start, 0), min(first + count - start, size)
+                low = max(first - start, 0)
+                high = min(first + count - start, size)
                 if low < high:
                     block = self._checked(reader, i)
                     part = cut(block, low, high)

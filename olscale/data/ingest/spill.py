@@ -64,11 +64,9 @@ def read_batches(path: Path) -> Iterator[Batch]:
                 np.lib.format.read_array(file, allow_pickle=False)
                 for _ in range(about.pop("arrays"))
             ]
-            text, names, targets = (
-                about.pop("text"),
-                about.pop("feature_names"),
-                tuple(about.pop("targets", ())),
-            )
+            text = about.pop("text")
+            names = about.pop("feature_names")
+            targets = tuple(about.pop("targets", ()))
             target = arrays.pop() if text is None else text
             X = _unpacked(*arrays) if len(arrays) > 1 else arrays[0]
             names = None if names is None else tuple(names)

@@ -31,16 +31,15 @@ class TableNotes:
 
     def begin(self, split: str) -> None:
         """Begin a split, or begin it again."""
-        self._split, self._rows[split], self._missing[split], self._infinite[split] = (
-            split,
-            0,
-            {},
-            {},
-        )
+        self._split = split
+        self._rows[split] = 0
+        self._missing[split] = {}
+        self._infinite[split] = {}
         self._uncounted.discard(split)
         self._rounded[split] = RoundedColumns()
         if split == "train":
-            self._first, self._others = None, []
+            self._first = None
+            self._others = []
 
     def add(self, batch: Batch, source: str) -> None:
         """Note the next rows.

@@ -31,7 +31,8 @@ from olscale.errors import DatasetError, ParameterError
 from olscale.storage.base import Storage
 from olscale.version import __version__
 
-_DENSE_SHARE, _DENSE_COLUMNS = 0.25, 65_536
+_DENSE_SHARE = 0.25
+_DENSE_COLUMNS = 65_536
 
 
 class DatasetWriter:
@@ -73,10 +74,16 @@ class DatasetWriter:
             LAYOUTS.check(layout)
         if chunk_rows is not None and chunk_rows < 1:
             raise ParameterError(f"chunk_rows is {chunk_rows}, expected at least 1")
-        self._directory, self._asked = directory, (layout, chunk_rows)
-        self._layout, self._chunk_rows = "", 0
-        self._by, self._progress, self._journal = segments, progress, journal
-        self._labels, self._columns, self._notes = labels or Labels(), Columns(), TableNotes()
+        self._directory = directory
+        self._asked = (layout, chunk_rows)
+        self._layout = ""
+        self._chunk_rows = 0
+        self._by = segments
+        self._progress = progress
+        self._journal = journal
+        self._labels = labels or Labels()
+        self._columns = Columns()
+        self._notes = TableNotes()
         self._splits: dict[str, ChunkWriter] = {}
         self._segments: dict[str, Segments | None] = {}
         self._split: str | None = None
@@ -142,7 +149,8 @@ class DatasetWriter:
         label = self._labels.encode(batch.target, member.name, batch.regression)
         if self._targets:
             self._target_nonzeros += int(np.count_nonzero(label[:, 1:]))
-            X, label = join_targets(label[:, 1:], X), label[:, 0]
+            X = join_targets(label[:, 1:], X)
+            label = label[:, 0]
         if self._weights is not None:
             X = join_targets(self._weights.take(batch, member.name)[:, np.newaxis], X)
         self._writer(split, X).put(Block(X, label))
@@ -176,7 +184,8 @@ class DatasetWriter:
         ):
             self._densify()
             kind = "dense"
-        labels, notes = self._labels, self._notes
+        labels = self._labels
+        notes = self._notes
         segments = {
             name: [] if each is None else each.finish() for name, each in self._segments.items()
         }
@@ -299,7 +308,9 @@ class DatasetWriter:
         self, splits: Iterable[str], kind: str, change: Callable[[Block], Iterator[Block]]
     ) -> None:
         """Write `splits`, rows of `kind`, again as the dense rows that `change` makes of each chunk."""
-        layout, chunk_rows, width = self._layout, self._chunk_rows, self._width
+        layout = self._layout
+        chunk_rows = self._chunk_rows
+        width = self._width
         before = {split: self._splits.pop(split) for split in splits}
         for split, writer in before.items():
             if writer.chunks:

@@ -30,9 +30,15 @@ _CODEC: Any = LZ4(acceleration=17)
 """A quarter faster than without acceleration, and unpacked faster; files of real rows become a fifth larger by it."""
 _SIZE_BYTES = 4
 """What numcodecs puts before an lz4 block."""
-_LZ4_RAW, _PLAIN, _RLE, _DATA_PAGE_V2 = 7, 0, 3, 3
-_INT32, _DOUBLE = 1, 5
-_REQUIRED, _REPEATED, _LIST = 0, 2, 3
+_LZ4_RAW = 7
+_PLAIN = 0
+_RLE = 3
+_DATA_PAGE_V2 = 3
+_INT32 = 1
+_DOUBLE = 5
+_REQUIRED = 0
+_REPEATED = 2
+_LIST = 3
 
 _SEVENS = np.arange(0, 63, 7)
 """Where the groups of seven bits of a number begin."""
@@ -63,13 +69,16 @@ def sparse_file(parts: Sequence[Block]) -> bytes:
     pages = list(_cut(indptr))
     content: list[Any] = [_MAGIC]
     at = len(_MAGIC)
-    columns, size = [], 0
+    columns = []
+    size = 0
     for name, kind, of in (
         ("label", _DOUBLE, [_Page(label, rows, rows)]),
         ("indices", _INT32, _filled(pages, indptr, [X.indices for X in sparse])),
         ("values", _DOUBLE, _filled(pages, indptr, [X.data for X in sparse])),
     ):
-        start, unpacked, entries = at, 0, 0
+        start = at
+        unpacked = 0
+        entries = 0
         for page in of:
             # An lz4 block of nothing is not what all readers expect.
             packed = (
@@ -90,7 +99,8 @@ def sparse_file(parts: Sequence[Block]) -> bytes:
 
 def _cut(indptr: NDArray[np.int64]) -> Iterator[tuple[int, int, int, bytes, bytes]]:
     """Yield first row, end, entries, repetition and definition levels of each page."""
-    first, rows = 0, len(indptr) - 1
+    first = 0
+    rows = len(indptr) - 1
     while first < rows:
         last = int(np.searchsorted(indptr, indptr[first] + _PAGE_ENTRIES, side="right")) - 1
         last = min(max(last, first + 1), rows)
@@ -110,7 +120,8 @@ def _filled(
     """Yield `pages` with their values, which are not copied where a page lies in one part."""
     ends = np.cumsum([len(part) for part in parts])
     for first, last, entries, repetition, definition in pages:
-        low, high = int(indptr[first]), int(indptr[last])
+        low = int(indptr[first])
+        high = int(indptr[last])
         here = [
             part[max(0, low - begin) : high - begin]
             for part, end in zip(parts, ends.tolist(), strict=True)
@@ -212,7 +223,8 @@ def _footer(rows: int, columns: list[_Thrift], size: int) -> bytes:
 
 
 def _struct(fields: Mapping[int, _Thrift]) -> bytes:
-    content, last = bytearray(), 0
+    content = bytearray()
+    last = 0
     for field, (kind, value) in sorted(fields.items()):
         content.append((field - last) << 4 | kind)
         content += value
@@ -221,7 +233,8 @@ def _struct(fields: Mapping[int, _Thrift]) -> bytes:
 
 
 def _list(items: Sequence[_Thrift]) -> _Thrift:
-    size, kind = len(items), items[0][0]
+    size = len(items)
+    kind = items[0][0]
     head = bytes([size << 4 | kind]) if size < 15 else bytes([0xF0 | kind]) + _varint(size)
     return 9, head + b"".join(value for _, value in items)
 

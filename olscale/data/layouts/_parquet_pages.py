@@ -31,15 +31,35 @@ _TYPES: dict[int, np.dtype[Any]] = {1: np.dtype("<i4"), 4: np.dtype("<f4"), 5: n
 _LZ4_RAW = 7
 # Fields of Parquet's structs. The footer is not read by pyarrow: damage to it may end the process
 # there.
-_SCHEMA, _ROWS, _GROUPS, _CREATED = 2, 3, 4, 6
-_TYPE, _REPETITION, _NAME, _CONVERTED, _LOGICAL = 1, 3, 4, 6, 10
-_COLUMN, _PATH, _CODEC_FIELD, _BYTES, _FIRST, _DICTIONARY = 3, 3, 4, 7, 9, 11
+_SCHEMA = 2
+_ROWS = 3
+_GROUPS = 4
+_CREATED = 6
+_TYPE = 1
+_REPETITION = 3
+_NAME = 4
+_CONVERTED = 6
+_LOGICAL = 10
+_COLUMN = 3
+_PATH = 3
+_CODEC_FIELD = 4
+_BYTES = 7
+_FIRST = 9
+_DICTIONARY = 11
 _CODEC: Any = LZ4()
 _HEADER_BYTES = 256
-_NONE, _ONE = np.uint64(0), np.uint64(1)
-_KIND, _PACKED, _DATA_PAGE = 1, 3, 8
-_ENTRIES, _ENCODING, _DEFINITION_BYTES, _REPETITION_BYTES, _IS_PACKED = 1, 4, 5, 6, 7
-_DATA_PAGE_V2, _PLAIN = 3, 0
+_NONE = np.uint64(0)
+_ONE = np.uint64(1)
+_KIND = 1
+_PACKED = 3
+_DATA_PAGE = 8
+_ENTRIES = 1
+_ENCODING = 4
+_DEFINITION_BYTES = 5
+_REPETITION_BYTES = 6
+_IS_PACKED = 7
+_DATA_PAGE_V2 = 3
+_PLAIN = 0
 
 
 def read_plain(file: memoryview) -> dict[str, tuple[NDArray[Any], NDArray[np.int64]]] | None:
@@ -65,7 +85,9 @@ def read_plain(file: memoryview) -> dict[str, tuple[NDArray[Any], NDArray[np.int
             or not all(map(_ours, footer[_SCHEMA][1:]))
         ):
             return None
-        rows, offsets, found = footer[_ROWS], _Offsets(), {}
+        rows = footer[_ROWS]
+        offsets = _Offsets()
+        found = {}
         for column in footer[_GROUPS][0][1]:
             column = column[_COLUMN]
             pages = list(_pages(file, column))
@@ -107,7 +129,8 @@ class _Page:
         if self.packed and len(out):
             # The codec takes the size from the four bytes before the block; levels or a header are
             # there.
-            start, levels = self.start - 4, bytes(self.file[self.start - 4 : self.start])
+            start = self.start - 4
+            levels = bytes(self.file[self.start - 4 : self.start])
             self.file[start : self.start] = out.nbytes.to_bytes(4, "little")
             _CODEC.decode(self.file[start : self.end], out)
             self.file[start : self.start] = levels
@@ -118,7 +141,8 @@ class _Page:
 
 
 def _values(pages: Sequence[_Page], dtype: np.dtype[Any], present: Sequence[int]) -> NDArray[Any]:
-    values, used = np.empty(sum(present), dtype), 0
+    values = np.empty(sum(present), dtype)
+    used = 0
     for page, count in zip(pages, present, strict=True):
         page.unpack(values[used : used + count])
         used += count
@@ -143,20 +167,23 @@ class _Offsets:
         """Return row offsets, and how many values each page has."""
         levels = [(page.entries, page.levels) for page in pages]
         if levels != self._levels:
-            self._levels, self._found = levels, _offsets(pages, rows)
+            self._levels = levels
+            self._found = _offsets(pages, rows)
         found: tuple[NDArray[np.int64], list[int]] = self._found
         return found
 
 
 def _offsets(pages: Sequence[_Page], rows: int) -> tuple[NDArray[np.int64], list[int]]:
-    begins, empty = np.empty(rows + 1, np.int64), np.empty(rows, np.int64)
+    begins = np.empty(rows + 1, np.int64)
+    empty = np.empty(rows, np.int64)
     seen = begun = missing = 0
     present = []
     for page in pages:
         repetition, definition = (np.frombuffer(levels, np.uint8) for levels in page.levels)
         begun += _found(_zeros(repetition, page.entries, seen, begins[begun:-1]))
         absent = _found(_zeros(definition, page.entries, seen, empty[missing:]))
-        seen, missing = seen + page.entries, missing + absent
+        seen = seen + page.entries
+        missing = missing + absent
         present.append(page.entries - absent)
     if begun != rows or any(count < 0 for count in present):
         raise ValueError(f"{begun} rows, expected {rows}")
@@ -167,7 +194,8 @@ def _offsets(pages: Sequence[_Page], rows: int) -> tuple[NDArray[np.int64], list
 
 
 def _pages(file: memoryview, chunk: Any) -> Iterator[_Page]:
-    at, end = chunk[_FIRST], chunk[_FIRST] + chunk[_BYTES]
+    at = chunk[_FIRST]
+    end = chunk[_FIRST] + chunk[_BYTES]
     if _DICTIONARY in chunk or chunk[_CODEC_FIELD] != _LZ4_RAW:
         raise _OtherPages
     while at < end:
@@ -191,7 +219,8 @@ def _struct(data: bytes, at: int) -> tuple[dict[int, Any], int]:
     fields: dict[int, Any] = {}
     field = 0
     while data[at]:
-        kind, step = data[at] & 15, data[at] >> 4
+        kind = data[at] & 15
+        step = data[at] >> 4
         if not step:
             raise _OtherPages
         field += step
@@ -207,7 +236,8 @@ def _value(data: bytes, at: int, kind: int) -> tuple[Any, int]:
         length, at = _varint(data, at)
         return data[at : at + length], at + length
     if kind == 9:
-        size, of = data[at] >> 4, data[at] & 15
+        size = data[at] >> 4
+        of = data[at] & 15
         size, at = _varint(data, at + 1) if size == 15 else (size, at + 1)
         items = []
         for _ in range(size):
@@ -223,7 +253,8 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
     number = shift = 0
     while data[at] > 127:
         number |= (data[at] & 127) << shift
-        at, shift = at + 1, shift + 7
+        at = at + 1
+        shift = shift + 7
     return number | data[at] << shift, at + 1
 
 
@@ -239,9 +270,13 @@ def _zeros(levels: NDArray[np.uint8], entries: int, first: int, out: NDArray[np.
 
     They lie in runs of one level and groups of eight ("RLE/bit-packing hybrid").
     """
-    at, done, count = 0, 0, 0
+    at = 0
+    done = 0
+    count = 0
     while done < entries:
-        run, shift, byte = 0, 0, 128
+        run = 0
+        shift = 0
+        byte = 128
         while byte > 127:
             if at == len(levels) or shift > 28:
                 return -1
@@ -261,12 +296,15 @@ def _zeros(levels: NDArray[np.uint8], entries: int, first: int, out: NDArray[np.
                     out[count] = first + done + np.int64(trailing_zeros(zeros))
                     zeros &= zeros - _ONE
                     count += 1
-                groups, at, done = groups - 8, at + 8, done + 64
+                groups = groups - 8
+                at = at + 8
+                done = done + 64
                 continue
             if at == len(levels):
                 return -1
             bits = byte_at(levels, at)
-            at, groups = at + 1, groups - 1
+            at = at + 1
+            groups = groups - 1
             present = min(length, entries - done)
             if bits != 255 if run & 1 else bits == 0:
                 for i in range(present):

@@ -97,7 +97,9 @@ class SplitWriter(ABC):
     """
 
     def __init__(self, directory: Storage, split: str, chunk_rows: int) -> None:
-        self.directory, self.split, self.chunk_rows = directory, split, chunk_rows
+        self.directory = directory
+        self.split = split
+        self.chunk_rows = chunk_rows
         self.files: dict[str, int] = {}
 
     def write(self, name: str, data: Any) -> None:
@@ -133,7 +135,8 @@ class SplitReader(ABC):
     """
 
     def __init__(self, directory: Storage, shape: SplitShape) -> None:
-        self.directory, self.shape = directory, shape
+        self.directory = directory
+        self.shape = shape
 
     def file(self, name: str) -> bytes:
         """Return the bytes of file `name` below the split."""
@@ -145,7 +148,8 @@ class SplitReader(ABC):
         """Raise ValueError where `content` is not what was written to file `name`."""
         if self.shape.files is None:
             return
-        got, expected = crc32(content), self.shape.files.get(name)
+        got = crc32(content)
+        expected = self.shape.files.get(name)
         if got != expected:
             right = "no such file" if expected is None else f"{expected:08x}"
             raise ValueError(

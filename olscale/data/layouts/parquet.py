@@ -119,4 +119,6 @@ def _read(file: memoryview) -> dict[str, tuple[NDArray[Any], NDArray[np.int64]]]
     return found
 
 
-Reader, Writer = ParquetReader, ParquetWriter  # the names by which a layout is opened
+# the names by which a layout is opened
+Reader = ParquetReader
+Writer = ParquetWriter

@@ -61,10 +61,16 @@ class _Column:
         # another one each time.
         blosc.use_threads = False
         self._codec: Any = Blosc("lz4", _LEVEL, shuffle)
-        self._describe, self._name = describe, name
-        self._dtype, self._width = np.dtype(dtype), width
-        self._write_file, self._path, self._tail = write, f"{name}/c", "/0" * len(width)
-        self._piece, self._pieces, self.written = piece, 0, 0
+        self._describe = describe
+        self._name = name
+        self._dtype = np.dtype(dtype)
+        self._width = width
+        self._write_file = write
+        self._path = f"{name}/c"
+        self._tail = "/0" * len(width)
+        self._piece = piece
+        self._pieces = 0
+        self.written = 0
         self._held: list[NDArray[Any]] = []
         self._held_rows = 0
         self._say_shape()
@@ -74,7 +80,9 @@ class _Column:
         while len(values) - at >= self._piece - self._held_rows:
             stop = at + self._piece - self._held_rows
             self._write([*self._held, values[at:stop]])
-            self._held, self._held_rows, at = [], 0, stop
+            self._held = []
+            self._held_rows = 0
+            at = stop
         if at < len(values):
             # No copy, though it keeps a whole chunk alive until the next.
             self._held.append(values[at:])
@@ -85,7 +93,9 @@ class _Column:
             rows = self._held_rows
             missing = np.zeros((self._piece - rows, *self._width), dtype=self._dtype)
             self._write([*self._held, missing])
-            self._held, self._held_rows, self.written = [], 0, self.written - len(missing)
+            self._held = []
+            self._held_rows = 0
+            self.written = self.written - len(missing)
         self._say_shape()
 
     def _write(self, parts: list[NDArray[Any]]) -> None:
@@ -163,7 +173,8 @@ class ZarrWriter(SplitWriter):
         self._ends.append((self._rows, self._entries))
         if "X" in self._columns:
             return f"{self.split}/X/c/{(self._rows - 1) // self.chunk_rows}/0"
-        low, high = first // self._piece, max(first, self._entries - 1) // self._piece
+        low = first // self._piece
+        high = max(first, self._entries - 1) // self._piece
         return f"{self.split}/{{data,indices}}/c/{low}" + (f"-{high}" if high > low else "")
 
     def _begin(self, parts: Sequence[Block]) -> None:
@@ -217,7 +228,8 @@ class _Pieces:
 
     def __init__(self, reader: SplitReader, name: str) -> None:
         described = json.loads(reader.directory.read(f"{reader.shape.split}/{name}/zarr.json"))
-        self._file, self._path = reader.file, f"{name}/c"
+        self._file = reader.file
+        self._path = f"{name}/c"
         self._dtype = np.dtype(described["data_type"])
         self._piece, *self._width = described["chunk_grid"]["configuration"]["chunk_shape"]
         self._tail = "/0" * len(self._width)
@@ -231,11 +243,13 @@ class _Pieces:
         """Return rows `first` to `last` of the array."""
         if not first < last:
             return np.empty((last - first, *self._width), dtype=self._dtype)
-        low, high = first // self._piece, -(-last // self._piece)
+        low = first // self._piece
+        high = -(-last // self._piece)
         since, kept = self._kept
         known = kept[first - since :] if since <= first else kept[:0]
         # What is known lies at the end of a piece, so that all before it can be left out.
-        start, end = first if len(known) else low * self._piece, high * self._piece
+        start = first if len(known) else low * self._piece
+        end = high * self._piece
         out = np.empty((end - start, *self._width), dtype=self._dtype)
         out[: len(known)] = known
         for number in range(low + bool(len(known)), high):
@@ -273,7 +287,8 @@ class ZarrReader(SplitReader):
         if self.shape.kind == "dense":
             return Block(arrays["X"].read(start, stop), label)
         indptr = arrays["indptr"].read(start, stop + 1)
-        first, last = int(indptr[0]), int(indptr[-1])
+        first = int(indptr[0])
+        last = int(indptr[-1])
         return Block(
             CSR(
                 indptr - first,
@@ -284,4 +299,6 @@ class ZarrReader(SplitReader):
         )
 
 
-Reader, Writer = ZarrReader, ZarrWriter  # the names by which a layout is opened
+# the names by which a layout is opened
+Reader = ZarrReader
+Writer = ZarrWriter

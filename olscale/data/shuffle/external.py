@@ -39,8 +39,11 @@ class ExternalShuffle:
     """Puts rows down in buckets when the first of them is asked for; parameters and errors are those of `ordered_rows`."""
 
     def __init__(self, dataset: Dataset, split: str, order: NDArray[np.int64], limit: int) -> None:
-        self._dataset, self._split, self._limit = dataset, split, limit
-        self._order, self._rows = order, len(order)
+        self._dataset = dataset
+        self._split = split
+        self._limit = limit
+        self._order = order
+        self._rows = len(order)
         self._title = f"{dataset.path} ({split} split)"
         self._sizes = self._bucket_sizes()
         self._first: SpillFile | None = None
@@ -56,7 +59,8 @@ class ExternalShuffle:
 
         Where the next bucket has room beside it, that is read in a thread meanwhile.
         """
-        rows, size = self._dataset.manifest.chunk_rows, self._sizes[-1]
+        rows = self._dataset.manifest.chunk_rows
+        size = self._sizes[-1]
         number, start = divmod(i * rows, size)
         if self._bucket is None or self._bucket[0] != number:
             forward = number == (0 if self._bucket is None else self._bucket[0] + 1)
@@ -67,7 +71,8 @@ class ExternalShuffle:
 
     def _bucket_sizes(self) -> tuple[int, ...]:
         """Return the rows of a bucket, whole chunks; before them those of a wider one, if there would be too many."""
-        chunk_rows, rows = self._dataset.manifest.chunk_rows, self._dataset.rows(self._split)
+        chunk_rows = self._dataset.manifest.chunk_rows
+        rows = self._dataset.rows(self._split)
         chunk = chunk_bytes(self._dataset, self._split)
         # The order and its inverse; four chunks to decode one, and one for the slots of all
         # buckets.
@@ -81,13 +86,15 @@ class ExternalShuffle:
             )
         row = most_bytes(self._dataset, self._split) / rows + 24
         size = max(1, int(min(self._limit * _SHARE / row, _MOST_ROWS)) // chunk_rows) * chunk_rows
-        count, most = -(-self._rows // size), max(2, self._limit // 8 // _SHORTEST_PIECE)
+        count = -(-self._rows // size)
+        most = max(2, self._limit // 8 // _SHORTEST_PIECE)
         return (
             (size,) if count <= most else (size * min(-(-count // most), _MOST_ROWS // size), size)
         )
 
     def _read(self, number: int, forward: bool) -> _Bucket:
-        ahead, self._ahead = self._ahead, None
+        ahead = self._ahead
+        self._ahead = None
         if ahead is not None and not forward:
             ahead.exception()  # it must end: one at a time reads from a file
             ahead = None
@@ -139,7 +146,8 @@ class ExternalShuffle:
             mine = position[start : start + len(block)]
             if mine.min() < 0:
                 index = np.flatnonzero(mine >= 0)
-                block, mine = Block(take_rows(block.X, index), block.label[index]), mine[index]
+                block = Block(take_rows(block.X, index), block.label[index])
+                mine = mine[index]
             yield mine, block
             del mine, block
 

@@ -17,7 +17,8 @@ class RowsInMemory:
     """Rows that are taken in any order: dense ones in their stored type, sparse ones packed, labels as they are stored."""
 
     def __init__(self, X: Packed | NDArray[Any], label: NDArray[np.float64]) -> None:
-        self.X, self.label = X, label
+        self.X = X
+        self.label = label
 
     def take(self, index: NDArray[np.int64]) -> Block:
         """Return the rows at `index`, in that order, as a copy."""
@@ -64,7 +65,8 @@ def release(limit: int) -> None:
 
 def _joined(blocks: Iterable[Block], rows: int, entries: int) -> RowsInMemory:
     """Return all rows of `blocks` in arrays that are made once: nothing is held twice."""
-    label, row = np.empty(rows), 0
+    label = np.empty(rows)
+    row = 0
     dense: NDArray[Any] | None = None
     packed = PackedRows(rows, entries)
     for block in blocks:
@@ -75,5 +77,6 @@ def _joined(blocks: Iterable[Block], rows: int, entries: int) -> RowsInMemory:
             continue
         if dense is None:
             dense = np.empty((rows, block.X.shape[1]), block.X.dtype)
-        label[span], dense[span] = block.label, block.X
+        label[span] = block.label
+        dense[span] = block.X
     return RowsInMemory(*packed.rows()) if dense is None else RowsInMemory(dense, label)

@@ -57,7 +57,8 @@ class SpillFile:
     """
 
     def __init__(self, positions: int, size: int, room: int, title: str) -> None:
-        self._size, self._title = size, title
+        self._size = size
+        self._title = title
         self._pieces: list[list[_Piece]] = [[] for _ in range(-(-positions // size))]
         self._slots: WriteBuffer | None = WriteBuffer(len(self), room // 8 // len(self), size)
         self._record: np.dtype[Any] | None = None

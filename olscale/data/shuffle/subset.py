@@ -46,7 +46,10 @@ class InMemory:
     """Rows of a split that is held as a whole; all that read this split in this process share it."""
 
     def __init__(self, dataset: Dataset, split: str, order: NDArray[np.int64], limit: int) -> None:
-        self._dataset, self._split, self._order, self._limit = dataset, split, order, limit
+        self._dataset = dataset
+        self._split = split
+        self._order = order
+        self._limit = limit
 
     def chunk(self, i: int) -> Chunk:
         """Return chunk number `i`."""
@@ -59,7 +62,9 @@ class Subset:
     """Rows in ascending order, taken from the file; on the way through, each of its chunks is read once."""
 
     def __init__(self, dataset: Dataset, split: str, order: NDArray[np.int64]) -> None:
-        self._dataset, self._split, self._order = dataset, split, order
+        self._dataset = dataset
+        self._split = split
+        self._order = order
         self._last: tuple[int, Chunk] | None = None
 
     def chunk(self, i: int) -> Chunk:

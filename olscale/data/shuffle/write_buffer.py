@@ -22,7 +22,8 @@ def _lay(
     X: Any, label: Any, position: Any, size: Any, first: Any, slots: Any, room: Any, words: Any
 ) -> Any:
     fronts, _, counts = slots
-    octets, fours = words.view(np.uint8), words.view(np.int32)
+    octets = words.view(np.uint8)
+    fours = words.view(np.int32)
     width = X.shape[1]
     record = _dense_words(width)
     for i in range(first, len(label)):
@@ -30,7 +31,8 @@ def _lay(
         at = fronts[slot]
         if at + record > (slot + 1) * room:
             return i
-        fours[2 * at], words[at + 1] = position[i] - slot * size, label[i]
+        fours[2 * at] = position[i] - slot * size
+        words[at + 1] = label[i]
         for j in range(width):
             octets[8 * (at + 2) + j] = X[i, j]
         fronts[slot] = at + record
@@ -60,9 +62,11 @@ class WriteBuffer:
     def __init__(self, count: int, room: int, size: int) -> None:
         self.room = room
         self.rows = np.zeros(count, np.int64)
-        self._size, self._words = size, np.empty(count * room)
+        self._size = size
+        self._words = np.empty(count * room)
         self._begin = np.arange(count) * room
-        self._front, self._back = self._begin.copy(), self._begin + room
+        self._front = self._begin.copy()
+        self._back = self._begin + room
 
     def put(self, position: NDArray[Any], block: Block, first: int) -> int:
         """Put down rows of `block` from row `first` on, each at its position; return the first one that does not fit."""

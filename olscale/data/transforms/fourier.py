@@ -28,7 +28,8 @@ _TURN = 2.0 * np.pi
 @compiled
 def set_angles(X: Any, i: int, kept: Any, angles: Any) -> tuple[float, float]:
     """Set `angles` to row `i` of `X` times a matrix of Gaussian numbers; return ``|x|^2`` and a bound of the angles."""
-    square, length = 0.0, 0.0
+    square = 0.0
+    length = 0.0
     for p in range(X.indptr[i], X.indptr[i + 1]):
         square += X.data[p] * X.data[p]
         length += abs(X.data[p])
@@ -42,21 +43,27 @@ def set_features(
     angles: NDArray[np.float64], bound: float, gamma: float, scale: float, z: NDArray[np.float64]
 ) -> None:
     """Set `z` to `scale` times the cosines, then the sines, of ``sqrt(2 gamma)`` times `angles`."""
-    frequencies, factor = angles.shape[0], np.sqrt(2.0 * gamma)
-    cosines, sines = z[:frequencies], z[frequencies:]
+    frequencies = angles.shape[0]
+    factor = np.sqrt(2.0 * gamma)
+    cosines = z[:frequencies]
+    sines = z[frequencies:]
     if factor * bound < _FAR:
         for j in range(fourier_values(angles, factor, scale, cosines, sines), frequencies):
             sine, cosine = sine_cosine(factor * angles[j])
-            cosines[j], sines[j] = scale * cosine, scale * sine
+            cosines[j] = scale * cosine
+            sines[j] = scale * sine
     else:
         for j in range(frequencies):
             sine, cosine = sine_cosine(np.fmod(factor * angles[j], _TURN))
-            cosines[j], sines[j] = scale * cosine, scale * sine
+            cosines[j] = scale * cosine
+            sines[j] = scale * sine
 
 
 @compiled
 def _set_rows(X: Any, kept: Any, gamma: float, space: Any, Z: Any) -> None:
-    X, kept, Z = borrowed_rows(X), borrowed_kept(kept), borrowed(Z)
+    X = borrowed_rows(X)
+    kept = borrowed_kept(kept)
+    Z = borrowed(Z)
     angles = borrowed(space)
     scale = 1.0 / np.sqrt(angles.shape[0])
     for i in range(Z.shape[0]):
@@ -109,7 +116,9 @@ class RandomFourier(KernelFeatures):
     least_features = 2
 
     def __init__(self, features: int, gamma: float | str = "auto", seed: int = 0) -> None:
-        self.features, self.gamma, self.seed = features, gamma, seed
+        self.features = features
+        self.gamma = gamma
+        self.seed = seed
         self._check()
         if features % 2:
             raise ParameterError(

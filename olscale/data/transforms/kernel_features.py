@@ -91,14 +91,16 @@ class KernelFeatures(Transform):
             rows = fresh if rows is None else stack_rows([rows, fresh])
             keys = np.concatenate([keys, drawn[chosen]])
             order = np.argsort(keys)[:size]
-            rows, keys = take_rows(rows, order), keys[order]
+            rows = take_rows(rows, order)
+            keys = keys[order]
         return rows
 
 
 def usable_rows(X: Rows) -> NDArray[np.bool_]:
     """Return which rows can be squared: no value is missing, and none too long."""
     rows = to_csr(X)
-    row, first = np.repeat(np.arange(rows_of(X)), np.diff(rows.indptr)), rows.indptr[0]
+    row = np.repeat(np.arange(rows_of(X)), np.diff(rows.indptr))
+    first = rows.indptr[0]
     with np.errstate(over="ignore", invalid="ignore"):
         squares = np.square(rows.data[first : rows.indptr[-1]])
         return np.isfinite(np.bincount(row, squares, minlength=rows_of(X)))

@@ -24,7 +24,8 @@ from olscale.data.transforms.normal import gaussian, quantiles
 TABLE_BYTES = 64 << 20
 """Bytes of matrix rows that are kept, with whose they are, at most."""
 
-_ONE, _ZERO = np.uint64(1), np.uint64(0)
+_ONE = np.uint64(1)
+_ZERO = np.uint64(0)
 _DENSEST_LISTED = 3.0
 _MOST_VOTES = 255
 _NONE: NDArray[np.uint64] = np.empty(0, dtype=np.uint64)
@@ -36,7 +37,8 @@ def word_gaps(sparsity: float, width: int) -> NDArray[np.uint64]:
     An entry differs from 0 with probability ``1 / sparsity``, so `k` zeros or fewer come first with
     probability ``1 - (1 - 1 / sparsity)^(k + 1)``: that is threshold k, as a part of 2^31.
     """
-    none, found = 1.0, []
+    none = 1.0
+    found = []
     for _ in range(width):
         none *= 1.0 - 1.0 / sparsity
         found.append(round((1.0 - none) * 2**31))
@@ -49,7 +51,9 @@ def _entries(feature: int, key: Any, gaps: Any, found: Any) -> int:
 
     An entry takes a word: the lowest bit is its sign.
     """
-    width, at, count = gaps.shape[0], 0, 0
+    width = gaps.shape[0]
+    at = 0
+    count = 0
     words = (_ZERO, _ZERO, _ZERO, _ZERO)
     while at < width:
         if count % 4 == 0:
@@ -133,7 +137,8 @@ def _make_row(kept: Any, feature: int) -> int:
     place = feature & (last - 1)
     # Boyer and Moore's vote: a place goes to the feature that most of those who want it are.
     if kept.votes[place] == 0:
-        kept.owner[place], kept.votes[place] = feature, 1
+        kept.owner[place] = feature
+        kept.votes[place] = 1
     else:
         kept.votes[place] -= 1
         place = last
@@ -144,8 +149,11 @@ def _make_row(kept: Any, feature: int) -> int:
 @compiled
 def add_product(X: Any, i: int, kept: Any, total: Any) -> None:
     """Add row `i` of `X` times the matrix to `total`, in ascending order of the features."""
-    indices, data, mask = X.indices, X.data, kept.owner.shape[0] - 1
-    p, stop = X.indptr[i], X.indptr[i + 1]
+    indices = X.indices
+    data = X.data
+    mask = kept.owner.shape[0] - 1
+    p = X.indptr[i]
+    stop = X.indptr[i + 1]
     while p < stop:
         end = p
         while end < stop and _is_kept(kept, indices[end]):
@@ -153,7 +161,8 @@ def add_product(X: Any, i: int, kept: Any, total: Any) -> None:
             end += 1
         add_picked(indices, data, p, end, mask, kept.rows, total)
         if end < stop:
-            w, a = data[end], kept.rows[_make_row(kept, indices[end])]
+            w = data[end]
+            a = kept.rows[_make_row(kept, indices[end])]
             for j in range(total.shape[0]):
                 total[j] += w * a[j]
         p = end + 1
@@ -161,7 +170,9 @@ def add_product(X: Any, i: int, kept: Any, total: Any) -> None:
 
 @compiled
 def _gather(X: Any, kept: Any, out: Any) -> None:
-    X, kept, out = borrowed_rows(X), borrowed_kept(kept), borrowed(out)
+    X = borrowed_rows(X)
+    kept = borrowed_kept(kept)
+    out = borrowed(out)
     for i in range(out.shape[0]):
         add_product(X, i, kept, out[i])
 
@@ -185,7 +196,8 @@ def _scatter(X: Any, ends: Any, listed: Any, out: Any) -> None:
     for i in range(out.shape[0]):
         total = out[i]
         for p in range(X.indptr[i], X.indptr[i + 1]):
-            feature, value = X.indices[p], X.data[p]
+            feature = X.indices[p]
+            value = X.data[p]
             for entry in range(ends[feature - 1] if feature > 0 else 0, ends[feature]):
                 place = listed[entry]
                 if place > 0:
@@ -198,12 +210,11 @@ class Listed:
     """A matrix with few entries, all of them held: 4 bytes a feature and 4 an entry; parameters as for `MatrixRows`."""
 
     def __init__(self, key: tuple[int, int], columns: int, width: int, sparsity: float) -> None:
-        words, gaps, scratch = (
-            np.array(key, dtype=np.uint64),
-            word_gaps(sparsity, width),
-            np.empty(width, np.int64),
-        )
-        self._width, self._ends = width, np.empty(columns, dtype=np.int32)
+        words = np.array(key, dtype=np.uint64)
+        gaps = word_gaps(sparsity, width)
+        scratch = np.empty(width, np.int64)
+        self._width = width
+        self._ends = np.empty(columns, dtype=np.int32)
         count = _list_entries(words, gaps, scratch, self._ends, np.empty(0, dtype=np.int32))
         self._listed = np.empty(count, dtype=np.int32)
         _list_entries(words, gaps, scratch, self._ends, self._listed)

@@ -52,7 +52,8 @@ def _matrix(X: Rows) -> Any:
     from scipy.sparse import csr_matrix
 
     rows = to_csr(X)
-    first, last = rows.indptr[0], rows.indptr[-1]
+    first = rows.indptr[0]
+    last = rows.indptr[-1]
     features, columns = np.unique(rows.indices[first:last], return_inverse=True)
     return csr_matrix(
         (rows.data[first:last], columns, rows.indptr - first), (rows_of(X), max(1, len(features)))

@@ -38,7 +38,8 @@ def _fill_sparse(X: Any, trains: Any, rows: Any, total: Any, missing: Any, out: 
         if trains[i]:
             rows[0] += 1
         for p in range(X.indptr[i], X.indptr[i + 1]):
-            value, j = X.data[p], X.indices[p]
+            value = X.data[p]
+            j = X.indices[p]
             absent = np.isnan(value)
             if trains[i]:
                 if absent:
@@ -58,7 +59,8 @@ def _fill_medians(X: Any, trains: Any, seen: Any, latest: Any, ordered: Any, out
     room = latest.shape[1]
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
-            value, count = X[i, j], min(seen[j], room)
+            value = X[i, j]
+            count = min(seen[j], room)
             ranks = ordered[j]
             if not np.isnan(value):
                 out[i, j] = value
@@ -111,7 +113,8 @@ class Impute(StreamingTransform):
             )
         self.strategy = strategy
         self.learned = {}  # what fills with 0 is begun by no stream
-        self.streams, self.takes_sparse = strategy != "zero", strategy != "median"
+        self.streams = strategy != "zero"
+        self.takes_sparse = strategy != "median"
 
     def begin(self, columns: int) -> None:
         if self.strategy == "mean":
@@ -133,7 +136,8 @@ class Impute(StreamingTransform):
     def learn(self, X: Rows, columns: int, trains: NDArray[np.bool_]) -> Rows:
         if isinstance(X, CSR):
             X = trim(X)
-        values, learned = X.data if isinstance(X, CSR) else X, self.learned
+        values = X.data if isinstance(X, CSR) else X
+        learned = self.learned
         filled = np.empty(values.shape)
         if self.strategy == "zero":
             filled = np.where(np.isnan(values), 0.0, values)

@@ -18,12 +18,10 @@ from numpy.typing import NDArray
 from olscale.compiled.decorator import compiled
 
 _INTERVALS = 1 << 12
-_LAST, _REST, _BITS, _ONE = (
-    np.uint64(_INTERVALS - 1),
-    np.uint64((1 << 20) - 1),
-    np.uint64(20),
-    np.uint64(1),
-)
+_LAST = np.uint64(_INTERVALS - 1)
+_REST = np.uint64((1 << 20) - 1)
+_BITS = np.uint64(20)
+_ONE = np.uint64(1)
 _LN2 = 0.6931471805599453
 _SQRT2 = 1.4142135623730951
 
@@ -89,9 +87,11 @@ def _minus_log(p: float) -> float:
     """Return ``-ln p`` for 0 < p < 1, to some units in the last place (libraries differ in the last bits of theirs)."""
     twos = 0
     while p < _SQRT2 / 2.0:
-        p, twos = p * 2.0, twos + 1
+        p = p * 2.0
+        twos = twos + 1
     s = (p - 1.0) / (p + 1.0)
-    square, series = s * s, 0.0
+    square = s * s
+    series = 0.0
     for odd in range(25, 1, -2):
         series = (series + 1.0 / odd) * square
     return twos * _LN2 - 2.0 * (s + s * series)

@@ -29,7 +29,8 @@ from olscale.system.sizes import size_text
 _LEAST_EIGENVALUE = 1e-10
 """Smaller ones, as parts of the largest, are rounding."""
 
-_PANEL, _BLOCK = 64, 32
+_PANEL = 64
+_BLOCK = 32
 """Features that are made together, and rows of which they are made while what makes them is in the cache."""
 
 
@@ -114,12 +115,15 @@ class Nystroem(KernelFeatures):
     name = "nystroem"
 
     def __init__(self, features: int, gamma: float | str = "auto", seed: int = 0) -> None:
-        self.features, self.gamma, self.seed = features, gamma, seed
+        self.features = features
+        self.gamma = gamma
+        self.seed = seed
         self._check()
 
     def width(self, columns: int) -> int:
         """Return the number of features, unless their matrix is larger than all memory."""
-        needed, there = 8.0 * self.features**2, memory_bytes()
+        needed = 8.0 * self.features**2
+        there = memory_bytes()
         if needed > there:
             raise ParameterError(
                 f"transform {self.name}: features was {self.features:,}, and a matrix of as many "
@@ -144,7 +148,8 @@ class Nystroem(KernelFeatures):
         )
         self._support = support_vectors(arrays)
         _put_rows(rows, self._support)
-        count, slots = rows_of(rows), len(self._support.sizes)
+        count = rows_of(rows)
+        slots = len(self._support.sizes)
         K = np.zeros((count, slots))
         _set_values(rows, 0, self._support, self._gamma(columns), self._space(rows), K)
         with threadpool_limits(limits=1):  # sums of several threads would have other bits
@@ -156,7 +161,8 @@ class Nystroem(KernelFeatures):
 
     def apply(self, X: Rows, columns: int) -> Rows:
         """Return the features of each row, dense."""
-        rows, out = _rows_for_loops(X), np.empty((rows_of(X), len(self._panels) * _PANEL))
+        rows = _rows_for_loops(X)
+        out = np.empty((rows_of(X), len(self._panels) * _PANEL))
         _set_features(
             rows, self._support, self._gamma(columns), self._panels, self._space(rows), out
         )
@@ -181,7 +187,8 @@ class Nystroem(KernelFeatures):
             "<f8",
         ):
             raise ValueError(f"transform {self.name} has panels of shape {panels.shape}")
-        self._support, self._panels = support_vectors(own), panels
+        self._support = support_vectors(own)
+        self._panels = panels
 
     def _space(self, X: CSR) -> tuple[NDArray[Any], ...]:
         entries = max(self._support.values.shape[1], int(np.diff(X.indptr).max(initial=0)))

@@ -262,7 +262,8 @@ def fit_transforms(
         else Pipeline((Drop(dropped),), columns, columns - 1)
     )
     for text in texts:
-        step, before = make_transform(text), done
+        step = make_transform(text)
+        before = done
         step.projection = projection
 
         def rows(step: Transform = step, before: Pipeline = before) -> Iterator[Rows]:

@@ -42,10 +42,9 @@ class PrincipalFeatures(Transform):
         return self.components, self.components
 
     def _check_memory(self, columns: int, directions: int) -> None:
-        needed, there = (
-            16 * columns * directions,
-            memory_bytes(),
-        )  # those before a block and after it
+        # those before a block and after it
+        needed = 16 * columns * directions
+        there = memory_bytes()
         if needed > there:
             raise ParameterError(
                 f"transform {self.name}: {directions:,} directions of {columns:,} features need "
@@ -66,9 +65,11 @@ class PrincipalFeatures(Transform):
 
 def _padded(of: Components, components: int) -> tuple[FloatArray, FloatArray]:
     """Return the first directions and singular values, with zeros where there are fewer."""
-    U, s = np.zeros((len(of.mean), components)), np.zeros(components)
+    U = np.zeros((len(of.mean), components))
+    s = np.zeros(components)
     kept = min(components, len(of.s))
-    U[:, :kept], s[:kept] = of.U[:, :kept], of.s[:kept]
+    U[:, :kept] = of.U[:, :kept]
+    s[:kept] = of.s[:kept]
     return U, s
 
 
@@ -105,7 +106,8 @@ class IPCA(PrincipalFeatures, StreamingTransform):
     name = "ipca"
 
     def __init__(self, components: int, block: int = 16) -> None:
-        self.components, self.block = components, block
+        self.components = components
+        self.block = block
         self._check(components=components, block=block)
 
     def start_rows(self) -> tuple[int, str]:
@@ -120,7 +122,8 @@ class IPCA(PrincipalFeatures, StreamingTransform):
 
     def learn(self, X: Rows, columns: int, trains: NDArray[np.bool_]) -> Rows:
         train = np.flatnonzero(trains & usable_rows(X))
-        out, at = np.empty((rows_of(X), self.components)), 0
+        out = np.empty((rows_of(X), self.components))
+        at = 0
         while len(train):
             waiting = int(self.learned["count"][0])
             taken, train = np.split(train, [self.block - waiting])
@@ -191,7 +194,8 @@ class SVD(PrincipalFeatures):
         most = min(columns, 2 * self.components + 32)
         self._check_memory(columns, most)
         block = max(1, min(256, _BLOCK_BYTES // (8 * max(1, columns))))
-        found, waiting = no_components(columns), np.zeros((0, columns))
+        found = no_components(columns)
+        waiting = np.zeros((0, columns))
         with one_blas_thread():
             for X in chunks():
                 rows = take_rows(X, np.flatnonzero(usable_rows(X)))
@@ -217,4 +221,5 @@ class SVD(PrincipalFeatures):
         got = {name: (array.shape, array.dtype.str) for name, array in state.items()}
         if got != expected:
             raise ValueError(f"transform svd has arrays {got}, expected {expected}")
-        self._mean, self._U = state["mean"], np.require(state["U"], requirements=["C", "W"])
+        self._mean = state["mean"]
+        self._U = np.require(state["U"], requirements=["C", "W"])

@@ -68,7 +68,9 @@ class RandomProjection(Transform):
                 raise ParameterError(f"transform project: {parameter} was {value!r}, {expected}")
         if kind not in KINDS:
             raise UnknownNameError("kind of projection", str(kind), KINDS)
-        self.features, self.kind, self.seed = features, kind, seed
+        self.features = features
+        self.kind = kind
+        self.seed = seed
 
     def width(self, columns: int) -> int:
         return self.features

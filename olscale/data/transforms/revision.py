@@ -38,7 +38,8 @@ def _may_differ(before: Sequence[str], first: list[Chunk], columns: int) -> bool
     ):
         return True
     done = fit_transforms(before, lambda: iter(first), columns)
-    row, constant = None, np.ones(done.width, dtype=np.bool_)
+    row = None
+    constant = np.ones(done.width, dtype=np.bool_)
     for block in done.dense_blocks(first[0]):
         X = to_dense(done.apply(block).X, done.width)
         row = X[0] if row is None else row

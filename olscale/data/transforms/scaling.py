@@ -13,7 +13,8 @@ from olscale.compiled.csr import CSR, Rows, read_only, trim
 from olscale.compiled.decorator import compiled
 from olscale.data.transforms.base import FloatArray, Transform
 
-_LEAST, _EPSILON = float(np.finfo(np.float64).tiny), float(np.finfo(np.float64).eps)
+_LEAST = float(np.finfo(np.float64).tiny)
+_EPSILON = float(np.finfo(np.float64).eps)
 _LOST = 0.5
 """Part of its deviation by which the mean of a feature may be wrong: beyond, the sum of its values has lost the mean."""
 
@@ -95,7 +96,9 @@ class _Scaling(Transform):
             ["centre", "scale", *(["unit"] if "unit" in state else [])], ((columns,), "<f8")
         ):
             raise ValueError(f"transform {self.name} of {columns} features has arrays {shapes}")
-        self._centre, self._scale, self._unit = state["centre"], state["scale"], state.get("unit")
+        self._centre = state["centre"]
+        self._scale = state["scale"]
+        self._unit = state.get("unit")
 
 
 class Standardize(_Scaling):
@@ -105,13 +108,16 @@ class Standardize(_Scaling):
 
     def fit(self, chunks: Callable[[], Iterator[FloatArray]], columns: int) -> None:
         """Take mean and standard deviation (of the population) in two passes."""
-        rows, total = 0, np.zeros(columns)
-        low, high = np.full(columns, np.inf), np.full(columns, -np.inf)
+        rows = 0
+        total = np.zeros(columns)
+        low = np.full(columns, np.inf)
+        high = np.full(columns, -np.inf)
         for X in chunks():
             rows += len(X)
             _add_rows(X, total, low, high)
         self._centre = total / rows
-        shift, square = np.zeros(columns), np.zeros(columns)
+        shift = np.zeros(columns)
+        square = np.zeros(columns)
         for X in chunks():
             _add_deviations(X, self._centre, shift, square)
         with np.errstate(all="ignore"):  # of missing values and infinities, which learners refuse
@@ -148,7 +154,9 @@ class Standardize(_Scaling):
         # Powers of two: no digit is lost.
         exponent = np.where(np.isinf(span), 1025, np.frexp(span)[1])
         unit = np.ldexp(1.0, np.clip(-exponent, -1021, 1021))
-        first, shift, square = low * unit, np.zeros(len(columns)), np.zeros(len(columns))
+        first = low * unit
+        shift = np.zeros(len(columns))
+        square = np.zeros(len(columns))
         for X in chunks():
             _add_units(X, columns, unit, first, shift, square)
         centre = first + shift / rows
@@ -170,7 +178,8 @@ class MinMax(_Scaling):
 
     def fit(self, chunks: Callable[[], Iterator[FloatArray]], columns: int) -> None:
         """Take the least and the greatest value of each feature."""
-        low, high = np.full(columns, np.inf), np.full(columns, -np.inf)
+        low = np.full(columns, np.inf)
+        high = np.full(columns, -np.inf)
         for X in filter(len, chunks()):
             np.minimum(low, X.min(axis=0), out=low)
             np.maximum(high, X.max(axis=0), out=high)
@@ -178,7 +187,8 @@ class MinMax(_Scaling):
             wide = np.isfinite(low) & np.isfinite(high) & np.isinf(high - low)
             if wide.any():  # a difference beyond the range of numbers
                 self._unit = np.where(wide, 0.5, 1.0)
-                low, high = low * self._unit, high * self._unit
+                low = low * self._unit
+                high = high * self._unit
             self._centre = low
             self._scale = np.where(high > low, high - low, 1.0)
 

@@ -69,7 +69,8 @@ def go_through(
     steps: Sequence[Transform], chunk: Chunk, trains: NDArray[np.bool_] | None = None
 ) -> Chunk:
     """Return `chunk` transformed step by step; those that learn as rows come learn from the rows that `trains`."""
-    X, columns = chunk.X, chunk.columns
+    X = chunk.X
+    columns = chunk.columns
     for step in steps:
         X = read_only_rows(step.rows(X, columns))
         if trains is not None and isinstance(step, StreamingTransform):

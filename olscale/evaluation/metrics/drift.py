@@ -57,7 +57,8 @@ class DriftAlarms(Metric):
 
     def __init__(self, shape: StreamShape) -> None:
         self._name = shape.scoring.drift or ""
-        self._detector, self._fed = _detector(self._name), 0
+        self._detector = _detector(self._name)
+        self._fed = 0
         self.sums = {
             "rows": np.zeros(1, dtype=np.int64),
             "wrong": np.zeros(shape.rows, dtype=np.uint8),
@@ -70,7 +71,8 @@ class DriftAlarms(Metric):
         """Feed the detector row by row."""
         first = int(self.sums["rows"][0])
         if self._fed != first:  # restored: bring a new detector up to date
-            self._detector, self._fed = _detector(self._name), 0
+            self._detector = _detector(self._name)
+            self._fed = 0
             self._feed(self.sums["wrong"][:first])
         wrong = codes != y
         alarms = self._feed(wrong)

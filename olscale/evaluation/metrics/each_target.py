@@ -31,8 +31,11 @@ class EachTarget(Metric):
     """
 
     def __init__(self, shape: StreamShape, kind: type[Metric]) -> None:
-        self._names, self._each = shape.targets, [kind(shape) for _ in shape.targets]
-        self.reads_scores, self.reads_probabilities = kind.reads_scores, kind.reads_probabilities  # type: ignore[misc]
+        self._names = shape.targets
+        self._each = [kind(shape) for _ in shape.targets]
+        # What is a constant of other metrics is here that of the kind.
+        self.reads_scores = kind.reads_scores  # type: ignore[misc]
+        self.reads_probabilities = kind.reads_probabilities  # type: ignore[misc]
 
     @property
     def sums(self) -> dict[str, NDArray[Any]]:

@@ -38,8 +38,10 @@ class Estimates(Metric):
 
     def __init__(self, shape: StreamShape) -> None:
         scoring = shape.scoring
-        self._summary, self._alpha = self.summary(shape), scoring.fading or 1.0
-        size, known = self._summary.size, self._summary.names
+        self._summary = self.summary(shape)
+        self._alpha = scoring.fading or 1.0
+        size = self._summary.size
+        known = self._summary.names
         self._names = [name for name in known if name in scoring.measures or name in self.always]
         self._asked = [known.index(name) for name in self._names]
         ends = [name in self._names or shape.task in MEASURES[name].default for name in known]
@@ -57,12 +59,11 @@ class Estimates(Metric):
             self.sums["rows"] = np.zeros(1, dtype=np.int64)
         if not self._names:
             return
-        self._points, self._window, self._holdout = (
-            shape.points(),
-            scoring.window or 0,
-            HoldoutPlan(shape),
-        )
-        points, width = len(self._points), len(self._names)
+        self._points = shape.points()
+        self._window = scoring.window or 0
+        self._holdout = HoldoutPlan(shape)
+        points = len(self._points)
+        width = len(self._names)
         self.sums["curve"] = np.full((points, width), np.nan)
         if self._window:
             self.sums["window_curve"] = np.full((points, width), np.nan)
@@ -99,7 +100,8 @@ class Estimates(Metric):
         kept = any(name in sums for name in ("window_curve", "fading", "held"))
         events = self._events(y, codes, dull=kept)
         low, high = np.searchsorted(self._points, [first, first + len(y)], side="right")
-        reached, marks = slice(low, high), self._points[low:high] - first
+        reached = slice(low, high)
+        marks = self._points[low:high] - first
         found = np.empty((len(marks), self._summary.size))
         events = self._follow(events, marks, found)
         sums["curve"][reached] = self._values(found)
@@ -147,7 +149,8 @@ class Estimates(Metric):
     def _slide(self, events: Events, marks: NDArray[np.int64], reached: slice) -> None:
         """Sum the windows that end at `marks`."""
         last = Events(*(self.sums.get(f"last_{name}", NO_WEIGHTS) for name in Events._fields))
-        rows, found = last.followed_by(events), np.zeros((len(marks), self._summary.size))
+        rows = last.followed_by(events)
+        found = np.zeros((len(marks), self._summary.size))
         for sums, stop in zip(found, (marks + len(last.y)).tolist(), strict=True):
             window = rows.rows(slice(max(0, stop - self._window), stop))
             self._summary.add(window, sums, 1.0, _NO_MARKS, self._no_rows)

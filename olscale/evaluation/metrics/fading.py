@@ -35,7 +35,8 @@ class FadingError(Metric):
     weighs_rows = True
 
     def __init__(self, shape: StreamShape) -> None:
-        self._alpha, self._points = shape.scoring.fading or 0.0, shape.points()
+        self._alpha = shape.scoring.fading or 0.0
+        self._points = shape.points()
         self.sums = {
             "rows": np.zeros(1, dtype=np.int64),
             "faded": np.zeros((2, 1)),  # alpha times the sums S and N

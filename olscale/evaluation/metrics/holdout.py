@@ -18,7 +18,8 @@ class HoldoutPlan:
     """
 
     def __init__(self, shape: StreamShape) -> None:
-        self._every, self._held = shape.scoring.holdout_every or 1, shape.scoring.holdout_rows or 0
+        self._every = shape.scoring.holdout_every or 1
+        self._held = shape.scoring.holdout_rows or 0
         self._period = self._every + self._held
         whole = shape.rows // self._period if shape.scoring.holdout_every else 0
         self.at = np.arange(whole, dtype=np.int64) * self._period + self._every

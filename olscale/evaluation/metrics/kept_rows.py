@@ -34,7 +34,8 @@ class EveryRow(Metric):
     def __init__(self, shape: StreamShape) -> None:
         asked = self.name in shape.scoring.measures
         self._width = self.width + shape.scoring.weighted_measures  # the last of them the weight
-        self._points, self._window = shape.points(), (shape.scoring.window or 0) if asked else 0
+        self._points = shape.points()
+        self._window = (shape.scoring.window or 0) if asked else 0
         self.sums = {"test": np.empty((0, self._width))}
         if asked:
             self.sums |= {
@@ -92,7 +93,8 @@ class EveryRow(Metric):
 
     def values(self) -> dict[str, float]:
         """Return the measure of the stream, of its last window and of the test split."""
-        seen, window = self._seen(), f"window_{self.name}"
+        seen = self._seen()
+        window = f"window_{self.name}"
         parts = {self.name: seen, window: seen[-self._window :] if self._window else seen[:0]}
         parts[f"test_{self.name}"] = self.sums["test"]
         found = {name: self._value(rows) for name, rows in parts.items() if len(rows)}

@@ -12,7 +12,8 @@ from olscale.task import Task
 class MedianError(EveryRow):
     """`medae`: the median of ``|y - prediction|``."""
 
-    name, width = "medae", 1
+    name = "medae"
+    width = 1
     tasks: ClassVar[tuple[Task, ...]] = ("regression",)
 
     def _kept(

@@ -46,7 +46,8 @@ class Prequential(Metric):
     ) -> None:
         """Count the rows whose predicted code is not the target."""
         wrong = codes != y
-        first, mistakes = int(self.sums["rows"][0]), int(self.sums["mistakes"][0])
+        first = int(self.sums["rows"][0])
+        mistakes = int(self.sums["mistakes"][0])
         low, high = np.searchsorted(self._points, [first, first + len(y)], side="right")
         self.sums["curve"][low:high] = (
             mistakes + np.cumsum(wrong)[self._points[low:high] - first - 1]
@@ -61,7 +62,8 @@ class Prequential(Metric):
         self.sums["mistakes"] += int(wrong.sum())
 
     def values(self) -> dict[str, float]:
-        rows, mistakes = int(self.sums["rows"][0]), int(self.sums["mistakes"][0])
+        rows = int(self.sums["rows"][0])
+        mistakes = int(self.sums["mistakes"][0])
         return {"mistakes": float(mistakes), "cumulative_error": mistakes / rows} if rows else {}
 
     def curve(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -32,7 +32,8 @@ class Ranking(EveryRow):
     {'test_auc': 0.875}
     """
 
-    name, width = "auc", 2
+    name = "auc"
+    width = 2
     reads_scores = ranks_rows = weighs_rows = True
     tasks: ClassVar[tuple[Task, ...]] = ("novelty", "classification")
 

@@ -29,7 +29,8 @@ class Roc(EveryRow):
     [Series(name='test_roc', rows=array([0, 1, 2]), values=array([0.5, 1. , 1. ]))]
     """
 
-    name, width = "roc", 2
+    name = "roc"
+    width = 2
     reads_scores = ranks_rows = True
     tasks = ("novelty", "classification")
 
@@ -69,7 +70,8 @@ def _curve(rows: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.flo
     found = np.append(0, np.cumsum(positive)[ends].astype(np.int64))
     false = np.append(0, ends + 1) - found
     most = np.append(false[1:] > false[:-1], True)
-    false, share = false[most], found[most] / found[-1]
+    false = false[most]
+    share = found[most] / found[-1]
     way = false / false[-1] + share
     picked = np.unique(
         np.searchsorted(way, np.linspace(way[0], way[-1], POINTS)).clip(max=len(way) - 1)

@@ -100,7 +100,8 @@ class WeightedWindowError(Metric):
         return scoring.weighted_measures and scoring.window is not None
 
     def __init__(self, shape: StreamShape) -> None:
-        self._window, self._points = shape.scoring.window or 1, shape.points()
+        self._window = shape.scoring.window or 1
+        self._points = shape.points()
         self.sums = {
             "rows": np.zeros(1, dtype=np.int64),
             "last": np.zeros(

@@ -33,7 +33,8 @@ class WindowError(Metric):
         return scoring.window is not None and not scoring.weighted_measures
 
     def __init__(self, shape: StreamShape) -> None:
-        self._window, self._points = shape.scoring.window or 1, shape.points()
+        self._window = shape.scoring.window or 1
+        self._points = shape.points()
         self.sums = {
             "rows": np.zeros(1, dtype=np.int64),
             "last": np.zeros(
@@ -46,7 +47,8 @@ class WindowError(Metric):
         self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]
     ) -> None:
         """Count the mistakes in the windows that end at positions of the curve among these rows."""
-        first, last = int(self.sums["rows"][0]), self.sums["last"]
+        first = int(self.sums["rows"][0])
+        last = self.sums["last"]
         wrong = np.concatenate([last, (codes != y).astype(np.uint8)])
         before = np.concatenate(
             [[0], np.cumsum(wrong, dtype=np.int64)]

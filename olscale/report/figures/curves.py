@@ -155,7 +155,8 @@ def _span(curves: Mapping[str, Curve]) -> tuple[float, float]:
         in_unit(metric, curve.errors[:, curve.rows >= SETTLED * curve.rows[-1]])
         for curve in curves.values()
     ]
-    low, high = min(part.min() for part in seen), max(part.max() for part in seen)
+    low = min(part.min() for part in seen)
+    high = max(part.max() for part in seen)
     least = 0.5 if measure_of(metric).unit == "percent" else 0.005 * max(abs(low), abs(high), 1e-9)
     room = 0.06 * max(high - low, least)
     return max(0.0, low - room) if low >= 0.0 else low - room, high + room

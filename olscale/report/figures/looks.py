@@ -45,7 +45,8 @@ class Looks:
 
     def of(self, shown: Mapping[str, Summary | Curve | SegmentErrors | Sweep]) -> dict[str, Look]:
         """Return the looks of what a figure shows, by its label there."""
-        found, settings = {}, Counter[str]()
+        found = {}
+        settings = Counter[str]()
         for label, one in shown.items():
             name = (one if isinstance(one, Summary) else one.summary).label
             learner = self._learners.setdefault(name, len(self._learners))

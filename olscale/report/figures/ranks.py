@@ -45,7 +45,8 @@ def rank_figure(shown: Mapping[str, Comparison], title: str = "") -> Figure:
 
 
 def _draw(panel: Axes, one: Comparison) -> None:
-    k, ranks = len(one.learners), one.mean_ranks.tolist()
+    k = len(one.learners)
+    ranks = one.mean_ranks.tolist()
     # Some of many learners have the ranks that they have among all.
     last = max(k, math.ceil(max(ranks)))
     half = (k + 1) // 2

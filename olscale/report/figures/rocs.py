@@ -30,7 +30,8 @@ def roc_figure(shown: Mapping[str, Curve], of_learner: Looks | None = None) -> F
         figure, [panel] = panels(1, width=3.4, height=3.2, beside=shown)
         panel.plot([0, 100], [0, 100], color="0.6", linewidth=0.8, linestyle=":")
         for i, (label, curve) in enumerate(shown.items()):
-            false, found = 100 * curve.rows / curve.rows[-1], 100 * curve.errors.mean(axis=0)
+            false = 100 * curve.rows / curve.rows[-1]
+            found = 100 * curve.errors.mean(axis=0)
             panel.plot(
                 false,
                 found,

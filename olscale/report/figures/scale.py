@@ -15,7 +15,8 @@ def is_geometric(values: Sequence[float]) -> bool:
     """
     if len(values) < 3 or values[0] <= 0.0:
         return False
-    steps, factors = np.diff(values), np.diff(np.log(values))
+    steps = np.diff(values)
+    factors = np.diff(np.log(values))
     return bool(factors.std() / factors.mean() < steps.std() / steps.mean())
 
 

@@ -37,10 +37,8 @@ _THRESHOLDS = (0.0, 0.001, 0.002, 0.01)
 
 def _rows(deviation: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     made = list(batches(ROWS, seed=0, deviation=deviation))
-    X, y = (
-        np.concatenate([batch.X for batch in made]),
-        np.concatenate([batch.target for batch in made]),
-    )
+    X = np.concatenate([batch.X for batch in made])
+    y = np.concatenate([batch.target for batch in made])
     return X, (y > 0).astype(np.int64)
 
 
@@ -116,7 +114,8 @@ def _svm(deviation: float) -> tuple[list[int], list[float]]:
     from sklearn.svm import SVC
 
     X, y = _rows(deviation)
-    rows, spent = list(range(100, len(y) + 1, 100)), []
+    rows = list(range(100, len(y) + 1, 100))
+    spent = []
     for count in rows:
         begun = process_time()
         SVC(C=2.0, gamma=1.0).fit(X[:count], y[:count])

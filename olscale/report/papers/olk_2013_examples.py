@@ -65,7 +65,8 @@ def _nonzero(source: FigureSource) -> Figure:
 def _estimates(source: FigureSource) -> Figure:
     del source
     X, y = _rows(noisy_sines.batches(noisy_sines.ROWS, seed=0))
-    x, shown = np.linspace(-np.pi, np.pi, 400), (50, 150, 300, 600)
+    x = np.linspace(-np.pi, np.pi, 400)
+    shown = (50, 150, 300, 600)
     with styled():
         figure, axes = panels(len(shown))
         for step in stretches("olk-r", _OLK, X, y, every=50):
@@ -85,7 +86,8 @@ def _test_errors(source: FigureSource) -> Figure:
     with styled():
         figure, (axis,) = panels(1, width=4.0, height=3.0, beside=list(_REGRESSORS))
         for label, (name, params) in _REGRESSORS.items():
-            rows, draws = [], []
+            rows = []
+            draws = []
             for seed in range(_DRAWS):
                 X, y = _rows(noisy_sines.batches(noisy_sines.ROWS, seed))
                 X_test, y_test = _rows(noisy_sines.test_batches(seed))
@@ -140,7 +142,8 @@ def _rocs(source: FigureSource) -> Figure:
         figure, (axis,) = panels(1, width=3.4, height=3.0)
         at = np.linspace(0.0, 1.0, 101)
         for label, detector in _DETECTORS.items():
-            rates, areas = [], []
+            rates = []
+            areas = []
             for seed in range(_DRAWS):
                 _, y, scores = _novelty_scores(seed, *detector)
                 if (y < 0).any():

@@ -54,7 +54,8 @@ def _convergence(source: FigureSource) -> Figure:
 def _regions(source: FigureSource) -> Figure:
     plane = _xor().shuffled(seed=0)
     [final] = snapshots("ollc", {}, plane, bias=False)
-    V, lift = final.state["V"], final.state["lift"]
+    V = final.state["V"]
+    lift = final.state["lift"]
     gate = V[:, 0] + lift[0] * V[:, -1]
     x, y = np.meshgrid(final.x, final.y)
     regions = replace(final, scores=gate[0] * x + gate[1] * y)

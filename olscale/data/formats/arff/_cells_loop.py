@@ -16,7 +16,9 @@ from olscale.compiled.eight_bytes import byte_at
 NEWLINE, SPACE, TAB, RETURN, COMMA, PERCENT, OPEN, CLOSE, QUESTION = (
     ord(c) for c in "\n \t\r,%{}?"
 )
-_SINGLE, _DOUBLE, _BACKSLASH = ord("'"), ord('"'), ord("\\")
+_SINGLE = ord("'")
+_DOUBLE = ord('"')
+_BACKSLASH = ord("\\")
 MOST_BYTES = 131_072
 """Of a cell."""
 

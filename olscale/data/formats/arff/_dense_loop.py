@@ -92,18 +92,23 @@ def parse_rows(
 
     Parameters and returns are those of `olscale.data.formats._table_loop.parse_rows`.
     """
-    lines, hards, columns, width = 0, 0, len(kinds), numbers.shape[1]
+    lines = 0
+    hards = 0
+    columns = len(kinds)
+    width = numbers.shape[1]
     while pos < stop and row < rows and hards <= MOST_HARD:
         after = next_line(buffer, pos)
         if after:
             pos = after
             lines += 1
             continue
-        begin, new_hards = pos, hards
+        begin = pos
+        new_hards = hards
         if byte_at(buffer, after_blanks(buffer, pos)) == OPEN:
             return begin, lines, row, hards, True
         for column in range(columns):
-            kind, at_end = kinds[column], column == columns - 1
+            kind = kinds[column]
+            at_end = column == columns - 1
             first = after_blanks(buffer, pos)
             if kind == NUMBER or kind == TARGET:
                 value, after, state = number_at(buffer, first, _POINT)
@@ -121,8 +126,10 @@ def parse_rows(
                         return begin, lines, row, hards, True
                     pos = _next_row(buffer, after) if at_end else _next_cell(buffer, after)
                     if state == HARD and pos:
-                        hard[new_hards, 0], hard[new_hards, 1] = slots[column], row
-                        hard[new_hards, 2], hard[new_hards, 3] = first, after
+                        hard[new_hards, 0] = slots[column]
+                        hard[new_hards, 1] = row
+                        hard[new_hards, 2] = first
+                        hard[new_hards, 3] = after
                         new_hards += 1
                 slot = slots[column]
                 if slot < width:
@@ -134,7 +141,8 @@ def parse_rows(
                 if after < 0 or after - first > MOST_BYTES:
                     return begin, lines, row, hards, True
                 if kind == TEXT:
-                    cells[slots[column], row, 0], cells[slots[column], row, 1] = first, after
+                    cells[slots[column], row, 0] = first
+                    cells[slots[column], row, 1] = after
                 pos = _next_row(buffer, after) if at_end else _next_cell(buffer, after)
             if not pos:
                 return begin, lines, row, hards, True

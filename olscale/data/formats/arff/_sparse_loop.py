@@ -87,7 +87,10 @@ def parse_rows(
         Position reached (a row's first byte), lines, rows, text cells, and whether the row there is
         no plain matter.
     """
-    lines, count, texts, before = 0, 0, 0, row
+    lines = 0
+    count = 0
+    texts = 0
+    before = row
     indptr[0] = 0
     while pos < stop and row < rows and count < most:
         begin = pos
@@ -100,7 +103,10 @@ def parse_rows(
         if byte_at(buffer, pos) != OPEN:
             return begin, lines, row, texts, True
         pos = _next_pair(buffer, pos + 1)
-        new_count, new_texts, previous, listed = count, texts, -1, 0
+        new_count = count
+        new_texts = texts
+        previous = -1
+        listed = 0
         while byte_at(buffer, pos) != CLOSE:
             column, digits = digit_run(buffer, pos)
             first = after_blanks(buffer, pos + digits)
@@ -113,7 +119,8 @@ def parse_rows(
             ):
                 return begin, lines, row, texts, True
             previous = column
-            kind, slot = kinds[column], slots[column]
+            kind = kinds[column]
+            slot = slots[column]
             if kind == NUMBER or kind == TARGET:
                 value, pos, state = number_at(buffer, first, _POINT)
                 value, pos = number_end(buffer, first, value, pos, state)
@@ -124,7 +131,8 @@ def parse_rows(
                 else:
                     # Written in any case and then kept or not: most are, and a branch would have to
                     # be foreseen.
-                    indices[new_count], data[new_count] = slot, value
+                    indices[new_count] = slot
+                    data[new_count] = value
                     new_count += value != 0
             else:
                 pos = cell_end(buffer, first)
@@ -135,8 +143,10 @@ def parse_rows(
                         return begin, lines, row, texts, True
                     listed += 1
                 if kind == TEXT or kind == NEEDED:
-                    words[new_texts, 0], words[new_texts, 1] = slot, row
-                    words[new_texts, 2], words[new_texts, 3] = first, pos
+                    words[new_texts, 0] = slot
+                    words[new_texts, 1] = row
+                    words[new_texts, 2] = first
+                    words[new_texts, 3] = pos
                     new_texts += 1
             after = _next_pair(buffer, pos)
             if after == pos and byte_at(buffer, pos) != CLOSE:
@@ -150,6 +160,7 @@ def parse_rows(
             return begin, lines, row, texts, True
         row += 1
         lines += 1
-        count, texts = new_count, new_texts
+        count = new_count
+        texts = new_texts
         indptr[row - before] = count
     return pos, lines, row, texts, False

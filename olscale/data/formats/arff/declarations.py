@@ -149,7 +149,8 @@ class _Following:
     """The tokens of the rest of a line, and of the lines to come as long as more are wanted."""
 
     def __init__(self, source: str, text: str, lines: TextLines) -> None:
-        self._source, self._lines = source, lines
+        self._source = source
+        self._lines = lines
         self._line = tokens(source, text, lines.number)
 
     def __iter__(self) -> Iterator[Token]:

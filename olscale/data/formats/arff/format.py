@@ -80,7 +80,8 @@ class _Reader:
     """Reads one file."""
 
     def __init__(self, text: TextBlocks, options: ReadOptions) -> None:
-        self._text, self._options = text, options
+        self._text = text
+        self._options = options
         self._lines = TextLines(text, ",")
         self._source = text.source
         self._attributes = declarations(self._source, self._lines)
@@ -90,7 +91,8 @@ class _Reader:
 
     def batches(self) -> Iterator[Batch]:
         """Yield the rows; the last ones with a note where rows have weights."""
-        columns, options = self._columns, self._options
+        columns = self._columns
+        options = self._options
         used = {
             i: a for i, a in enumerate(self._attributes) if a.values and i not in columns.dropped
         }
@@ -130,7 +132,9 @@ class _Reader:
         yield last
 
     def _make_columns(self) -> TableColumns:
-        source, options, width = self._source, self._options, len(self._attributes)
+        source = self._source
+        options = self._options
+        width = len(self._attributes)
         if width < 1 + options.labelled:
             problem = f"{width} attributes declared, expected features and a label"
             raise FormatError(source, problem, self._lines.number)

@@ -44,7 +44,8 @@ class Allowed:
 
     def check(self, position: int, cell: Cell, line: int | None = None) -> Cell:
         """Return `cell`; raise `FormatError` where it is not declared."""
-        words, numbers = self.words.get(position), self.numbers.get(position)
+        words = self.words.get(position)
+        numbers = self.numbers.get(position)
         if cell is None:
             return None
         unknown = words is not None and cell not in words
@@ -77,17 +78,16 @@ class ArffRows:
     """
 
     def __init__(self, lines: TextLines, allowed: Allowed) -> None:
-        self._lines, self._allowed = lines, allowed
+        self._lines = lines
+        self._allowed = allowed
         self._width = len(allowed.attributes)
         self._declared = {*allowed.words, *allowed.numbers}
         self.weights = 0
 
     def dense(self) -> Iterator[Row]:
         """Yield line and all cells of each row."""
-        check, defaults = (
-            self._allowed.check,
-            [attribute.default for attribute in self._allowed.attributes],
-        )
+        check = self._allowed.check
+        defaults = [attribute.default for attribute in self._allowed.attributes]
         for line, cells in self._rows():
             if isinstance(cells, dict):
                 row = defaults.copy()
@@ -136,7 +136,8 @@ class ArffRows:
             return [None if word in _NO_VALUE else word for word in words]
         if _PLAIN_PAIRS.fullmatch(row):
             words = row[1:-1].replace(",", " ").split()
-            places, values = words[::2], words[1::2]
+            places = words[::2]
+            values = words[1::2]
             cells = {
                 int(place): None if word == "?" else word
                 for place, word in zip(places, values, strict=False)
@@ -148,7 +149,9 @@ class ArffRows:
     def _cells(self, row: Sequence[Token], line: int) -> tuple[list[Cell], Sequence[Token]]:
         """Return the cells of a dense row, and the tokens behind them."""
         cells: list[Cell] = []
-        width, awaited, end = self._width, True, len(row)
+        width = self._width
+        awaited = True
+        end = len(row)
         for place, token in enumerate(row):
             if token.is_cell:
                 cells.append(cell_of(token.text))
@@ -174,7 +177,8 @@ class ArffRows:
 
     def _pairs(self, row: Sequence[Token], line: int) -> tuple[dict[int, Cell], Sequence[Token]]:
         """Return the cells of a sparse row, and the tokens behind it."""
-        source, width = self._allowed.source, self._width
+        source = self._allowed.source
+        width = self._width
         places = [place for place, token in enumerate(row) if token.text == "}"]
         if not places:
             raise FormatError(

@@ -110,7 +110,8 @@ class SparseCells:
         self, places: SparsePlaces, others: NDArray[np.float64], ids: NDArray[np.int32]
     ) -> None:
         self.places: SparsePlaces = places
-        self.others, self.ids = others, ids
+        self.others = others
+        self.ids = ids
         self.rows = self.entries = 0
         self._most_rows = ids.shape[1]
         self._pieces: list[CSR] = []

@@ -48,7 +48,9 @@ class SparseParser:
     def __init__(
         self, text: TextBlocks, rows: Iterator[Listed], encoder: TableEncoder, allowed: Allowed
     ) -> None:
-        self._text, self._encoder, self._allowed = text, encoder, allowed
+        self._text = text
+        self._encoder = encoder
+        self._allowed = allowed
         columns = encoder.columns
         defaults = dict(enumerate([*(a.default for a in allowed.attributes), *columns.constants]))
         encoder.cells(0)  # refuses columns of one value that do not fit
@@ -150,12 +152,15 @@ class _Loop:
         from olscale.data.formats.arff import _sparse_loop as loop
 
         self._parse_rows = loop.parse_rows
-        self._encoder, self._allowed, self._places = encoder, allowed, places
+        self._encoder = encoder
+        self._allowed = allowed
+        self._places = places
         columns = encoder.columns
         kinds = np.full(len(columns.names), table_loop.SKIP, dtype=np.int8)
         slots = np.zeros(len(columns.names), dtype=np.int32)
         positions, number_slots = places.slots()
-        kinds[positions], slots[positions] = table_loop.NUMBER, number_slots
+        kinds[positions] = table_loop.NUMBER
+        slots[positions] = number_slots
         kinds[places.text], slots[places.text] = table_loop.TEXT, np.arange(len(places.text))
         kinds[[label for label in columns.labels if label in places.others]] = table_loop.TARGET
         kinds[list(needed)] = loop.NEEDED
@@ -179,9 +184,12 @@ class _Loop:
         if not text.is_plain():
             return False
         buffer = np.frombuffer(text.buffer, dtype=np.uint8)
-        before, pairs = cells.rows, (text.stop - text.pos) // 4 + 1  # a pair takes four bytes
+        # a pair takes four bytes
+        before = cells.rows
+        pairs = (text.stop - text.pos) // 4 + 1
         indptr = np.empty(cells.room + 1, dtype=np.int64)
-        indices, data = np.empty(pairs, dtype=np.int32), np.empty(pairs)
+        indices = np.empty(pairs, dtype=np.int32)
+        data = np.empty(pairs)
         words = np.empty((pairs, 4), dtype=np.int32)
         pos, lines, rows, texts, odd = self._parse_rows(
             buffer,
@@ -205,7 +213,8 @@ class _Loop:
             self._forget(cells)
             return False
         cells.add(numbers)
-        text.pos, text.line = pos, text.line + lines
+        text.pos = pos
+        text.line = text.line + lines
         return not odd
 
     def _are_declared(self, numbers: CSR, cells: SparseCells, rows: int) -> bool:
@@ -237,7 +246,8 @@ class _Loop:
             pyarrow.int64(), len(pairs), [None, pyarrow.py_buffer(pairs)]
         )
         coded = items.dictionary_encode()
-        places, encoder = self._places, self._encoder
+        places = self._places
+        encoder = self._encoder
         ids = np.empty(len(coded.dictionary), dtype=np.int32)
         for i, pair in enumerate(coded.dictionary.to_pylist()):
             slot, text = divmod(pair, len(raw))

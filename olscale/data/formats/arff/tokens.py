@@ -58,7 +58,8 @@ def tokens(source: str, line: str, number: int) -> Iterator[Token]:
     ['1', ',', "'a b'", '{', 'c', '}']
     """
     for match in _TOKEN.finditer(line):
-        kind, text = match.lastgroup, match[match.lastgroup or 0]
+        kind = match.lastgroup
+        text = match[match.lastgroup or 0]
         if kind == "comment":
             return
         if kind == "open":
@@ -111,7 +112,8 @@ def unquoted(text: str) -> str:
     >>> unquoted(r"'a\tb\u00e9\101'"), unquoted("'it''s'"), unquoted('"\'a\'"')
     ('a\tbéA', "it's", "'a'")
     """
-    quote, inner = text[0], text[1:-1]
+    quote = text[0]
+    inner = text[1:-1]
     if "\\" not in inner:
         return inner.replace(2 * quote, quote)
     word = _ESCAPES[quote].sub(_letter, inner)
