@@ -34,13 +34,11 @@ def cells(figures: Sequence[Figure]) -> list[tuple[str, ...]]:
 
 
 def _number(value: float) -> str:
-    return (
-        f"{value:,.0f}"
-        if value >= 1000
-        else f"{value:.3g}"
-        if value < 0.1 or value >= 10
-        else f"{value:.2f}"
-    )
+    if value >= 1000:
+        return f"{value:,.0f}"
+    if 0.1 <= value < 10:
+        return f"{value:.2f}"
+    return f"{value:.3g}"
 
 
 def as_json(found: Mapping[str, Sequence[Figure]], machine: Mapping[str, Any]) -> str:

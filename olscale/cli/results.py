@@ -91,7 +91,9 @@ def results(
         if found
         else []
     )
-    lines = along(opened, chosen, curve, "skip" if skip_damaged else "raise") if curve else []
+    lines = []
+    if curve:
+        lines = along(opened, chosen, curve, "skip" if skip_damaged else "raise")
     unfinished = unfinished_notes(
         unfinished_experiments(opened, "skip" if skip_damaged else "raise")
     )

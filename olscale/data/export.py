@@ -194,12 +194,13 @@ def _write_csv(rows: _Rows, split: str | None, out: IO[bytes]) -> None:
             X = to_dense(part.X, dataset.columns).astype(np.float64, copy=False)
             numbers = np.hstack([X, weights[start : start + len(part)]])
             for row, label in zip(numbers.tolist(), part.label.tolist(), strict=True):
-                told = (
-                    map(_number, label)
-                    if several
-                    else [labels[int(label)] if labels else _number(label)]
-                )
-                writer.writerow([*map(_number, row), *told])
+                if several:
+                    targets = [_number(target) for target in label]
+                elif labels:
+                    targets = [labels[int(label)]]
+                else:
+                    targets = [_number(label)]
+                writer.writerow([*map(_number, row), *targets])
     text.detach()
 
 

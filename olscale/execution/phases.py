@@ -115,8 +115,9 @@ class Job:
         self._note_models(plan, missing)
         for line in long_runs(plan, missing):
             self.progress.note(line)
-        # How many workers a cluster of others has, they know.
-        at_once = 1 if self.short else self.parts if self.own_workers else 0
+        at_once = 1 if self.short else self.parts
+        if not self.own_workers and not self.short:
+            at_once = 0  # a cluster of others may get more workers, or lose some
         work = work_of(groups, plan, self._known, at_once)
         self.progress.start(plan.name, len(plan.runs), len(plan.runs) - len(missing), work)
         if missing:

@@ -134,17 +134,12 @@ class CallWatch:
                 continue
             if held is None and (most != float("inf") or full != float("inf")):
                 held = resident_bytes(self.worker)
-            over = (
-                "budget"
-                if (held or 0) > most
-                else "time"
-                if now > deadline
-                else "full"
-                if (held or 0) > full
-                else ""
-            )
-            if over:
-                return slot, number, group, over
+            if (held or 0) > most:
+                return slot, number, group, "budget"
+            if now > deadline:
+                return slot, number, group, "time"
+            if (held or 0) > full:
+                return slot, number, group, "full"
         return None
 
     def terminate(self, slot: int, number: int, group: int, over: str) -> bool:

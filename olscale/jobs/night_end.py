@@ -84,7 +84,9 @@ def end_night(
         series_of([*earlier, *now], job.alarm.speed), job.alarm, night
     )
     alarms += of_series
-    state: State = "failed" if failures else "alarm" if alarms else "good"
+    state: State = "alarm" if alarms else "good"
+    if failures:
+        state = "failed"
     entry = same | {
         "kind": "night",
         "seconds": seconds,

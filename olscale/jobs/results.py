@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from olscale.analysis.summary import without_replicate
 from olscale.jobs.history import SPEEDS
@@ -135,7 +136,14 @@ def _row(
         "outcomes": sorted(Counter(run["outcome"] for run in runs).items()),
         "error_metric": metric,
         "error": float(errors.mean()) if len(errors) else None,
-        "error_std": float(errors.std(ddof=1)) if len(errors) > 1 else 0.0 if len(errors) else None,
+        "error_std": _deviation(errors),
         "model_bytes": float(np.mean(sizes)) if sizes else None,
         **{name: mean(name) for name in (*SPEEDS, "fit_seconds", "read_seconds")},
     }
+
+
+def _deviation(errors: NDArray[np.float64]) -> float | None:
+    """Return the standard deviation of errors, 0 of a single one; None of none."""
+    if not len(errors):
+        return None
+    return float(errors.std(ddof=1)) if len(errors) > 1 else 0.0

@@ -169,12 +169,13 @@ def along_tables(lines: Sequence[Line], name: str) -> list[Table]:
                 marks = (*marks, ahead)
             if len(line.errors) < max(runs):
                 marks = (*marks, runs_mark(len(line.errors)))
-            figures = [
-                Entry(form(mean[i]), form(std[i]) if several else "", marks=marks)
-                if i >= 0
-                else absent
-                for i in _at(line, places)
-            ]
+            figures = []
+            for i in _at(line, places):
+                if i < 0:
+                    figures.append(absent)
+                    continue
+                deviation = form(std[i]) if several else ""
+                figures.append(Entry(form(mean[i]), deviation, marks=marks))
             entries.append(tuple(figures))
         s = group[0].summary
         notes = [

@@ -181,7 +181,9 @@ def p_text(p: float, sign: str = "") -> str:
     """Return a p value."""
     if p < 1e-4:
         return "< 0.0001"
-    return "-" if math.isnan(p) else f"{sign}{p:.2g}" if p < 0.1 else f"{sign}{p:.2f}"
+    if math.isnan(p):
+        return "-"
+    return f"{sign}{p:.2g}" if p < 0.1 else f"{sign}{p:.2f}"
 
 
 def pair_table(

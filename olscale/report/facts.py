@@ -130,13 +130,9 @@ def _learners(summaries: Sequence[Summary]) -> str:
     lines: dict[tuple[str, ...], list[str]] = {}
     for s in summaries:
         params = ", ".join(f"{name}={value_text(value)}" for name, value in s.params.items())
-        chosen = (
-            f"by tuning, {s.tuned['metric']}"
-            if s.tuned and "metric" in s.tuned
-            else "by tuning"
-            if s.tuned
-            else ""
-        )
+        chosen = "by tuning" if s.tuned else ""
+        if s.tuned and "metric" in s.tuned:
+            chosen += f", {s.tuned['metric']}"
         names = lines.setdefault((s.label, str(s.version), params, chosen), [])
         if s.dataset_label not in names:
             names.append(s.dataset_label)

@@ -150,7 +150,8 @@ def _dataset(name: str, learners: Sequence[LiveLearner]) -> str:
     )
     below = "".join(f'<p class="small">{_text(line)}</p>' for line in footnotes(marks))
     more = len(learners) - len(listed)
-    hidden = f'<p class="small">{more} {"more " if listed else ""}settings</p>' if more > 0 else ""
+    others = "more settings" if listed else "settings"
+    hidden = f'<p class="small">{more} {others}</p>' if more > 0 else ""
     head = (
         '<tr><th class="text">learner</th><th>'
         + _text(error_heading(learners[0].metric))

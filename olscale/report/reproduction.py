@@ -195,7 +195,9 @@ def _difference(cell: Cell) -> str:
 
 def p_text(p: float) -> str:
     """Return a p with two digits, or that there is none."""
-    return "-" if math.isnan(p) else f"{p:.2g}" if p >= 0.001 else "<0.001"
+    if math.isnan(p):
+        return "-"
+    return f"{p:.2g}" if p >= 0.001 else "<0.001"
 
 
 def _causes(cell: Cell) -> list[str]:

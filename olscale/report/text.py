@@ -168,7 +168,8 @@ def print_rich(
 def _styled(text: str, entry: Entry) -> RichText:
     from rich.text import Text
 
-    return Text(text, style="bold green" if entry.best else "" if entry.mean else "dim")
+    style = "" if entry.mean else "dim"
+    return Text(text, style="bold green" if entry.best else style)
 
 
 def _blocks(widths: Sequence[int], room: int) -> list[list[int]]:

@@ -24,7 +24,9 @@ def learner_version(path: str, target: Any) -> int | str:
     if not _is_own(path, target):
         return version
     digest = _digest(path, target) or _cells_digest(target)
-    return f"{version}{'.' if '+' in str(version) else '+'}{digest}" if digest else version
+    if not digest:
+        return version
+    return f"{version}.{digest}" if "+" in str(version) else f"{version}+{digest}"
 
 
 def source_note(path: str, target: Any) -> str:

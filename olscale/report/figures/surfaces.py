@@ -62,13 +62,9 @@ def _draw(panel: Axes, sweep: Sweep) -> None:
     )
     figure = panel.get_figure()
     assert figure is not None
-    beyond = (
-        "max"
-        if top < float(np.nanmax(mean))
-        else "min"
-        if low > float(np.nanmin(mean))
-        else "neither"
-    )
+    beyond = "min" if low > float(np.nanmin(mean)) else "neither"
+    if top < float(np.nanmax(mean)):
+        beyond = "max"
     bar = figure.colorbar(mesh, ax=panel, pad=0.02, aspect=28, extend=beyond)
     bar.set_label(metric_text(sweep.summary.metric))
     bar.outline.set_visible(False)
@@ -117,10 +113,6 @@ def map_limits(metric: str, mean: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def _figure(value: float) -> str:
-    return (
-        f"{value:.2f}"
-        if abs(value) < 10
-        else f"{value:.1f}"
-        if abs(value) < 100
-        else f"{value:.0f}"
-    )
+    if abs(value) < 10:
+        return f"{value:.2f}"
+    return f"{value:.1f}" if abs(value) < 100 else f"{value:.0f}"

@@ -34,7 +34,9 @@ def task_of(name: str, model: Any) -> Task:
         raise ParameterError(f"learner {name}: {none}{_cure(model)}")
     kind = _kind(model)
     task = _TASKS.get(kind, "classification")
-    answers = ("score_one" if task == "novelty" else "predict_one") if one_by_one else "predict"
+    answers = "predict"
+    if one_by_one:
+        answers = "score_one" if task == "novelty" else "predict_one"
     if kind == "clusterer" or not hasattr(model, answers):
         fault = f"is a {kind}" if kind == "clusterer" else f"has {learns} but no {answers}"
         raise ParameterError(
