@@ -1,10 +1,12 @@
-"""A sequence with known masks: a body that moves on rippling water, in place of the OLK paper's Jug, which is not to be had.
+"""Sequences with known masks in place of the OLK paper's videos, which are not to be had.
 
-Three waves and noise of standard deviation 3 in grey values; the body of 44 x 64 pixels comes in at
-frame 40 and drifts.
+A body of 44 x 64 pixels comes in at frame 40 and drifts: on rippling water, three waves with noise
+of standard deviation 3 in grey values; or in a room, a wall, a window and a desk under a lamp that
+flickers by a few grey values.
 """
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import TypeAlias
 
 import numpy as np
@@ -13,6 +15,12 @@ from numpy.typing import NDArray
 FRAMES, HEIGHT, WIDTH = 117, 230, 320
 FIRST = 40
 """Frame, from 0, at which the body comes in."""
+
+INDOOR_FRAMES = 100
+"""As many as the paper's indoor video has."""
+
+NINE = FIRST + 10, FIRST + 19
+"""The nine frames of the paper's second case, all with the body."""
 
 Frames: TypeAlias = Iterator[tuple[NDArray[np.uint8], NDArray[np.bool_]]]
 """Frames with their masks."""
@@ -39,6 +47,32 @@ def ripples(seed: int = 0, count: int = FRAMES, height: int = HEIGHT, width: int
         )
 
     return cross(water, seed, count, height, width)
+
+
+def indoor(
+    seed: int = 0, count: int = INDOOR_FRAMES, height: int = HEIGHT, width: int = WIDTH
+) -> Frames:
+    """Yield frames and their masks, True where the body is.
+
+    Examples
+    --------
+    >>> [int(mask.sum()) for _, mask in indoor(count=42)][-3:]
+    [0, 2816, 2816]
+    """
+    room = np.empty((height, width))
+    room[:] = np.linspace(150.0, 120.0, height)[:, None]
+    room[height // 8 : height // 3, width // 2 : 3 * width // 4] = 210.0
+    room[2 * height // 3 :, width // 5 : 4 * width // 5] = 70.0
+
+    def lit(t: int) -> NDArray[np.float64]:
+        return room * (1.0 + 0.02 * float(np.sin(0.35 * t)))
+
+    return cross(lit, seed, count, height, width)
+
+
+def indoor_nine() -> Frames:
+    """Return nine frames of `indoor` with their masks, in the first of which the body is there already."""
+    return islice(indoor(), *NINE)
 
 
 def cross(
