@@ -13,7 +13,6 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from olscale import old_names
 from olscale.version import __version__
 from olscale.views import register_view
 
@@ -78,8 +77,6 @@ def _make_view(place: str, *arguments: Any) -> Any:
 
 for _subject, _place in _VIEWS.items():
     register_view(_subject, partial(_make_view, _place))
-
-old_names.accept()
 
 
 def __getattr__(name: str) -> Any:

@@ -22,9 +22,8 @@ from tests.isolation import unchanged
 for library in ("OPENBLAS", "OMP"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
-# Learners as users wrote them for version 0.1: imported by their tests alone, which expect the
-# warnings. And what made the figures of other programs, with these programs.
-collect_ignore_glob = ["learners/version_0_1/*", "analysis/fixtures/*"]
+# What made the figures of other programs, with these programs.
+collect_ignore_glob = ["analysis/fixtures/*"]
 
 # The same examples in every run: a red run is then the fault of the change it tests.
 # `--hypothesis-profile=default` searches anew.

@@ -9,7 +9,9 @@ from importlib.metadata import version
 import pytest
 
 import olscale
+import olscale.learners
 from olscale.cli import COMMANDS
+from olscale.learners.registry import learner_class, learner_names
 from tests.cli.command import run
 
 MODULES = sorted(module.name for module in pkgutil.walk_packages(olscale.__path__, "olscale."))
@@ -32,6 +34,15 @@ def test_names_of_the_package_are_all_public() -> None:
     assert set(olscale._HOMES) | {"__version__"} == set(olscale.__all__)
     for name, home in olscale._HOMES.items():
         assert hasattr(importlib.import_module(home), name)
+
+
+def test_learners_are_imported_by_their_class_names() -> None:
+    for name in learner_names():
+        learner = learner_class(name)
+        assert getattr(olscale.learners, learner.__name__) is learner
+    assert dir(olscale.learners) == sorted(olscale.learners.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        olscale.learners.Nothing  # noqa: B018
 
 
 def test_versions_agree() -> None:

@@ -68,17 +68,6 @@ def prototype_major(X: Any, P: Any, squares: Any) -> int:
     return total
 
 
-@compiled
-def bare_gather(X: Any, matrix: Any, out: Any) -> None:
-    """Add up the rows of `matrix` for each sparse row, to `out`."""
-    for i in range(out.shape[0]):
-        total = out[i]
-        for p in range(X.indptr[i], X.indptr[i + 1]):
-            value, row = X.data[p], matrix[X.indices[p]]
-            for j in range(total.shape[0]):
-                total[j] += value * row[j]
-
-
 def lol_numpy(X: Any, y: Any, k: int, C: float, lam: float) -> Any:
     """LOL as one would write it with numpy, row by row; returns the scores before each update."""
     features = X.shape[1]

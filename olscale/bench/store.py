@@ -1,20 +1,12 @@
-"""The metrics store: writing a run, finding out what is done, aggregating, loose and compacted, on synthetic records."""
+"""Metrics stores of synthetic records, loose and compacted, for other benchmarks to read."""
 
-import statistics
-import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
-from timeit import repeat
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from olscale.analysis.summary import aggregated, summarise
-from olscale.bench.base import Figure
-from olscale.report.write import write_report
 from olscale.results import Record, Store, open_store, run_id
 from olscale.results.compact import compact
 from olscale.results.compacted import compacted_bytes, compacted_name
@@ -27,7 +19,6 @@ from olscale.results.rows import (
     timing_row,
 )
 
-LOOSE, COMPACTED = 10_000, 100_000
 _WHEN = datetime(2026, 1, 1, tzinfo=UTC)
 _METRICS = ("cumulative_error", "mistakes", "model_bytes", "norm_w", "test_error", "updates")
 _TIMINGS = ("fit_seconds", "read_seconds", "rows_per_second")
@@ -96,48 +87,3 @@ def fill_compacted(path: Path, number: int, permutations: int = 10, datasets: in
         store.put(compacted_name(kind, "", data), data)
     compact(store)
     return store
-
-
-def figures() -> list[Figure]:
-    """Return seconds, on a store in the system's temporary folder."""
-    with tempfile.TemporaryDirectory(prefix="olscale-bench-") as folder:
-        loose = fill_loose(Path(folder, "loose"), LOOSE)
-        compacted = fill_compacted(Path(folder, "compacted"), COMPACTED)
-        fresh = open_store(Path(folder, "written"), create=True)
-        waiting = list(records(200))
-        many = f"{COMPACTED // 1000}k runs"
-        few = f"{LOOSE // 1000}k runs"
-        return [
-            _figure(
-                "write a run",
-                lambda: fresh.write(waiting.pop()),
-                100,
-                "flushed to the disk, with its timings",
-            ),
-            _figure(f"what is done, {few} loose", loose.done, 3),
-            _figure(f"aggregate {few} loose", lambda: aggregated(loose), 2),
-            _figure(f"what is done, {many} compacted", lambda: Store(compacted.path).done(), 5),
-            _figure(
-                f"aggregate {many} compacted",
-                lambda: aggregated(compacted),
-                7,
-                "mean and deviation of 9 metrics",
-            ),
-            _figure(
-                f"the same as {9 * COMPACTED // 10:,} summaries", lambda: summarise(compacted), 3
-            ),
-            _figure(f"report on {few} loose", partial(_report, loose, folder), 1),
-            _figure(f"compact {few}", lambda: compact(loose), 1),
-            _figure(f"report on {few} compacted", partial(_report, loose, folder), 1),
-            _figure(f"aggregate {few} compacted", lambda: aggregated(loose), 7),
-        ]
-
-
-def _report(store: Store, folder: str) -> None:
-    write_report(open_store(store.path), Path(folder, "report"))
-
-
-def _figure(name: str, work: Callable[[], Any], times: int, note: str = "") -> Figure:
-    return Figure(
-        name, 1e3 * statistics.median(repeat(work, repeat=times, number=1)), "ms", note=note
-    )

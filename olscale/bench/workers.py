@@ -1,4 +1,4 @@
-"""What the parts of a cluster cost, the wall time that follows from it for 1 and 2 workers, and for up to 10,000.
+"""What the parts of a cluster cost, and the wall time that follows for 1, 2 and 64 to 512 workers.
 
 The costs are those of whole evaluations on a scheduler and workers in processes of their own: the
 processor time of driver and scheduler, over the groups. docs/scaling.md tells what follows from
@@ -24,7 +24,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import psutil
 
-from olscale.bench import many_workers
 from olscale.bench.base import Figure
 from olscale.bench.forecast import Costs, Load, forecast
 from olscale.data.ingest.ingest import ingest
@@ -41,13 +40,7 @@ from olscale.results.store import open_store
 
 _SHORT, _LONG = 20, 220
 _REPORTS, _RECORDS, _TRIPS = 500, 200, 50
-_CLUSTERS = (
-    (10, 1),
-    (100, 1),
-    (1_000, 1),
-    (10_000, 1),
-    (10_000, 10),
-)  # workers, and drivers that share them
+_CLUSTERS = (64, 128, 256, 512)
 _PACK_SECONDS = (0.1, 1.0, 10.0, 100.0)
 
 
@@ -60,7 +53,7 @@ def figures() -> list[Figure]:
         _generate(here / "plan", 150_000)
         costs = _measure(here, two)
         checked = _checked(here, costs, {1: one, 2: two})
-        return [*_listed(costs), *many_workers.figures(), *checked, *_simulated(costs)]
+        return [*_listed(costs), *checked, *_simulated(costs)]
 
 
 def _generate(path: Path, rows: int) -> None:
@@ -313,18 +306,13 @@ def _checked(here: Path, costs: Costs, clusters: dict[int, _Running]) -> list[Fi
 def _simulated(costs: Costs) -> list[Figure]:
     found = []
     for seconds in _PACK_SECONDS:
-        for workers, drivers in _CLUSTERS:
-            # Each driver has a scheduler and its share of the workers, and all of them one file
-            # system.
-            own, each = workers // drivers, replace(costs, file=costs.file * drivers)
-            pause = max(SETTINGS.report_seconds, own / SETTINGS.most_reports)
-            expected = forecast(
-                [Load(seconds, reports=1 + int(seconds / pause))] * (10 * own), own, each
-            )
+        for workers in _CLUSTERS:
+            pause = max(SETTINGS.report_seconds, workers / SETTINGS.most_reports)
+            load = Load(seconds, reports=1 + int(seconds / pause))
+            expected = forecast([load] * (10 * workers), workers, costs)
             note = (
                 f"{expected.bottleneck} busy {expected.busy[expected.bottleneck]:.0%} of the time"
             )
             name = f"simulated: {workers} workers, groups of {seconds:g} s"
-            name += f", {drivers} drivers" if drivers > 1 else ""
             found.append(Figure(name, 100 * expected.efficiency, "% of ideal", note=note))
     return found

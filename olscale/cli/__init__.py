@@ -35,10 +35,6 @@ COMMANDS = {
         "olscale.cli.evaluate",
         "Evaluate learners on datasets; results go to a metrics store.",
     ),
-    "background": (
-        "olscale.cli.background",
-        "Tell moving things from the background in the frames of a video.",
-    ),
     "reproduce": (
         "olscale.cli.reproduce",
         "Run a paper's experiments and set its tables beside ours.",

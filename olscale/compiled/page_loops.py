@@ -7,24 +7,13 @@ from olscale.compiled.decorator import compiled
 
 
 @compiled
-def mark(
-    words: NDArray[np.uint64],
-    there: NDArray[np.bool_],
-    first: int,
-    page: int,
-    size: int,
-    marks: NDArray[np.bool_],
-) -> None:
-    """Mark blocks of `size` words that have a bit set, looking only at pages that are `there`.
-
-    The array begins `first` bytes into a page of `page` bytes.
-    """
+def mark(words: NDArray[np.uint64], size: int, marks: NDArray[np.bool_]) -> None:
+    """Mark blocks of `size` words that have a bit set."""
     for block in range(len(marks)):
         word, stop = block * size, min((block + 1) * size, len(words))
-        if there[(first + 8 * word) // page] or there[(first + 8 * stop - 1) // page]:
-            while word < stop and words[word] == 0:
-                word += 1
-            marks[block] = word < stop
+        while word < stop and words[word] == 0:
+            word += 1
+        marks[block] = word < stop
 
 
 @compiled

@@ -1,14 +1,11 @@
 """Memory that the system gives page by page: where an array may have something in it, and copies that leave the rest alone.
 
-A wide sparse model is gigabytes of weights for features that no row has had yet. They cost nothing
-as long as nobody reads or writes them: an anonymous page that is not there is zero. So what saves,
-copies or restores arrays asks the system which pages are there (``/proc/self/pagemap``), looks for
-bits that are set in those only, and handles blocks that have some. Where the system does not tell,
-every page is looked at.
+A wide sparse model is gigabytes of weights for features that no row has had yet. Their pages take no
+memory as long as nobody writes to them: to read one that is not there gives the system's page of
+zeros. So what saves, copies or restores arrays handles the blocks that have a bit set, and no other.
 """
 
 import mmap
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,12 +21,6 @@ pages of LOL's model (k = 60, float32) that are there hold 478 MB, its blocks th
 _LINE = 64  # bytes of a cache line
 _LEAST = 1 << 20  # bytes of an array for which leaving out zeros is worth the trouble
 _AT_ONCE = 1 << 16  # blocks that are copied through a buffer
-_PAGEMAP = Path("/proc/self/pagemap")
-_THERE = np.uint64(3 << 62)  # in memory, or swapped out
-
-
-class _Pages(mmap.mmap):
-    """Anonymous memory, so that a page that is not there is zero and no part of a file."""
 
 
 def aligned_zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
@@ -42,7 +33,7 @@ def aligned_zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     if not hasattr(mmap, "MAP_PRIVATE"):
         return np.zeros(shape, dtype)  # Windows
-    pages = _Pages(-1, max(size, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    pages = mmap.mmap(-1, max(size, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     buffer = np.frombuffer(pages, dtype=np.uint8)
     return buffer[:size].view(dtype).reshape(shape)
 
@@ -86,14 +77,11 @@ def filled_blocks(array: NDArray[Any]) -> NDArray[np.int64] | None:
         return None
     from olscale.compiled.page_loops import mark
 
-    data, first = _bytes(array), array.ctypes.data % mmap.PAGESIZE
-    there = _pages_there(array)
-    if there is None:
-        there = np.ones((first + array.nbytes - 1) // mmap.PAGESIZE + 1, dtype=np.bool_)
+    data = _bytes(array)
     marks = np.zeros(-(-array.nbytes // BLOCK), dtype=np.bool_)
-    whole = array.nbytes // 8 * 8
-    mark(data[:whole].view(np.uint64), there, first, mmap.PAGESIZE, BLOCK // 8, marks)
-    marks[-1] |= bool(data[whole:].any())
+    words = array.nbytes // 8 * 8
+    mark(data[:words].view(np.uint64), BLOCK // 8, marks)
+    marks[-1] |= bool(data[words:].any())
     numbers = np.flatnonzero(marks)
     return numbers if 4 * len(numbers) <= 3 * len(marks) else None
 
@@ -150,36 +138,3 @@ def _carry(source: NDArray[Any], target: NDArray[Any], numbers: NDArray[np.int64
 
 def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
     return array.reshape(-1).view(np.uint8)
-
-
-def _pages_there(array: NDArray[Any]) -> NDArray[np.bool_] | None:
-    """Return which of the pages that an array lies in are there; None if it is not known, or the others are not zeros."""
-    if not array.nbytes or not array.flags.c_contiguous or not _is_anonymous(array):
-        return None
-    first = array.ctypes.data // mmap.PAGESIZE
-    entries = np.empty(
-        (array.ctypes.data + array.nbytes - 1) // mmap.PAGESIZE + 1 - first, dtype=np.uint64
-    )
-    try:
-        with _PAGEMAP.open("rb", buffering=0) as file:
-            file.seek(first * entries.itemsize)
-            data, read = entries.view(np.uint8).data, 0
-            while read < len(data):
-                got = file.readinto(data[read:])
-                if not got:
-                    return None
-                read += got
-    except OSError:  # another system, or one that does not let us
-        return None
-    there: NDArray[np.bool_] = (entries & _THERE) != 0
-    return there
-
-
-def _is_anonymous(array: NDArray[Any]) -> bool:
-    """Tell whether an array lies in memory of NumPy's or ours, and not in a file or in somebody else's."""
-    root: Any = array
-    while isinstance(root, np.ndarray):
-        if root.base is None:
-            return bool(root.flags.owndata)
-        root = root.base
-    return isinstance(root.obj if isinstance(root, memoryview) else root, _Pages)

@@ -41,7 +41,6 @@ from olscale.learners.contract.learner import Learner
 from olscale.learners.contract.look_ahead import looks_ahead
 from olscale.learners.contract.named_rows import TakesNames
 from olscale.learners.contract.ranked_rows import expect_ranking
-from olscale.learners.contract.start_size import check_start_size
 from olscale.learners.foresight import (
     REFERENCES,
     TUNED,
@@ -230,7 +229,6 @@ class _Input:
             )  # classes that there are not are told now
         ask(spec.name, "check_memory", lambda: cost_of(learner).check_memory(columns, classes))
         ask(spec.name, "row_numbers", lambda: check_row_numbers(learner, columns, classes))
-        ask(spec.name, "begin", lambda: check_start_size(learner, columns, classes))
         return learner
 
     def _told(self, learner: Learner, spec: LearnerSpec, experiment: Experiment) -> Learner:

@@ -16,13 +16,12 @@ from click.testing import CliRunner
 
 from olscale.bench import BENCHMARKS, run
 from olscale.bench.base import Contestant, Figure, compare
-from olscale.bench.loops import arow_numpy, bare_gather, bare_max_out, lol_numpy
+from olscale.bench.loops import arow_numpy, bare_max_out, lol_numpy
 from olscale.bench.machine import machine
 from olscale.bench.peers import missing
 from olscale.bench.table import as_json
 from olscale.bench.workloads.url_like import chunks
 from olscale.cli import olscale
-from olscale.compiled.csr import to_csr
 from olscale.errors import UnknownNameError
 from olscale.evaluation.experiment import Experiment
 from olscale.execution.evaluate import evaluate
@@ -161,24 +160,6 @@ def test_the_numpy_versions_are_the_learners() -> None:
     model.begin(5, 2)
     np.testing.assert_allclose(model.learn(X, y)[:, 0], lol_numpy(X, y, 8, 1.0, 1.0), atol=1e-9)
     assert np.mean((X @ arow_numpy(X, X[:, 0] > 0.0) > 0.0) == (X[:, 0] > 0.0)) > 0.95
-
-
-def test_the_bare_gather_is_the_product_and_all_kinds_are_measured(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A matrix of millions of rows is drawn, so it has few columns here."""
-    from olscale.bench.project import figures
-
-    monkeypatch.setattr("olscale.bench.project._WIDTH", 4)
-
-    X = np.random.default_rng(0).normal(size=(6, 4))
-    out = np.zeros((6, 3))
-    matrix = np.arange(12.0, dtype=np.float32).reshape(4, 3)
-    bare_gather(to_csr(X), matrix, out)
-    np.testing.assert_allclose(out, X @ matrix)
-    found = {figure.name: figure for figure in figures(rows=300, rounds=1)}
-    assert {"gaussian", "sparse", "very-sparse", "scikit-learn, sparse"} < found.keys()
-    assert found["gaussian to scikit-learn"].peer == "scikit-learn, gaussian"
 
 
 def test_permuting_is_measured_with_its_peak() -> None:

@@ -320,9 +320,6 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "wide"
 
 
-@pytest.mark.skipif(
-    not Path("/proc/self/pagemap").exists(), reason="the system does not tell which pages are there"
-)
 @pytest.mark.parametrize("name", ["lol", "soft-lol"])
 def test_a_wide_sparse_model_is_saved_as_what_was_written_to(
     wide: Path, store: Store, monkeypatch: pytest.MonkeyPatch, name: str

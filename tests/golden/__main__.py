@@ -62,11 +62,10 @@ def main() -> int:
             print(f"  {line}")
         failed |= bool(wrong)
         stored["sections"][name] = digests
-    if given.renew:
-        stored["machine"] = machine()
-        STORED.write_text(json.dumps(stored, indent=1, sort_keys=True) + "\n")
-        return 0
-    return int(failed)
+        if given.renew:
+            stored["machine"] = machine()
+            STORED.write_text(json.dumps(stored, indent=1, sort_keys=True) + "\n")
+    return int(failed and not given.renew)
 
 
 def _differences(stored: dict[str, str], digests: dict[str, str]) -> list[str]:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import olscale.jobs.steps as steps
@@ -29,7 +28,6 @@ from olscale.results.compact import compact
 from olscale.results.live import LiveReader
 from olscale.results.store import open_store
 from olscale.storage.open import open_storage
-from olscale.video.frames import frame_files
 from tests.execution.test_journal import two_learners
 
 ID = "ab" * 16
@@ -129,9 +127,6 @@ def test_pipes_among_sources_are_passed_over_and_one_that_is_named_is_refused(
     assert ingest(str(tmp_path / "rows"), tmp_path / "d").rows("train") == 2
     with pytest.raises((FormatError, DatasetError), match="named pipe"):
         ingest(str(tmp_path / "rows" / "b.svm"), tmp_path / "e")
-    np.save(tmp_path / "rows" / "c.npy", np.zeros((2, 2)))
-    pipe(tmp_path / "rows" / "d.npy")
-    assert [file.name for file in frame_files(tmp_path / "rows")] == ["c.npy"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Figures of the OLK paper's Examples 2 to 5: regression, novelties, and the background of a video."""
+"""Figures of the OLK paper's Examples 2 and 3: regression and novelties."""
 
 from __future__ import annotations
 
@@ -11,9 +11,6 @@ from olscale.compiled.csr import read_only
 from olscale.data.generators import gaussian_novelties, noisy_sines
 from olscale.report.figures.style import panels, styled
 from olscale.report.papers.base import FigureSource, PaperFigure
-from olscale.video.background import BackgroundModel, NORMABackground, OLKBackground
-from olscale.video.indoor import indoor, indoor_nine
-from olscale.video.ripples import Frames, ripples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -158,58 +155,6 @@ def _rocs(source: FigureSource) -> Figure:
     return figure
 
 
-def _backgrounds(source: FigureSource) -> Figure:
-    del source
-    return _told(ripples(), _models(), (45, 75, 105))
-
-
-def _indoor(source: FigureSource) -> Figure:
-    del source
-    return _told(indoor(), _models(), (45, 70, 95))
-
-
-def _nine(source: FigureSource) -> Figure:
-    del source
-    few = OLKBackground(p=20.0, C=0.5)
-    return _told(
-        indoor_nine(), {"OLK-N, p = 20, C = 0.5": few, "OLK-N, p = 5": OLKBackground()}, (5, 7, 9)
-    )
-
-
-def _models() -> dict[str, BackgroundModel]:
-    return {
-        "OLK-N, p = 5": OLKBackground(),
-        "OLK-N, p = 10": OLKBackground(p=10.0),
-        "NORMA, p = 15": NORMABackground(),
-    }
-
-
-def _told(sequence: Frames, models: dict[str, BackgroundModel], shown: tuple[int, ...]) -> Figure:
-    """Draw the frames of these numbers, and what each model tells as foreground in them."""
-    with styled():
-        figure, axes = panels(
-            len(shown) * (len(models) + 1), width=1.8, height=1.5, across=len(shown)
-        )
-        for number, (frame, _) in enumerate(sequence, 1):
-            pictures = {
-                "frame": frame,
-                **{label: model.learn(frame) for label, model in models.items()},
-            }
-            if number in shown:
-                for line, (label, picture) in enumerate(pictures.items()):
-                    axis = axes[line * len(shown) + shown.index(number)]
-                    white = (
-                        255 if label == "frame" else 1
-                    )  # else a mask that is all foreground would be black
-                    axis.imshow(picture, cmap="gray", interpolation="nearest", vmin=0, vmax=white)
-                    axis.set(
-                        title=f"{label} {number}" if label == "frame" else label,
-                        xticks=[],
-                        yticks=[],
-                    )
-    return figure
-
-
 FIGURES = (
     PaperFigure(
         "olk-2013-fig1",
@@ -248,30 +193,5 @@ FIGURES = (
         "NORMA's parameters: here eta = 0.1, nu = 0.1, lam = 1.",
         "",
         _rocs,
-    ),
-    PaperFigure(
-        "olk-2013-fig10",
-        "Example 4 on a generated sequence, a body on rippling water, for the paper's Jug is not "
-        "to be had: three frames "
-        "and what is told as foreground, white. The paper's text has p = 5, its caption p = 10.",
-        "",
-        _backgrounds,
-    ),
-    PaperFigure(
-        "olk-2013-fig12",
-        "Example 5, the first case, on a generated sequence of 100 frames, a body in a room, for "
-        "the paper's own video is "
-        "not to be had: three frames and what is told as foreground, white, with the parameters "
-        "of Example 4.",
-        "",
-        _indoor,
-    ),
-    PaperFigure(
-        "olk-2013-fig13",
-        "Example 5, the second case: nine frames of that sequence and no more, with the paper's p "
-        "= 20 and C = 0.5. With "
-        "C = 0.2 the first five frames of nine are all foreground, whatever they show.",
-        "",
-        _nine,
     ),
 )
