@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from olscale.results.arrow_arrays import arrow_array, numbers_of
+from olscale.results.arrow_arrays import arrow_array, numbers_of, positions_of
 
 _KEYS = ("dataset", "fingerprint", "transforms", "learner", "version", "params", "protocol")
 _BETWEEN = "\x1f"
@@ -100,7 +100,7 @@ def aggregate(
     order = order[ok[order]]
     numbers = _replicate_numbers(runs["protocol"], replicate)
     same = timings["id"].equals(runs["id"])
-    place = None if same else pc.index_in(timings["id"], runs["id"].combine_chunks()).to_numpy()
+    place = None if same else positions_of(timings["id"], runs["id"])
     for maps, row in ((runs["metrics"], None), (timings["timings"], place)):
         for names, values, there in columns_of(maps, row, runs.num_rows):
             rows = order if there is None else order[there[order]]

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pyarrow.compute as pc
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from olscale.analysis.aggregate import groups_of
@@ -15,6 +15,7 @@ from olscale.analysis.replicates import ok_runs, setting_of
 from olscale.analysis.summary import Summary, without_replicate
 from olscale.measures import FORMS, askable, base_name
 from olscale.results import Store
+from olscale.results.arrow_arrays import arrow_array, numbers_of, positions_of
 from olscale.results.store import OnDamage
 
 CONFUSIONS = ("confusion", "test_confusion")
@@ -236,9 +237,9 @@ def _replicates(
         return []
     of_run, settings = groups_of(runs, without_replicate)
     is_asked = np.array([setting in asked for setting in settings])[of_run]
-    ids, of_run = runs["id"].filter(is_asked).combine_chunks(), of_run[is_asked]
+    ids, of_run = runs["id"].filter(arrow_array(is_asked, pa.bool_())), of_run[is_asked]
     table = store.read(("id", *columns), on_damage, ids=ids.to_pylist())
-    of_row = of_run[pc.index_in(table["id"], ids).to_numpy()]
+    of_row = of_run[positions_of(table["id"], ids)]
     # A list column of numbers stays an array: a Python object a number would take minutes in a
     # large store.
     read: dict[str, Callable[[Any], Any]] = {
@@ -246,7 +247,7 @@ def _replicates(
         "series": partial(_series, series or metric),
     }
     data = {
-        name: list(map(read.get(name, lambda cell: cell.values.to_numpy()), table[name]))
+        name: list(map(read.get(name, lambda cell: numbers_of(cell.values)), table[name]))
         for name in columns
     }
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
@@ -265,6 +266,6 @@ def _series(name: str, cell: Any) -> tuple[NDArray[np.int64], NDArray[np.float64
     if name not in names:
         return np.zeros(0, dtype=np.int64), np.zeros(0)
     rows, values = (
-        cell.values.field(part)[names.index(name)].values.to_numpy() for part in ("rows", "values")
+        numbers_of(cell.values.field(part)[names.index(name)].values) for part in ("rows", "values")
     )
     return rows, values

@@ -14,6 +14,7 @@ from olscale.analysis.matched_blocks import shared_keys
 from olscale.analysis.paired_tests import holm
 from olscale.analysis.replicates import by_replicate
 from olscale.results import Store
+from olscale.results.arrow_arrays import numbers_of
 from olscale.results.store import OnDamage
 
 ROWS = {"wrong_rows": "the stream", "test_wrong_rows": "the test split"}
@@ -64,7 +65,7 @@ def _bits(name: str, cells: pa.ChunkedArray) -> Iterable[NDArray[np.uint32] | No
         yield (
             None
             if at is None
-            else cell.values.field("values")[at].values.to_numpy().astype(np.uint32)
+            else numbers_of(cell.values.field("values")[at].values).astype(np.uint32)
         )
 
 

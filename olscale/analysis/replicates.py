@@ -19,6 +19,7 @@ from olscale.analysis.paired_tests import corrected_t, wilcoxon
 from olscale.analysis.summary import Summary, replicate_text, without_replicate
 from olscale.data.splits import HALVES
 from olscale.results import Store, canonical_json
+from olscale.results.arrow_arrays import arrow_array, positions_of
 from olscale.results.store import OnDamage
 
 T = TypeVar("T")
@@ -84,7 +85,7 @@ class ReplicateFigures:
             )  # the runs of a setting lie side by side, by id
             self._ends = np.cumsum(np.bincount(group))
             self._replicates = _replicate_texts(runs)
-            place = pc.index_in(timings["id"], runs["id"].combine_chunks()).to_numpy()
+            place = positions_of(timings["id"], runs["id"])
             for maps, rows in ((runs["metrics"], None), (timings["timings"], place)):
                 for names, values, there in columns_of(maps, rows, runs.num_rows):
                     for name, column in zip(names, values.T, strict=True):
@@ -131,7 +132,8 @@ def by_replicate(
 def ok_runs(store: Store, columns: Sequence[str], on_damage: OnDamage) -> pa.Table:
     """Return columns of the runs that ended ``ok``, and those that tell their settings; texts as dictionary arrays."""
     runs = store.read((*_KEY, "protocol", "outcome", *columns), on_damage, dictionaries=True)
-    return runs.filter(pc.equal(runs["outcome"].cast(pa.string()), "ok"))
+    [ok] = arrow_array(["ok"], pa.string())
+    return runs.filter(pc.equal(runs["outcome"].cast(pa.string()), ok))
 
 
 def _replicate_texts(runs: pa.Table) -> NDArray[np.object_]:

@@ -7,11 +7,12 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
-import pyarrow.compute as pc
+import pyarrow as pa
 
 from olscale.analysis.aggregate import groups_of
 from olscale.analysis.names import Names
 from olscale.results import OUTCOMES, Plan, Store, read_plans
+from olscale.results.arrow_arrays import arrow_array, times_of
 from olscale.results.store import OnDamage
 
 _KEY = ("dataset", "fingerprint", "transforms", "learner", "version", "params")
@@ -90,23 +91,24 @@ def store_status(store: Store, on_damage: OnDamage = "raise") -> Status:
     """
     runs = store.read([*_KEY, "protocol", "outcome", "reason"], on_damage, dictionaries=True)
     damaged = store.damaged
-    finished = pc.max(store.timings(on_damage, ("finished_at",))["finished_at"]).as_py()
+    finished = times_of(store.timings(on_damage, ("finished_at",))["finished_at"])
     store.damaged = (*damaged, *store.damaged)
     plans = read_plans(store, on_damage)
     done, lost = store.done(), store.lost()
     group, settings = groups_of(runs, lambda protocol: "")
     labels = _labels(settings, Names(plans))
     runs_of = list(zip(labels, np.bincount(group, minlength=len(labels)).tolist(), strict=True))
-    outcomes = Counter(runs["outcome"].to_pylist())
-    is_failed = np.array([outcome != "ok" for outcome in runs["outcome"].to_pylist()], dtype=bool)
-    failed = runs.select(["outcome", "reason"]).filter(is_failed).to_pylist()
-    failures = zip([labels[i] for i in group[is_failed].tolist()], failed, strict=True)
+    outcome_of_run = runs["outcome"].to_pylist()
+    outcomes = Counter(outcome_of_run)
+    is_failed = np.array([outcome != "ok" for outcome in outcome_of_run], dtype=bool)
+    failed = runs.select(["outcome", "reason"]).filter(arrow_array(is_failed, pa.bool_()))
+    failures = zip([labels[i] for i in group[is_failed].tolist()], failed.to_pylist(), strict=True)
     return Status(
         store=store.path,
         outcomes={outcome: outcomes[outcome] for outcome in OUTCOMES if outcomes[outcome]},
         datasets=_by_text([(dataset, count) for (dataset, _), count in runs_of]),
         learners=_by_text([(learner, count) for (_, learner), count in runs_of]),
-        last_finished=finished,
+        last_finished=max(filter(None, finished), default=None),
         bytes=store.files.size(),
         experiments=tuple(_progress(plan, done, lost) for plan in plans),
         failures=_failures(failures),

@@ -15,7 +15,7 @@ from olscale.analysis.aggregate import Aggregate, aggregate
 from olscale.analysis.names import UNNAMED, Name, Names
 from olscale.measures import CAUTIONS, RANKED_BY_CLASS, SPEEDS, WAITED, measure_of
 from olscale.results import Store, canonical_json
-from olscale.results.arrow_arrays import arrow_array
+from olscale.results.arrow_arrays import arrow_array, times_of
 from olscale.results.plans import TUNING, read_plans
 from olscale.results.record import ParsedJson
 from olscale.results.selections import Selection, read_selections
@@ -284,12 +284,9 @@ def _last_versions(
         return {}
     runs = store.read(("id", "learner", "version"), on_damage)
     runs = runs.filter(pc.is_in(runs["learner"], value_set=arrow_array(several, pa.string())))
-    finished = dict(
-        zip(
-            *(column.to_pylist() for column in store.timings(on_damage, ("id", "finished_at"))),
-            strict=True,
-        )
-    )
+    timings = store.timings(on_damage, ("id", "finished_at"))
+    ids = timings["id"].to_pylist()
+    finished = dict(zip(ids, times_of(timings["finished_at"]), strict=True))
     last: dict[str, tuple[Any, str]] = {}
     for run in runs.to_pylist():
         when = finished.get(run["id"])

@@ -11,6 +11,7 @@ from olscale.jobs.job_file import JobFile
 from olscale.jobs.night_end import end_night
 from olscale.jobs.results import result_rows
 from olscale.jobs.steps import store_of
+from olscale.results.arrow_arrays import times_of
 from olscale.results.store import open_store
 
 
@@ -61,7 +62,7 @@ def _remake(job: JobFile, home: JobHome, night: str) -> str:
         rows += result_rows(opened)[0]
         finished = [
             end
-            for end in opened.timings(columns=["id", "finished_at"])["finished_at"].to_pylist()
+            for end in times_of(opened.timings(columns=["id", "finished_at"])["finished_at"])
             if end
         ]
         seconds = max([0.0, *(end.timestamp() - begun["at"] for end in finished)])

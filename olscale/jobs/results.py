@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from olscale.analysis.summary import without_replicate
 from olscale.jobs.history import SPEEDS
+from olscale.results.arrow_arrays import numbers_of
 from olscale.results.rows import RUN_SCHEMA
 from olscale.results.store import Store
 
@@ -33,7 +34,7 @@ def record_parts(store: Store) -> dict[str, dict[str, bytes]]:
             if name in row and name != "metrics"
         }
         parts |= {f"metric {name}": float(value).hex().encode() for name, value in row["metrics"]}
-        parts |= {name: arrays[name][i].values.to_numpy().tobytes() for name in _ARRAYS}
+        parts |= {name: numbers_of(arrays[name][i].values).tobytes() for name in _ARRAYS}
         found[row["id"]] = parts
     return found
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from olscale.analysis.replicates import setting_of
@@ -18,6 +19,7 @@ from olscale.report.papers.base import FigureSource
 from olscale.report.tables import Table, tables
 from olscale.report.wording import protocol_text, value_text
 from olscale.results import Store, canonical_json, read_plans
+from olscale.results.arrow_arrays import arrow_array, times_of
 from olscale.results.store import OnDamage
 
 _SETTINGS = 1000
@@ -154,10 +156,11 @@ def _machines(store: Store, on_damage: OnDamage) -> str:
     seconds: dict[str, float] = defaultdict(float)
     last: dict[str, Any] = {}
     text_of = cache(lambda items: canonical_json(dict(items)))
+    [fit_seconds_key] = arrow_array(["fit_seconds"], pa.string())
     columns = (
         found["environment"].to_pylist(),
-        pc.map_lookup(found["timings"], "fit_seconds", "first").to_pylist(),
-        found["finished_at"].to_pylist(),
+        pc.map_lookup(found["timings"], fit_seconds_key, "first").to_pylist(),
+        times_of(found["finished_at"]),
     )
     for environment, fit_seconds, finished in zip(*columns, strict=True):
         where = text_of(tuple(environment or ()))

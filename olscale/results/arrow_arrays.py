@@ -104,6 +104,32 @@ def numbers_of(array: pa.Array) -> NDArray[Any]:
     return np.frombuffer(buffer, dtype, len(array), array.offset * dtype.itemsize)
 
 
+def positions_of(ids: pa.ChunkedArray, known: pa.ChunkedArray) -> NDArray[Any]:
+    """Return where among `known` each of `ids` is.
+
+    Examples
+    --------
+    >>> known = pa.chunked_array([arrow_array(["a", "b", "c"], pa.string())])
+    >>> positions_of(known[1:], known)
+    array([1, 2], dtype=int32)
+    """
+    import pyarrow.compute as pc
+
+    return numbers_of(pc.index_in(ids, known.combine_chunks()).combine_chunks())
+
+
+def times_of(times: pa.Array | pa.ChunkedArray) -> list[datetime | None]:
+    """Return times of microseconds in UTC as Python's, as `to_pylist` does.
+
+    Examples
+    --------
+    >>> times_of(arrow_array([datetime(2026, 1, 1, tzinfo=UTC)], pa.timestamp("us", tz="UTC")))
+    [datetime.datetime(2026, 1, 1, 0, 0, tzinfo=datetime.timezone.utc)]
+    """
+    numbers = times.cast(pa.int64()).to_pylist()
+    return [None if count is None else _EPOCH + count * _MICROSECOND for count in numbers]
+
+
 def empty_table(schema: pa.Schema) -> pa.Table:
     """Return a table of no rows."""
     return pa.Table.from_arrays([arrow_array([], field.type) for field in schema], schema=schema)

@@ -65,7 +65,7 @@ def read_table(
 
 
 def read_row(store: StoreFiles, kind: str, id: str) -> dict[str, Any] | None:
-    """Return the row of one run, if there is one, from its single file or else from a compacted one.
+    """Return the row of one run but for `finished_at`, from its single file or a compacted one.
 
     Raises
     ------
@@ -79,7 +79,9 @@ def read_row(store: StoreFiles, kind: str, id: str) -> dict[str, Any] | None:
         with store.reading(f"compacted/{kind}"):
             read = store.compacted[kind].row(id)
         refuse_damage(store, read.damaged)
-    rows: list[dict[str, Any]] = [row for table in read.tables for row in table.to_pylist()]
+    # pyarrow imports pandas for a timestamp, and no record has one.
+    fields = [name for name in schema.names if name != "finished_at"]
+    rows = [row for table in read.tables for row in table.select(fields).to_pylist()]
     return rows[0] if rows else None
 
 
