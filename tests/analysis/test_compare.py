@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from olscale.analysis import bayesian
 from olscale.analysis.bayesian import signed_rank
 from olscale.analysis.compare import compare
 from olscale.analysis.paired_tests import corrected_t, differences_of, holm, sign_test, wilcoxon
@@ -281,3 +282,23 @@ def test_higher_is_better_turns_ranks_and_wins_but_no_p() -> None:
             other.p_corrected,
         )
         assert one.difference == -other.difference
+
+
+@pytest.mark.parametrize("rope", [0.0, 0.05])
+def test_posteriors_of_single_precision_are_those_of_double(
+    monkeypatch: pytest.MonkeyPatch, rope: float
+) -> None:
+    differences = np.random.default_rng(0).normal(0.0, 0.1, (300, 8))
+    differences[::3] = differences[::3].round(1)  # many sums on the border
+    precisions = []
+    count_draws = bayesian._count_draws
+
+    def watched(sums: Any, products: Any, *rest: Any) -> Any:
+        precisions.append(products.dtype)
+        return count_draws(sums, products, *rest)
+
+    monkeypatch.setattr(bayesian, "_count_draws", watched)
+    quick = signed_rank(differences, rope)
+    assert {*precisions} == {np.dtype(np.float32), np.dtype(np.float64)}
+    monkeypatch.setattr(bayesian, "_MOST_SLACK", 0.0)
+    assert quick == signed_rank(differences, rope)
