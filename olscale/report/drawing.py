@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 import tempfile
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,14 +20,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LEAST = 6
-"""Figures that are worth a process: matplotlib is imported in about the time of so many."""
+"""Figures that are worth a process."""
 
 _CHILD = """
 import pickle, sys
 with open(sys.argv[1], "rb") as file:
     sys.path[:] = pickle.load(file)
-    from olscale.report.drawing import draw_here
-    draw_here(*pickle.load(file))
+    from olscale.report.drawing import draw_in_copies
+    sys.exit(draw_in_copies(*pickle.load(file)))
 """
 
 
@@ -55,45 +56,65 @@ class Drawing:
 def draw(
     drawings: Sequence[Drawing], folder: Path, formats: Sequence[str], processes: int | None = None
 ) -> None:
-    """Draw figures into a folder, in as many processes as there are cores, this one included, or fewer for few figures.
+    """Draw figures into a folder, in as many processes as there are cores, or fewer for few figures.
+
+    Where processes cannot be copied, as on macOS and Windows, this one draws all of them.
 
     Raises
     ------
     ReportError
         If a file cannot be written, or a process fails.
     """
-    most = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    most = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
     count = min(processes or most, len(drawings) // _LEAST)
-    if count < 2:
+    if count < 2 or sys.platform != "linux":
         draw_here(drawings, folder, formats)
         return
     with tempfile.TemporaryDirectory(prefix="olscale-report-") as scratch:
-        children = []
-        for number in range(1, count):
-            share = Path(scratch, str(number))
-            # In a folder that nobody else writes to; the child believes it.
-            share.write_bytes(
-                pickle.dumps(sys.path) + pickle.dumps((drawings[number::count], folder, formats))
-            )
-            # Neither a fork of this process, whose threads of Arrow would not be there, nor one
-            # that runs its main module.
-            command = [sys.executable, "-c", _CHILD, str(share)]
-            children.append(
-                subprocess.Popen(
-                    command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-                )
-            )
-        try:
-            draw_here(drawings[::count], folder, formats)
-            said = [child.communicate()[1] for child in children]
-        finally:
-            for child in children:
-                child.kill()
-                child.wait()
-    for child, text in zip(children, said, strict=True):
-        if child.returncode:
-            last = (text.strip().splitlines() or [f"exit code {child.returncode}"])[-1]
-            raise ReportError(last.removeprefix("olscale.errors.ReportError: "))
+        # In a folder that nobody else writes to; the child believes it.
+        share = Path(scratch, "drawings")
+        share.write_bytes(pickle.dumps(sys.path) + pickle.dumps((drawings, folder, formats, count)))
+        # Not a copy of this process, whose threads of Arrow would not be there.
+        child = subprocess.run(
+            [sys.executable, "-c", _CHILD, str(share)],
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    if child.returncode:
+        last = (child.stderr.strip().splitlines() or [f"exit code {child.returncode}"])[-1]
+        raise ReportError(last.removeprefix("olscale.errors.ReportError: "))
+
+
+def draw_in_copies(
+    drawings: Sequence[Drawing], folder: Path, formats: Sequence[str], count: int
+) -> int:
+    """Draw figures in `count` copies of this process, this one included; return the exit code.
+
+    One figure is drawn first: matplotlib is imported and its fonts are read once.
+    """
+    failed = _failure(drawings[:1], folder, formats)
+    rest = drawings[1:]
+    copies = []
+    for number in range(1, count):
+        copy = os.fork()
+        if copy == 0:
+            os._exit(_failure(rest[number::count], folder, formats))
+        copies.append(copy)
+    failed |= _failure(rest[::count], folder, formats)
+    for copy in copies:
+        failed |= os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1])
+    return failed
+
+
+def _failure(drawings: Sequence[Drawing], folder: Path, formats: Sequence[str]) -> int:
+    """Draw figures and return 0, or 1 once the reason stands on the standard error, on one line."""
+    try:
+        draw_here(drawings, folder, formats)
+    except Exception as fault:
+        print(traceback.format_exception_only(fault)[-1], end="", file=sys.stderr, flush=True)
+        return 1
+    return 0
 
 
 def draw_here(drawings: Sequence[Drawing], folder: Path, formats: Sequence[str]) -> None:
