@@ -237,7 +237,7 @@ def _replicates(
         return []
     of_run, settings = groups_of(runs, without_replicate)
     is_asked = np.array([setting in asked for setting in settings])[of_run]
-    ids, of_run = runs["id"].filter(arrow_array(is_asked, pa.bool_())), of_run[is_asked]
+    ids, of_run = runs["id"].filter(arrow_array(is_asked.tolist(), pa.bool_())), of_run[is_asked]
     table = store.read(("id", *columns), on_damage, ids=ids.to_pylist())
     of_row = of_run[positions_of(table["id"], ids)]
     # A list column of numbers stays an array: a Python object a number would take minutes in a

@@ -101,7 +101,7 @@ def store_status(store: Store, on_damage: OnDamage = "raise") -> Status:
     outcome_of_run = runs["outcome"].to_pylist()
     outcomes = Counter(outcome_of_run)
     is_failed = np.array([outcome != "ok" for outcome in outcome_of_run], dtype=bool)
-    failed = runs.select(["outcome", "reason"]).filter(arrow_array(is_failed, pa.bool_()))
+    failed = runs.select(["outcome", "reason"]).filter(arrow_array(is_failed.tolist(), pa.bool_()))
     failures = zip([labels[i] for i in group[is_failed].tolist()], failed.to_pylist(), strict=True)
     return Status(
         store=store.path,

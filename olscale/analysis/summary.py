@@ -3,7 +3,7 @@
 import json
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -237,6 +237,32 @@ def summarise(
             or [("outcome", math.nan, math.nan, 0, 0)]
         ]
     return found
+
+
+def one_of_each_setting(summaries: Iterable[Summary]) -> Iterator[Summary]:
+    """Yield the first of those that stand side by side, as `summarise` has them, for one setting.
+
+    What does not depend on the metric is found several times as fast.
+
+    Examples
+    --------
+    >>> setting = ("iris", "0f", (), "pa1", "1", {"C": 1.0}, {"order": "time"})
+    >>> summaries = [Summary(*setting, name, 0.5, 0.0, 1) for name in ("mistakes", "updates")]
+    >>> [s.metric for s in one_of_each_setting(summaries)]
+    ['mistakes']
+    """
+    last: Summary | None = None
+    for s in summaries:
+        # `summarise` has one object for equal parameters, and for equal protocols.
+        if not (
+            last is not None
+            and s.params is last.params
+            and s.protocol is last.protocol
+            and (s.dataset, s.fingerprint, s.transforms, s.learner, s.version)
+            == (last.dataset, last.fingerprint, last.transforms, last.learner, last.version)
+        ):
+            yield s
+        last = s
 
 
 def aggregated(store: Store, on_damage: OnDamage = "raise", ids: Collection[str] = ()) -> Aggregate:

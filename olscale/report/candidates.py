@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from olscale.analysis.matched_blocks import RunBlock, Way
 from olscale.analysis.replicates import SettingFigures, setting_of
 from olscale.analysis.standing import is_comparable
-from olscale.analysis.summary import Summary
+from olscale.analysis.summary import Summary, one_of_each_setting
 from olscale.report.labels import Column, Row, column_labels, column_of, row_labels, rows_of
 
 
@@ -57,10 +57,10 @@ def find_candidates(
         The figures of this metric.
     """
     settings: dict[tuple[object, ...], Summary] = {}
-    for s in _of_newest_transforms(summaries):
-        key = setting_of(s)
-        if s.metric == metric or key not in settings:
-            settings[key] = s
+    newest = _of_newest_transforms(summaries)
+    for s in one_of_each_setting(newest):
+        settings.setdefault(setting_of(s), s)
+    settings |= {setting_of(s): s for s in newest if s.metric == metric}
     cells = {(row, column_of(s)): s for s in settings.values() for row in rows_of(s)}
     labels, _ = row_labels(cells)
     columns = sorted({column for _, column in cells})
@@ -87,7 +87,7 @@ def find_candidates(
 def _of_newest_transforms(summaries: Sequence[Summary]) -> list[Summary]:
     """Leave out what is of an older version of a transform than other runs on the same rows."""
     newest: dict[Way, int] = defaultdict(int)
-    for s in summaries:
+    for s in one_of_each_setting(summaries):
         way = Way(s.fingerprint, s.transforms)
         newest[way] = max(newest[way], _transforms_version(s))
     return [

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from olscale.analysis.replicates import setting_of
-from olscale.analysis.summary import Summary
+from olscale.analysis.summary import Summary, one_of_each_setting
 from olscale.measures import BY_CLOCK
 from olscale.report.html import paragraphs, rows_html, table_html
 from olscale.report.labels import column_labels, column_of
@@ -130,7 +130,7 @@ def _shares(facts: Mapping[str, Any]) -> str:
 
 def _learners(summaries: Sequence[Summary]) -> str:
     lines: dict[tuple[str, ...], list[str]] = {}
-    for s in summaries:
+    for s in one_of_each_setting(summaries):
         params = ", ".join(f"{name}={value_text(value)}" for name, value in s.params.items())
         chosen = "by tuning" if s.tuned else ""
         if s.tuned and "metric" in s.tuned:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from olscale.analysis.curves import Curve, SegmentErrors
-from olscale.analysis.summary import Summary
+from olscale.analysis.summary import Summary, one_of_each_setting
 from olscale.analysis.sweeps import Sweep
 from olscale.report.figures.style import COLOURS, DASHES, MARKERS
 from olscale.report.labels import Row, rows_of
@@ -38,7 +38,8 @@ class Looks:
     """
 
     def __init__(self, summaries: Iterable[Summary] = ()) -> None:
-        rows = sorted((row for s in summaries for row in rows_of(s)[:1]), key=Row.order)
+        settings = one_of_each_setting(summaries)
+        rows = sorted({rows_of(s)[0] for s in settings}, key=Row.order)
         self._learners = {
             label: i for i, label in enumerate(dict.fromkeys(row.label for row in rows))
         }
