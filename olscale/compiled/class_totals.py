@@ -7,6 +7,7 @@ way are asked for.
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from olscale.compiled.copies import add_numbers
 from olscale.compiled.decorator import compiled
@@ -18,9 +19,18 @@ _FEW = 8
 """Up to so many classes reading rows once for each, several at a time, is faster than one count after another."""
 
 
+def open_counts(classes: int) -> NDArray[np.int64]:
+    """Return zeros for `add_class_totals`: numba takes long to compile how a loop makes them."""
+    return np.zeros((4, classes), np.int64)
+
+
 @compiled
-def add_class_totals(y: Any, predicted: Any, base: Any, frozen: bool, sums: Any) -> None:
+def add_class_totals(
+    y: Any, predicted: Any, base: Any, frozen: bool, sums: Any, counts: Any
+) -> None:
     """Count class codes; `base` and `sums` are those of `olscale.compiled.tallies.count_classes`.
+
+    `counts` are zeros of `open_counts`.
 
     The class met most often, which a dull learner predicts, is followed row by row only in blocks
     of rows in which another one can overtake it.
@@ -28,7 +38,7 @@ def add_class_totals(y: Any, predicted: Any, base: Any, frozen: bool, sums: Any)
     rows, classes = y.shape[0], (sums.shape[0] - 3) // 3
     if not rows:
         return
-    totals, known, met = np.zeros((3, classes), np.int64), base[2:], np.empty(classes, np.int64)
+    totals, met, known = counts[:3], counts[3], base[2:]
     most, hits_of_most, hits_of_before = base[0], 0, 1 if base[1] == y[0] else 0
     if frozen:
         for i in range(1, rows):
@@ -45,7 +55,7 @@ def add_class_totals(y: Any, predicted: Any, base: Any, frozen: bool, sums: Any)
         if frozen or known[most] - second > here.shape[0]:
             hits_of_most += met[most]
             if not frozen:
-                known += met
+                add_numbers(met, known)
         elif classes == 2:
             # In registers: counts that are written and read at once, no one can foresee which, take
             # four times as long.
@@ -54,7 +64,7 @@ def add_class_totals(y: Any, predicted: Any, base: Any, frozen: bool, sums: Any)
                 hits_of_most += most == here[i]
                 lead += 2 * here[i] - 1
                 most = np.int64(lead > 0)
-            known += met
+            add_numbers(met, known)
         else:
             times = known[most]
             for i in range(here.shape[0]):
@@ -76,8 +86,9 @@ def add_class_totals(y: Any, predicted: Any, base: Any, frozen: bool, sums: Any)
 @compiled
 def _count(y: Any, predicted: Any, met: Any, totals: Any) -> None:
     """Add hits, true and predicted rows of each class to `totals`, and leave the true ones in `met`."""
-    met[:] = 0
     classes = met.shape[0]
+    for k in range(classes):
+        met[k] = 0
     if classes > _FEW:
         for i in range(y.shape[0]):
             totals[0, y[i]] += y[i] == predicted[i]

@@ -49,6 +49,33 @@ def _product_distance(prototypes: Prototypes, square: float, p: int) -> float:
     return float(square + from_origin)
 
 
+@inlined
+def _clear_distances(prototypes: Prototypes, count: int) -> None:
+    for n in range(count):
+        prototypes.distances[n] = 0.0
+
+
+# These loops stand for `max` and `min` of an array, which numba takes a second to compile.
+
+
+@inlined
+def _are_all_up_to(distances: Array, count: int, most: float) -> bool:
+    """Tell whether none of the first `count` distances is greater than `most`."""
+    answer = True
+    for n in range(count):
+        answer &= distances[n] <= most
+    return answer
+
+
+@inlined
+def _are_all_above(distances: Array, count: int, least: float) -> bool:
+    """Tell whether each of the first `count` distances is greater than `least`."""
+    answer = True
+    for n in range(count):
+        answer &= distances[n] > least
+    return answer
+
+
 @compiled
 def _nearest_by_differences(
     prototypes: Prototypes, X: Any, i: int, square: float, place: int
@@ -56,7 +83,7 @@ def _nearest_by_differences(
     """Return the nearest of the prototypes that are too near for products to tell."""
     least = max(0.0, _product_distance(prototypes, square, place))
     far = least + prototypes.close * square
-    candidates = np.empty(prototypes.counts.shape[0], np.int64)
+    candidates, distances = prototypes.candidates, prototypes.distances
     count, existing = 0, 0
     for p in range(prototypes.counts.shape[0]):
         existing += prototypes.offsets[p] < np.inf
@@ -65,15 +92,15 @@ def _nearest_by_differences(
             count += 1
     if count < 2:
         return place
-    distances = np.zeros(count)
-    add_differences(X, i, prototypes, candidates[:count], 1.0, PRESENT, distances)
+    _clear_distances(prototypes, count)
+    add_differences(X, i, prototypes, count, 1.0, PRESENT)
     # Copies of the row are as near as can be, and features that it lacks may be millions.
-    if distances.max() <= prototypes.same * square:
-        distances[:] = 0.0
-        add_differences(X, i, prototypes, candidates[:count], 1.0, RELATIVE, distances)
-        is_hidden = count == existing and distances.min() > _ALIKE
+    if _are_all_up_to(distances, count, prototypes.same * square):
+        _clear_distances(prototypes, count)
+        add_differences(X, i, prototypes, count, 1.0, RELATIVE)
+        is_hidden = count == existing and _are_all_above(distances, count, _ALIKE)
         return NONE if is_hidden else place
-    add_differences(X, i, prototypes, candidates[:count], 1.0, ABSENT, distances)
+    add_differences(X, i, prototypes, count, 1.0, ABSENT)
     best, chosen = 0, 0
     for n in range(count):
         if distances[n] < distances[best]:
@@ -89,73 +116,68 @@ def _nearest_by_differences(
 def are_blurred(prototypes: Prototypes, X: Any, i: int, scale: float, existing: int) -> bool:
     """Tell whether row `i`, of length 1 by `scale`, differs from all prototypes, but by rounding only.
 
-    `nearest_few` has set the distances.
+    `nearest_few` has set the distances, which are lost.
     """
-    if existing < 2 or prototypes.distances[:existing].max() >= prototypes.close:
+    if existing < 2:
         return False
+    for p in range(existing):
+        if prototypes.distances[p] >= prototypes.close:
+            return False
     return bool(_all_differ_little(prototypes, X, i, scale, existing))
 
 
 @compiled
 def _all_differ_little(prototypes: Prototypes, X: Any, i: int, scale: float, existing: int) -> bool:
-    candidates, distances = np.arange(existing), np.zeros(existing)
-    add_differences(X, i, prototypes, candidates, scale, RELATIVE, distances)
-    if distances.min() <= _ALIKE:
+    for p in range(existing):
+        prototypes.candidates[p] = p
+    _clear_distances(prototypes, existing)
+    add_differences(X, i, prototypes, existing, scale, RELATIVE)
+    if not _are_all_above(prototypes.distances, existing, _ALIKE):
         return False
-    distances[:] = 0.0
-    add_differences(X, i, prototypes, candidates, scale, PRESENT, distances)
-    add_differences(X, i, prototypes, candidates, scale, ABSENT, distances)
-    return bool(distances.max() < _LOST * prototypes.close)
+    _clear_distances(prototypes, existing)
+    add_differences(X, i, prototypes, existing, scale, PRESENT)
+    add_differences(X, i, prototypes, existing, scale, ABSENT)
+    little = True
+    for p in range(existing):
+        little &= prototypes.distances[p] < _LOST * prototypes.close
+    return little
 
 
 @by_layout
 def add_differences(
-    X: Rows,
-    i: int,
-    prototypes: Prototypes,
-    candidates: Any,
-    scale: float,
-    kind: int,
-    distances: Array,
+    X: Rows, i: int, prototypes: Prototypes, count: int, scale: float, kind: int
 ) -> Any:
-    """Add the squared differences of row `i`, times `scale`, and each candidate.
+    """Add the squared differences of row `i`, times `scale`, and the first `count` candidates to their distances.
 
     Which differences is said by `kind`. The row is taken in the precision of the sums.
     """
     number: Any = prototypes[0].dtype
 
     @inlined
-    def add_feature(prototypes, j, value, candidates, kind, distances):
-        for n in range(candidates.shape[0]):
-            p = candidates[n]
+    def add_feature(prototypes, j, value, count, kind):
+        for n in range(count):
+            p = prototypes.candidates[n]
             rows = max(1.0, prototypes.counts[p])
             difference = value - prototypes.sums[j, p] / rows
             if kind == RELATIVE:
                 difference /= value
-            distances[n] += difference * difference
+            prototypes.distances[n] += difference * difference
 
     add: Any = add_feature
 
-    def dense(X, i, prototypes, candidates, scale, kind, distances):
+    def dense(X, i, prototypes, count, scale, kind):
         row = prototypes.rows[i & 1]
         for j in range(prototypes.sums.shape[0]):
             if (row[j] != 0.0) == (kind != ABSENT):
-                add(prototypes, j, scale * np.float64(row[j]), candidates, kind, distances)
+                add(prototypes, j, scale * np.float64(row[j]), count, kind)
 
-    def csr(X, i, prototypes, candidates, scale, kind, distances):
+    def csr(X, i, prototypes, count, scale, kind):
         start, stop = X.indptr[i], X.indptr[i + 1]
         if kind != ABSENT:
             for p in range(start, stop):
                 value = number(X.data[p])
                 if value != 0.0:
-                    add(
-                        prototypes,
-                        X.indices[p],
-                        scale * np.float64(value),
-                        candidates,
-                        kind,
-                        distances,
-                    )
+                    add(prototypes, X.indices[p], scale * np.float64(value), count, kind)
         else:
             p = start
             for j in range(prototypes.sums.shape[0]):
@@ -164,7 +186,7 @@ def add_differences(
                     value = number(X.data[p])
                     p += 1
                 if value == 0.0:
-                    add(prototypes, j, 0.0, candidates, kind, distances)
+                    add(prototypes, j, 0.0, count, kind)
 
     return dense, csr
 

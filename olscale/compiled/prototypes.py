@@ -67,7 +67,9 @@ class Prototypes(NamedTuple):
         The squared distance to p is ``|x|^2 + offsets[p] - slopes[p] products[p]``; infinite where
         there is no prototype.
     distances : float64 array
-        Space for `nearest_few`.
+        Space for `nearest_few`, and for the distances of `candidates`.
+    candidates : int64 array
+        Space for the prototypes whose distances are summed by differences.
     rows : array of shape (2, features)
         Dense rows in the precision of the sums: the row at hand and, by turns, the one before.
         Empty for sparse rows.
@@ -90,6 +92,7 @@ class Prototypes(NamedTuple):
     offsets: Array
     slopes: Array
     distances: Array
+    candidates: NDArray[np.int64]
     rows: NDArray[Any]
     pending: NDArray[np.int64]
     weight: Array
@@ -127,6 +130,7 @@ def open_prototypes(state: dict[str, NDArray[Any]], X: Rows, existing: int) -> P
         offsets,
         slopes,
         distances,
+        np.empty(size, np.int64),
         rows,
         pending,
         weight,
@@ -192,6 +196,7 @@ def begin(prototypes: Prototypes) -> Prototypes:
         borrowed(prototypes.offsets),
         borrowed(prototypes.slopes),
         borrowed(prototypes.distances),
+        borrowed(prototypes.candidates),
         borrowed(prototypes.rows),
         borrowed(prototypes.pending),
         borrowed(prototypes.weight),
@@ -200,8 +205,9 @@ def begin(prototypes: Prototypes) -> Prototypes:
         prototypes.same,
     )
     # A prototype that there is not yet is infinitely far, and so are the columns of padding.
-    ready.offsets[:] = np.inf
-    ready.slopes[:] = 0.0
+    for p in range(ready.offsets.shape[0]):
+        ready.offsets[p] = np.inf
+        ready.slopes[p] = 0.0
     for p in range(ready.existing):
         _set_distance(ready, p)
     ready.pending[0], ready.pending[1] = -1, 0

@@ -21,7 +21,13 @@ from olscale.learners.contract.no_score import ExplainsNoScore
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
 from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.lol_fused import FusedLOL
-from olscale.learners.lol_loop import Hyperplanes, LOLRule, learn_and_score, open_places
+from olscale.learners.lol_loop import (
+    Hyperplanes,
+    LOLRule,
+    learn_and_score,
+    open_output_space,
+    open_places,
+)
 from olscale.learners.offline_prototypes import offline_prototypes
 
 _ROWS = 32  # whose prototypes are found before the first of them is scored
@@ -118,13 +124,10 @@ class _Local(
             )
         counts = (state["seen"], state["updates"])
         prototypes = open_prototypes(state, X, self._existing(state))
-        planes, places, rule = (
-            Hyperplanes(state["W"], state["U"]),
-            open_places(_ROWS, scores.shape[1]),
-            self._rule(),
-        )
-        rest = (rule, self.norm_limits(), *counts, learning, scores, weights)
-        learn_and_score(X, y, planes, prototypes, places, *rest)
+        planes = Hyperplanes(state["W"], state["U"])
+        space = open_output_space(self._classes, scores.shape[1])
+        rest = (self._rule(), self.norm_limits(), *counts, learning, scores, weights)
+        learn_and_score(X, y, planes, prototypes, open_places(_ROWS), space, *rest)
 
     def _rule(self) -> LOLRule:
         return LOLRule(
@@ -133,7 +136,6 @@ class _Local(
             first_count=1.0 if self.count_rule == "macqueen" else 0.0,
             fixed=self.looks_ahead,
             max_score=self.multiclass == "max-score" and self._outputs > 1,
-            binary=self._classes <= 2,
         )
 
     def grid_key(self) -> object:

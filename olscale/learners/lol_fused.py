@@ -9,7 +9,14 @@ from olscale.compiled.csr import Rows
 from olscale.compiled.prototypes import open_prototypes
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.local_fused import FusedLocal
-from olscale.learners.lol_loop import Hyperplanes, LOLRule, assign, learn_assigned, open_places
+from olscale.learners.lol_loop import (
+    Hyperplanes,
+    LOLRule,
+    assign,
+    learn_assigned,
+    open_output_space,
+    open_places,
+)
 
 
 class FusedLOL(FusedLocal[LOLRule]):
@@ -34,7 +41,8 @@ class FusedLOL(FusedLocal[LOLRule]):
         weights: FloatArray | None,
     ) -> bool:
         shared = self._learners[0].state_
-        learned, places = int(shared["seen"][0]), open_places(len(y), scores[0].shape[1])
+        learned, places = int(shared["seen"][0]), open_places(len(y))
+        space = open_output_space(self._learners[0]._classes, scores[0].shape[1])
         prototypes = open_prototypes(shared, X, min(learned, len(shared["members"])))
         usable = assign(
             X, y, prototypes, places, self._rules[0], self._learners[0].norm_limits(), learned
@@ -43,5 +51,5 @@ class FusedLOL(FusedLocal[LOLRule]):
             state = learner.state_
             planes = Hyperplanes(state["W"], state["U"])
             counts = (state["seen"], state["updates"])
-            learn_assigned(X, y, planes, places, usable, rule, *counts, mine, weights)
+            learn_assigned(X, y, planes, places, space, usable, rule, *counts, mine, weights)
         return bool(usable == len(y))

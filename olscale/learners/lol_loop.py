@@ -16,9 +16,11 @@ In numpy, for two classes, with `SlowPrototypes` of `olscale.compiled.prototypes
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
+from numba.extending import overload
 from numpy.typing import NDArray
 
-from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.decorator import INLINED, compiled, inlined
 from olscale.compiled.dot import copy_square, dot, dot_both
 from olscale.compiled.intrinsics import borrowed, flat
 from olscale.compiled.near_prototypes import NONE, nearest
@@ -45,25 +47,38 @@ class LOLRule(NamedTuple):
     first_count: float
     fixed: bool
     max_score: bool
-    binary: bool
 
 
 class Places(NamedTuple):
-    """The prototype nearest to each row, and the row's squared norm: what hyperplanes need to know of prototypes.
-
-    `local` and `step` are scratch for one row of several outputs, a number an output. The caller
-    makes them: numba counts references to arrays that a loop makes, but none to arguments.
-    """
+    """The prototype nearest to each row, and the row's squared norm: what hyperplanes need to know of prototypes."""
 
     nearest: NDArray[np.int64]
     squares: FloatArray
+
+
+def open_places(rows: int) -> Places:
+    """Return space for as many as `rows` rows."""
+    return Places(np.empty(rows, np.int64), np.empty(rows))
+
+
+class OutputSpace(NamedTuple):
+    """Scratch for one row of several outputs, a number an output.
+
+    The caller makes it: numba counts references to arrays that a loop makes, but none to arguments.
+    """
+
     local: FloatArray
     step: FloatArray
 
 
-def open_places(rows: int, outputs: int) -> Places:
-    """Return space for as many as `rows` rows."""
-    return Places(np.empty(rows, np.int64), np.empty(rows), np.empty(outputs), np.empty(outputs))
+def open_output_space(classes: int, outputs: int) -> OutputSpace | None:
+    """Return scratch for several outputs; None for two classes, whose rows need none.
+
+    The loop for two classes is compiled by itself, in half the time of the loop for both.
+    """
+    if classes <= 2:
+        return None
+    return OutputSpace(np.empty(outputs), np.empty(outputs))
 
 
 @inlined
@@ -202,12 +217,41 @@ def _borrowed_planes(planes: Hyperplanes) -> Hyperplanes:
 
 @inlined
 def _borrowed_places(places: Places) -> Places:
-    return Places(
-        borrowed(places.nearest),
-        borrowed(places.squares),
-        borrowed(places.local),
-        borrowed(places.step),
-    )
+    return Places(borrowed(places.nearest), borrowed(places.squares))
+
+
+def _learn_row(
+    X: Any,
+    i: int,
+    f: FloatArray,
+    label: int,
+    planes: Hyperplanes,
+    p: int,
+    square: float,
+    rule: LOLRule,
+    learns: bool,
+    weight: float,
+    space: OutputSpace | None,
+) -> bool:
+    """Set the scores of a row; if the model `learns`, move the hyperplanes and say whether they moved."""
+    raise TypeError("for compiled loops only")
+
+
+@overload(_learn_row, jit_options=INLINED)
+def _choose_outputs(X, i, f, label, planes, p, square, rule, learns, weight, space):  # type: ignore[no-untyped-def]
+    def binary(X, i, f, label, planes, p, square, rule, learns, weight, space):  # type: ignore[no-untyped-def]
+        f[0], moves = _learn_binary(X, i, label, planes, p, square, rule, learns, weight)
+        return moves
+
+    def several(X, i, f, label, planes, p, square, rule, learns, weight, space):  # type: ignore[no-untyped-def]
+        local, step = borrowed(space.local), borrowed(space.step)
+        _score(X, i, planes, p, rule, local, f)
+        moves = learns and square > 0.0 and _set_steps(f, label, square, rule, weight, step)
+        if moves:
+            _move_planes(X, i, planes, p, rule, step)
+        return moves
+
+    return binary if isinstance(space, types.NoneType) else several
 
 
 @inlined
@@ -255,6 +299,7 @@ def _learn(
     stop: int,
     planes: Hyperplanes,
     places: Places,
+    space: OutputSpace | None,
     rule: LOLRule,
     seen: Any,
     updates: Any,
@@ -270,16 +315,7 @@ def _learn(
         seen[0] += learns
         weight = weight_of(weights, i)
         learns = learns and weight > 0.0
-        if rule.binary:
-            f[0], moves = _learn_binary(X, i, label, planes, p, square, rule, learns, weight)
-        else:
-            _score(X, i, planes, p, rule, places.local, f)
-            moves = (
-                learns and square > 0.0 and _set_steps(f, label, square, rule, weight, places.step)
-            )
-            if moves:
-                _move_planes(X, i, planes, p, rule, places.step)
-        if moves:
+        if _learn_row(X, i, f, label, planes, p, square, rule, learns, weight, space):
             count_update(updates, i)
 
 
@@ -290,6 +326,7 @@ def learn_and_score(
     planes: Hyperplanes,
     prototypes: Prototypes,
     places: Places,
+    space: OutputSpace | None,
     rule: LOLRule,
     limits: Any,
     seen: NDArray[np.int64],
@@ -305,7 +342,21 @@ def learn_and_score(
     for first in range(0, rows, size):
         stop = min(first + size, rows)
         usable = _assign(X, y, first, stop, prototypes, rule, limits, seen[0], learning, places)
-        _learn(X, y, first, usable, planes, places, rule, seen, updates, learning, scores, weights)
+        _learn(
+            X,
+            y,
+            first,
+            usable,
+            planes,
+            places,
+            space,
+            rule,
+            seen,
+            updates,
+            learning,
+            scores,
+            weights,
+        )
         if usable < stop:
             scores[usable:] = np.nan
             break
@@ -335,6 +386,7 @@ def learn_assigned(
     y: NDArray[np.int64],
     planes: Hyperplanes,
     places: Places,
+    space: OutputSpace | None,
     usable: int,
     rule: LOLRule,
     seen: NDArray[np.int64],
@@ -349,5 +401,5 @@ def learn_assigned(
         _borrowed_places(places),
         borrowed(scores),
     )
-    _learn(X, y, 0, usable, planes, places, rule, seen, updates, True, scores, weights)
+    _learn(X, y, 0, usable, planes, places, space, rule, seen, updates, True, scores, weights)
     scores[usable:] = np.nan

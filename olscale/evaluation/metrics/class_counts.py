@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.class_totals import add_class_totals
+from olscale.compiled.class_totals import add_class_totals, open_counts
 from olscale.compiled.tallies import CLASS_MEASURES, count_classes, follow_classes, measure_classes
 from olscale.evaluation.metrics.base import StreamShape
 from olscale.evaluation.metrics.summary import Events, RowSums
@@ -57,7 +57,8 @@ class ClassCounts(RowSums):
     ) -> None:
         """Count new rows."""
         if not len(events.dull) and not len(marks) and not len(events.weights):
-            add_class_totals(events.y, events.predicted, base, frozen, sums)
+            counts = open_counts(len(base) - 2)
+            add_class_totals(events.y, events.predicted, base, frozen, sums, counts)
         else:
             count_classes(*events, False, base, frozen, sums, 1.0, marks, found)
 
