@@ -5,6 +5,7 @@ use whatever vector instructions the machine has, and so have bits of their own 
 additions and multiplications in a fixed order, of which LLVM makes vector code with the same bits.
 """
 
+from math import sqrt
 from typing import Any
 
 from llvmlite import ir
@@ -120,6 +121,69 @@ def exponential(x: float) -> float:
     p = even + r * odd
     power = _from_bits((_bits_of(shifted) + BIAS) << 52)
     return p * power if x >= LEAST else 0.0
+
+
+SQRT_2 = 1.4142135623730951
+_FRACTION, _ONE = 0x000FFFFFFFFFFFFF, 0x3FF0000000000000
+
+# Of the logarithm of msun: 2 / 3, 2 / 5 and so on, moved to where the error is least.
+LOGARITHM = (
+    6.666666666666735130e-01,
+    3.999999999940941908e-01,
+    2.857142874366239149e-01,
+    2.222219843214978396e-01,
+    1.818357216161805012e-01,
+    1.531383769920937332e-01,
+    1.479819860511658591e-01,
+)
+
+
+@inlined
+def _logarithm_of(k: float, f: float) -> float:
+    """Return ``log(2^k (1 + f))`` for `f` from sqrt(1/2) - 1 to sqrt(2) - 1."""
+    s = f / (2.0 + f)
+    z = s * s
+    w = z * z
+    odd = LOGARITHM[0] + w * (LOGARITHM[2] + w * (LOGARITHM[4] + w * LOGARITHM[6]))
+    even = LOGARITHM[1] + w * (LOGARITHM[3] + w * LOGARITHM[5])
+    rest = z * odd + w * even
+    half = 0.5 * f * f
+    return k * LN2_HIGH - ((half - (s * (half + rest) + k * LN2_LOW)) - f)
+
+
+@inlined
+def logarithm(x: float) -> float:
+    """Return the natural logarithm of `x`, a finite number of at least 2.3e-308, within 3e-16 relative."""
+    bits = _bits_of(x)
+    k = (bits >> 52) - BIAS
+    fraction = _from_bits((bits & _FRACTION) | _ONE)
+    if fraction > SQRT_2:
+        fraction *= 0.5
+        k += 1
+    return _logarithm_of(float(k), fraction - 1.0)
+
+
+@inlined
+def logarithm_of_sum(x: float) -> float:
+    """Return ``log(1 + x)`` for `x` from 0 to 1, within 3e-16 relative."""
+    if x > SQRT_2 - 1.0:
+        return _logarithm_of(1.0, 0.5 * (x - 1.0))
+    return _logarithm_of(0.0, x)
+
+
+@inlined
+def falling_power(t: float, power: float) -> float:
+    """Return ``t^-power`` for ``t >= 1`` and ``power >= 0``, within 4e-16 relative for the powers 0, 1/2 and 1.
+
+    For others it is ``exp(-power log t)``, within ``3e-16 (1 + power log t)``.
+    """
+    if power == 0.0:
+        return 1.0
+    if power == 0.5:
+        return 1.0 / sqrt(t)
+    if power == 1.0:
+        return 1.0 / t
+    return exponential(-power * logarithm(t))
 
 
 @inlined

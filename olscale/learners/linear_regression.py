@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
+from olscale.compiled.elementary import falling_power
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.contract.many_targets import LearnsTargets, targets_of
 from olscale.learners.contract.parameters import Choice, Domain, Real
@@ -96,7 +97,7 @@ def _sgd_r(rule, s, y, f, square, t, wrong, weight):  # type: ignore[no-untyped-
         residual = 0.0
     elif loss == 3.0:
         residual = min(max(residual, -epsilon), epsilon)
-    return weight * (rule.eta[s] * t ** -rule.power[s] * residual)
+    return weight * (rule.eta[s] * falling_power(float(t), rule.power[s]) * residual)
 
 
 class PAR(LinearRegressor):
@@ -265,6 +266,7 @@ class SGDR(LinearRegressor, WeightedRegressor):
 
     name = "sgd-r"
     numbers_per_second = 0.96e9
+    version = 2
     update_params = ("eta", "power", "epsilon")
     domains: ClassVar[dict[str, Domain]] = {
         "eta": Real(0.0, open_="low"),

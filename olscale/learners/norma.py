@@ -3,6 +3,7 @@
 from typing import Any, ClassVar, NamedTuple
 
 from olscale.compiled.decorator import inlined
+from olscale.compiled.elementary import falling_power
 from olscale.compiled.support_vectors import take_out
 from olscale.errors import ParameterError
 from olscale.learners.contract.learner import State
@@ -28,7 +29,7 @@ class NORMARule(NamedTuple):
 def learn_norma(rule: Any, model: Any, row: Any) -> bool:
     """Fade the model, take in a row within the margin, and move the margin."""
     support, rho = model.support, model.memory
-    eta = rule.eta * float(row.t) ** -rule.power
+    eta = rule.eta * falling_power(float(row.t), rule.power)
     moved = False
     for c in range(row.f.shape[0]):
         shared = 0 if row.pair else c  # the max-score form has one margin
@@ -117,6 +118,7 @@ class NORMA(KernelLearner, WeightedClassifier):
 
     name = "norma"
     numbers_per_second = 0.86e9
+    version = 2
     memory: ClassVar[int] = 1
     update_params = ("eta", "lam", "nu", "power")
     domains: ClassVar[dict[str, Domain]] = {

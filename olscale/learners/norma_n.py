@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar, NamedTuple
 
+from olscale.compiled.elementary import falling_power
 from olscale.learners.contract.parameters import Domain, Maybe, Real, Whole
 from olscale.learners.kernel_learner import KernelDetector
 from olscale.learners.kernel_loop import learns
@@ -22,7 +23,7 @@ class NORMANoveltyRule(NamedTuple):
 @learns(NORMANoveltyRule)
 def learn_norma_n(rule: Any, model: Any, row: Any) -> bool:
     """Fade the model, take in a row that is a novelty, and move rho."""
-    eta = rule.eta * float(row.t) ** -rule.power
+    eta = rule.eta * falling_power(float(row.t), rule.power)
     hit: bool = row.f[0] < 0.0  # the offset is -rho
     shrink(model, 0, 1.0 - eta * rule.lam)
     model.offset[0] -= eta * (rule.nu - hit)
@@ -81,6 +82,7 @@ class NORMAN(KernelDetector):
 
     name = "norma-n"
     numbers_per_second = 1.7e9
+    version = 2
     kept_share = 0.1
     update_params = ("eta", "lam", "nu", "power")
     domains: ClassVar[dict[str, Domain]] = {

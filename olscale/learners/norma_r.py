@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar, NamedTuple
 
+from olscale.compiled.elementary import falling_power
 from olscale.learners.contract.learner import State
 from olscale.learners.contract.parameters import Choice, Domain, Maybe, Real, Whole
 from olscale.learners.contract.weighted import WeightedRegressor
@@ -26,7 +27,7 @@ class NORMARegressionRule(NamedTuple):
 def learn_norma_r(rule: Any, model: Any, row: Any) -> bool:
     """Fade the model, take in a row outside the tube, and move the tube."""
     tube, error = model.memory[0], row.margin[0]
-    eta = rule.eta * float(row.t) ** -rule.power
+    eta = rule.eta * falling_power(float(row.t), rule.power)
     hit: bool = error != 0.0 and row.weight > 0.0
     shrink(model, 0, 1.0 - eta * rule.lam)
     if rule.squared:
@@ -100,6 +101,7 @@ class NORMAR(KernelRegressor, WeightedRegressor):
 
     name = "norma-r"
     numbers_per_second = 2.6e9
+    version = 2
     kept_share = 0.75
     memory: ClassVar[int] = 1
     update_params = ("eta", "lam", "nu", "power")

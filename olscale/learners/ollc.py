@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled
+from olscale.compiled.elementary import exponential, logarithm_of_sum
 from olscale.compiled.row_weights import weight_of
 from olscale.compiled.rows import add_row, row_scores, set_column
 from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class_axis
@@ -21,12 +22,17 @@ from olscale.learners.contract.weighted import WeightedClassifier
 
 @compiled
 def _softplus(v: float) -> float:
-    return float(max(v, 0.0) + np.log1p(np.exp(-abs(v))))
+    if v != v:  # an exponential of no number is 0
+        return v
+    return max(v, 0.0) + logarithm_of_sum(exponential(-abs(v)))
 
 
 @compiled
 def _logistic(v: float) -> float:
-    return float(1.0 / (1.0 + np.exp(-v)) if v >= 0.0 else np.exp(v) / (1.0 + np.exp(v)))
+    if v != v:
+        return v
+    power = exponential(-abs(v))
+    return (1.0 if v >= 0.0 else power) / (1.0 + power)
 
 
 # Weights are the columns of V: region gate, classifier 1 and classifier 2 of each output, last the
@@ -143,6 +149,7 @@ class OLLC(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
 
     name = "ollc"
     numbers_per_second = 2.1e9
+    version = 2
     takes_unknown = True
     checks_rows = True
     update_params = ("beta",)
