@@ -1,4 +1,8 @@
-"""No loop of olscale compiles functions of numba's strings: see `olscale.compiled.copies`."""
+"""No loop of olscale compiles what takes long and a loop does as well.
+
+These are numba's strings, which slices that are assigned to ask for (`olscale.compiled.copies`), and
+its ``max`` and ``min`` of an array.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,17 @@ from numba.core import event
 
 from olscale.compiled.decorator import is_ours
 
-STRINGS = "numba.cpython.unicode"
+STRINGS, ARRAYS = "numba.cpython.unicode", "numba.np.arraymath"
+
+
+def takes_long(function: Any) -> bool:
+    """Tell whether a function of numba's is one of these."""
+    extreme = function.__qualname__.startswith(("npy_max", "npy_min"))
+    return function.__module__ == STRINGS or (function.__module__ == ARRAYS and extreme)
 
 
 class StringWatch(event.Listener):
-    """Notes the loops of olscale while whose compilation functions of strings are compiled."""
+    """Notes the loops of olscale while whose compilation such functions are compiled."""
 
     def __init__(self) -> None:
         self.loops: set[str] = set()
@@ -20,7 +30,7 @@ class StringWatch(event.Listener):
 
     def on_start(self, event: Any) -> None:
         function = event.data["dispatcher"].py_func
-        if function.__module__ == STRINGS:
+        if takes_long(function):
             self.loops |= {
                 f"{outer.__module__}.{outer.__name__}"
                 for outer in self._compiling

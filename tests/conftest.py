@@ -78,13 +78,14 @@ def file_leaves_nothing_behind(request: pytest.FixtureRequest) -> Iterator[None]
 
 @pytest.fixture(autouse=True)
 def loops_compile_no_strings() -> Iterator[None]:
-    """Fail a test in which a loop of olscale makes numba compile functions of strings, which takes 2 s."""
+    """Fail a test in which a loop of olscale makes numba compile functions of strings, 2 s, or extremes of arrays, 1 s."""
     from tests.compiled_texts import watch
 
     watch.loops.clear()
     yield
     assert not watch.loops, (
-        "copy numbers by a loop (olscale.compiled.copies), not by an assignment to a slice"
+        "copy numbers by a loop (olscale.compiled.copies), not by an assignment to a slice, "
+        "and write max and min of an array as loops"
     )
 
 

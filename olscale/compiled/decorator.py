@@ -3,10 +3,11 @@
 import gc
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from typing import Any, ParamSpec, TypeVar
 
 import numba
+from numba import types
 from numba.core import event
 from numba.core.caching import FunctionCache
 from numba.core.runtime import rtsys
@@ -43,11 +44,24 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
     Bits are fixed: no fastmath, no threads, sums in the order they are written.
     """
     dispatcher: Any = numba.njit(nogil=True, **NO_C_ENTRY)(function)
+    dispatcher.get_call_template = partial(_call_for_types, dispatcher.get_call_template)
     with suppress(
         OSError
     ):  # without any folder that can be written to, each process compiles for itself
         dispatcher._cache = _Cache(function)
     return dispatcher  # type: ignore[no-any-return]
+
+
+def _call_for_types(call: Callable[..., Any], args: Any, kws: Any) -> Any:
+    """Return what numba's `get_call_template` gives for the types of the arguments, whatever their values.
+
+    To numba a count that starts at 0 is "the integer 0" until it has seen the loop that raises it,
+    and a call with it would be compiled for that once, and for all integers once more.
+    """
+    return call(
+        tuple(map(types.unliteral, args)),
+        {name: types.unliteral(kind) for name, kind in kws.items()},
+    )
 
 
 class _Cache(FunctionCache):  # type: ignore[misc]

@@ -113,8 +113,12 @@ def _learn(
                         _project(V, c, norms, lam, t, k)
             if moved:
                 count_update(updates, i)
-        if project and np.min(c) < FOLD_BELOW:
-            _fold(V, c, norms)
+        if project:
+            is_small = False
+            for k in range(c.shape[0]):
+                is_small |= c[k] < FOLD_BELOW
+            if is_small:
+                _fold(V, c, norms)
 
 
 class Pegasos(WeightedClassifier, ShardsClasses, EstimatesCost):

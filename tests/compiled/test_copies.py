@@ -19,6 +19,10 @@ def by_slices(numbers, lines):
     lines[0] = numbers
 
 
+def greatest(numbers):
+    return numbers.max()
+
+
 def test_numbers_are_copied_and_added():
     numbers = np.array([1.0, 2.0, 3.0])
     line = np.zeros(3)
@@ -36,4 +40,13 @@ def test_a_loop_that_copies_by_a_slice_is_noted(module, monkeypatch):
     assert own.loops == (
         {"olscale.compiled.copies.by_slices"} if module.startswith("olscale") else set()
     )
+    watch.loops.clear()
+
+
+def test_a_loop_that_takes_the_greatest_number_of_an_array_is_noted(monkeypatch):
+    monkeypatch.setattr(greatest, "__module__", "olscale.compiled.copies")
+    own = StringWatch()
+    with event.install_listener("numba:compile", own):
+        numba.njit(greatest)(np.zeros(3))
+    assert own.loops == {"olscale.compiled.copies.greatest"}
     watch.loops.clear()

@@ -1,4 +1,8 @@
-"""Compiled loops of ours call neither BLAS nor LAPACK: their cached machine code is loaded without numba's links to them."""
+"""Compiled loops of ours call neither BLAS nor LAPACK, and no elementary function of the C library.
+
+Their cached machine code is loaded without numba's links to the former; the bits of the latter
+differ between versions of that library (`olscale.compiled.elementary` has ours).
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ import pytest
 
 import olscale
 
+ELEMENTARY = {"exp", "expm1", "log", "log1p", "log2", "log10", "pow", "power", "sin", "cos", "tanh"}
 BLAS = {"dot", "vdot", "matmul", "linalg", "convolve", "correlate"}
 
 
@@ -33,14 +38,28 @@ def calls_blas(text: str) -> list[str]:
         function.name
         for function in compiled_code(text)
         for node in ast.walk(function)
-        if isinstance(getattr(node, "op", None), ast.MatMult)
-        or (
-            isinstance(node, ast.Attribute)
-            and node.attr in BLAS
-            and isinstance(node.value, ast.Name)
-            and node.value.id == "np"
-        )
+        if isinstance(getattr(node, "op", None), ast.MatMult) or is_named(node, BLAS)
     ]
+
+
+def calls_c_library(text: str) -> list[str]:
+    """Return the compiled functions that call an elementary function whose bits depend on the C library."""
+    return [
+        function.name
+        for function in compiled_code(text)
+        for node in ast.walk(function)
+        if is_named(node, ELEMENTARY)
+    ]
+
+
+def is_named(node: ast.AST, names: set[str]) -> bool:
+    """Tell whether a node is one of these functions of numpy or math."""
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr in names
+        and isinstance(node.value, ast.Name)
+        and node.value.id in ("np", "math")
+    )
 
 
 @pytest.mark.parametrize(
@@ -50,11 +69,20 @@ def test_it_would_be_found(line: str) -> None:
     assert calls_blas(f"@compiled\ndef f(x, w):\n    {line}\n") == ["f"]
 
 
-def test_compiled_loops_call_no_blas() -> None:
-    texts = [
+@pytest.fixture(scope="module")
+def texts() -> list[str]:
+    return [
         path.read_text()
         for path in Path(olscale.__file__).parent.rglob("*.py")
         if "bench" not in path.parts
     ]
+
+
+def test_elementary_functions_are_those_of_ours(texts: list[str]) -> None:
+    assert calls_c_library("@compiled\ndef f(x):\n    return np.log1p(x)\n") == ["f"]
+    assert [name for text in texts for name in calls_c_library(text)] == []
+
+
+def test_compiled_loops_call_no_blas(texts: list[str]) -> None:
     assert sum(len(list(compiled_code(text))) for text in texts) > 60
     assert [name for text in texts for name in calls_blas(text)] == []

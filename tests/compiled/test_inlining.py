@@ -8,9 +8,9 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
-from numba.core import codegen
+from numba.core import codegen, types
 
-from olscale.compiled.decorator import inlined
+from olscale.compiled.decorator import compiled, inlined
 
 
 @inlined
@@ -80,3 +80,16 @@ def test_the_garbage_collector_is_as_before(monkeypatch: pytest.MonkeyPatch) -> 
     assert len(met) == 2
     assert met[0][0] > 701
     assert met[1] == (0, 11, 12)
+
+
+@compiled
+def _next(count: int) -> int:
+    return count + 1
+
+
+def test_a_loop_is_compiled_for_the_types_of_its_arguments() -> None:
+    """A count that begins at 0 is to numba the integer 0 before it is any integer."""
+    loop: Any = _next
+    for kind in (types.literal(0), types.literal(1), types.int64):
+        loop.get_call_template((kind,), {})
+    assert loop.signatures == [(types.int64,)]
