@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
-from olscale.compiled.decorator import compiled
+from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.elementary import exponential, logarithm_of_sum
 from olscale.compiled.row_weights import weight_of
 from olscale.compiled.rows import add_row, row_scores, set_column
@@ -21,18 +21,21 @@ from olscale.learners.contract.weighted import WeightedClassifier
 
 
 @compiled
-def _softplus(v: float) -> float:
+def _decay(v: float) -> float:
+    """Return ``exp(-|v|)``, which softplus and logistic function of v are made of."""
     if v != v:  # an exponential of no number is 0
         return v
-    return max(v, 0.0) + logarithm_of_sum(exponential(-abs(v)))
+    return exponential(-abs(v))
 
 
-@compiled
-def _logistic(v: float) -> float:
-    if v != v:
-        return v
-    power = exponential(-abs(v))
-    return (1.0 if v >= 0.0 else power) / (1.0 + power)
+@inlined
+def _softplus(v: float, decay: float) -> float:
+    return max(v, 0.0) + logarithm_of_sum(decay)
+
+
+@inlined
+def _logistic(v: float, decay: float) -> float:
+    return (1.0 if v >= 0.0 else decay) / (1.0 + decay)
 
 
 # Weights are the columns of V: region gate, classifier 1 and classifier 2 of each output, last the
@@ -90,12 +93,14 @@ def _learn_and_score(
                 target = 1.0 if y[i] == (c if outputs > 1 else 1) else -1.0
                 one, two = target * g[3 * c + 1], target * g[3 * c + 2]
                 a[3 * c], a[3 * c + 1], a[3 * c + 2] = 0.0, 0.0, 0.0
-                if _softplus(gate) + _softplus(-one) > _softplus(-gate) + _softplus(-two):
-                    a[3 * c] = direction * rate * _logistic(gate)
-                    a[3 * c + 1] = rate * target * _logistic(-one)
+                of_gate, of_one, of_two = _decay(gate), _decay(one), _decay(two)
+                # The softplus of the gate less that of its negative is the gate.
+                if gate + _softplus(-one, of_one) > _softplus(-two, of_two):
+                    a[3 * c] = direction * rate * _logistic(gate, of_gate)
+                    a[3 * c + 1] = rate * target * _logistic(-one, of_one)
                 else:
-                    a[3 * c] = -direction * rate * _logistic(-gate)
-                    a[3 * c + 2] = rate * target * _logistic(-two)
+                    a[3 * c] = -direction * rate * _logistic(-gate, of_gate)
+                    a[3 * c + 2] = rate * target * _logistic(-two, of_two)
                 hold[c] += a[3 * c] * g[last]
                 lift[c] += max(0.0, (beta - hold[c] - lift[c] * anchor[0]) / anchor[0])
         if learns:
