@@ -1,6 +1,7 @@
 # make quickstart   tables and a report in a minute or two: data, evaluation on a local Dask cluster, results
 # make test         the test suite
 # make test-fast    unit tests without clusters, in about a minute once machine code is cached
+# make test-long    checks that take hours: bytes of experiments, bit flips, bad visitors, killed processes, fuzzing
 # make lint         what CI checks beside the tests
 # make notebooks    run the notebooks
 # make wheel        the wheel for every machine
@@ -17,7 +18,7 @@ OUT := quickstart
 STORE := $(OUT)/store
 
 .DELETE_ON_ERROR:
-.PHONY: quickstart test test-fast lint notebooks wheel wheel-with-machine-code screenshots grand grand-page clean
+.PHONY: quickstart test test-fast test-long lint notebooks wheel wheel-with-machine-code screenshots grand grand-page clean
 
 quickstart: .venv/installed $(OUT)/digits/manifest.json $(OUT)/breast_cancer/manifest.json $(OUT)/rotating-xor/manifest.json
 	@$(BIN)/olscale evaluate pipelines/quickstart.toml --workers 2 --store $(STORE)
@@ -36,17 +37,27 @@ $(OUT)/%/manifest.json: | .venv/installed
 	@$(BIN)/olscale ingest sklearn:$* $(@D)
 
 # Bytecode is kept whatever the environment says: hundreds of processes would each compile olscale, and pytest the tests.
-test test-fast: export PYTHONDONTWRITEBYTECODE =
+test test-fast test-long: export PYTHONDONTWRITEBYTECODE =
 
 # Three processes on two cores: while one waits for a cluster, the others compute. A test that crashes its process ends the
 # run: with another process in its place, pytest-xdist may wait for ever for tests that it has given to nobody.
 test: .venv/dev
-	$(BIN)/python -m pytest --numprocesses 3 --max-worker-restart 0 --dist loadfile --no-loadscope-reorder --durations 25
+	$(BIN)/python -m pytest --numprocesses 3 --max-worker-restart 0 --dist loadfile --no-loadscope-reorder --durations 25 -rs
 
 FAST := $(addprefix tests/,analysis data evaluation results testing)
 
 test-fast: .venv/dev
 	$(BIN)/python -m pytest --numprocesses 2 --max-worker-restart 0 --dist worksteal -m "not slow and not chaos and not long" $(FAST)
+
+test-long: .venv/dev
+	$(BIN)/python -m tests.golden
+	$(BIN)/python -m tests.fuzz.flips
+	$(BIN)/python -m tests.soak
+	$(BIN)/python -m tests.chaos --minutes 3
+	$(BIN)/python -m tests.chaos.nights
+	$(BIN)/python -m tests.chaos.told_runs --kills 100
+	$(BIN)/python -m pytest -m "slow or chaos"
+	$(BIN)/python -m tests.fuzz --inputs 10000
 
 lint: .venv/dev
 	$(BIN)/ruff check .

@@ -301,3 +301,11 @@ def test_the_glossary_is_short_and_every_decision_fits_a_screen() -> None:
             "Decision",
             "Consequence",
         ], name
+
+
+def test_the_page_on_testing_names_every_long_check() -> None:
+    rules = (ROOT / "Makefile").read_text().split("test-long: .venv/dev\n")[1]
+    commands = re.findall(r"^\t\$\(BIN\)/(.*)", rules.split("\n\n")[0], re.M)
+    page = (ROOT / "docs" / "testing.md").read_text()
+    assert len(commands) >= 7
+    assert [command for command in commands if f"`{command}`" not in page] == []

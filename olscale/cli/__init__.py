@@ -159,13 +159,22 @@ class LazyGroup(Group):
             _fail(f"olscale: error: {fault}", 1)
         except Exception as fault:
             if os.environ.get("OLSCALE_DEBUG"):
-                raise
+                _show_traceback(fault)
             _fail(
                 f"olscale: internal error: {type(fault).__name__}: {fault} "
                 "(run with OLSCALE_DEBUG=1 for the traceback)",
                 1,
             )
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _show_traceback(fault: Exception) -> NoReturn:
+    """Print a traceback as Python does, but for secrets of addresses in it, and exit."""
+    import traceback
+
+    for line in "".join(traceback.format_exception(fault)).splitlines():
+        say(line, err=True)
+    sys.exit(1)
 
 
 def _fail(message: str, code: int) -> NoReturn:

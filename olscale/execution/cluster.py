@@ -18,9 +18,10 @@ from distributed import Client, LocalCluster, nanny, utils
 from distributed.process import AsyncProcess
 
 from olscale.errors import ExecutionError
-from olscale.execution import worker_template
+from olscale.execution import dask_logs, worker_template
 from olscale.execution.cluster_options import WORKER_SHARE, ClusterOptions
 from olscale.execution.compatibility import settings as dask_settings
+from olscale.execution.dask_logs import hide_secrets, log_handlers
 from olscale.execution.settings import SETTINGS, ExecutionSettings
 from olscale.execution.tls import security
 from olscale.system.interrupts import text_of
@@ -89,7 +90,8 @@ async def connect(
                     await client.close()
         return
     worker_template.check_children()
-    with _for_workers_only():
+    debugged = _quiet() if os.environ.get("OLSCALE_DEBUG") else contextlib.nullcontext()
+    with _for_workers_only(), debugged:
         async with (
             _template(),
             _closed(await _started(where, secured, settings)) as cluster,
@@ -150,6 +152,7 @@ async def _started(where: ClusterOptions, secured: Any, settings: ExecutionSetti
     """Return a local cluster that runs; one whose workers end while they start is started again."""
     workers = where.workers or os.cpu_count() or 1
     why = ""
+    debug = bool(os.environ.get("OLSCALE_DEBUG"))
     for _ in range(settings.start_attempts):
         cluster: Any = LocalCluster(
             n_workers=workers,
@@ -164,10 +167,8 @@ async def _started(where: ClusterOptions, secured: Any, settings: ExecutionSetti
             scheduler_kwargs={
                 "dashboard": where.dashboard is not None
             },  # or bokeh would be imported for nobody
-            preload=list(where.modules),
-            silence_logs=logging.WARNING
-            if os.environ.get("OLSCALE_DEBUG")
-            else logging.CRITICAL + 1,
+            preload=[*where.modules, *([dask_logs.__name__] if debug else [])],
+            silence_logs=logging.WARNING if debug else logging.CRITICAL + 1,
             memory_limit=WORKER_SHARE / workers,
             env=worker_template.worker_environment() if Deaf.forked else {},
         )
@@ -218,20 +219,20 @@ def _check_dashboard(wanted: str | None, scheduler: Any) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep Dask's logs of connections that come and go out of the driver's terminal: what matters is said in one line."""
-    if os.environ.get("OLSCALE_DEBUG"):
-        yield
-        return
-    handlers: list[Any] = [logging.getLogger("asyncio")]
-    for name in ("distributed", "distributed.client", "tornado", "tornado.application"):
-        handlers += logging.getLogger(name).handlers
+    """Keep Dask's logs of connections out of the driver's terminal: one line of ours says what matters.
+
+    Who debugs sees them without the secrets of addresses.
+    """
+    asyncio_logger: list[Any] = [logging.getLogger("asyncio")]
+    handlers = asyncio_logger + log_handlers()
+    allowed = hide_secrets if os.environ.get("OLSCALE_DEBUG") else _nothing
     for handler in handlers:
-        handler.addFilter(_nothing)
+        handler.addFilter(allowed)
     try:
         yield
     finally:
         for handler in handlers:
-            handler.removeFilter(_nothing)
+            handler.removeFilter(allowed)
 
 
 def _nothing(record: logging.LogRecord) -> bool:

@@ -7,6 +7,7 @@ import atexit
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing import current_process, forkserver, resource_tracker, util
@@ -24,6 +25,8 @@ BEFORE_IMPORTS["MALLOC_TRIM_THRESHOLD_"] = "65536"
 _IMPORTS = "olscale.execution.worker_imports"
 FOLDER = "OLSCALE_TEMPLATE_FOLDER"
 """Variable by which the template is told of the folder of its socket, which it removes if the driver is killed."""
+_LONGEST_FOLDER = 107 - len("/listener-12345678")
+"""The longest name of a folder in which a socket can be made: its own has 107 bytes at most."""
 _server: Any = forkserver._forkserver  # one a process, by which multiprocessing starts all
 _ours: int | None = None
 _clusters = 0
@@ -50,11 +53,13 @@ def check_children() -> None:
 def begin() -> bool:
     """Begin to import, unless it has begun; return whether workers can be forked from the template.
 
-    They cannot where forking is unsafe, such as under macOS, or where the process has a fork server
-    of somebody else's.
+    They cannot where forking is unsafe, such as under macOS, where the process has a fork server
+    of somebody else's, or where no folder has a name that is short enough for a socket.
     """
     global _ours
     if not sys.platform.startswith("linux") or _server._forkserver_pid not in (None, _ours):
+        return False
+    if not _socket_folder_is_short():
         return False
     if _ours is None:
         atexit.register(end)
@@ -76,6 +81,23 @@ def begin() -> bool:
         forkserver.ensure_running()
     _ours = _server._forkserver_pid
     return True
+
+
+def _socket_folder_is_short() -> bool:
+    """Return whether the folder of multiprocessing's sockets has a short enough name.
+
+    It is made in the folder for temporary files, or where that has a long name, in ``/tmp``.
+    """
+    if len(tempfile.gettempdir()) <= _LONGEST_FOLDER - len("/pymp-12345678"):
+        return True
+    before = tempfile.tempdir
+    tempfile.tempdir = "/tmp"  # mkdtemp makes a private folder there
+    try:
+        return len(util.get_temp_dir()) <= _LONGEST_FOLDER  # it may have been made before
+    except OSError:
+        return False
+    finally:
+        tempfile.tempdir = before
 
 
 def before_imports() -> dict[str, str]:

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from email.message import EmailMessage
+from http.client import InvalidURL
 from time import monotonic
 from typing import IO, Any
 from urllib.request import Request, urlopen
@@ -155,11 +156,23 @@ def _send_one(rule: NotifyRule, message: dict[str, Any], seconds: float) -> None
     if rule.command is not None:
         _run(rule.command, data, 0.9 * seconds)
     elif rule.webhook is not None:
-        request = Request(rule.webhook, data, {"Content-Type": "application/json"}, method="POST")
-        with urlopen(request, timeout=0.9 * seconds) as answer:
-            answer.read(1)
+        _post(rule.webhook, data, 0.9 * seconds)
     elif rule.email is not None:
         _mail(rule.email, message, seconds)
+
+
+def _post(address: str, data: bytes, seconds: float) -> None:
+    """Send `data` to an address."""
+    request = Request(address, data, {"Content-Type": "application/json"}, method="POST")
+    try:
+        with urlopen(request, timeout=seconds) as answer:
+            answer.read(1)
+    except InvalidURL:
+        # Its words are a part of the address, without what it would be redacted by.
+        raise ValueError(
+            "its address has a port that is no number, or a user and a password; "
+            "expected http://HOST:PORT/PATH or https://HOST/PATH, with a token in PATH"
+        ) from None
 
 
 def _run(command: Sequence[str], data: bytes, seconds: float) -> None:

@@ -11,10 +11,13 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from olscale.addresses import RAW_PASSWORD, has_raw_password, has_user
 from olscale.errors import DatasetError, OlscaleError
 
 _EXTRAS = {"s3": "s3"}
 """Protocol -> the extra of olscale that brings its client."""
+_BUCKETS = ("s3", "s3a", "gs", "gcs")
+"""Protocols of which an address begins with the name of a bucket, which errors quote."""
 
 
 class Client:
@@ -76,10 +79,17 @@ def split_url(path: str) -> tuple[Any, str]:
     from fsspec.core import url_to_fs
     from fsspec.implementations.local import LocalFileSystem
 
+    if has_raw_password(path):
+        raise DatasetError(f"{path} cannot be opened ({RAW_PASSWORD})")
+    protocol = path.partition("://")[0]
+    if protocol in _BUCKETS and has_user(path):
+        raise DatasetError(
+            f"{path} cannot be opened (credentials are not part of an address of {protocol}://: "
+            "set the variables that its client reads, as AWS_ACCESS_KEY_ID)"
+        )
     try:
         fs, root = url_to_fs(os.path.expanduser(path))  # noqa: PTH111 - `path` may be a URL
     except ImportError as fault:
-        protocol = path.partition("://")[0]
         extra = _EXTRAS.get(protocol)
         cure = f"pip install 'olscale[{extra}]'" if extra else str(fault)
         raise DatasetError(

@@ -104,9 +104,13 @@ def test_unexpected_fault_is_one_line_that_says_how_to_see_more(broken, monkeypa
 
 def test_debug_shows_the_traceback(broken, monkeypatch):
     monkeypatch.setenv("OLSCALE_DEBUG", "1")
-    broken(ZeroDivisionError("oh"))
+    broken(ZeroDivisionError("oh https://me:pw@host/a?sig=S3CRET"))
 
-    assert isinstance(run("status").exception, ZeroDivisionError)
+    result = run("status")
+
+    lines = result.stderr.splitlines()
+    assert (result.exit_code, lines[0]) == (1, "Traceback (most recent call last):")
+    assert lines[-1] == "ZeroDivisionError: oh https://***@host/a?sig=***"
 
 
 def test_interrupt_is_one_line_and_exit_130(broken):

@@ -160,6 +160,10 @@ dest = "absent"
 webhook = "http://{SECRETS[0]}:{SECRETS[1]}@{hook}/services/{SECRETS[3]}"
 [[notify]]
 webhook = "http://{hook}/taken/{SECRETS[3]}?token={SECRETS[2]}"
+[[notify]]
+webhook = "http://{SECRETS[0]}:{SECRETS[1]}@localhost/{SECRETS[3]}"
+[[notify]]
+webhook = "http://{SECRETS[0]}:p/{SECRETS[1]}@{hook}/{SECRETS[3]}"
 """
     )
     for night in ("1", "2"):
@@ -171,6 +175,11 @@ webhook = "http://{hook}/taken/{SECRETS[3]}?token={SECRETS[2]}"
         any(fault.startswith(f"webhook http://{hook}/***") for fault in told["faults"])
         or told["night"] == "2"
     )
+    refused = [fault for fault in told["faults"] if "a port that is no number" in fault]
+    assert [fault.partition(": ")[0] for fault in refused] == [
+        "webhook http://localhost/***",
+        f"webhook http://{hook}/***",
+    ]
     olscale("jobs", "check", file, "--home", "home", code=1)
     olscale("jobs", "status", file, "--home", "home", code=None)
     olscale("jobs", "history", file, "--home", "home", "--sql", "select * from history")
@@ -185,3 +194,26 @@ webhook = "http://{hook}/taken/{SECRETS[3]}?token={SECRETS[2]}"
     ):
         file.write_text(odd)
         olscale("jobs", "run", file, "--home", "home", code=1)
+
+
+@pytest.mark.parametrize("odd", "/@?#")
+@pytest.mark.parametrize("debug", ["", "1"])
+def test_a_password_may_hold_what_ends_the_name_of_a_server(
+    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, odd: str, debug: str
+) -> None:
+    """Clients take what is before for a host and a port, and say so in words of their own."""
+    monkeypatch.setenv("OLSCALE_DEBUG", debug)
+    olscale, host = Shell(tmp_path), server.rpartition("@")[2]
+    given = f"http://{SECRETS[0]}:{SECRETS[1]}{odd}{SECRETS[2]}@{host}"
+    expected = int(odd != "@")
+    said = olscale("ingest", f"{given}/rows.csv", "rows", code=expected)
+    assert not expected or "password has a /, ? or #: write %2F, %3F or %23 instead" in said
+    olscale("ingest", f"{given}/absent.csv", "absent", code=1)
+    olscale("datasets", "show", f"{given}/absent", code=1)
+    olscale("results", f"{given}/store", code=1)
+    olscale("predict", f"{given}/absent.olm", "rows", code=1)
+    olscale("datasets", "show", f"memory://{given.removeprefix('http://')}", code=1)
+    for secret in (f"{SECRETS[1]}{odd}{SECRETS[2]}", SECRETS[1]):
+        olscale("results", f"s3://{SECRETS[0]}:{secret}@bucket/store", code=1)
+    if list(tmp_path.iterdir()):
+        refuse_secrets_in(tmp_path)

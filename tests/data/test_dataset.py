@@ -446,6 +446,15 @@ def test_bytes_read_as_another_type_are_refused(tmp_path: Path):
         open_dataset(tmp_path / "d").chunk("train", 0)
 
 
+@pytest.mark.parametrize(("text", "damaged"), [('"shape"', '"shapf"'), ("[", "{"), ('"', "'")])
+def test_a_damaged_description_of_an_array_is_named(tmp_path: Path, text: str, damaged: str):
+    write(tmp_path / "d", sample("dense"), layout="zarr")
+    path = tmp_path / "d" / "train" / "label" / "zarr.json"
+    path.write_text(path.read_text().replace(text, damaged, 1))
+    with pytest.raises(DatasetError, match=r"cannot be read: train/label/zarr\.json: "):
+        open_dataset(tmp_path / "d").chunk("train", 0)
+
+
 @pytest.mark.parametrize("starts", [[0, 10], [1, 30], [0, 60], [0, 0]])
 def test_segments_cover_the_rows(tmp_path: Path, starts: list[int]):
     write(tmp_path / "d", sample("dense"))

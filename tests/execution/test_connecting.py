@@ -157,8 +157,12 @@ def test_logs_of_connections_stay_out_of_the_terminal(
     logger.addHandler(handler)
     try:
         with cluster._quiet():
-            logger.error("Failed to reconnect to scheduler")
+            try:
+                raise OSError("no https://me:S3CRET@host/rows.csv")
+            except OSError:
+                logger.exception("Compute Failed, args: %s", "https://host/rows.csv?sig=S3CRET")
         assert bool(out.getvalue()) == debug
+        assert "S3CRET" not in out.getvalue()
         logger.error("somebody else's")
         assert "somebody else's" in out.getvalue()
     finally:

@@ -157,3 +157,32 @@ def test_what_ended_workers_leave_is_cleaned_up_without_a_warning() -> None:
         [sys.executable, "-c", code], check=True, capture_output=True, text=True
     ).stdout
     assert "-Wignore:resource_tracker:UserWarning" in said.split("\0")
+
+
+_BEGIN = """
+from olscale.execution import worker_template
+from multiprocessing import util
+if {early}: util.get_temp_dir()
+print(worker_template.begin(), len(util.get_temp_dir()))
+worker_template.end()
+"""
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_a_long_name_of_the_folder_for_temporary_files_is_no_fault(
+    tmp_path: Path, early: bool
+) -> None:
+    """The name of a socket has 107 bytes at most; where the folder is made before, workers are spawned."""
+    long = tmp_path / ("x" * 100)
+    long.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", _BEGIN.format(early=early)],
+        env=os.environ | {"TMPDIR": str(long)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stderr == ""
+    begun, length = done.stdout.split()
+    assert begun == str(not early)
+    assert early or int(length) < 30
+    assert not list(long.iterdir())

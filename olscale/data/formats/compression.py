@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO, cast
 
+from olscale.addresses import RAW_PASSWORD, has_raw_password
 from olscale.errors import FormatError, OlscaleError
 from olscale.system.regular_file import open_regular
 
@@ -43,6 +44,8 @@ def open_raw(source: str) -> BinaryIO:
             return cast("BinaryIO", open_regular(source))
         import fsspec
 
+        if has_raw_password(source):
+            raise FormatError(source, f"cannot be opened ({RAW_PASSWORD})")
         with errors_of(source):
             return io.BufferedReader(
                 _RemoteFile(source, fsspec.open(source, "rb").open()), _READ_BYTES

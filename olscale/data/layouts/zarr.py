@@ -227,16 +227,24 @@ class _Pieces:
     """
 
     def __init__(self, reader: SplitReader, name: str) -> None:
-        described = json.loads(reader.directory.read(f"{reader.shape.split}/{name}/zarr.json"))
+        path = f"{reader.shape.split}/{name}/zarr.json"
         self._file = reader.file
         self._path = f"{name}/c"
-        self._dtype = np.dtype(described["data_type"])
-        self._piece, *self._width = described["chunk_grid"]["configuration"]["chunk_shape"]
+        metadata = reader.directory.read(path)
+        try:
+            self._describe(name, json.loads(metadata))
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            raise ValueError(f"{path}: {error or repr(error)}") from error
         self._tail = "/0" * len(self._width)
         self._none = np.empty((0, *self._width), self._dtype)
         self._kept = 0, self._none
-        names = [codec["name"] for codec in described["codecs"]]
-        if names != ["bytes", "blosc"] or described["shape"][1:] != self._width or self._piece < 1:
+
+    def _describe(self, name: str, metadata: dict[str, Any]) -> None:
+        """Take type and shape of a piece from the metadata of the array."""
+        self._dtype = np.dtype(metadata["data_type"])
+        self._piece, *self._width = metadata["chunk_grid"]["configuration"]["chunk_shape"]
+        names = [codec["name"] for codec in metadata["codecs"]]
+        if names != ["bytes", "blosc"] or metadata["shape"][1:] != self._width or self._piece < 1:
             raise ValueError(f"{name} was written anew by another program")
 
     def read(self, first: int, last: int) -> NDArray[Any]:
