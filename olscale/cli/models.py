@@ -45,11 +45,10 @@ def list_models(store: str, datasets: tuple[str, ...], learners: tuple[str, ...]
     from math import nan
 
     from olscale.measures import HEADLINES, figure_of, measure_of, metric_words
-    from olscale.results.kept_models import kept_ids
     from olscale.results.store import open_store
 
     opened = open_store(store)
-    kept = kept_ids(opened)
+    kept = opened.model_ids()
     columns = ["id", "dataset", "learner", "params", "protocol", "outcome", "metrics"]
     rows = []
     for row in opened.read(columns).to_pylist():
@@ -95,16 +94,15 @@ def save(store: str, run: str, file: str, dataset: str | None) -> None:
     """
     from olscale.cli.modules_here import find_modules_here
     from olscale.models.file import load_model
-    from olscale.results.kept_models import kept_name
-    from olscale.results.store import open_store
+    from olscale.results.store import model_file, open_store
 
     find_modules_here()
     opened = open_store(store)
     record = _record(opened, run)
     learner = record.run["learner"]["name"]
     name = record.run["dataset"]["name"]
-    if opened.exists(kept_name(record.id)):
-        model = load_model(f"{opened.path}/{kept_name(record.id)}", learner)
+    if opened.exists(model_file(record.id)):
+        model = load_model(f"{opened.path}/{model_file(record.id)}", learner)
         how = "as the store keeps it"
     else:
         from olscale.data.catalogue.fetch import data_home

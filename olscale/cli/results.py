@@ -186,7 +186,7 @@ def name_damaged(store: Store) -> None:
 
 def advise_compaction(store: Store) -> None:
     """Say how a store is read several times faster, where it has many runs in files of their own."""
-    loose = store.single["runs"].count
+    loose = store.run_files["runs"].single_count
     if loose >= _MANY_LOOSE:
         say(
             f"olscale: {loose:,} runs of {store.path} are in a file each, which are slow to read; "

@@ -30,9 +30,8 @@ from olscale.execution.progress import Progress, Silent
 from olscale.execution.settings import SETTINGS, ExecutionSettings
 from olscale.execution.shutdown import Stop
 from olscale.learners.registry import is_ours, learner_path
-from olscale.results.repair import mend_version
 from olscale.results.store import Store, open_store
-from olscale.results.unmake import is_vacant, unmake
+from olscale.results.version import is_vacant, mend_version, unmake
 from olscale.storage.open import absolute_path
 from olscale.system.memory import memory_bytes, parse_limit
 from olscale.system.paths import path_text
@@ -270,7 +269,7 @@ def _run_on_dask(
         _run_loop(run())
     except BaseException:
         if new and not began:
-            unmake(store)
+            unmake(store.files)
         raise
 
 

@@ -14,12 +14,11 @@ from olscale.evaluation.run_state import RunState
 from olscale.evaluation.stream_transforms import StreamTransforms
 from olscale.execution.checkpoints import Checkpoints
 from olscale.execution.task_report import TaskReport, answering
+from olscale.results.faults import why
 from olscale.results.forget import replace_record, replace_together
-from olscale.results.kept_models import kept_name
 from olscale.results.record import Record
 from olscale.results.scratch import Scratch
-from olscale.results.single import why
-from olscale.results.store import Store, open_store
+from olscale.results.store import Store, model_file, open_store
 
 
 def write_lost(group: RunGroup, store: str, reason: str) -> list[str]:
@@ -91,7 +90,7 @@ def keep_models(store: Store, group: RunGroup, ends: Sequence[tuple[RunState, Pi
     dataset = open_dataset(group.path)
     for state, pipeline in ends:
         if state.outcome == "ok" and state.learner.restorable:
-            name = kept_name(state.run.id)
+            name = model_file(state.run.id)
             model = final_model(state.run, state.learner, dataset, pipeline)
             try:
                 with store.files.writing(name) as file:

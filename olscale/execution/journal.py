@@ -27,7 +27,7 @@ from olscale.execution.progress import Detailed, Progress, Work
 from olscale.execution.task_report import Stand
 from olscale.learners.foresight import is_counted_in_time
 from olscale.results.live import FOLDER, SILENT_SECONDS, LiveReader, journal_of, line_bytes
-from olscale.results.store_runs import StoreRuns
+from olscale.results.store import Store
 from olscale.version import __version__
 
 _LINE_SECONDS = 1.0
@@ -48,12 +48,12 @@ class LiveJournal:
 
     Parameters
     ----------
-    store : StoreRuns
+    store : Store
     progress : Progress
         Receives the events as well.
     """
 
-    def __init__(self, store: StoreRuns, progress: Progress) -> None:
+    def __init__(self, store: Store, progress: Progress) -> None:
         self._store = store
         self._files = store.files
         self._progress = progress

@@ -24,7 +24,6 @@ from olscale.execution.progress import Progress
 from olscale.learners.registry import is_restorable
 from olscale.results.compact import compact_many, set_damaged_aside
 from olscale.results.forget import forget, forget_checkpoints, result_digests, take_out_of_compacted
-from olscale.results.kept_models import kept_ids
 from olscale.results.plans import write_plan
 from olscale.results.selections import Selection, selection_file, write_selection
 from olscale.results.store import Store, require_writable
@@ -142,7 +141,7 @@ class Job:
                 f"models of {learner} are not kept: an estimator from elsewhere is no plain arrays"
             )
         done = plan.kept - {run.id for run in missing}
-        lacking = len(done - kept_ids(self.store)) if done else 0
+        lacking = len(done - self.store.model_ids()) if done else 0
         if lacking:
             self.progress.note(
                 f"{lacking} runs were done before and have no model in {self.store.path}; olscale "

@@ -15,7 +15,7 @@ import pyarrow.dataset as pads
 
 from olscale.errors import StoreError
 from olscale.jobs.home import JobHome, write_file
-from olscale.results.single import why
+from olscale.results.faults import why
 from olscale.storage.checked_parquet import checksum_matches, parquet_bytes
 from olscale.system.regular_file import read_regular
 

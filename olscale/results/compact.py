@@ -1,8 +1,8 @@
-"""Compaction: the single files of a store become few large ones, whoever reads, writes, compacts or dies meanwhile.
+"""Compaction: the single files of a store become few large ones, while others read, write or compact.
 
-For the ids of each prefix one file is written that holds all their rows. Only when all of these are
-there are the files removed whose rows they hold. A compaction that is killed leaves rows in two
-files at most; readers count one row a run, and the next compaction removes what is left over.
+For the ids of each prefix one file is written that holds all their rows, and only then are the
+files removed that it takes the place of. A compaction that is killed leaves rows in two files at
+most; readers count one row a run, and the next compaction removes what is left over.
 
 The length of the prefixes follows from the number of runs, so that the same runs give the same
 files, byte for byte, in whatever order and however often they were compacted.
@@ -11,7 +11,7 @@ files, byte for byte, in whatever order and however often they were compacted.
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, groupby, product
+from itertools import product
 
 import pyarrow as pa
 
@@ -27,12 +27,13 @@ from olscale.results.compacted import (
     read_compacted,
     salvage,
 )
-from olscale.results.single import is_damage, read_single, stem, why
+from olscale.results.faults import is_damage, unreadable
+from olscale.results.run_files import stem
 from olscale.results.store import Store
 from olscale.results.version import WITH_COMPACTED, version_bytes
 
 ROWS = 8192
-"""A compacted file has no more rows than this, give or take; so many curves fit in memory several times."""
+"""Rows of a compacted file at most, give or take: so many curves fit in memory several times."""
 
 _TRIES = 20
 
@@ -59,12 +60,8 @@ class Compaction:
     damaged: list[str] = field(default_factory=list)
 
 
-class _OvertakenError(Exception):
-    """Another compaction has removed a compacted file that this one was about to read."""
-
-
 def compact(store: Store) -> Compaction:
-    """Merge the single files of a store into compacted files; safe at any time, also beside other compactions.
+    """Merge the single files of a store into compacted files; safe at any time, with others at work too.
 
     Parameters
     ----------
@@ -86,22 +83,22 @@ def compact(store: Store) -> Compaction:
     Compaction(runs=0, files=0, merged=0, damaged=[])
     """
     if store.version < WITH_COMPACTED:
-        # Versions of olscale that do not look for compacted files must know that they cannot read
-        # this.
+        # Versions of olscale that look for no compacted files must know that they cannot read it.
         store.put("store.json", version_bytes(WITH_COMPACTED))
-    done = Compaction()
+    result = Compaction()
     for kind in ("timings", "runs"):
-        _compact_kind(store, kind, done)
-    found = store.done()
-    store.discard([name for name in store.single_files("lost") if stem(name) in found])
+        _compact_kind(store, kind, result)
+    ids = store.done()
+    store.discard([name for name in store.single_files("lost") if stem(name) in ids])
     store.discard(_stale_temporaries(store))
-    done.runs, done.files = len(found), len(store.compacted_files("runs"))
-    done.damaged.sort()
-    return done
+    result.runs = len(ids)
+    result.files = len(store.compacted_files("runs"))
+    result.damaged.sort()
+    return result
 
 
 def compact_many(store: Store, least: int) -> Compaction:
-    """Compact a store that can be written to, and has had compacted files before, if `least` runs or more ask for it.
+    """Compact a store that has had compacted files before, if `least` runs or more ask for it.
 
     Those are the runs in single files, and in compacted files that are not what compaction would
     make of the whole. Timings in more files than runs ask for it too: runs were computed again.
@@ -110,19 +107,21 @@ def compact_many(store: Store, least: int) -> Compaction:
         return Compaction()
     rows = {name: len(ids) for name, ids in store.compacted_ids("runs").items()}
     runs = len(store.single_files("runs")) + sum(rows.values())
-    prefixes = Counter(map(prefix_of, rows))
-    alone = [
-        name
-        for name in rows
-        if len(prefix_of(name)) == _depth(runs) and prefixes[prefix_of(name)] == 1
-    ]
-    scattered = runs - sum(rows[name] for name in alone)
-    again = len(store.compacted_files("timings")) > max(1, len(rows))
-    return compact(store) if again or scattered >= least else Compaction()
+    depth = _depth(runs)
+    files_of = Counter(prefix_of(name) for name in rows)
+    compact_rows = sum(
+        count
+        for name, count in rows.items()
+        if len(prefix_of(name)) == depth and files_of[prefix_of(name)] == 1
+    )
+    has_more_timings = len(store.compacted_files("timings")) > max(1, len(rows))
+    if not has_more_timings and runs - compact_rows < least:
+        return Compaction()
+    return compact(store)
 
 
 def set_damaged_aside(store: Store, ids: set[str]) -> list[str]:
-    """Move the damaged files among those of some runs to ``damaged/``, so that `Store.done` leaves their runs out.
+    """Move the damaged files among those of some runs to ``damaged/``: their runs are no longer done.
 
     Parameters
     ----------
@@ -136,24 +135,24 @@ def set_damaged_aside(store: Store, ids: set[str]) -> list[str]:
     list of str
         The files, relative to the store.
     """
-    aside = [name for kind in SCHEMAS for name in _rescue_compacted(store, kind)]
-    for kind in ("runs", "lost", "timings"):
-        schema = SCHEMAS["runs" if kind == "lost" else kind]
-        names = [name for name in store.single_files(kind) if stem(name) in ids]
-        aside += _set_aside(
-            store, read_single(store.files, names, schema, schema.names, store.checked).damaged
-        )
+    aside: list[str] = []
+    for kind in SCHEMAS:
+        aside += _rescue_compacted(store, kind)
+    for folder in ("runs", "lost", "timings"):
+        names = [name for name in store.single_files(folder) if stem(name) in ids]
+        _, damaged = _read_single(store, folder, names)
+        aside += damaged
     return sorted(aside)
 
 
-def _compact_kind(store: Store, kind: str, done: Compaction) -> None:
+def _compact_kind(store: Store, kind: str, result: Compaction) -> None:
     for _ in range(_TRIES):
         aside = _rescue_compacted(store, kind)
         try:
-            aside += _merge(store, kind, done)
-        except _OvertakenError:
-            continue
-        done.damaged += aside
+            aside += _merge(store, kind, result)
+        except FileNotFoundError:
+            continue  # another compaction has removed a compacted file that was to be read
+        result.damaged += aside
         if not aside:
             return
         # What was set aside changes the number of runs, and so perhaps the prefixes.
@@ -162,79 +161,81 @@ def _compact_kind(store: Store, kind: str, done: Compaction) -> None:
     )
 
 
-def _merge(store: Store, kind: str, done: Compaction) -> list[str]:
-    """Write compacted files for all rows of a kind, then remove the files they were in; return what was set aside."""
-    single = defaultdict(list)
-    names = store.single_files(kind)
+def _merge(store: Store, kind: str, result: Compaction) -> list[str]:
+    """Make one compacted file of all rows of each prefix; return what was set aside."""
+    single_names = store.single_files(kind)
     compacted = store.compacted_ids(kind)
-    ids = {stem(name) for name in names}.union(*(of.to_pylist() for of in compacted.values()))
+    ids = {stem(name) for name in single_names}
+    for of_file in compacted.values():
+        ids.update(of_file.to_pylist())
     depth = _depth(len(ids))
-    if _cut(store, kind, depth, compacted):
-        compacted = store.compacted_ids(kind)
-    for name in names:
+    _split_short(store, kind, depth, compacted)
+
+    single = defaultdict(list)
+    for name in single_names:
         single[stem(name)[:depth]].append(name)
-    kept: set[str] = set()
-    merged: list[str] = []
+    # Names of longer prefixes are of a store that had more runs.
+    old = defaultdict(list)
+    for name in store.compacted_files(kind):
+        old[prefix_of(name)[:depth]].append(name)
     aside: list[str] = []
     for prefix in _prefixes(depth):
-        old = [name for name in compacted if _overlap(prefix_of(name), prefix)]
-        if not single[prefix] and [prefix_of(name) for name in old] == [prefix]:
-            kept.update(old)
+        if not single[prefix] and [prefix_of(name) for name in old[prefix]] == [prefix]:
             continue
-        found = read_single(
-            store.files, single[prefix], SCHEMAS[kind], SCHEMAS[kind].names, store.checked
-        )
-        aside += _set_aside(store, found.damaged)
-        table = deduplicate(
-            pa.concat_tables([*_rows(store, kind, old, prefix), *found.tables]), kind
-        )
+        tables, damaged = _read_single(store, kind, single[prefix])
+        aside += damaged
+        table = _merged(store, kind, old[prefix], tables)
+        kept = ""
         if table.num_rows:
-            data = compacted_bytes(table)
-            name = compacted_name(kind, prefix, data)
-            if name not in compacted:
-                store.put(name, data)
-            kept.add(name)
-        read = {id for of in found.tables for id in of["id"].to_pylist()}
-        merged += [name for name in single[prefix] if stem(name) in read]
-    store.discard(merged)
-    store.discard([name for name in compacted if name not in kept])
-    done.merged += len(merged) if kind == "runs" else 0
+            kept = _put(store, kind, prefix, table, old[prefix])
+        read_ids = {id for single_table in tables for id in single_table["id"].to_pylist()}
+        merged = [name for name in single[prefix] if stem(name) in read_ids]
+        store.discard([*merged, *(name for name in old[prefix] if name != kept)])
+        if kind == "runs":
+            result.merged += len(merged)
     return aside
 
 
-def _cut(store: Store, kind: str, depth: int, compacted: Mapping[str, pa.ChunkedArray]) -> bool:
-    """Cut compacted files of shorter prefixes, those of run groups, by longer ones; return whether there were any.
+def _split_short(
+    store: Store, kind: str, depth: int, compacted: Mapping[str, pa.ChunkedArray]
+) -> None:
+    """Split compacted files of shorter prefixes, as those of run groups, into files of this depth.
 
     Each is read once then, and not once a prefix, with no more rows at a time than a compacted file
     has.
     """
     import pyarrow.compute as pc
 
-    short = [name for name in compacted if len(prefix_of(name)) < depth]
-    ends = accumulate(len(compacted[name]) for name in short)
-    for _, batch in groupby(zip(ends, short, strict=True), lambda each: each[0] // ROWS):
-        names = [name for _, name in batch]
-        table = deduplicate(pa.concat_tables(_rows(store, kind, names, "")), kind)
+    batches: list[list[str]] = []
+    rows = 0
+    for name, ids in compacted.items():
+        if len(prefix_of(name)) >= depth:
+            continue
+        rows += len(ids)
+        if not batches or rows > ROWS:
+            batches.append([])
+            rows = len(ids)
+        batches[-1].append(name)
+    for names in batches:
+        table = _merged(store, kind, names, [])
         for prefix in _prefixes(depth):
-            rows = table.filter(pc.starts_with(table["id"], prefix))
-            if rows.num_rows:
-                data = compacted_bytes(rows)
-                store.put(compacted_name(kind, prefix, data), data)
+            part = table.filter(pc.starts_with(table["id"], prefix))
+            if part.num_rows:
+                _put(store, kind, prefix, part)
         store.discard(names)
-    return bool(short)
+
+
+def _put(store: Store, kind: str, prefix: str, table: pa.Table, written: Sequence[str] = ()) -> str:
+    """Write a compacted file that is not among those written, and return its name."""
+    data = compacted_bytes(table)
+    name = compacted_name(kind, prefix, data)
+    if name not in written:
+        store.put(name, data)
+    return name
 
 
 def _prefixes(depth: int) -> Iterator[str]:
     return map("".join, product("0123456789abcdef", repeat=depth))
-
-
-def _stale_temporaries(store: Store) -> list[str]:
-    try:
-        return store.files.stale_temporaries()
-    except OSError as fault:
-        raise StoreError(
-            f"cannot read tmp of the metrics store {store.path}: {why(fault)}"
-        ) from fault
 
 
 def _depth(runs: int) -> int:
@@ -245,25 +246,36 @@ def _depth(runs: int) -> int:
     return depth
 
 
-def _overlap(one: str, other: str) -> bool:
-    return one.startswith(other) or other.startswith(one)
+def _merged(store: Store, kind: str, names: Sequence[str], single: Sequence[pa.Table]) -> pa.Table:
+    """Return the rows of compacted files and of single ones, sorted by id, one a run.
 
-
-def _rows(store: Store, kind: str, names: Sequence[str], prefix: str) -> list[pa.Table]:
-    import pyarrow.compute as pc
-
+    Raises
+    ------
+    FileNotFoundError
+        If a compacted file is gone.
+    """
     tables = [empty_table(SCHEMAS[kind])]
     for name in names:
         try:
-            table = read_compacted(store.files, kind, name, SCHEMAS[kind].names)
-        except FileNotFoundError as fault:
-            raise _OvertakenError from fault
+            tables.append(read_compacted(store.files, kind, name, SCHEMAS[kind].names))
+        except FileNotFoundError:
+            raise
         except (OSError, ValueError, pa.ArrowException) as fault:
-            raise StoreError(
-                f"cannot read {name} of the metrics store {store.path}: {why(fault)}"
-            ) from fault
-        tables.append(table.filter(pc.starts_with(table["id"], prefix)))
-    return tables
+            raise unreadable(store.path, name, fault) from fault
+    return deduplicate(pa.concat_tables([*tables, *single]), kind)
+
+
+def _read_single(
+    store: Store, folder: str, names: Sequence[str]
+) -> tuple[list[pa.Table], list[str]]:
+    """Return the rows of single files, and the names of damaged ones, which are set aside."""
+    files = store.files_in(folder)
+    result = files.read_single(names, SCHEMAS[files.kind].names, store.checked)
+    for name, fault in result.damaged.items():
+        if not is_damage(fault):
+            raise unreadable(store.path, name, fault) from fault
+        store.set_aside(name)
+    return result.tables, list(result.damaged)
 
 
 def _rescue_compacted(store: Store, kind: str) -> list[str]:
@@ -273,24 +285,19 @@ def _rescue_compacted(store: Store, kind: str) -> list[str]:
         if isinstance(data, FileNotFoundError):
             continue
         if isinstance(data, Exception):
-            raise StoreError(
-                f"cannot read {name} of the metrics store {store.path}: {why(data)}"
-            ) from data
-        if not is_intact(name, data):
-            rows = deduplicate(salvage(kind, data), kind)
-            if rows.num_rows:
-                rescued = compacted_bytes(rows)
-                store.put(compacted_name(kind, prefix_of(name), rescued), rescued)
-            store.set_aside(name)
-            aside.append(name)
+            raise unreadable(store.path, name, data) from data
+        if is_intact(name, data):
+            continue
+        rows = deduplicate(salvage(kind, data), kind)
+        if rows.num_rows:
+            _put(store, kind, prefix_of(name), rows)
+        store.set_aside(name)
+        aside.append(name)
     return aside
 
 
-def _set_aside(store: Store, damaged: dict[str, Exception]) -> list[str]:
-    for name, fault in damaged.items():
-        if not is_damage(fault):
-            raise StoreError(
-                f"cannot read {name} of the metrics store {store.path}: {why(fault)}"
-            ) from fault
-        store.set_aside(name)
-    return list(damaged)
+def _stale_temporaries(store: Store) -> list[str]:
+    try:
+        return store.files.stale_temporaries()
+    except OSError as fault:
+        raise unreadable(store.path, "tmp", fault) from fault

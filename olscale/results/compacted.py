@@ -59,10 +59,12 @@ def compacted_bytes(table: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     table = table.replace_schema_metadata(None).combine_chunks()
     paths = _leaves(table.schema)
+    compression = dict.fromkeys(paths, "lz4")
+    compression |= {path: "zstd" for path in paths if path.partition(".")[0] in _BULK}
     pq.write_table(
         table,
         sink,
-        compression={path: "zstd" if path.partition(".")[0] in _BULK else "lz4" for path in paths},
+        compression=compression,
         use_dictionary=[path for path in paths if path != "id"],
         row_group_size=_GROUP,
         store_schema=False,
@@ -92,7 +94,7 @@ def prefix_of(name: str) -> str:
 
 
 def is_intact(name: str, data: bytes) -> bool:
-    """Return whether a compacted file has the bytes that its name tells of."""
+    """Return whether a compacted file has the bytes that its name is made from."""
     return name.endswith(f"-{_hash(data)}.parquet")
 
 
@@ -122,73 +124,79 @@ def read_compacted(
 
 
 def _read(
-    file: object, kind: str, columns: Sequence[str], dictionaries: bool, ids: pa.Array | None = None
+    file: object,
+    kind: str,
+    columns: Sequence[str],
+    dictionaries: bool,
+    ids: pa.Array | None = None,
 ) -> pa.Table:
-    texts = [text for text in _TEXTS[kind] if dictionaries and text.partition(".")[0] in columns]
-    near = isinstance(
-        file, pa.NativeFile
-    )  # else neighbouring ranges are fetched at once, and several at a time
+    texts = []
+    if dictionaries:
+        texts = [text for text in _TEXTS[kind] if text.partition(".")[0] in columns]
+    # Of a remote file neighbouring ranges are fetched at once, and several at a time.
+    is_remote = not isinstance(file, pa.NativeFile)
     try:
         source = pq.ParquetFile(
-            file, read_dictionary=texts, page_checksum_verification=True, pre_buffer=not near
+            file, read_dictionary=texts, page_checksum_verification=True, pre_buffer=is_remote
         )
     except KeyError as fault:
         raise ValueError(f"has no column {fault}") from fault
     _check_types(source.schema_arrow, kind, columns)
-    groups = [source.metadata.row_group(i).num_rows for i in range(source.num_row_groups)]
-    if sum(groups) != source.metadata.num_rows:
+    group_rows = [source.metadata.row_group(i).num_rows for i in range(source.num_row_groups)]
+    if sum(group_rows) != source.metadata.num_rows:
         raise ValueError(
-            f"has {source.metadata.num_rows} rows, and {sum(groups)} in its row groups"
+            f"has {source.metadata.num_rows} rows, and {sum(group_rows)} in its row groups"
         )
-    # One by one: pyarrow cannot give a dictionary inside a map for several row groups at once.
-    apart = dictionaries or ids is not None
-    groups = (
-        [[i] for i in range(source.num_row_groups)]
-        if apart
-        else [list(range(source.num_row_groups))]
-    )
-    tables = [_read_groups(source, of, list(columns), ids) for of in groups]
+    groups = list(range(source.num_row_groups))
+    if dictionaries or ids is not None:
+        # pyarrow cannot give a dictionary inside a map for several row groups at once.
+        tables = [_read_groups(source, [group], columns, ids) for group in groups]
+    else:
+        tables = [_read_groups(source, groups, columns, ids)]
     table = pa.concat_tables(tables).replace_schema_metadata(None)
     if sorted(table.column_names) != sorted(columns):
         raise ValueError(
             f"has the columns {', '.join(table.column_names)}, expected {', '.join(columns)}"
         )
     table = table.select(columns)
-    wanted = pa.schema([SCHEMAS[kind].field(name) for name in columns])
-    return table if dictionaries or table.schema.equals(wanted) else table.cast(wanted)
+    expected = pa.schema([SCHEMAS[kind].field(name) for name in columns])
+    if dictionaries or table.schema.equals(expected):
+        return table
+    return table.cast(expected)
 
 
 def _read_groups(
-    source: pq.ParquetFile, groups: list[int], columns: list[str], ids: pa.Array | None
+    source: pq.ParquetFile, groups: list[int], columns: Sequence[str], ids: pa.Array | None
 ) -> pa.Table:
-    """Read columns of row groups; of runs that are not asked for no curve stays in memory."""
+    """Read columns of row groups; of runs that are not in `ids` no curve stays in memory."""
     if ids is None:
-        return source.read_row_groups(groups, columns=columns, use_threads=False)
+        return source.read_row_groups(groups, columns=list(columns), use_threads=False)
     import pyarrow.compute as pc
 
-    asked = pc.is_in(
-        source.read_row_groups(groups, columns=["id"], use_threads=False)["id"], value_set=ids
-    )
-    some = groups if pc.any(asked).as_py() else []
-    table = source.read_row_groups(some, columns=columns, use_threads=False)
-    return table.filter(asked) if some else table
+    keys = source.read_row_groups(groups, columns=["id"], use_threads=False)
+    is_in = pc.is_in(keys["id"], value_set=ids)
+    if not pc.any(is_in).as_py():
+        return source.read_row_groups([], columns=list(columns), use_threads=False)
+    table = source.read_row_groups(groups, columns=list(columns), use_threads=False)
+    return table.filter(is_in)
 
 
-def _check_types(found: pa.Schema, kind: str, columns: Sequence[str]) -> None:
-    """Raise a `ValueError` if a footer, which has no checksum as its pages have, tells of other types than were written.
+def _check_types(schema: pa.Schema, kind: str, columns: Sequence[str]) -> None:
+    """Raise a `ValueError` if a footer, which has no checksum as its pages have, has other types.
 
     The values of a field inside a column whose name has changed would be taken for none.
     """
     for name in columns:
-        if name not in found.names:
+        if name not in schema.names:
             raise ValueError(f"has no column {name}")
-        of, wanted = _plain(found.field(name).type), SCHEMAS[kind].field(name).type
-        if _text(of) != _text(wanted):
-            raise ValueError(f"has {name} as {of}, expected {wanted}")
+        stored = _plain(schema.field(name).type)
+        expected = SCHEMAS[kind].field(name).type
+        if _type_text(stored) != _type_text(expected):
+            raise ValueError(f"has {name} as {stored}, expected {expected}")
 
 
-def _text(kind: pa.DataType) -> str:
-    """Return the text of a type, without the name that a list's items have, which versions of Arrow choose."""
+def _type_text(kind: pa.DataType) -> str:
+    """Return the text of a type, without the name of a list's items: versions of Arrow differ."""
     return re.sub(r"list<\w+: ", "list<item: ", str(kind))
 
 
@@ -215,7 +223,7 @@ def encode_dictionaries(tables: Sequence[pa.Table], kind: str) -> list[pa.Table]
 
 
 def salvage(kind: str, data: bytes) -> pa.Table:
-    """Return the rows of those row groups of a damaged file that can be read, none of any other file."""
+    """Return the rows of the row groups of a damaged file that are whole; none of any other file."""
     schema = SCHEMAS[kind]
     tables = [schema.empty_table()]
     try:
@@ -234,9 +242,11 @@ def salvage(kind: str, data: bytes) -> pa.Table:
 
 def rows_of(table: pa.Table, ids: Collection[str]) -> pa.Table:
     """Return the rows of these runs."""
-    some = frozenset(ids)
-    wanted = [id in some for id in table["id"].to_pylist()]
-    return table if all(wanted) else table.filter(arrow_array(wanted, pa.bool_()))
+    kept = frozenset(ids)
+    is_kept = [id in kept for id in table["id"].to_pylist()]
+    if all(is_kept):
+        return table
+    return table.filter(arrow_array(is_kept, pa.bool_()))
 
 
 def deduplicate(table: pa.Table, kind: str) -> pa.Table:
@@ -246,23 +256,23 @@ def deduplicate(table: pa.Table, kind: str) -> pa.Table:
     the same, as the bytes of a run depend on its definition alone.
     """
     ids = table["id"]
-    if len(ids) < _FEW and all(map(lt, few := ids.to_pylist(), few[1:])):
-        return table
+    if len(ids) < _FEW:
+        texts = ids.to_pylist()
+        if all(map(lt, texts, texts[1:])):
+            return table
     import pyarrow.compute as pc
 
     if pc.all(pc.less(ids[:-1], ids[1:])).as_py():
         return table
     decides = table[DECIDES[kind]]
+    direction = "descending"
     if kind == "runs":
-        decides = pc.index_in(
-            decides.cast(pa.string()), value_set=arrow_array(OUTCOMES, pa.string())
-        )
+        outcomes = arrow_array(OUTCOMES, pa.string())
+        decides = pc.index_in(decides.cast(pa.string()), value_set=outcomes)
+        direction = "ascending"
     keys = pa.table({"id": ids, "by": decides})
-    order = pc.sort_indices(
-        keys, [("id", "ascending"), ("by", "ascending" if kind == "runs" else "descending")]
-    )
+    order = pc.sort_indices(keys, [("id", "ascending"), ("by", direction)])
     ids = ids.take(order)
-    first = pa.chunked_array(
-        [arrow_array([True], pa.bool_()), *pc.not_equal(ids[1:], ids[:-1]).chunks]
-    )
-    return table.take(order.filter(first.combine_chunks()))
+    is_another = pc.not_equal(ids[1:], ids[:-1])
+    is_first = pa.chunked_array([arrow_array([True], pa.bool_()), *is_another.chunks])
+    return table.take(order.filter(is_first.combine_chunks()))

@@ -1,29 +1,31 @@
-"""Small JSON files of a store, beside its runs: plans and selections."""
+"""Small JSON files of a store: plans and selections."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from olscale.errors import StoreError
-from olscale.results.single import is_damage, why
-from olscale.results.store_runs import OnDamage, StoreRuns
-from olscale.storage.checked_json import DAMAGE, json_bytes, json_content
+from olscale.results.faults import is_damage, unreadable, why
+from olscale.results.store import OnDamage, Store
+from olscale.storage.checked_json import DAMAGE, json_content
 
 T = TypeVar("T")
 
+Build = Callable[[Any, str], T]
+"""Takes the content of a file and its name; an error of `DAMAGE` says that the file is damaged."""
+
 
 def read_json_files(
-    store: StoreRuns, folder: str, build: Callable[[Any, str], T], on_damage: OnDamage = "raise"
+    store: Store, folder: str, build: Build[T], on_damage: OnDamage = "raise"
 ) -> list[T]:
     """Return what `build` makes of each JSON file of a folder, sorted by the names of the files.
 
     Parameters
     ----------
-    store : StoreRuns
+    store : Store
     folder : str
         Where they are.
     build : callable
-        Takes the content of a file and its name; `ValueError`, `KeyError` and `TypeError` tell that
-        it is damaged.
+        Takes the content of a file and its name.
     on_damage : {"raise", "skip"}
         What to do about a damaged file: raise, or leave it out and add it to ``store.damaged``.
 
@@ -32,88 +34,55 @@ def read_json_files(
     StoreError
         If a file is damaged or cannot be read (it is named).
     """
-    found = []
+    built = []
     names = [name for name in store.names(folder) if name.endswith(".json")]
     for name, data in store.files.read_many(names):
         try:
             if isinstance(data, Exception):
                 raise data
-            found.append(build(json_content(data, store.checked), name))
+            built.append(build(json_content(data, store.checked), name))
         except FileNotFoundError:  # set aside or forgotten meanwhile
             continue
         except (OSError, *DAMAGE) as fault:
-            if on_damage == "skip":
-                store.damaged = (*store.damaged, name)
-                if not is_damage(fault):
-                    store.unreadable[name] = why(fault)
-                continue
+            if on_damage == "raise":
+                raise _refusal(store, name, fault) from fault
+            store.damaged = (*store.damaged, name)
             if not is_damage(fault):
-                raise StoreError(
-                    f"cannot read {name} of the metrics store {store.path}: {why(fault)}; check "
-                    "its permissions and its disk"
-                ) from fault
-            raise StoreError(
-                f"damaged file {name} in the metrics store {store.path}: evaluate its experiment "
-                "again, which makes it "
-                f"anew, or delete it ({fault!r:.200})"
-            ) from fault
-    return found
+                store.unreadable[name] = why(fault)
+    return built
 
 
-def write_json_file(
-    store: StoreRuns,
-    name: str,
-    content: Mapping[str, Any],
-    is_same: Callable[[Any], bool],
-    sort_keys: bool = False,
-) -> bool:
-    """Write a JSON file, unless it is there; a damaged one is set aside and written anew.
+def _refusal(store: Store, name: str, fault: Exception) -> StoreError:
+    if not is_damage(fault):
+        return unreadable(store.path, name, fault)
+    return StoreError(
+        f"damaged file {name} in the metrics store {store.path}: evaluate its experiment again, "
+        f"which makes it anew, or delete it ({fault!r:.200})"
+    )
 
-    Parameters
-    ----------
-    store : StoreRuns
-    name : str
-    content : dict
-    is_same : callable
-        Takes the content of the file that is there, and returns whether it says what `content`
-        says.
-    sort_keys : bool
-        Whether the keys of the file are sorted.
+
+def read_json_file(store: Store, name: str, build: Build[T]) -> tuple[T | None, bool]:
+    """Return what `build` makes of a file that is to be written; a damaged one is set aside.
 
     Returns
     -------
-    bool
-        Whether a damaged file was set aside.
+    built : object or None
+        None where there is no such file, or a damaged one.
+    set_aside : bool
+        Whether there was a damaged one.
 
     Raises
     ------
     StoreError
-        If the file cannot be read or written.
+        If the file cannot be read.
     """
     [(_, data)] = store.files.read_many([name])
-    damaged = False
-    if isinstance(data, bytes):
-        try:
-            if is_same(json_content(data, store.checked)):
-                return False
-            # What has a checksum was written so, and what it tells of has changed since.
-            damaged = not _is_checked(data)
-        except DAMAGE:
-            damaged = True
-    elif not isinstance(data, FileNotFoundError):
-        raise StoreError(
-            f"cannot read {name} of the metrics store {store.path}: {why(data)}; check its "
-            "permissions and its disk"
-        ) from data
-    if damaged:
-        store.set_aside(name)
-    store.put(name, json_bytes(content, indent=1, sort_keys=sort_keys))
-    return damaged
-
-
-def _is_checked(data: bytes) -> bool:
+    if isinstance(data, FileNotFoundError):
+        return None, False
+    if isinstance(data, Exception):
+        raise unreadable(store.path, name, data) from data
     try:
-        json_content(data, checked=True)
+        return build(json_content(data, store.checked), name), False
     except DAMAGE:
-        return False
-    return True
+        store.set_aside(name)
+        return None, True

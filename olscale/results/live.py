@@ -39,7 +39,7 @@ from time import time
 from typing import Any
 
 from olscale.results.pace import Pace, share_of_group
-from olscale.results.store_runs import StoreRuns
+from olscale.results.store import Store
 from olscale.system.interrupts import let_interrupt_out
 from olscale.system.regular_file import open_regular
 
@@ -264,7 +264,7 @@ class LiveReader:
 
     Parameters
     ----------
-    store : StoreRuns
+    store : Store
 
     Examples
     --------
@@ -273,7 +273,7 @@ class LiveReader:
     []
     """
 
-    def __init__(self, store: StoreRuns) -> None:
+    def __init__(self, store: Store) -> None:
         self._files = store.files
         self._known: dict[str, LiveEvaluation] = {}
         self._read: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Plans kept in a store: which runs make up an experiment, and in which order and under which names people see them."""
+"""Plans of a store: which runs make up an experiment, in which order and under which names."""
 
 import hashlib
 import json
@@ -7,12 +7,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from olscale.errors import StoreError
-from olscale.results.json_files import read_json_files
+from olscale.results.json_files import read_json_file, read_json_files
 from olscale.results.record import canonical_json, is_run_id
-from olscale.results.single import why
-from olscale.results.store_runs import OnDamage, StoreRuns
-from olscale.storage.checked_json import DAMAGE, json_bytes, json_content
+from olscale.results.store import OnDamage, Store
+from olscale.storage.checked_json import json_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +46,7 @@ class PlannedDataset:
     label : str
         What tables and figures call it; empty for its name.
     facts : dict
-        What reports tell of it: ``rows`` by split, ``columns``, ``nonzeros``, and of up to 100
+        What reports say of it: ``rows`` by split, ``columns``, ``nonzeros``, and of up to 100
         classes ``classes`` and ``class_rows``, the rows of each in the training split. Empty in
         older plans.
     """
@@ -83,7 +81,7 @@ class PlannedLearner:
 
 
 TUNING = ": tuning"
-"""What the name of an experiment is followed by in that of the plan of its tuning."""
+"""The end of the name of a plan of tuning runs; the name of the experiment stands before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +114,7 @@ class Plan:
 
 
 def write_plan(
-    store: StoreRuns,
+    store: Store,
     experiment: str,
     runs: Iterable[str],
     left_out: Iterable[LeftOut] = (),
@@ -124,11 +122,13 @@ def write_plan(
     learners: Iterable[PlannedLearner] = (),
     tell_damage: Callable[[str], None] = lambda name: None,
 ) -> Plan:
-    """Write ``plans/<name>-<hash>.json``; the same runs planned twice are one file, with the names and order given last.
+    """Write ``plans/<name>-<hash>.json``; the same runs planned twice are one file.
+
+    It has the names and the order of the second time.
 
     Parameters
     ----------
-    store : StoreRuns
+    store : Store
     experiment : str
         Name of the experiment.
     runs : iterable of str
@@ -147,7 +147,9 @@ def write_plan(
         experiment, tuple(sorted(set(runs))), tuple(left_out), tuple(datasets), tuple(learners)
     )
     file = plan_file(plan)
-    known = _read_one(store, file, tell_damage)
+    known, is_set_aside = read_json_file(store, file, _plan)
+    if is_set_aside:
+        tell_damage(file)
     if known is not None:
         plan = replace(plan, left_out=known.left_out)  # the reasons of the first time
         if not plan.datasets and not plan.learners:
@@ -158,17 +160,15 @@ def write_plan(
     return plan
 
 
-def _number(store: StoreRuns, plan: Plan, known: Plan | None) -> int:
-    """Return the number that `plan` has, or the next one, if the experiment was evaluated in another form since."""
-    others = read_plans(
-        store, "skip"
-    )  # whoever wants those plans will say which of them is damaged
-    newest = max(
-        (other.number for other in others if other.experiment == plan.experiment), default=0
-    )
+def _number(store: Store, plan: Plan, known: Plan | None) -> int:
+    """Return the number that `plan` has, or the next one if it is not the newest of its experiment."""
+    # A damaged plan is named by those who need it.
+    plans = read_plans(store, "skip")
+    numbers = [other.number for other in plans if other.experiment == plan.experiment]
+    newest = max(numbers, default=0)
     if known is not None and 0 < newest <= known.number:
         return known.number
-    return 1 + max((other.number for other in others), default=0)
+    return 1 + max((other.number for other in plans), default=0)
 
 
 def _content(plan: Plan) -> dict[str, Any]:
@@ -186,24 +186,6 @@ def _content(plan: Plan) -> dict[str, Any]:
     return content
 
 
-def _read_one(store: StoreRuns, file: str, tell_damage: Callable[[str], None]) -> Plan | None:
-    """Return the plan in a file, if there is one; a damaged one is set aside."""
-    [(_, data)] = store.files.read_many([file])
-    if isinstance(data, FileNotFoundError):
-        return None
-    if isinstance(data, Exception):
-        raise StoreError(
-            f"cannot read {file} of the metrics store {store.path}: {why(data)}; check its "
-            "permissions and its disk"
-        ) from data
-    try:
-        return _plan(json_content(data, store.checked), file)
-    except DAMAGE:
-        store.set_aside(file)
-        tell_damage(file)
-        return None
-
-
 def plan_file(plan: Plan) -> str:
     """Return the file of a plan; its name ends in a hash of its runs and of what was left out.
 
@@ -217,12 +199,12 @@ def plan_file(plan: Plan) -> str:
     return f"plans/{name}-{digest}.json"
 
 
-def read_plans(store: StoreRuns, on_damage: OnDamage = "raise") -> list[Plan]:
+def read_plans(store: Store, on_damage: OnDamage = "raise") -> list[Plan]:
     """Return the store's plans, sorted by the names of their files.
 
     Parameters
     ----------
-    store : StoreRuns
+    store : Store
     on_damage : {"raise", "skip"}
         What to do about a damaged plan: raise, or leave it out and add it to ``store.damaged``.
 
@@ -235,46 +217,49 @@ def read_plans(store: StoreRuns, on_damage: OnDamage = "raise") -> list[Plan]:
 
 
 def _plan(content: Any, file: str) -> Plan:
-    runs = tuple(sorted({str(id) for id in content["runs"]}))
-    left_out = tuple(LeftOut(**part) for part in content.get("left_out", ()))
-    datasets = tuple(
-        PlannedDataset(
-            str(one["name"]),
-            str(one["fingerprint"]),
-            tuple(map(str, one["transforms"])),
-            str(one["label"]),
-            dict(one.get("facts", {})),
-        )
-        for one in content.get("datasets", ())
-    )
+    datasets = tuple(map(_dataset, content.get("datasets", ())))
     learners = tuple(map(_learner, content.get("learners", ())))
     if any(not 0 <= place < len(datasets) for learner in learners for place in learner.datasets):
-        raise ValueError("a learner is said to meet a dataset that the plan has not")
+        raise ValueError("a learner meets a dataset that the plan has not")
     plan = Plan(
-        str(content["experiment"]),
-        runs,
-        left_out,
-        datasets,
-        learners,
-        _whole(content.get("number", 0)),
+        experiment=str(content["experiment"]),
+        runs=tuple(sorted({str(id) for id in content["runs"]})),
+        left_out=tuple(LeftOut(**part) for part in content.get("left_out", ())),
+        datasets=datasets,
+        learners=learners,
+        number=_integer(content.get("number", 0)),
     )
-    texts = (text for part in left_out for text in (part.kind, part.name, part.reason))
-    if (
-        not all(map(is_run_id, runs))
-        or not all(isinstance(text, str) for text in texts)
-        or plan_file(plan) != file
-    ):
-        raise ValueError("is not the plan that its name tells of")
+    texts = [text for part in plan.left_out for text in (part.kind, part.name, part.reason)]
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("what was left out is no text")
+    if not all(map(is_run_id, plan.runs)) or plan_file(plan) != file:
+        raise ValueError("is not the plan that its name says")
     return plan
 
 
-def _learner(one: Any) -> PlannedLearner:
-    params = json.loads(canonical_json(dict(one["params"])))  # what is no plain JSON is refused
-    places = tuple(map(_whole, one["datasets"]))
-    return PlannedLearner(str(one["name"]), str(one["version"]), params, places, str(one["label"]))
+def _dataset(content: Any) -> PlannedDataset:
+    return PlannedDataset(
+        str(content["name"]),
+        str(content["fingerprint"]),
+        tuple(map(str, content["transforms"])),
+        str(content["label"]),
+        dict(content.get("facts", {})),
+    )
 
 
-def _whole(value: Any) -> int:
+def _learner(content: Any) -> PlannedLearner:
+    # What is no plain JSON is refused.
+    params = json.loads(canonical_json(dict(content["params"])))
+    return PlannedLearner(
+        str(content["name"]),
+        str(content["version"]),
+        params,
+        tuple(map(_integer, content["datasets"])),
+        str(content["label"]),
+    )
+
+
+def _integer(value: Any) -> int:
     if not isinstance(value, int):
         raise ValueError(f"{value!r} is no whole number")
     return value

@@ -21,6 +21,15 @@ from olscale.results.arrow_arrays import arrow_array, check_times
 from olscale.results.record import Record, SegmentMistakes, Series, canonical_json
 from olscale.storage.checked_parquet import checksum_matches, parquet_bytes
 
+_SEGMENT = pa.struct([("name", pa.string()), ("rows", pa.int64()), ("mistakes", pa.int64())])
+_SERIES = pa.struct(
+    [
+        ("name", pa.string()),
+        ("rows", pa.list_(pa.int64())),
+        ("values", pa.list_(pa.float64())),
+    ]
+)
+
 RUN_SCHEMA = pa.schema(
     [
         ("id", pa.string()),
@@ -37,24 +46,8 @@ RUN_SCHEMA = pa.schema(
         ("metrics", pa.map_(pa.string(), pa.float64())),
         ("curve_rows", pa.list_(pa.int64())),
         ("curve_mistakes", pa.list_(pa.int64())),
-        (
-            "segments",
-            pa.list_(
-                pa.struct([("name", pa.string()), ("rows", pa.int64()), ("mistakes", pa.int64())])
-            ),
-        ),
-        (
-            "series",
-            pa.list_(
-                pa.struct(
-                    [
-                        ("name", pa.string()),
-                        ("rows", pa.list_(pa.int64())),
-                        ("values", pa.list_(pa.float64())),
-                    ]
-                )
-            ),
-        ),
+        ("segments", pa.list_(_SEGMENT)),
+        ("series", pa.list_(_SERIES)),
     ]
 )
 """Columns of a run. `run`, `params` and `protocol` are canonical JSON; the flat columns repeat parts of `run`."""
@@ -134,15 +127,14 @@ def _file(schema: pa.Schema, row: dict[str, Any]) -> bytes:
     fields = [field for field in schema if field.name not in absent]
     columns = [arrow_array([row[field.name]], field.type) for field in fields]
     table = pa.Table.from_arrays(columns, schema=pa.schema(fields))
-    # A dictionary, statistics and a second copy of the schema only pay in files of more than one
-    # row.
-    how = {
-        "compression": "zstd",
-        "use_dictionary": False,
-        "write_statistics": False,
-        "store_schema": False,
-    }
-    return parquet_bytes(table, **how)
+    # A dictionary, statistics and a second copy of the schema only pay in files of many rows.
+    return parquet_bytes(
+        table,
+        compression="zstd",
+        use_dictionary=False,
+        write_statistics=False,
+        store_schema=False,
+    )
 
 
 def parse(
@@ -158,36 +150,64 @@ def parse(
     """
     if not checksum_matches(data, checked):
         raise ValueError("its checksum is wrong or missing")
+    return validated(unvalidated(data, schema, columns), schema, columns)
+
+
+def unvalidated(data: bytes, schema: pa.Schema, columns: Sequence[str]) -> pa.Table:
+    """Read `columns` of a file whose checksum matches; `validated` looks at what they hold.
+
+    Raises
+    ------
+    ValueError, pyarrow.ArrowException, OSError
+        If the file has not these columns.
+    """
     file = pq.ParquetFile(pa.BufferReader(data))
     absent = [name for name in OPTIONAL if name in columns and name not in file.schema_arrow.names]
-    table = file.read(columns=[name for name in columns if name not in absent], use_threads=False)
-    table = fill_missing(table, schema, absent)
-    wanted = pa.schema([schema.field(name) for name in columns])
+    stored = [name for name in columns if name not in absent]
+    table = file.read(columns=stored, use_threads=False)
+    for name in absent:
+        field = schema.field(name)
+        empty_lists = arrow_array([[]] * table.num_rows, field.type)
+        table = table.append_column(field, empty_lists)
     if sorted(table.column_names) != sorted(columns):
         raise ValueError(
             f"has the columns {', '.join(table.column_names)}, expected {', '.join(columns)}"
         )
-    table = table.select(columns)
-    table = table if table.schema.equals(wanted) else table.cast(wanted)
-    table.validate(full=True)  # text that is none, offsets that point nowhere
+    return table.select(list(columns)).replace_schema_metadata(None)
+
+
+def validated(table: pa.Table, schema: pa.Schema, columns: Sequence[str]) -> pa.Table:
+    """Return rows with the types of `schema`, once all values are known to be some.
+
+    Raises
+    ------
+    ValueError, pyarrow.ArrowException
+        If a text is no UTF-8, an offset points nowhere, a time is beyond the years 1 to 9999.
+    """
+    expected = pa.schema([schema.field(name) for name in columns])
+    if not table.schema.equals(expected):
+        table = table.cast(expected)
+    table.validate(full=True)
     if "finished_at" in columns:
         try:
             check_times(table["finished_at"])
         except OverflowError as fault:
             raise ValueError(f"finished_at: {fault}") from fault
-    return table.replace_schema_metadata(None)
-
-
-def fill_missing(table: pa.Table, schema: pa.Schema, absent: Sequence[str]) -> pa.Table:
-    """Return `table` with the columns `absent`, lists in which there is nothing."""
-    for name in absent:
-        field = schema.field(name)
-        table = table.append_column(field, arrow_array([[]] * table.num_rows, field.type))
     return table
 
 
 def record_of(run: dict[str, Any], timing: dict[str, Any] | None) -> Record:
     """Build the record back from a row of each schema (as `pyarrow.Table.to_pylist` gives them)."""
+    series = [
+        Series(
+            row["name"],
+            np.array(row["rows"], dtype=np.int64),
+            np.array(row["values"], dtype=np.float64),
+        )
+        for row in run["series"]
+    ]
+    if timing is None:
+        timing = {"timings": {}, "environment": {}}
     return Record(
         run=json.loads(run["run"]),
         id=run["id"],
@@ -197,14 +217,7 @@ def record_of(run: dict[str, Any], timing: dict[str, Any] | None) -> Record:
         curve_rows=np.array(run["curve_rows"], dtype=np.int64),
         curve_mistakes=np.array(run["curve_mistakes"], dtype=np.int64),
         segments=tuple(SegmentMistakes(**segment) for segment in run["segments"]),
-        series=tuple(
-            Series(
-                one["name"],
-                np.array(one["rows"], dtype=np.int64),
-                np.array(one["values"], dtype=np.float64),
-            )
-            for one in run["series"]
-        ),
-        timings=dict(timing["timings"]) if timing else {},
-        environment=dict(timing["environment"]) if timing else {},
+        series=tuple(series),
+        timings=dict(timing["timings"]),
+        environment=dict(timing["environment"]),
     )

@@ -1,4 +1,4 @@
-"""Scratch arrays in a store's ``tmp/``: what the tasks of one run leave there for the one that makes the record."""
+"""Scratch arrays in a store's ``tmp/``, from the tasks of a run to the one that makes the record."""
 
 import io
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from olscale.errors import StoreError
-from olscale.results.store_runs import StoreRuns
+from olscale.results.store import Store
 from olscale.storage.checked_arrays import read_arrays, write_arrays
 
 
@@ -20,7 +20,7 @@ class Scratch:
 
     Parameters
     ----------
-    store : StoreRuns
+    store : Store
         The metrics store.
     run : str
         Run id.
@@ -36,8 +36,9 @@ class Scratch:
     >>> scratch.clear()
     """
 
-    def __init__(self, store: StoreRuns, run: str) -> None:
-        self._store, self._folder = store, f"tmp/shards-{run}"
+    def __init__(self, store: Store, run: str) -> None:
+        self._store = store
+        self._folder = f"tmp/shards-{run}"
 
     def write(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Write a group of arrays whole; a failure is a `StoreError`."""
@@ -66,8 +67,7 @@ class Scratch:
         except Exception as fault:  # zipfile and NumPy raise nearly anything at damaged bytes
             raise StoreError(
                 f"cannot read {file} of the metrics store {self._store.path}: "
-                f"{type(fault).__name__}; "
-                "run the same command again"
+                f"{type(fault).__name__}; run the same command again"
             ) from fault
 
     def clear(self) -> None:

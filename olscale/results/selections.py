@@ -1,13 +1,14 @@
-"""Selections kept in a store: which parameters tuning chose, from what grid, on what data and how each candidate did."""
+"""Selections of a store: which parameters tuning chose, from which grid, and how each did."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from math import prod
 from typing import Any
 
-from olscale.results.json_files import read_json_files, write_json_file
+from olscale.results.json_files import read_json_file, read_json_files
 from olscale.results.record import canonical_json, run_id
-from olscale.results.store_runs import OnDamage, StoreRuns
+from olscale.results.store import OnDamage, Store
+from olscale.storage.checked_json import json_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +51,18 @@ class Selection:
     points: tuple[Point, ...]
     chosen: Mapping[str, Any]
 
+    @property
+    def learner_and_dataset(self) -> tuple[str, str]:
+        """Names of both."""
+        return str(self.definition["learner"]["name"]), str(self.definition["dataset"]["name"])
+
     def summary(self) -> dict[str, Any]:
         """Return grid and protocol: on which data and grid a result was tuned."""
         return {"grid": self.definition["grid"], **self.definition["protocol"]}
 
 
-def write_selection(store: StoreRuns, selection: Selection) -> bool:
-    """Write ``selections/<id>.json``, unless it is there and says the same; its bytes depend on the tuning runs alone.
+def write_selection(store: Store, selection: Selection) -> bool:
+    """Write ``selections/<id>.json``, unless it is there; its bytes depend on the tuning runs alone.
 
     Returns
     -------
@@ -68,12 +74,12 @@ def write_selection(store: StoreRuns, selection: Selection) -> bool:
     StoreError
         If the store cannot be read or written to.
     """
-    file, content = selection_file(selection), asdict(selection)
-
-    def is_same(found: Any) -> bool:
-        return canonical_json(asdict(_selection(found, file))) == canonical_json(content)
-
-    return write_json_file(store, file, content, is_same, sort_keys=True)
+    file = selection_file(selection)
+    content = asdict(selection)
+    known, is_set_aside = read_json_file(store, file, _selection)
+    if known is None or canonical_json(asdict(known)) != canonical_json(content):
+        store.put(file, json_bytes(content, indent=1, sort_keys=True))
+    return is_set_aside
 
 
 def selection_file(selection: Selection) -> str:
@@ -81,12 +87,12 @@ def selection_file(selection: Selection) -> str:
     return f"selections/{selection.id}.json"
 
 
-def read_selections(store: StoreRuns, on_damage: OnDamage = "raise") -> list[Selection]:
+def read_selections(store: Store, on_damage: OnDamage = "raise") -> list[Selection]:
     """Return the store's selections, sorted by id.
 
     Parameters
     ----------
-    store : StoreRuns
+    store : Store
     on_damage : {"raise", "skip"}
         What to do about a damaged selection: raise, or leave it out and add it to
         ``store.damaged``.
@@ -104,27 +110,22 @@ def read_selections(store: StoreRuns, on_damage: OnDamage = "raise") -> list[Sel
 
 def _selection(content: Any, file: str) -> Selection:
     """Return a selection that fits its own definition; those of earlier versions have no checksum."""
+    definition = content["definition"]
+    chosen = content["chosen"]
     points = tuple(Point(**point) for point in content["points"])
-    definition, chosen = content["definition"], content["chosen"]
-    found = Selection(definition, str(content["id"]), points, chosen)
-    objects = [
-        definition,
-        definition["protocol"],
-        definition["grid"],
-        chosen,
-        *(point.params for point in points),
-    ]
-    if not all(isinstance(part, dict) for part in objects):
-        raise TypeError("a part of it has another type than was written")
-    errors = [point.error for point in points if point.error is not None]
-    if not all(
-        isinstance(number, float | int) for number in (*errors, *(point.failed for point in points))
+    selection = Selection(definition, str(content["id"]), points, chosen)
+    params = [point.params for point in points]
+    objects = [definition, definition["protocol"], definition["grid"], chosen, *params]
+    numbers: list[object] = [point.failed for point in points]
+    numbers += [point.error for point in points if point.error is not None]
+    if not all(isinstance(part, dict) for part in objects) or not all(
+        isinstance(number, float | int) for number in numbers
     ):
         raise TypeError("a part of it has another type than was written")
-    if run_id(definition) != found.id or selection_file(found) != file:
-        raise ValueError("is not the selection that its name tells of")
+    if run_id(definition) != selection.id or selection_file(selection) != file:
+        raise ValueError("is not the selection that its name says")
     if len(points) != prod(len(values) for values in definition["grid"].values()):
         raise ValueError("does not have the points of its grid")
-    if chosen not in [point.params for point in points]:
+    if chosen not in params:
         raise ValueError("what was chosen is none of its points")
-    return found
+    return selection

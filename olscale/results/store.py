@@ -11,7 +11,7 @@
     STORE/plans/<name>-<hash>.json         which runs make up an experiment, in what order and under which labels
     STORE/selections/<id>.json             what tuning chose, and how each candidate did
     STORE/models/<id>.olm                  final models, where an experiment asks to keep them
-    STORE/checkpoints/<group key>/         runs in mid-stream, for whoever continues them
+    STORE/checkpoints/<group key>/         runs in mid-stream, to be continued
     STORE/live/                            what evaluations are doing now (`olscale.results.live`)
     STORE/tmp/                             files being written
 
@@ -21,35 +21,376 @@ write, because two that finish the same run write the same bytes. Every file car
 
 Readers look at single files first and at compacted ones (`olscale.results.compacted`) afterwards. A
 run whose single file is gone is then in a compacted one, because compaction removes nothing before
-that is there.
+that is there (`olscale.results.run_files`).
 """
 
-import os
-from collections.abc import Collection
+from __future__ import annotations
 
+import os
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from olscale.addresses import redacted
 from olscale.errors import StoreError
-from olscale.results.forget import forget_matching
-from olscale.results.single import why
-from olscale.results.store_runs import OnDamage, StoreRuns
-from olscale.results.version import VERSION, is_store, version_bytes
+from olscale.results.arrow_arrays import arrow_array
+from olscale.results.compacted import SCHEMAS, compacted_bytes, compacted_name, rows_of
+from olscale.results.faults import is_damage, refuse_damage, unreadable, why
+from olscale.results.record import Record, is_run_id
+from olscale.results.rows import record_of, run_bytes, run_row, timing_bytes, timing_row
+from olscale.results.run_files import RunFiles, file_of, stem
+from olscale.results.version import (
+    VERSION,
+    WITH_CHECKSUMS,
+    is_store,
+    open_files,
+    parse_version,
+    version_bytes,
+)
 from olscale.system.paths import path_text
 
-__all__ = ["OnDamage", "Store", "open_store", "require_writable"]
+OnDamage = Literal["raise", "skip"]
+
+_RECORDS = ("runs", "lost", "timings", "compacted/runs", "compacted/timings", "plans", "selections")
+"""Folders of all that tables and reports are made of."""
+
+_MODEL = ".olm"
 
 
-class Store(StoreRuns):
+class Store:
     """A metrics store that exists; get one from `open_store`.
 
-    Attributes
+    It holds no file open and pickles as its path.
+
+    Parameters
     ----------
     path : str
         Directory or fsspec URL.
+
+    Attributes
+    ----------
+    files : Storage
+        All files below the path.
+    run_files : dict of str to RunFiles
+        Those that hold ``"runs"``, and those that hold ``"timings"``.
     damaged : tuple of str
         Files that the last `read` or `timings` with ``on_damage="skip"`` left out, relative to
         `path`.
     unreadable : dict of str to str
         Why files that were left out could not be read, where they may be whole.
     """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.files = open_files(path)
+        self.run_files = {kind: RunFiles(self.files, kind) for kind in SCHEMAS}
+        self.damaged: tuple[str, ...] = ()
+        self.unreadable: dict[str, str] = {}
+        self._version = 0
+
+    def __reduce__(self) -> tuple[type[Store], tuple[str]]:
+        return type(self), (self.path,)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({redacted(self.path)!r})"
+
+    # Files by name.
+
+    @property
+    def version(self) -> int:
+        """Format version of the store."""
+        if not self._version:
+            [(_, data)] = self.files.read_many(["store.json"])
+            if isinstance(data, Exception):
+                raise unreadable(self.path, "store.json", data) from data
+            self._version = parse_version(data, self.path)
+        return self._version
+
+    @property
+    def checked(self) -> bool:
+        """Whether every file of the store carries a checksum, so that one without is damaged."""
+        return self.version >= WITH_CHECKSUMS
+
+    def put(self, name: str, data: bytes) -> None:
+        """Write one file of the store atomically; a failure is a `StoreError`."""
+        try:
+            self.files.put(name, data)
+        except OSError as fault:
+            raise StoreError(
+                f"cannot write {name} to the metrics store {self.path}: {why(fault)}; "
+                "check its permissions and free space, or name another store"
+            ) from fault
+
+    def exists(self, name: str) -> bool:
+        """Return whether there is a file of this name; an unknown answer is a `StoreError`."""
+        try:
+            return self.files.is_file(name)
+        except OSError as fault:
+            raise StoreError(
+                f"cannot look for {name} in the metrics store {self.path}: {why(fault)}"
+            ) from fault
+
+    def names(self, folder: str) -> list[str]:
+        """Return the files below a folder, sorted; that it cannot be listed is a `StoreError`."""
+        with self._reading(folder):
+            return self.files.names(folder)
+
+    def set_aside(self, name: str) -> None:
+        """Move a damaged file to ``damaged/``, so that its run counts as not done."""
+        [(_, data)] = self.files.read_many([name])
+        if not isinstance(data, Exception):
+            self.put(f"damaged/{name}", data)
+            self.discard([name])
+
+    def discard(self, names: Iterable[str]) -> None:
+        """Remove files; a failure is a `StoreError`."""
+        try:
+            self.files.discard_all(names)
+        except OSError as fault:
+            raise StoreError(
+                f"cannot remove files of the metrics store {self.path}: {why(fault)}"
+            ) from fault
+
+    def record_stamps(self) -> dict[str, Hashable]:
+        """Return a stamp of each file that tables and reports are made of.
+
+        A table that was made holds for as long as they are the same: a run that is computed again,
+        a file that is damaged or set aside, and a plan with other labels change them.
+        """
+        stamps: dict[str, Hashable] = {}
+        for folder in _RECORDS:
+            with self._reading(folder):
+                stamps |= self.files.stamps(folder)
+        return stamps
+
+    def single_files(self, folder: str) -> list[str]:
+        """Return the files of ``"runs"``, ``"lost"`` or ``"timings"`` with one run each, sorted."""
+        with self._reading(folder):
+            return self.files_in(folder).single_names(folder)
+
+    def compacted_files(self, kind: str) -> list[str]:
+        """Return the compacted files of ``"runs"`` or ``"timings"``, sorted."""
+        with self._reading(f"compacted/{kind}"):
+            return self.run_files[kind].compacted_names()
+
+    def compacted_ids(self, kind: str = "runs") -> dict[str, pa.ChunkedArray]:
+        """Return the ids in each compacted file; a damaged one has none: its runs are not done."""
+        with self._reading(f"compacted/{kind}"):
+            return self.run_files[kind].compacted_ids()
+
+    def files_in(self, folder: str) -> RunFiles:
+        """Return the reader of the files in ``"runs"``, ``"lost"`` or ``"timings"``."""
+        return self.run_files["runs" if folder == "lost" else folder]
+
+    def model_ids(self) -> set[str]:
+        """Return the ids of the runs whose final models the store keeps."""
+        return {
+            name.rpartition("/")[2].removesuffix(_MODEL)
+            for name in self.names("models")
+            if name.endswith(_MODEL)
+        }
+
+    @contextmanager
+    def adding_damage(self) -> Iterator[None]:
+        """Keep the names in `damaged` where the block reads more; `read` and `timings` replace them."""
+        before = self.damaged
+        self.damaged = ()
+        yield
+        self.damaged = (*before, *self.damaged)
+
+    @contextmanager
+    def _reading(self, folder: str) -> Iterator[None]:
+        """Turn an `OSError` of the block into a `StoreError` that names the file, or `folder`."""
+        try:
+            yield
+        except OSError as fault:
+            name = str(fault.filename or folder).removeprefix(f"{self.files}/")
+            raise unreadable(self.path, name, fault) from fault
+
+    # Runs.
+
+    def write(self, record: Record) -> bool:
+        """Write a finished run, unless it is there already.
+
+        Parameters
+        ----------
+        record : Record
+            The run. An outcome of ``"lost"`` is kept apart: it does not count as done and gives way
+            to a result.
+
+        Returns
+        -------
+        bool
+            Whether this call wrote it.
+
+        Raises
+        ------
+        StoreError
+            If the store cannot be written to.
+        """
+        if self._is_done(record.id):
+            return False
+        folder = "lost" if record.outcome == "lost" else "runs"
+        results = run_bytes(record)
+        # Results come last: they are the commit.
+        self.put(file_of("timings", record.id), timing_bytes(record, datetime.now(UTC)))
+        self.put(file_of(folder, record.id), results)
+        return True
+
+    def write_together(self, records: Sequence[Record]) -> str:
+        """Write finished runs, none of them ``lost``, to one compacted file: one wait for the disk.
+
+        Those that are there already are written again; readers count one of each.
+
+        Returns
+        -------
+        str
+            The name of the file.
+
+        Raises
+        ------
+        StoreError
+            If the store cannot be written to.
+        """
+        now = datetime.now(UTC)
+        ordered = sorted(records, key=lambda record: record.id)
+        self._put_compacted("timings", [timing_row(record, now) for record in ordered])
+        return self._put_compacted("runs", [run_row(record) for record in ordered])
+
+    def _put_compacted(self, kind: str, rows: Sequence[Mapping[str, Any]]) -> str:
+        schema = SCHEMAS[kind]
+        # `Table.from_pylist` takes thirty times as long.
+        columns = [arrow_array([row[field.name] for row in rows], field.type) for field in schema]
+        data = compacted_bytes(pa.Table.from_arrays(columns, schema=schema))
+        name = compacted_name(kind, "", data)
+        self.put(name, data)
+        return name
+
+    def done(self) -> set[str]:
+        """Return the ids of the finished runs (``lost`` ones are not); no single file is opened."""
+        ids = {stem(name) for name in self.single_files("runs")}
+        for compacted in self.compacted_ids().values():
+            ids.update(compacted.to_pylist())
+        return ids
+
+    def lost(self) -> set[str]:
+        """Return the ids of the runs that were given up as ``lost`` and have no result since."""
+        return {stem(name) for name in self.single_files("lost")} - self.done()
+
+    def failed(self) -> set[str]:
+        """Return the ids of the runs with another outcome than ``ok``; reads all files."""
+        table = self.read(["id", "outcome"], on_damage="skip")
+        outcomes = zip(table["id"].to_pylist(), table["outcome"].to_pylist(), strict=True)
+        return {id for id, outcome in outcomes if outcome != "ok"}
+
+    def read(
+        self,
+        columns: Sequence[str] | None = None,
+        on_damage: OnDamage = "raise",
+        dictionaries: bool = False,
+        ids: Collection[str] | None = None,
+    ) -> pa.Table:
+        """Read all runs, sorted by id, ``lost`` ones that have no result included.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Columns of `olscale.results.rows.RUN_SCHEMA`; leaving out the curves makes it faster.
+            All by default.
+        on_damage : {"raise", "skip"}
+            What to do about a file that is not a whole, valid run: raise, or leave it out and name
+            it in `damaged`.
+        dictionaries : bool, default False
+            Give columns of text that repeat themselves as dictionary arrays, which is several times
+            faster.
+        ids : collection of str, optional
+            Read these runs only, those of them that are there.
+
+        Returns
+        -------
+        pyarrow.Table
+            One row a run.
+
+        Raises
+        ------
+        StoreError
+            If a file is damaged (named in the message).
+        """
+        if columns is None:
+            columns = SCHEMAS["runs"].names
+        if ids is not None:
+            ids = set(ids)
+        table = self._read("runs", columns, on_damage, dictionaries, ids)
+        if ids is not None:
+            table = rows_of(table, ids)
+        return table.select(list(columns))
+
+    def timings(
+        self,
+        on_damage: OnDamage = "raise",
+        columns: Sequence[str] | None = None,
+        ids: pa.ChunkedArray | None = None,
+        dictionaries: bool = False,
+    ) -> pa.Table:
+        """Read the timings of runs, sorted by id.
+
+        Parameters
+        ----------
+        on_damage : {"raise", "skip"}
+        columns : sequence of str, optional
+            Of ``id``, ``timings`` (map), ``environment`` (map), ``finished_at`` (UTC).
+        ids : pyarrow.ChunkedArray, optional
+            Runs whose timings are wanted; by default those that `read` gives.
+        dictionaries : bool, default False
+            As in `read`.
+
+        Returns
+        -------
+        pyarrow.Table
+
+        Raises
+        ------
+        StoreError
+            If a file is damaged (named in the message).
+        """
+        if columns is None:
+            columns = SCHEMAS["timings"].names
+        if ids is None:
+            known = self.done() | {stem(name) for name in self.single_files("lost")}
+            ids = pa.chunked_array([arrow_array(sorted(known), pa.string())])
+        table = self._read("timings", columns, on_damage, dictionaries)
+        # Timings without their run belong to one that was interrupted before the commit.
+        if not table["id"].equals(ids):
+            table = rows_of(table, set(ids.to_pylist()))
+        return table.select(list(columns))
+
+    def get(self, id: str) -> Record:
+        """Return one run.
+
+        Raises
+        ------
+        StoreError
+            If the store has no such run or its file is damaged.
+        """
+        run = None
+        if is_run_id(id):
+            run = self._read_row("runs", id) or self._read_row("lost", id)
+        if run is None:
+            raise StoreError(
+                f"the metrics store {self.path} has no run {id!r}; expected one of the ids of "
+                "Store.done()"
+            )
+        timing = self._read_row("timings", id)
+        try:
+            return record_of(run, timing)
+        except (ValueError, TypeError, AttributeError, RecursionError) as fault:
+            raise StoreError(
+                f"damaged run {id} in the metrics store {self.path}: {why(fault)}; delete its "
+                "file and evaluate again"
+            ) from fault
 
     def forget(
         self,
@@ -60,8 +401,8 @@ class Store(StoreRuns):
         """Remove runs with all that belongs to them, so that an evaluation computes them again.
 
         That is their results, lost ones included, timings and checkpoints, and the plans and
-        selections of which no run is left. Killed at any instant, the store is whole, and the same
-        call goes on.
+        selections that have no run left. Killed at any instant, the store is whole, and the same
+        call continues.
 
         Parameters
         ----------
@@ -83,7 +424,57 @@ class Store(StoreRuns):
         StoreError
             If the store cannot be written to.
         """
+        # Imported here: it reads plans and selections, which are read from a store.
+        from olscale.results.forget import forget_matching
+
         return forget_matching(self, learners, datasets, everything)
+
+    def _read(
+        self,
+        kind: str,
+        columns: Sequence[str],
+        on_damage: OnDamage,
+        dictionaries: bool,
+        ids: Collection[str] | None = None,
+    ) -> pa.Table:
+        """Return `columns` and others of one row a run, sorted by id; perhaps of others than `ids`."""
+        folders = ("lost", "runs") if kind == "runs" else ("timings",)
+        names = [name for folder in folders for name in self.single_files(folder)]
+        with self._reading(f"compacted/{kind}"):
+            table, damaged = self.run_files[kind].read(
+                names, columns, self.checked, dictionaries, ids
+            )
+        if on_damage == "raise":
+            refuse_damage(self.path, damaged)
+        self.unreadable |= {
+            name: why(fault) for name, fault in damaged.items() if not is_damage(fault)
+        }
+        self.damaged = tuple(sorted(damaged))
+        return table
+
+    def _read_row(self, folder: str, id: str) -> dict[str, Any] | None:
+        with self._reading(f"compacted/{folder}"):
+            result = self.files_in(folder).read_row(folder, id, self.checked)
+        refuse_damage(self.path, result.damaged)
+        for table in result.tables:
+            row: dict[str, Any] = table.to_pylist()[0]
+            return row
+        return None
+
+    def _is_done(self, id: str) -> bool:
+        if self.exists(file_of("runs", id)):
+            return True
+        value = arrow_array([id], pa.string())[0]
+        return any(ids.index(value).as_py() >= 0 for ids in self.compacted_ids().values())
+
+
+def model_file(id: str) -> str:
+    """Return where the store keeps the final model of a run, with ``[protocol] keep_model``.
+
+    It is written before the record of the run, which is the commit: a run that is done under that
+    option has its model.
+    """
+    return f"models/{id}{_MODEL}"
 
 
 def open_store(

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from olscale.bench.store import fill_loose
-from olscale.results.single import WORTHWHILE
+from olscale.results.run_files import WORTHWHILE
 
 _CODE = """
 import atexit, gc, io

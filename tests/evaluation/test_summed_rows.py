@@ -22,10 +22,9 @@ from olscale.evaluation.summed_rows import SumsPass, can_sum, cut_sums
 from olscale.execution.on_worker import run_as_task
 from olscale.learners.contract.learner import codes_of
 from olscale.models.file import load_model
-from olscale.results.kept_models import kept_name
 from olscale.results.record import Record
 from olscale.results.rows import run_bytes
-from olscale.results.store import open_store
+from olscale.results.store import model_file, open_store
 from tests.cluster import Cluster
 
 TEST_ONLY = {"test_only": True, "order": "time"}
@@ -112,7 +111,7 @@ def test_the_model_can_be_made_again_and_kept(stream: Path, tmp_path: Path) -> N
     group = replace(group_of(stream), keeps_models=True)
     record = run(group, tmp_path / "store")
     model = compute_model(record, str(stream))
-    kept = load_model(tmp_path / "store" / kept_name(record.id))
+    kept = load_model(tmp_path / "store" / model_file(record.id))
     for name, array in model.learner.state().items():
         np.testing.assert_array_equal(kept.learner.state()[name], array)
 

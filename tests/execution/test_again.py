@@ -25,7 +25,7 @@ from olscale.execution.settings import ExecutionSettings
 from olscale.learners import passive_aggressive
 from olscale.results import Record, Store, open_store
 from olscale.results.compact import compact
-from olscale.results.single import stem
+from olscale.results.run_files import stem
 from olscale.storage import local
 from olscale.storage.local import LocalStorage
 from olscale.system import regular_file

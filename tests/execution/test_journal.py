@@ -27,7 +27,7 @@ from olscale.report.live_html import live_html
 from olscale.report.live_text import live_text
 from olscale.results.live import SILENT_SECONDS, LiveEvaluation, LiveReader, journal_of
 from olscale.results.store import open_store
-from olscale.results.unmake import unmake
+from olscale.results.version import unmake
 
 OFTEN = ExecutionSettings(report_seconds=0.0)
 
@@ -80,7 +80,7 @@ def test_of_a_store_that_was_taken_back_nothing_is_said(tmp_path: Path) -> None:
     work = {"g": Work(10, 1.0, (Run(stream, "pa1", 1, {}),))}
     journal = LiveJournal(store, Notes())
     journal.start("one", 1, 0, work)
-    unmake(store)
+    unmake(store.files)
     journal.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)
     assert (said, (tmp_path / "store").exists()) == ([], False)
 

@@ -21,7 +21,6 @@ from olscale.execution.settings import SETTINGS
 from olscale.results import Store, open_store
 from olscale.results.compact import compact
 from olscale.results.record import Record
-from olscale.results.store_runs import StoreRuns
 from olscale.results.version import version_bytes
 from olscale.system.interrupts import UserInterrupt
 from tests.cluster import Cluster
@@ -81,7 +80,7 @@ def test_many_forced_runs_take_the_place_of_others_by_the_file(
     store = evaluate(experiment(shelf), path, in_process=True, settings=MANY).store
     replaced: list[int] = []
 
-    def interrupted(store: StoreRuns, records: Sequence[Record]) -> None:
+    def interrupted(store: Store, records: Sequence[Record]) -> None:
         replaced.append(len(records))
         if gives_up_at == "discard":
             store.write_together(records)

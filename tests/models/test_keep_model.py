@@ -14,9 +14,8 @@ from olscale.data.generators import generate
 from olscale.data.ingest.ingest import ingest
 from olscale.errors import ParameterError
 from olscale.evaluation.final_models import compute_model
-from olscale.results.kept_models import kept_ids, kept_name
 from olscale.results.rows import run_bytes
-from olscale.results.store import Store
+from olscale.results.store import Store, model_file
 from tests.cli.command import run
 from tests.cluster import Cluster
 
@@ -42,13 +41,13 @@ def test_kept_models_are_those_of_the_runs(tmp_path: Path, transforms: list[str]
         evaluated(digits, tmp_path / str(keep), keep, transforms) for keep in (False, True)
     )
     shards = evaluated(digits, tmp_path / "shards", True, transforms, class_shards=2)
-    assert kept_ids(plain) == set()
-    assert kept_ids(kept) == kept_ids(shards) == kept.done() == plain.done()
+    assert plain.model_ids() == set()
+    assert kept.model_ids() == shards.model_ids() == kept.done() == plain.done()
     for id in kept.done():
         assert run_bytes(kept.get(id)) == run_bytes(plain.get(id)) == run_bytes(shards.get(id))
         compute_model(plain.get(id), digits.path).save(tmp_path / "again.olm")
         again = (tmp_path / "again.olm").read_bytes()
-        assert kept.files.read(kept_name(id)) == shards.files.read(kept_name(id)) == again
+        assert kept.files.read(model_file(id)) == shards.files.read(model_file(id)) == again
     model = olscale.load_model(tmp_path / "again.olm")
     rows = np.concatenate([chunk.X for chunk in digits.chunks("train")])
     once, twice = (olscale.load_model(tmp_path / "again.olm") for _ in range(2))
@@ -58,7 +57,7 @@ def test_kept_models_are_those_of_the_runs(tmp_path: Path, transforms: list[str]
     for name, array in once.arrays().items():
         np.testing.assert_array_equal(array, twice.arrays()[name], err_msg=name)
     assert kept.forget(learners=["pa1"]) == 4
-    assert kept_ids(kept) == set()
+    assert kept.model_ids() == set()
 
 
 def test_from_a_store_to_predictions(tmp_path: Path, cluster: Cluster) -> None:
@@ -102,7 +101,7 @@ def test_models_of_regressions_are_listed_with_their_figures_and_learn_on(
     assert ["RMSE" in line and "%" not in line for line in listed] == [True, True]
     assert "rls" in listed[0], "the one with the least error comes first"
     [best] = [id for id in store.done() if listed[0].startswith(id[:12])]
-    model = olscale.load_model(f"{store.path}/{kept_name(best)}")
+    model = olscale.load_model(f"{store.path}/{model_file(best)}")
     rows = np.random.default_rng(0).normal(size=(5, model.n_features_in_))
     before = model.predict(rows)
     assert np.isfinite(before).all()

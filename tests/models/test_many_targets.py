@@ -8,7 +8,7 @@ from olscale.data.formats.base import ReadOptions
 from olscale.errors import ModelError
 from olscale.models.predict import predict
 from olscale.models.source import ModelSource
-from olscale.results.kept_models import kept_name
+from olscale.results.store import model_file
 
 NAMES = ["a", "b", "price", "rent"]
 
@@ -41,7 +41,7 @@ def model(folder):
     )
     store = olscale.evaluate(experiment, folder / "store", in_process=True).store
     [run] = store.done()
-    return olscale.load_model(f"{folder}/store/{kept_name(run)}")
+    return olscale.load_model(f"{folder}/store/{model_file(run)}")
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from olscale.results.compact import compact, set_damaged_aside
 from olscale.results.live import LiveReader, line_bytes
 from olscale.results.plans import PlannedDataset, PlannedLearner, write_plan
 from olscale.results.rows import run_bytes
-from olscale.results.single import file_of
+from olscale.results.run_files import file_of
 
 MakeRecord = Callable[..., Record]
 

@@ -16,9 +16,8 @@ from olscale.errors import StoreError
 from olscale.results import Store, open_store
 from olscale.results.compact import compact, set_damaged_aside
 from olscale.results.compacted import salvage
-from olscale.results.repair import mend_version
 from olscale.results.rows import RUN_SCHEMA, parse, run_bytes
-from olscale.results.version import version_bytes
+from olscale.results.version import mend_version, version_bytes
 from olscale.storage.checked_parquet import checksum_matches
 
 V1 = Path(__file__).parent / "fixtures" / "v1"
@@ -85,7 +84,7 @@ def test_any_changed_byte_of_a_loose_file_is_found(make_record):
 def test_damaged_file_is_named_then_set_aside_and_the_run_done_again(
     tmp_path, make_record, monkeypatch, damage, kind, at_once
 ):
-    monkeypatch.setattr("olscale.results.single.WORTHWHILE", at_once)
+    monkeypatch.setattr("olscale.results.run_files.WORTHWHILE", at_once)
     store = open_store(tmp_path, create=True)
     records = [make_record(permutation=i, metrics={"mistakes": i}) for i in range(3)]
     for record in records:
@@ -209,7 +208,7 @@ def test_a_file_without_its_checksum_is_damaged_but_in_stores_of_earlier_version
     tmp_path, make_record, monkeypatch, at_once
 ):
     """Another changed byte of it would be seen by nobody."""
-    monkeypatch.setattr("olscale.results.single.WORTHWHILE", at_once)
+    monkeypatch.setattr("olscale.results.run_files.WORTHWHILE", at_once)
     store = open_store(tmp_path, create=True)
     records = [make_record(permutation=i, metrics={"mistakes": i}) for i in range(3)]
     for record in records:

@@ -9,7 +9,7 @@ from olscale.bench.store import fill_loose, records, write_loose
 from olscale.errors import StoreError
 from olscale.results import Store, open_store
 from olscale.results.compact import compact
-from olscale.results.single import file_of
+from olscale.results.run_files import file_of
 from olscale.storage.local import LocalStorage
 
 RUNS = 230
@@ -40,7 +40,7 @@ def test_files_are_read_once_for_all_columns(store: Store, opened: list[str]) ->
     curves = store.read(["id", "curve_rows", "series"])
     again = store.read(["outcome", "id"])
     assert len(opened) == len(set(opened)) == RUNS
-    assert store.single["runs"].count == RUNS
+    assert store.run_files["runs"].single_count == RUNS
     fresh = open_store(store.path)
     assert metrics.equals(fresh.read(["id", "metrics"]))
     assert curves.equals(open_store(store.path).read(["id", "curve_rows", "series"]))
@@ -76,4 +76,4 @@ def test_rows_are_the_same_before_and_after_compaction(store: Store) -> None:
     before = store.read()
     compact(open_store(store.path))
     assert store.read().equals(before)
-    assert store.single["runs"].count == 0
+    assert store.run_files["runs"].single_count == 0

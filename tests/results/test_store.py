@@ -18,7 +18,7 @@ import pytest
 from olscale.errors import StoreError, UnknownNameError
 from olscale.results import Series, open_store
 from olscale.results.rows import RUN_SCHEMA
-from olscale.results.single import read_together
+from olscale.results.run_files import read_together
 from olscale.results.store import Store
 
 WRITER = """
@@ -206,7 +206,7 @@ def test_many_files_read_at_once_as_they_do_one_by_one(tmp_path, make_record, mo
     files = [file.read_bytes() for file in sorted((tmp_path / "plain" / "runs").rglob("*.parquet"))]
     assert read_together(files, runs["id"].to_pylist(), RUN_SCHEMA, RUN_SCHEMA.names) is not None
 
-    monkeypatch.setattr("olscale.results.single.WORTHWHILE", 1)
+    monkeypatch.setattr("olscale.results.run_files.WORTHWHILE", 1)
 
     for many in (plain, store):
         assert many.read().schema == runs.schema
@@ -231,7 +231,7 @@ def test_runs_with_and_without_series_are_one_table(tmp_path, make_record, monke
             ("window_error", [10, 20], [0.5, 0.25])
         ] * count
 
-    monkeypatch.setattr("olscale.results.single.WORTHWHILE", 1)
+    monkeypatch.setattr("olscale.results.run_files.WORTHWHILE", 1)
 
     files = [file.read_bytes() for file in sorted(tmp_path.rglob("runs/*/*.parquet"))]
     assert (
@@ -254,7 +254,7 @@ def test_litter_beside_the_runs_is_not_read(tmp_path, make_record):
 @pytest.mark.parametrize("at_once", [1, 1000])
 @pytest.mark.parametrize("damage", ["truncated", "empty", "copied"])
 def test_damaged_run_is_named_or_left_out(tmp_path, make_record, monkeypatch, damage, at_once):
-    monkeypatch.setattr("olscale.results.single.WORTHWHILE", at_once)
+    monkeypatch.setattr("olscale.results.run_files.WORTHWHILE", at_once)
     store = open_store(tmp_path, create=True)
     for i in range(3):
         store.write(make_record(permutation=i))
