@@ -5,9 +5,11 @@ one array, so nothing is done run by run in Python. Every mean is that of the gr
 order of run ids, to the last bit what NumPy gives for them alone.
 """
 
+from __future__ import annotations
+
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -16,10 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from olscale.results.arrow_arrays import arrow_array, numbers_of, positions_of
+from olscale.results.arrow_arrays import arrow_array, numbers_of
+from olscale.results.settings import KEY_COLUMNS, SettingKey, replicate_text, without_replicate
 
-_KEYS = ("dataset", "fingerprint", "transforms", "learner", "version", "params", "protocol")
-_BETWEEN = "\x1f"
+_SEPARATOR = "\x1f"
+"""Between the transforms of a run, where they are one text."""
 
 
 class Moments(NamedTuple):
@@ -43,192 +46,216 @@ class Moments(NamedTuple):
     replicates: NDArray[np.uint64]
 
 
+class MetricColumns(NamedTuple):
+    """Metrics of runs.
+
+    Parameters
+    ----------
+    names : list of str
+    values : float64 array of shape (n_runs, n_names)
+    present : bool array of shape (n_runs,) or None
+        Which runs have these metrics; None if all have.
+    """
+
+    names: list[str]
+    values: NDArray[np.float64]
+    present: NDArray[np.bool_] | None
+
+
 @dataclass(frozen=True, slots=True)
 class Aggregate:
     """Groups of replicates, each group being one setting.
 
     Parameters
     ----------
-    keys : list of tuple
-        Of each group: dataset, fingerprint, transforms (a tuple), learner, version, params,
-        protocol (both as canonical JSON).
+    keys : list of SettingKey
+        Of each group.
     moments : dict of str to Moments
         By metric.
     failures : dict of int to Counter of str
         Outcomes other than ``ok`` of those groups that have any.
     """
 
-    keys: list[tuple[Any, ...]] = field(default_factory=list)
+    keys: list[SettingKey] = field(default_factory=list)
     moments: dict[str, Moments] = field(default_factory=dict)
     failures: dict[int, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
 
-def aggregate(
-    runs: pa.Table,
-    timings: pa.Table,
-    protocol: Callable[[str], str],
-    replicate: Callable[[str], str],
-) -> Aggregate:
+def aggregate(runs: pa.Table, timings: pa.Table) -> Aggregate:
     """Average metrics and timings over replicates.
 
     Parameters
     ----------
     runs : pyarrow.Table
         Of `Store.read`, sorted by id, with the columns ``id``, ``outcome``, ``metrics`` and those
-        of a group's key.
+        of a setting's key.
     timings : pyarrow.Table
         Of `Store.timings`, of some or all of the same runs.
-    protocol : callable
-        Takes a run's protocol, gives that of its group.
-    replicate : callable
-        Takes a run's protocol, gives what tells it from others of its group.
     """
     if not runs.num_rows:
         return Aggregate()
-    group, keys = groups_of(runs, protocol)
-    found = Aggregate(keys)
+    group, keys = groups_of(runs)
+    result = Aggregate(keys)
     outcome, outcomes = codes_of(runs["outcome"])
-    for i, name in enumerate(outcomes):
+    for code, name in enumerate(outcomes):
         if name != "ok":
-            for failed, count in zip(
-                *np.unique(group[outcome == i], return_counts=True), strict=True
-            ):
-                found.failures[int(failed)][name] = int(count)
-    ok = np.array([name == "ok" for name in outcomes])[outcome]
+            counts = np.unique(group[outcome == code], return_counts=True)
+            for failed, count in zip(*counts, strict=True):
+                result.failures[int(failed)][name] = int(count)
+    is_ok = np.array([name == "ok" for name in outcomes])[outcome]
     # Of few groups the numbers are short ones, which NumPy sorts by their digits.
     order = np.argsort(group.astype(np.min_scalar_type(len(keys))), kind="stable")
-    order = order[ok[order]]
-    numbers = _replicate_numbers(runs["protocol"], replicate)
-    same = timings["id"].equals(runs["id"])
-    place = None if same else positions_of(timings["id"], runs["id"])
-    for maps, row in ((runs["metrics"], None), (timings["timings"], place)):
-        for names, values, there in columns_of(maps, row, runs.num_rows):
-            rows = order if there is None else order[there[order]]
-            found.moments.update(
-                zip(names, _moments(values, rows, group[rows], numbers[rows]), strict=True)
-            )
-    return found
+    order = order[is_ok[order]]
+    replicates = _replicate_numbers(runs["protocol"])
+    for columns in metrics_and_timings(runs, timings):
+        rows = order
+        if columns.present is not None:
+            rows = order[columns.present[order]]
+        moments = _moments(columns.values, rows, group[rows], replicates[rows])
+        # A timing of the name of a metric takes its place.
+        result.moments.update(zip(columns.names, moments, strict=True))
+    return result
 
 
-def groups_of(
-    runs: pa.Table, protocol: Callable[[str], str]
-) -> tuple[NDArray[np.int64], list[tuple[Any, ...]]]:
+def metrics_and_timings(runs: pa.Table, timings: pa.Table) -> Iterator[MetricColumns]:
+    """Yield the metrics of runs, then their timings."""
+    yield from _columns_of(runs["metrics"], None, runs.num_rows)
+    places = None
+    if not timings["id"].equals(runs["id"]):
+        places = pc.index_in(timings["id"], runs["id"].combine_chunks()).to_numpy()
+    yield from _columns_of(timings["timings"], places, runs.num_rows)
+
+
+def groups_of(runs: pa.Table) -> tuple[NDArray[np.int64], list[SettingKey]]:
     """Return the group of each row, and the keys of the groups."""
     if not runs.num_rows:
         return np.empty(0, dtype=np.int64), []
-    columns: list[tuple[NDArray[np.int64], list[Any]]] = []
-    between = arrow_array([_BETWEEN], pa.string())[0]
-    for name in _KEYS:
-        is_list = name == "transforms"
-        codes, values = codes_of(pc.binary_join(runs[name], between) if is_list else runs[name])
-        if is_list:
-            values = [tuple(text.split(_BETWEEN)) if text else () for text in values]
-        if name == "protocol":
-            without = [protocol(text) for text in values]
-            values = list(dict.fromkeys(without))
-            codes = np.array([values.index(text) for text in without])[codes]
-        columns.append((codes, values))
-    combined = np.zeros(runs.num_rows, dtype=np.int64)
+    columns = [_key_column(runs, name) for name in KEY_COLUMNS]
+    # The codes of a row are the digits of one number, in a mixed radix.
+    numbers = np.zeros(runs.num_rows, dtype=np.int64)
     size = 1
     for codes, values in columns:
         if size * len(values) >= 2**62:
-            known, combined = np.unique(combined, return_inverse=True)
+            known, numbers = np.unique(numbers, return_inverse=True)
             size = len(known)
-        combined = combined * len(values) + codes  # a number in a mixed radix
+        numbers = numbers * len(values) + codes
         size *= len(values)
-    numbers = pa.Array.from_buffers(pa.int64(), len(combined), [None, pa.py_buffer(combined)])
-    encoded = numbers.dictionary_encode()  # by hashing, several times faster than by sorting
-    of_row = numbers_of(encoded.indices)
+    array = pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
+    encoded = array.dictionary_encode()  # by hashing, several times faster than by sorting
+    group = numbers_of(encoded.indices)
+    # The first row of each group: what is written last stays.
     first = np.empty(len(encoded.dictionary), dtype=np.int64)
-    first[of_row[::-1]] = np.arange(runs.num_rows)[::-1]  # what is written last stays
-    keys = zip(
-        *(map(values.__getitem__, codes[first].tolist()) for codes, values in columns), strict=True
-    )
-    return of_row, list(keys)
+    first[group[::-1]] = np.arange(runs.num_rows)[::-1]
+    parts = [[values[code] for code in codes[first].tolist()] for codes, values in columns]
+    return group, list(map(SettingKey, *parts))
 
 
-def _replicate_numbers(
-    protocols: pa.ChunkedArray, replicate: Callable[[str], str]
-) -> NDArray[np.uint64]:
-    """Return a number of each run's replicate; the sum of several, in whatever order, stands for all of them."""
+def _key_column(runs: pa.Table, name: str) -> tuple[NDArray[np.int64], list[Any]]:
+    """Return the code of each row in a column of the key, and what the codes stand for."""
+    if name == "transforms":
+        separator = arrow_array([_SEPARATOR], pa.string())[0]
+        codes, texts = codes_of(pc.binary_join(runs[name], separator))
+        return codes, [tuple(text.split(_SEPARATOR)) if text else () for text in texts]
+    codes, values = codes_of(runs[name])
+    if name == "protocol":
+        protocols = [without_replicate(text) for text in values]
+        values = list(dict.fromkeys(protocols))
+        codes = np.array([values.index(protocol) for protocol in protocols])[codes]
+    return codes, values
+
+
+def _replicate_numbers(protocols: pa.ChunkedArray) -> NDArray[np.uint64]:
+    """Return a number of each run's replicate; the sum of several, in any order, stands for them all."""
     codes, texts = codes_of(protocols)
-    digests = [hashlib.sha256(replicate(text).encode()).digest() for text in texts]
-    return np.array([int.from_bytes(digest[:8], "big") for digest in digests], dtype=np.uint64)[
-        codes
-    ]
+    digests = [hashlib.sha256(replicate_text(text).encode()).digest() for text in texts]
+    numbers = [int.from_bytes(digest[:8], "big") for digest in digests]
+    return np.array(numbers, dtype=np.uint64)[codes]
 
 
 def codes_of(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], list[Any]]:
-    """Return the values of a column of text, and which of them each row has."""
-    texts = (
-        column.unify_dictionaries()
-        if pa.types.is_dictionary(column.type)
-        else column.dictionary_encode()
-    )
-    whole = texts.combine_chunks()
-    whole = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
-    return numbers_of(whole.indices), whole.dictionary.to_pylist()
+    """Return the code of each row of a column of text, and the text that each code stands for."""
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    array = column.unify_dictionaries().combine_chunks()
+    if isinstance(array, pa.ChunkedArray):
+        array = array.chunk(0)
+    return numbers_of(array.indices), array.dictionary.to_pylist()
 
 
-def columns_of(
-    maps: pa.ChunkedArray, place: NDArray[np.int64] | None, rows: int
-) -> Iterator[tuple[list[str], NDArray[np.float64], NDArray[np.bool_] | None]]:
-    """Yield the names in a column of maps with their values, shape (rows, names), and which rows have them, None if all do.
-
-    `place` is the row of each map, if they are not all the rows in their order.
-    """
-    keys, parts, sizes = [], [], []
+def _columns_of(
+    maps: pa.ChunkedArray, places: NDArray[np.int64] | None, rows: int
+) -> Iterator[MetricColumns]:
+    """Yield the columns of a column of maps; `places` are their rows, if not all rows in order."""
+    keys = []
+    parts = []
+    sizes = []
     for chunk in maps.chunks:
         ends = numbers_of(chunk.offsets)
-        inside = slice(int(ends[0]), int(ends[-1]))
-        keys.append(chunk.keys[inside])
-        parts.append(numbers_of(chunk.items[inside]))
+        entries = slice(int(ends[0]), int(ends[-1]))
+        keys.append(chunk.keys[entries])
+        parts.append(numbers_of(chunk.items[entries]))
         sizes.append(np.diff(ends))
     if not parts:
         return
     code, names = codes_of(pa.chunked_array(keys))
-    value, size = np.concatenate(parts), np.concatenate(sizes)
-    width = max(1, len(names))
-    if (
-        place is None
-        and (size == width).all()
-        and (code.reshape(-1, width) == np.arange(width)).all()
-    ):
-        yield names, value.reshape(-1, width), None
+    value = np.concatenate(parts)
+    size = np.concatenate(sizes)
+    if places is None and _all_have(code, size, len(names)):
+        yield MetricColumns(names, value.reshape(len(size), -1), None)
         return
-    at = np.repeat(np.arange(rows) if place is None else place, size)
+    if places is None:
+        places = np.arange(rows)
+    row = np.repeat(places, size)
     for i, name in enumerate(names):
-        mine = np.flatnonzero(code == i)
-        values, there = np.zeros((rows, 1)), np.zeros(rows, dtype=bool)
-        values[at[mine], 0], there[at[mine]] = value[mine], True
-        yield [name], values, there
+        entries_of_name = np.flatnonzero(code == i)
+        rows_of_name = row[entries_of_name]
+        values = np.zeros((rows, 1))
+        values[rows_of_name, 0] = value[entries_of_name]
+        present = np.zeros(rows, dtype=bool)
+        present[rows_of_name] = True
+        yield MetricColumns([name], values, present)
+
+
+def _all_have(code: NDArray[np.int64], size: NDArray[np.int64], names: int) -> bool:
+    """Return whether all maps have all names, in one order."""
+    if not names or not (size == names).all():
+        return False
+    return bool((code.reshape(-1, names) == np.arange(names)).all())
 
 
 def _moments(
     values: NDArray[np.float64],
     rows: NDArray[np.int64],
     groups: NDArray[np.int64],
-    numbers: NDArray[np.uint64],
+    replicates: NDArray[np.uint64],
 ) -> Iterator[Moments]:
     """Yield the moments of each column of `values` over those rows.
 
-    `groups` are theirs, ascending, and `numbers` tell their replicates.
+    `groups` and `replicates` are those of the rows; groups ascend.
     """
     starts = np.flatnonzero(np.diff(groups, prepend=-1))
-    replicates = np.add.reduceat(numbers, starts) if len(starts) else numbers
+    sums = replicates
+    if len(starts):
+        sums = np.add.reduceat(replicates, starts)
     counts = np.diff(starts, append=len(groups))
-    places = [(np.flatnonzero(counts == count), int(count)) for count in np.unique(counts)]
-    where = [(which, rows[starts[which, None] + np.arange(count)]) for which, count in places]
+    # Groups of one size together: their places among the groups, and their rows, a group a line.
+    by_size = []
+    for count in np.unique(counts):
+        places = np.flatnonzero(counts == count)
+        by_size.append((places, rows[starts[places, None] + np.arange(count)]))
     for column in values.T:  # one after another: what is computed with fits in the cache
-        mean, std = np.empty(len(starts)), np.zeros(len(starts))
-        for which, of_group in where:
-            cells = column[of_group]  # a group's values in a row: bits depend on it alone
-            mean[which] = means = cells.mean(axis=1)
-            if (count := of_group.shape[1]) > 1:
-                with np.errstate(
-                    invalid="ignore"
-                ):  # an infinite metric has no deviation: NaN says so
-                    cells -= means[:, None]
-                    cells *= cells
-                    std[which] = np.sqrt(cells.sum(axis=1) / (count - 1))
-        yield Moments(groups[starts], mean, std, counts, replicates)
+        mean = np.empty(len(starts))
+        std = np.zeros(len(starts))
+        for places, rows_of_groups in by_size:
+            cells = column[rows_of_groups]  # a group's values in a row: bits depend on it alone
+            means = cells.mean(axis=1)
+            mean[places] = means
+            count = rows_of_groups.shape[1]
+            if count == 1:
+                continue
+            # An infinite metric has no deviation: NaN says so.
+            with np.errstate(invalid="ignore"):
+                cells -= means[:, None]
+                cells *= cells
+                std[places] = np.sqrt(cells.sum(axis=1) / (count - 1))
+        yield Moments(groups[starts], mean, std, counts, sums)

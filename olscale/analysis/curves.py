@@ -7,15 +7,15 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from olscale.analysis.aggregate import groups_of
-from olscale.analysis.replicates import ok_runs, setting_of
-from olscale.analysis.summary import Summary, without_replicate
+from olscale.analysis.replicates import ok_runs
+from olscale.analysis.summary import Summary
 from olscale.measures import FORMS, askable, base_name
 from olscale.results import Store
-from olscale.results.arrow_arrays import arrow_array, numbers_of, positions_of
+from olscale.results.settings import SettingKey
 from olscale.results.store import OnDamage
 
 CONFUSIONS = ("confusion", "test_confusion")
@@ -229,17 +229,17 @@ def _replicates(
     metric: str = "cumulative_error",
     series: str | None = None,
 ) -> list[tuple[Summary, list[dict[str, Any]]]]:
-    asked = {setting_of(s) for s in summaries if s.metric == metric}
+    asked = {s.key for s in summaries if s.metric == metric}
     if not asked:
         return []
     runs = ok_runs(store, ("id",), on_damage)
     if not runs.num_rows:
         return []
-    of_run, settings = groups_of(runs, without_replicate)
+    of_run, settings = groups_of(runs)
     is_asked = np.array([setting in asked for setting in settings])[of_run]
-    ids, of_run = runs["id"].filter(arrow_array(is_asked.tolist(), pa.bool_())), of_run[is_asked]
+    ids, of_run = runs["id"].filter(is_asked).combine_chunks(), of_run[is_asked]
     table = store.read(("id", *columns), on_damage, ids=ids.to_pylist())
-    of_row = of_run[positions_of(table["id"], ids)]
+    of_row = of_run[pc.index_in(table["id"], ids).to_numpy()]
     # A list column of numbers stays an array: a Python object a number would take minutes in a
     # large store.
     read: dict[str, Callable[[Any], Any]] = {
@@ -247,17 +247,13 @@ def _replicates(
         "series": partial(_series, series or metric),
     }
     data = {
-        name: list(map(read.get(name, lambda cell: numbers_of(cell.values)), table[name]))
+        name: list(map(read.get(name, lambda cell: cell.values.to_numpy()), table[name]))
         for name in columns
     }
-    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
+    groups: dict[SettingKey, list[dict[str, Any]]] = defaultdict(list)
     for i, group in enumerate(of_row.tolist()):
         groups[settings[group]].append({name: data[name][i] for name in columns})
-    return [
-        (s, groups[setting_of(s)])
-        for s in summaries
-        if s.metric == metric and setting_of(s) in groups
-    ]
+    return [(s, groups[s.key]) for s in summaries if s.metric == metric and s.key in groups]
 
 
 def _series(name: str, cell: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -266,6 +262,6 @@ def _series(name: str, cell: Any) -> tuple[NDArray[np.int64], NDArray[np.float64
     if name not in names:
         return np.zeros(0, dtype=np.int64), np.zeros(0)
     rows, values = (
-        numbers_of(cell.values.field(part)[names.index(name)].values) for part in ("rows", "values")
+        cell.values.field(part)[names.index(name)].values.to_numpy() for part in ("rows", "values")
     )
     return rows, values

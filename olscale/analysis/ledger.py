@@ -25,8 +25,7 @@ from olscale.data.catalogue.entries import find_entry
 from olscale.data.catalogue.fetch import HOME
 from olscale.errors import StoreError, UnknownNameError
 from olscale.results import Store, read_plans
-from olscale.results.record import canonical_json
-from olscale.results.settings import ExperimentSettings, Setting, SettingKey, setting_key
+from olscale.results.settings import ExperimentSettings, Setting, SettingKey
 
 DATA_ABSENT, METHOD_ABSENT, NOT_RUN = "data absent", "method absent", "not run"
 VERDICTS = (REPRODUCED, WIDE, BETTER, NOT_REPRODUCED, DATA_ABSENT, METHOD_ABSENT, NOT_RUN)
@@ -122,7 +121,7 @@ def make_ledger(
         if plan.experiment == asked.name
         for part in plan.left_out
         # Plans stay: what could not be had once may have been run since.
-        if part.kind == "dataset" and all(part.name != key[0] for key in found)
+        if part.kind == "dataset" and all(part.name != key.dataset for key in found)
     }
     cells = []
     for cell in published:
@@ -244,14 +243,7 @@ def figures(summaries: Iterable[Summary]) -> Figures:
                 f"the store has results on two different datasets called {s.dataset} (fingerprints "
                 f"{fingerprints[s.dataset][:12]} and {s.fingerprint[:12]}): take a store of its own"
             )
-        key = setting_key(
-            s.dataset,
-            s.transforms,
-            s.learner,
-            s.version,
-            canonical_json(dict(s.params)),
-            s.protocol,
-        )
+        key = s.key.as_asked()
         other = found[key].setdefault(s.metric, s)
         if _version(other) != _version(s):
             found[key][s.metric] = max(s, other, key=_version)

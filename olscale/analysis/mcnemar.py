@@ -14,7 +14,7 @@ from olscale.analysis.matched_blocks import shared_keys
 from olscale.analysis.paired_tests import holm
 from olscale.analysis.replicates import by_replicate
 from olscale.results import Store
-from olscale.results.arrow_arrays import numbers_of
+from olscale.results.settings import SettingKey
 from olscale.results.store import OnDamage
 
 ROWS = {"wrong_rows": "the stream", "test_wrong_rows": "the test split"}
@@ -53,7 +53,7 @@ class PairCounts:
 
 def wrong_rows(
     store: Store, name: str, on_damage: OnDamage = "raise"
-) -> dict[tuple[Any, ...], dict[str, Any]]:
+) -> dict[SettingKey, dict[str, Any]]:
     """Return the bits of the series `name` of each run that has them, by setting and replicate."""
     return by_replicate(store, "series", partial(_bits, name), on_damage)
 
@@ -65,7 +65,7 @@ def _bits(name: str, cells: pa.ChunkedArray) -> Iterable[NDArray[np.uint32] | No
         yield (
             None
             if at is None
-            else numbers_of(cell.values.field("values")[at].values).astype(np.uint32)
+            else cell.values.field("values")[at].values.to_numpy().astype(np.uint32)
         )
 
 

@@ -1,18 +1,22 @@
-"""Under which names, and in which order, people see the datasets and learners of a store: those of its experiments."""
+"""Under which names, and in which order, people see the datasets and learners of a store.
+
+They are those of its experiments.
+"""
 
 from collections.abc import Iterable
 from itertools import chain
 from typing import NamedTuple
 
-from olscale.results import Plan, PlannedDataset, canonical_json
+from olscale.results import Plan, PlannedDataset, PlannedLearner, canonical_json
 from olscale.results.plans import TUNING
+from olscale.results.settings import SettingKey
 
 UNPLACED = 2**31
-"""Place of what no experiment of the store has: behind everything else."""
+"""Place of what no experiment of the store has: after everything else."""
 
 
 class Name(NamedTuple):
-    """The label in an experiment, empty without one, and its place among the datasets, or learners, of all experiments."""
+    """The label in an experiment, empty without one, and its place among those of all experiments."""
 
     place: int = UNPLACED
     text: str = ""
@@ -20,66 +24,79 @@ class Name(NamedTuple):
 
 UNNAMED = Name()
 
+_DatasetKey = tuple[str, str, tuple[str, ...]]
+"""Name, fingerprint and transforms."""
+
+_LearnerKey = tuple[str, str, str]
+"""Name, version and parameters."""
+
 
 class Names:
     """The names of datasets and learners, from the plans of a store.
 
     Experiments come in the order in which the store saw them first, and of one that was changed its
-    last form comes first. The first label found in that order counts; places are those of the first
+    last form comes first. The first label in that order counts; places are those of the first
     appearance. What tuning compares comes last, and names nothing that an experiment asks for: a
     default among the candidates is not what was chosen.
     """
 
     def __init__(self, plans: Iterable[Plan]) -> None:
-        self._dataset_places: dict[PlannedDataset, int] = {}
-        self._dataset_labels: dict[PlannedDataset, str] = {}
-        self._learner_places: dict[tuple[str, str, str, str], int] = {}
-        self._labels: dict[tuple[PlannedDataset, tuple[str, str, str]], list[str]] = {}
+        self._dataset_places: dict[_DatasetKey, int] = {}
+        self._dataset_labels: dict[_DatasetKey, str] = {}
+        self._learner_places: dict[tuple[str, _LearnerKey], int] = {}
+        self._labels: dict[tuple[_DatasetKey, _LearnerKey], list[str]] = {}
         for plan in _in_order(plans):
             self._add(plan)
 
     def _add(self, plan: Plan) -> None:
-        keys = [_key(one.name, one.fingerprint, one.transforms) for one in plan.datasets]
-        for key, dataset in zip(keys, plan.datasets, strict=True):
+        datasets = [_key_of_dataset(dataset) for dataset in plan.datasets]
+        for key, dataset in zip(datasets, plan.datasets, strict=True):
             self._dataset_places.setdefault(key, len(self._dataset_places))
             if dataset.label:
                 self._dataset_labels.setdefault(key, dataset.label)
-        own: dict[tuple[PlannedDataset, tuple[str, str, str]], list[str]] = {}
-        for one in plan.learners:
-            learner = (one.name, one.version, canonical_json(dict(one.params)))
-            self._learner_places.setdefault((one.label, *learner), len(self._learner_places))
-            for place in one.datasets:
-                labels = own.setdefault((keys[place], learner), [])
-                if one.label not in labels:
-                    labels.append(one.label)
-        for setting, labels in own.items():
-            if setting not in self._labels or not (
-                plan.experiment.endswith(TUNING) or any(self._labels[setting])
-            ):
+        labels_of_plan: dict[tuple[_DatasetKey, _LearnerKey], list[str]] = {}
+        for learner in plan.learners:
+            learner_key = _key_of_learner(learner)
+            labelled = (learner.label, learner_key)
+            self._learner_places.setdefault(labelled, len(self._learner_places))
+            for place in learner.datasets:
+                labels = labels_of_plan.setdefault((datasets[place], learner_key), [])
+                if learner.label not in labels:
+                    labels.append(learner.label)
+        is_tuning = plan.experiment.endswith(TUNING)
+        for setting, labels in labels_of_plan.items():
+            known = self._labels.get(setting)
+            if known is None or not (is_tuning or any(known)):
                 self._labels[setting] = labels
 
-    def dataset(self, name: str, fingerprint: str, transforms: tuple[str, ...]) -> Name:
-        """Return the name of a dataset under its transforms."""
-        key = _key(name, fingerprint, transforms)
-        return Name(self._dataset_places.get(key, UNPLACED), self._dataset_labels.get(key, ""))
+    def dataset(self, key: SettingKey) -> Name:
+        """Return the name of the dataset of a setting under its transforms."""
+        dataset = key[:3]
+        place = self._dataset_places.get(dataset, UNPLACED)
+        return Name(place, self._dataset_labels.get(dataset, ""))
 
-    def learner(self, dataset: tuple[str, str, tuple[str, ...]], *setting: str) -> tuple[Name, ...]:
-        """Return the names of a learner's setting (name, version, params) on a dataset (name, fingerprint, transforms).
+    def learner(self, key: SettingKey) -> tuple[Name, ...]:
+        """Return the names of the learner of a setting.
 
         There are several where an experiment asks for the same runs under several labels: a default
         that tuning chose too.
         """
-        name, version, params = setting
-        labels = self._labels.get((_key(*dataset), (name, version, params)), [""])
-        places = (
-            (self._learner_places.get((label, name, version, params), UNPLACED), label)
-            for label in labels
+        learner = key[3:6]
+        labels = self._labels.get((key[:3], learner), [""])
+        return tuple(
+            sorted(
+                Name(self._learner_places.get((label, learner), UNPLACED), label)
+                for label in labels
+            )
         )
-        return tuple(sorted(Name(*place) for place in places))
 
 
-def _key(name: str, fingerprint: str, transforms: tuple[str, ...]) -> PlannedDataset:
-    return PlannedDataset(name, fingerprint, transforms)
+def _key_of_dataset(dataset: PlannedDataset) -> _DatasetKey:
+    return dataset.name, dataset.fingerprint, dataset.transforms
+
+
+def _key_of_learner(learner: PlannedLearner) -> _LearnerKey:
+    return learner.name, learner.version, canonical_json(dict(learner.params))
 
 
 def _in_order(plans: Iterable[Plan]) -> Iterable[Plan]:

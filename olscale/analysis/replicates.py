@@ -12,18 +12,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from olscale.analysis.aggregate import codes_of, columns_of, groups_of
+from olscale.analysis.aggregate import codes_of, groups_of, metrics_and_timings
 from olscale.analysis.compare import LEAST, Pair, compare_pairs
 from olscale.analysis.matched_blocks import shared_keys
 from olscale.analysis.paired_tests import corrected_t, wilcoxon
-from olscale.analysis.summary import Summary, replicate_text, without_replicate
 from olscale.data.splits import HALVES
-from olscale.results import Store, canonical_json
-from olscale.results.arrow_arrays import arrow_array, positions_of
+from olscale.results import Store
+from olscale.results.settings import KEY_COLUMNS, SettingKey, replicate_text
 from olscale.results.store import OnDamage
 
 T = TypeVar("T")
-_KEY = ("dataset", "fingerprint", "transforms", "learner", "version", "params")
 _WORDS = {"fold": "folds", "permutation": "permutations", "projection": "random projections"}
 
 
@@ -56,8 +54,8 @@ Values = Mapping[str, float]
 """The figures of a setting by what tells its replicates apart, as canonical JSON."""
 
 
-SettingFigures = Mapping[tuple[Any, ...], Values]
-"""The figures of a store, by setting (`setting_of`) and replicate."""
+SettingFigures = Mapping[SettingKey, Values]
+"""The figures of a store, by setting and replicate."""
 
 
 class ReplicateFigures:
@@ -71,29 +69,25 @@ class ReplicateFigures:
 
     def __init__(self, store: Store, on_damage: OnDamage = "raise") -> None:
         runs = ok_runs(store, ("id", "metrics"), on_damage)
-        damaged = store.damaged
-        timings = store.timings(on_damage, ("id", "timings"), runs["id"], dictionaries=True)
-        store.damaged = (*damaged, *store.damaged)
-        self._columns: dict[str, list[tuple[NDArray[np.float64], NDArray[np.bool_] | None]]] = (
-            defaultdict(list)
-        )
-        self._settings: list[tuple[Any, ...]] = []
-        if runs.num_rows:
-            group, self._settings = groups_of(runs, without_replicate)
-            self._order = np.argsort(
-                group, kind="stable"
-            )  # the runs of a setting lie side by side, by id
-            self._ends = np.cumsum(np.bincount(group))
-            self._replicates = _replicate_texts(runs)
-            place = positions_of(timings["id"], runs["id"])
-            for maps, rows in ((runs["metrics"], None), (timings["timings"], place)):
-                for names, values, there in columns_of(maps, rows, runs.num_rows):
-                    for name, column in zip(names, values.T, strict=True):
-                        self._columns[name].append((column, there))
+        with store.adding_damage():
+            timings = store.timings(on_damage, ("id", "timings"), runs["id"], dictionaries=True)
+        self._columns: dict[str, list[tuple[NDArray[np.float64], NDArray[np.bool_] | None]]]
+        self._columns = defaultdict(list)
+        self._settings: list[SettingKey] = []
+        if not runs.num_rows:
+            return
+        group, self._settings = groups_of(runs)
+        # The runs of a setting lie side by side, by id.
+        self._order = np.argsort(group, kind="stable")
+        self._ends = np.cumsum(np.bincount(group))
+        self._replicates = _replicate_texts(runs)
+        for columns in metrics_and_timings(runs, timings):
+            for name, column in zip(columns.names, columns.values.T, strict=True):
+                self._columns[name].append((column, columns.present))
 
     def of(self, metric: str) -> SettingFigures:
         """Return one metric or timing, of the runs that have it."""
-        figures: dict[tuple[Any, ...], dict[str, float]] = {}
+        figures: dict[SettingKey, dict[str, float]] = {}
         for values, there in reversed(
             self._columns.get(metric, [])
         ):  # a metric counts more than a timing of its name
@@ -115,12 +109,12 @@ def by_replicate(
     column: str,
     read: Callable[[pa.ChunkedArray], Iterable[T | None]],
     on_damage: OnDamage = "raise",
-) -> dict[tuple[Any, ...], dict[str, T]]:
+) -> dict[SettingKey, dict[str, T]]:
     """Return what `read` makes of a column of runs that ended ``ok``, where it is something, by setting and replicate."""
     runs = ok_runs(store, (column,), on_damage)
-    values: dict[tuple[Any, ...], dict[str, T]] = defaultdict(dict)
+    values: dict[SettingKey, dict[str, T]] = defaultdict(dict)
     if runs.num_rows:
-        group, settings = groups_of(runs, without_replicate)
+        group, settings = groups_of(runs)
         for i, replicate, value in zip(
             group.tolist(), _replicate_texts(runs), read(runs[column]), strict=True
         ):
@@ -131,21 +125,14 @@ def by_replicate(
 
 def ok_runs(store: Store, columns: Sequence[str], on_damage: OnDamage) -> pa.Table:
     """Return columns of the runs that ended ``ok``, and those that tell their settings; texts as dictionary arrays."""
-    runs = store.read((*_KEY, "protocol", "outcome", *columns), on_damage, dictionaries=True)
-    [ok] = arrow_array(["ok"], pa.string())
-    return runs.filter(pc.equal(runs["outcome"].cast(pa.string()), ok))
+    runs = store.read((*KEY_COLUMNS, "outcome", *columns), on_damage, dictionaries=True)
+    return runs.filter(pc.equal(runs["outcome"].cast(pa.string()), "ok"))
 
 
 def _replicate_texts(runs: pa.Table) -> NDArray[np.object_]:
     """Return the replicate of each run."""
     codes, protocols = codes_of(runs["protocol"])
     return np.array([replicate_text(protocol) for protocol in protocols], dtype=object)[codes]
-
-
-def setting_of(s: Summary) -> tuple[Any, ...]:
-    """Return the key of a summary in `replicate_values`."""
-    setting = s.dataset, s.fingerprint, s.transforms, s.learner, s.version
-    return *setting, canonical_json(s.params), canonical_json(s.protocol)
 
 
 def compare_within(

@@ -4,18 +4,16 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
+import pyarrow.compute as pc
 
 from olscale.analysis.aggregate import groups_of
-from olscale.analysis.names import Names
+from olscale.analysis.names import Name, Names
 from olscale.results import OUTCOMES, Plan, Store, read_plans
-from olscale.results.arrow_arrays import arrow_array, times_of
+from olscale.results.settings import KEY_COLUMNS, SettingKey
 from olscale.results.store import OnDamage
-
-_KEY = ("dataset", "fingerprint", "transforms", "learner", "version", "params")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,29 +87,29 @@ def store_status(store: Store, on_damage: OnDamage = "raise") -> Status:
     StoreError
         If a file of the store is damaged.
     """
-    runs = store.read([*_KEY, "protocol", "outcome", "reason"], on_damage, dictionaries=True)
-    damaged = store.damaged
-    finished = times_of(store.timings(on_damage, ("finished_at",))["finished_at"])
-    store.damaged = (*damaged, *store.damaged)
-    plans = read_plans(store, on_damage)
-    done, lost = store.done(), store.lost()
-    group, settings = groups_of(runs, lambda protocol: "")
+    runs = store.read([*KEY_COLUMNS, "outcome", "reason"], on_damage, dictionaries=True)
+    with store.adding_damage():
+        times = store.timings(on_damage, ("finished_at",))["finished_at"]
+        plans = read_plans(store, on_damage)
+    done = store.done()
+    lost = store.lost()
+    group, settings = groups_of(runs)
     labels = _labels(settings, Names(plans))
-    runs_of = list(zip(labels, np.bincount(group, minlength=len(labels)).tolist(), strict=True))
-    outcome_of_run = runs["outcome"].to_pylist()
-    outcomes = Counter(outcome_of_run)
-    is_failed = np.array([outcome != "ok" for outcome in outcome_of_run], dtype=bool)
-    failed = runs.select(["outcome", "reason"]).filter(arrow_array(is_failed.tolist(), pa.bool_()))
-    failures = zip([labels[i] for i in group[is_failed].tolist()], failed.to_pylist(), strict=True)
+    counts = np.bincount(group, minlength=len(labels)).tolist()
+    outcomes = runs["outcome"].to_pylist()
+    counts_of_outcomes = Counter(outcomes)
+    is_failed = np.array([outcome != "ok" for outcome in outcomes], dtype=bool)
+    failed = runs.select(["outcome", "reason"]).filter(is_failed).to_pylist()
+    labels_of_failed = [labels[i] for i in group[is_failed].tolist()]
     return Status(
         store=store.path,
-        outcomes={outcome: outcomes[outcome] for outcome in OUTCOMES if outcomes[outcome]},
-        datasets=_by_text([(dataset, count) for (dataset, _), count in runs_of]),
-        learners=_by_text([(learner, count) for (_, learner), count in runs_of]),
-        last_finished=max(filter(None, finished), default=None),
+        outcomes={name: counts_of_outcomes[name] for name in OUTCOMES if counts_of_outcomes[name]},
+        datasets=_by_text(zip((label.dataset for label in labels), counts, strict=True)),
+        learners=_by_text(zip((label.learner for label in labels), counts, strict=True)),
+        last_finished=pc.max(times).as_py(),
         bytes=store.files.size(),
         experiments=tuple(_progress(plan, done, lost) for plan in plans),
-        failures=_failures(failures),
+        failures=_failures(zip(labels_of_failed, failed, strict=True)),
     )
 
 
@@ -122,18 +120,20 @@ def unfinished_experiments(store: Store, on_damage: OnDamage = "raise") -> list[
     earlier form: what it alone had is no longer asked for.
     """
     plans = read_plans(store, on_damage)
-    done, lost = store.done(), store.lost()
-    every = [
-        _progress(plan, done, lost)
-        for plan in plans
-        if not any(
-            other.number > plan.number
-            and other.experiment == plan.experiment
-            and not set(plan.runs).isdisjoint(other.runs)
-            for other in plans
-        )
-    ]
-    return [one for one in every if one.done < one.total]
+    done = store.done()
+    lost = store.lost()
+    newest = [plan for plan in plans if not any(_takes_up(later, plan) for later in plans)]
+    progress = [_progress(plan, done, lost) for plan in newest]
+    return [experiment for experiment in progress if experiment.done < experiment.total]
+
+
+def _takes_up(later: Plan, plan: Plan) -> bool:
+    """Return whether a plan is a later form of the experiment of another."""
+    return (
+        later.number > plan.number
+        and later.experiment == plan.experiment
+        and not set(plan.runs).isdisjoint(later.runs)
+    )
 
 
 def _progress(plan: Plan, done: Collection[str], lost: Collection[str]) -> ExperimentProgress:
@@ -143,37 +143,49 @@ def _progress(plan: Plan, done: Collection[str], lost: Collection[str]) -> Exper
     )
 
 
-_Labels = tuple[tuple[int, str], tuple[int, str]]
-"""Place and label of dataset and learner."""
+class _Labels(NamedTuple):
+    """What people call the dataset and the learner of a setting."""
+
+    dataset: Name
+    learner: Name
 
 
-def _labels(settings: Iterable[tuple[Any, ...]], names: Names) -> list[_Labels]:
-    """Return the names by which people know the dataset and the learner of each setting."""
+def _labels(settings: Iterable[SettingKey], names: Names) -> list[_Labels]:
     labels = []
-    for *key, _ in settings:
-        dataset, [learner, *_] = names.dataset(*key[:3]), names.learner(tuple(key[:3]), *key[3:])
+    for key in settings:
+        dataset = names.dataset(key)
+        learner = names.learner(key)[0]
         labels.append(
-            ((dataset.place, dataset.text or key[0]), (learner.place, learner.text or key[3]))
+            _Labels(
+                dataset._replace(text=dataset.text or key.dataset),
+                learner._replace(text=learner.text or key.learner),
+            )
         )
     return labels
 
 
-def _by_text(counts: Iterable[tuple[tuple[int, str], int]]) -> dict[str, int]:
+def _by_text(counts: Iterable[tuple[Name, int]]) -> dict[str, int]:
     """Add up what has one label in several places, in the order of the first."""
-    found: dict[str, int] = {}
-    for (_, label), count in sorted(counts):
-        found[label] = found.get(label, 0) + count
-    return found
+    sums: dict[str, int] = {}
+    for name, count in sorted(counts):
+        sums[name.text] = sums.get(name.text, 0) + count
+    return sums
 
 
 def _failures(runs: Iterable[tuple[_Labels, Mapping[str, str]]]) -> tuple[FailureGroup, ...]:
-    reasons: dict[tuple[str, tuple[int, str], str], list[str]] = defaultdict(list)
+    reasons: dict[tuple[str, Name, str], list[str]] = defaultdict(list)
     places: dict[str, int] = {}
-    for (dataset, (place, learner)), run in runs:
-        places[learner] = min(place, places.get(learner, place))
-        reasons[learner, dataset, run["outcome"]].append(run["reason"])
-    in_order = sorted(reasons.items(), key=lambda item: (places[item[0][0]], item[0]))
+    for (dataset, learner), run in runs:
+        places[learner.text] = min(learner.place, places.get(learner.text, learner.place))
+        reasons[learner.text, dataset, run["outcome"]].append(run["reason"])
+    in_order = sorted(reasons, key=lambda group: (places[group[0]], group))
     return tuple(
-        FailureGroup(learner, dataset, outcome, of[0], len(of))
-        for (learner, (_, dataset), outcome), of in in_order
+        FailureGroup(
+            learner=group[0],
+            dataset=group[1].text,
+            outcome=group[2],
+            reason=reasons[group][0],
+            runs=len(reasons[group]),
+        )
+        for group in in_order
     )

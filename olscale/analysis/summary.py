@@ -1,12 +1,11 @@
 """Aggregates over a metrics store: mean and spread of every metric over the permutations of a run."""
 
-import json
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,27 +13,13 @@ import pyarrow.compute as pc
 from olscale.analysis.aggregate import Aggregate, aggregate
 from olscale.analysis.names import UNNAMED, Name, Names
 from olscale.measures import CAUTIONS, RANKED_BY_CLASS, SPEEDS, WAITED, measure_of
-from olscale.results import Store, canonical_json
-from olscale.results.arrow_arrays import arrow_array, times_of
+from olscale.results import Plan, Store, canonical_json
+from olscale.results.arrow_arrays import arrow_array
 from olscale.results.plans import TUNING, read_plans
-from olscale.results.record import ParsedJson
 from olscale.results.selections import Selection, read_selections
-from olscale.results.settings import REPLICATES
+from olscale.results.settings import KEY_COLUMNS, SettingKey
 from olscale.results.store import OnDamage
-
-_COLUMNS = (
-    "id",
-    "dataset",
-    "fingerprint",
-    "transforms",
-    "learner",
-    "version",
-    "params",
-    "protocol",
-    "outcome",
-    "metrics",
-)
-
+from olscale.storage.canonical_json import ParsedJson
 
 PREPARED = "prepare_seconds"
 """The timing that runs have whose learner was shown rows ahead of the stream."""
@@ -110,8 +95,21 @@ class Summary:
     prepared: bool = False
 
     @property
+    def key(self) -> SettingKey:
+        """What its runs have in common."""
+        return SettingKey(
+            self.dataset,
+            self.fingerprint,
+            self.transforms,
+            self.learner,
+            self.version,
+            canonical_json(self.params),
+            canonical_json(self.protocol),
+        )
+
+    @property
     def cautions(self) -> list[str]:
-        """What tables say of the figure, in words."""
+        """What tables say about the figure, in words."""
         return [CAUTIONS[caution] for caution in self.cautions_of(self.metric)]
 
     def cautions_of(self, metric: str) -> list[str]:
@@ -165,78 +163,64 @@ def summarise(
         If a file of the store is damaged.
     """
     store.damaged = ()
-    compared, chosen = _selected(read_selections(store, on_damage))
+    tuned = _tuned(read_selections(store, on_damage))
     plans = read_plans(store, on_damage)
-    damaged = store.damaged
     planned = {run for plan in plans if plan.experiment in experiments for run in plan.runs}
-    candidates = {run for plan in plans if plan.experiment.endswith(TUNING) for run in plan.runs}
-    candidates = candidates.difference(
-        *(plan.runs for plan in plans if not plan.experiment.endswith(TUNING))
-    )
-    if (
-        ids is None and candidates and not tuning
-    ):  # also of tuning that goes on, which has chosen nothing yet
-        ids = (planned or {*store.read(["id"], on_damage)["id"].to_pylist()}) - candidates
-        if not ids:
-            return []
-    made = aggregated(store, on_damage, planned if ids is None else ids)
-    store.damaged = (*damaged, *store.damaged)
+    with store.adding_damage():
+        if ids is None:
+            ids = planned
+            candidates = _candidates(plans)
+            # Those of tuning that has chosen nothing yet are left out as well.
+            if candidates and not tuning:
+                known = planned or set(store.read(["id"], on_damage)["id"].to_pylist())
+                ids = known - candidates
+                if not ids:
+                    return []
+        groups = aggregated(store, on_damage, ids)
+        last_versions = _last_versions(store, groups.keys, on_damage)
     names = Names(plan for plan in plans if plan.experiment in experiments or not experiments)
-    metrics: dict[int, list[tuple[str, float, float, int, int]]] = defaultdict(list)
-    warned: dict[int, tuple[str, ...]] = defaultdict(tuple)
-    for metric, moments in sorted(made.moments.items()):
-        if metric in CAUTIONS:  # no figure, but what must be said of figures
-            for group in moments.groups.tolist():
-                warned[group] = (*warned[group], metric)
-            continue
-        for group, *values in zip(*(array.tolist() for array in moments), strict=True):
-            metrics[group].append((metric, *values))
-    last = _last_versions(store, {(key[3], key[4]) for key in made.keys}, on_damage)
-    params, protocols = cache(ParsedJson), cache(ParsedJson)
-    datasets = [names.dataset(*key[:3]) for key in made.keys]
-    learners = [names.learner(key[:3], *key[3:6]) for key in made.keys]
-    places = [(dataset.place, of[0].place) for dataset, of in zip(datasets, learners, strict=True)]
-    found = []
-    for group in sorted(
-        range(len(made.keys)), key=lambda group: (places[group], _order(made.keys[group]))
-    ):
-        key = made.keys[group]
-        is_tuning = key in compared
+    figures, cautions = _figures_and_cautions(groups)
+    datasets = [names.dataset(key) for key in groups.keys]
+    learners = [names.learner(key) for key in groups.keys]
+    order = sorted(
+        range(len(groups.keys)),
+        key=lambda i: (datasets[i].place, learners[i][0].place, groups.keys[i].order()),
+    )
+    params = cache(ParsedJson)
+    protocols = cache(ParsedJson)
+    summaries = []
+    for i in order:
+        key = groups.keys[i]
+        is_tuning = key in tuned.compared
         if is_tuning and not tuning:
             continue
-        tuned = None if is_tuning else chosen.get(key[:-1])
-        failures = dict(sorted(made.failures[group].items())) if group in made.failures else {}
-        dataset, fingerprint, transforms, learner, version, given, protocol = key
-        names_of = (datasets[group], learners[group], last.get(learner, ""))
-        prepared = any(metric == PREPARED for metric, *_ in metrics.get(group, ()))
-        setting = (
-            dataset,
-            fingerprint,
-            transforms,
-            learner,
-            version,
-            params(given),
-            protocols(protocol),
-        )
-        found += [
-            Summary(
-                *setting,
-                metric,
-                mean,
-                std,
-                n,
-                failures,
-                tuned,
-                is_tuning,
-                *names_of,
-                replicates,
-                warned[group],
-                prepared,
+        chosen = None
+        if not is_tuning:
+            chosen = tuned.chosen.get(key._replace(protocol=""))
+        failures = dict(sorted(groups.failures[i].items())) if i in groups.failures else {}
+        is_prepared = any(figure.metric == PREPARED for figure in figures[i])
+        for figure in figures[i] or [_NO_FIGURE]:
+            summaries.append(
+                Summary(
+                    *key[:5],
+                    params=params(key.params),
+                    protocol=protocols(key.protocol),
+                    metric=figure.metric,
+                    mean=figure.mean,
+                    std=figure.std,
+                    n=figure.n,
+                    failures=failures,
+                    tuned=chosen,
+                    tuning=is_tuning,
+                    dataset_name=datasets[i],
+                    learner_names=learners[i],
+                    last_version=last_versions.get(key.learner, ""),
+                    replicates=figure.replicates,
+                    warned=cautions[i],
+                    prepared=is_prepared,
+                )
             )
-            for metric, mean, std, n, replicates in metrics.get(group)
-            or [("outcome", math.nan, math.nan, 0, 0)]
-        ]
-    return found
+    return summaries
 
 
 def one_of_each_setting(summaries: Iterable[Summary]) -> Iterator[Summary]:
@@ -265,107 +249,110 @@ def one_of_each_setting(summaries: Iterable[Summary]) -> Iterator[Summary]:
         last = s
 
 
+class _Figure(NamedTuple):
+    """A metric of a group of runs; see `olscale.analysis.aggregate.Moments`."""
+
+    metric: str
+    mean: float
+    std: float
+    n: int
+    replicates: int
+
+
+_NO_FIGURE = _Figure("outcome", math.nan, math.nan, 0, 0)
+
+
+def _figures_and_cautions(
+    groups: Aggregate,
+) -> tuple[dict[int, list[_Figure]], dict[int, tuple[str, ...]]]:
+    """Return the metrics of each group, and those that are none but what must be said of figures."""
+    figures: dict[int, list[_Figure]] = defaultdict(list)
+    cautions: dict[int, tuple[str, ...]] = defaultdict(tuple)
+    for metric, moments in sorted(groups.moments.items()):
+        if metric in CAUTIONS:
+            for group in moments.groups.tolist():
+                cautions[group] = (*cautions[group], metric)
+            continue
+        for group, *values in zip(*(array.tolist() for array in moments), strict=True):
+            figures[group].append(_Figure(metric, *values))
+    return figures, cautions
+
+
 def aggregated(store: Store, on_damage: OnDamage = "raise", ids: Collection[str] = ()) -> Aggregate:
-    """Return means and deviations of a store, or of its runs `ids` (none: all), as arrays; else as `summarise`."""
-    runs = store.read(_COLUMNS, on_damage, dictionaries=True)
+    """Return means and deviations of a store, or of its runs `ids` (none: all); else as `summarise`."""
+    runs = store.read(["id", *KEY_COLUMNS, "outcome", "metrics"], on_damage, dictionaries=True)
     if ids:
         runs = runs.filter(pc.is_in(runs["id"], value_set=arrow_array(sorted(ids), pa.string())))
-    damaged = store.damaged
-    timings = store.timings(on_damage, ("id", "timings"), runs["id"], dictionaries=True)
-    store.damaged = (*damaged, *store.damaged)
-    return aggregate(runs, timings, without_replicate, replicate_text)
+    with store.adding_damage():
+        timings = store.timings(on_damage, ("id", "timings"), runs["id"], dictionaries=True)
+    return aggregate(runs, timings)
 
 
-def _selected(
-    selections: list[Selection],
-) -> tuple[set[tuple[Any, ...]], dict[tuple[Any, ...], dict[str, Any]]]:
-    """Return the groups of runs that tuning compared, and for those settings that it chose from what."""
-    compared, chosen = set(), {}
+def _candidates(plans: Collection[Plan]) -> set[str]:
+    """Return the runs that tuning compares, and that no experiment asks for."""
+    candidates = {run for plan in plans if plan.experiment.endswith(TUNING) for run in plan.runs}
+    asked = {run for plan in plans if not plan.experiment.endswith(TUNING) for run in plan.runs}
+    return candidates - asked
+
+
+class _Tuned(NamedTuple):
+    """The settings that tuning compared, and by key without protocol how those were tuned that it chose."""
+
+    compared: set[SettingKey]
+    chosen: dict[SettingKey, dict[str, Any]]
+
+
+def _tuned(selections: Collection[Selection]) -> _Tuned:
+    tuned = _Tuned(set(), {})
     for selection in selections:
-        how = selection.definition["protocol"]
-        protocol = {"order": "permuted", "seed": how["seed"], "split": how["split"]}
-        protocol |= {"split_seed": how["seed"], "folds": how["folds"]}
-        protocol |= {
-            name: how[name]
-            for name in ("transforms_version", "weights", "weighted_measures")
-            if name in how
-        }
-        compared |= {
-            (*_setting(selection, point.params), canonical_json(protocol))
-            for point in selection.points
-        }
-        chosen[_setting(selection, selection.chosen)] = selection.summary()
-    return compared, chosen
+        search = selection.definition["protocol"]
+        protocol = {"order": "permuted", "seed": search["seed"], "split": search["split"]}
+        protocol |= {"split_seed": search["seed"], "folds": search["folds"]}
+        for name in ("transforms_version", "weights", "weighted_measures"):
+            if name in search:
+                protocol[name] = search[name]
+        for point in selection.points:
+            tuned.compared.add(_key(selection, point.params, canonical_json(protocol)))
+        tuned.chosen[_key(selection, selection.chosen, "")] = selection.summary()
+    return tuned
 
 
-def _last_versions(
-    store: Store, versions: Iterable[tuple[str, str]], on_damage: OnDamage
-) -> Mapping[str, str]:
-    """Return the version whose run finished last, of each learner that has several: a user's own gets one with each edit."""
-    found: dict[str, set[str]] = defaultdict(set)
-    for learner, version in versions:
-        found[learner].add(version)
-    several = [learner for learner, those in found.items() if len(those) > 1]
-    if not several:
-        return {}
-    runs = store.read(("id", "learner", "version"), on_damage)
-    runs = runs.filter(pc.is_in(runs["learner"], value_set=arrow_array(several, pa.string())))
-    timings = store.timings(on_damage, ("id", "finished_at"))
-    ids = timings["id"].to_pylist()
-    finished = dict(zip(ids, times_of(timings["finished_at"]), strict=True))
-    last: dict[str, tuple[Any, str]] = {}
-    for run in runs.to_pylist():
-        when = finished.get(run["id"])
-        if when is not None:
-            last[run["learner"]] = max(last.get(run["learner"], (when, "")), (when, run["version"]))
-    return {learner: version for learner, (_, version) in last.items()}
-
-
-def _setting(selection: Selection, params: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return what tells a group of runs apart, but for the protocol."""
-    dataset, learner = selection.definition["dataset"], selection.definition["learner"]
-    transforms = tuple(selection.definition["transforms"])
-    kind = (learner["name"], str(learner["version"]))
-    return (dataset["name"], dataset["fingerprint"], transforms, *kind, canonical_json(params))
-
-
-@cache
-def without_replicate(protocol: str) -> str:
-    """Return the text of a protocol without what tells replicates apart."""
-    return canonical_json(
-        {key: value for key, value in json.loads(protocol).items() if key not in REPLICATES}
-    )
-
-
-@cache
-def replicate_text(protocol: str) -> str:
-    """Return, as canonical JSON, the part of a protocol that tells replicates apart."""
-    return canonical_json(
-        {key: value for key, value in json.loads(protocol).items() if key in REPLICATES}
-    )
-
-
-def _order(key: tuple[Any, ...]) -> tuple[Any, ...]:
-    dataset, fingerprint, transforms, learner, version, params, protocol = key
-    return (
-        dataset,
-        fingerprint,
-        transforms,
-        learner,
-        version,
-        natural(params),
-        params,
-        natural(protocol),
+def _key(selection: Selection, params: Mapping[str, Any], protocol: str) -> SettingKey:
+    dataset = selection.definition["dataset"]
+    learner = selection.definition["learner"]
+    return SettingKey(
+        dataset["name"],
+        dataset["fingerprint"],
+        tuple(selection.definition["transforms"]),
+        learner["name"],
+        str(learner["version"]),
+        canonical_json(params),
         protocol,
     )
 
 
-@cache
-def natural(text: str) -> tuple[tuple[str, int, float, str], ...]:
-    """Return a sort key of a JSON object's text that orders numbers by value (``C=2`` before ``C=10``)."""
-    return tuple(
-        (name, 0, float(value), "")
-        if isinstance(value, (int, float)) and not isinstance(value, bool)
-        else (name, 1, 0.0, canonical_json(value))
-        for name, value in sorted(json.loads(text).items())
-    )
+def _last_versions(
+    store: Store, keys: Collection[SettingKey], on_damage: OnDamage
+) -> Mapping[str, str]:
+    """Return, of learners that have several versions, the one whose run finished last.
+
+    A user's own learner gets a version with each edit.
+    """
+    versions: dict[str, set[str]] = defaultdict(set)
+    for key in keys:
+        versions[key.learner].add(key.version)
+    learners = [learner for learner, known in versions.items() if len(known) > 1]
+    if not learners:
+        return {}
+    with store.adding_damage():
+        runs = store.read(("id", "learner", "version"), on_damage)
+    with store.adding_damage():
+        times = store.timings(on_damage, ("id", "finished_at"))
+    runs = runs.filter(pc.is_in(runs["learner"], value_set=arrow_array(learners, pa.string())))
+    finished = dict(zip(times["id"].to_pylist(), times["finished_at"].to_pylist(), strict=True))
+    last: dict[str, tuple[Any, str]] = {}
+    for run in runs.to_pylist():
+        if run["id"] in finished:
+            version = (finished[run["id"]], run["version"])
+            last[run["learner"]] = max(last.get(run["learner"], version), version)
+    return {learner: version for learner, (_, version) in last.items()}

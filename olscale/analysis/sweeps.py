@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from olscale.analysis.summary import Summary
 from olscale.measures import distance_from_best
 from olscale.results import canonical_json
+from olscale.results.settings import SettingKey
 
 LEAST = 3
 """Values of a parameter that make a sweep."""
@@ -97,16 +98,9 @@ def _rank(summary: Summary) -> float:
 
 def find_sweeps(summaries: Iterable[Summary]) -> list[Sweep]:
     """Return every sweep over one parameter, and over each two, that a list of summaries of one metric holds."""
-    groups: dict[tuple[Any, ...], list[Summary]] = defaultdict(list)
+    groups: dict[SettingKey, list[Summary]] = defaultdict(list)
     for s in summaries:
-        kind = (
-            s.dataset,
-            s.fingerprint,
-            s.transforms,
-            s.learner,
-            s.version,
-            canonical_json(s.protocol),
-        )
+        kind = s.key._replace(params="")
         groups[kind].append(s)
     found = []
     for group in groups.values():

@@ -11,7 +11,6 @@ what they are: run ids are made of them.
 """
 
 import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR, trim
 from olscale.data.layouts.base import Block
 from olscale.data.manifest import FORMAT_VERSION, Segment
+from olscale.storage.canonical_json import canonical_json
 
 _HASHES: dict[int, Callable[..., Any]] = {1: hashlib.sha256, 2: blake3, 3: blake3}
 _WITH_SEGMENTS = 3
@@ -106,8 +106,6 @@ def fingerprint(
         content["segments"] = {
             name: [[s.name, s.start, s.rows] for s in found] for name, found in segments.items()
         }
-    whole = _HASHES[version]
-    digest: str = whole(
-        json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
-    ).hexdigest()
+    hash_of = _HASHES[version]
+    digest: str = hash_of(canonical_json(content).encode()).hexdigest()
     return digest

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 from typing import Annotated, Any, Final, Literal, TypeAlias
@@ -19,6 +18,7 @@ from pydantic import (
 
 from olscale.data.layouts import LAYOUTS
 from olscale.errors import DatasetError, UnknownNameError
+from olscale.storage.canonical_json import json_digest
 from olscale.task import NORMAL, NOVEL, Task
 
 MANIFEST = "manifest.json"
@@ -378,6 +378,4 @@ class Manifest(_Entry):
 def manifest_checksum(content: dict[str, Any]) -> str:
     """Return the checksum of a manifest, whatever white space and order of fields it was written with."""
     rest = {name: value for name, value in content.items() if name != "checksum"}
-    return hashlib.sha256(
-        json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()
-    ).hexdigest()
+    return json_digest(rest)

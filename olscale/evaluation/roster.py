@@ -7,7 +7,7 @@ from olscale.evaluation.experiment_sections import LearnerSpec
 from olscale.learners.contract.learner import Learner
 from olscale.learners.registry import ask
 from olscale.results.plans import PlannedDataset, PlannedLearner
-from olscale.results.record import canonical_json
+from olscale.storage.canonical_json import canonical_json
 
 
 class Roster:

@@ -10,9 +10,9 @@ from olscale.evaluation.protocol import weighing_of
 from olscale.evaluation.run import Run
 from olscale.evaluation.streams import stream_keys
 from olscale.learners.registry import learner_class, make_learner
-from olscale.results.record import canonical_json
 from olscale.results.selections import Selection
 from olscale.results.settings import REPLICATES, ExperimentSettings, Setting, SettingKey
+from olscale.storage.canonical_json import canonical_json
 
 
 def settings(experiment: Experiment, selections: Iterable[Selection]) -> ExperimentSettings:

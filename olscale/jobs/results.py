@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.analysis.summary import without_replicate
 from olscale.jobs.history import SPEEDS
 from olscale.results.arrow_arrays import numbers_of
 from olscale.results.rows import RUN_SCHEMA
+from olscale.results.settings import without_replicate
 from olscale.results.store import Store
 
 _ERRORS = ("test_error", "cumulative_error", "test_rmse", "rmse")

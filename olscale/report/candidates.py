@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from olscale.analysis.matched_blocks import RunBlock, Way
-from olscale.analysis.replicates import SettingFigures, setting_of
+from olscale.analysis.replicates import SettingFigures
 from olscale.analysis.standing import is_comparable
 from olscale.analysis.summary import Summary, one_of_each_setting
 from olscale.report.labels import Column, Row, column_labels, column_of, row_labels, rows_of
@@ -59,8 +59,8 @@ def find_candidates(
     settings: dict[tuple[object, ...], Summary] = {}
     newest = _of_newest_transforms(summaries)
     for s in one_of_each_setting(newest):
-        settings.setdefault(setting_of(s), s)
-    settings |= {setting_of(s): s for s in newest if s.metric == metric}
+        settings.setdefault(s.key, s)
+    settings |= {s.key: s for s in newest if s.metric == metric}
     cells = {(row, column_of(s)): s for s in settings.values() for row in rows_of(s)}
     labels, _ = row_labels(cells)
     columns = sorted({column for _, column in cells})
@@ -76,7 +76,7 @@ def find_candidates(
         candidates.settings.setdefault((label, way), s)
         if not is_comparable(s):
             continue
-        for replicate, value in by_setting.get(setting_of(s), {}).items():
+        for replicate, value in by_setting.get(s.key, {}).items():
             block = RunBlock(way, replicate)
             if math.isfinite(value) and block not in candidates.figures[label]:
                 candidates.figures[label][block] = value

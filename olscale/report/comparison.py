@@ -10,9 +10,9 @@ import numpy as np
 
 from olscale.analysis.compare import Comparison, Test, compare
 from olscale.analysis.matched_blocks import RunBlock, Way, match_blocks
-from olscale.analysis.replicates import ReplicateFigures, Within, compare_within, setting_of
+from olscale.analysis.replicates import ReplicateFigures, Within, compare_within
 from olscale.analysis.standing import is_comparable
-from olscale.analysis.summary import Summary, natural
+from olscale.analysis.summary import Summary
 from olscale.errors import ReportError, UnknownNameError
 from olscale.measures import HEADLINES, measure_of, metric_words
 from olscale.report.candidates import Candidates, find_candidates
@@ -21,7 +21,7 @@ from olscale.report.left_out import Omission, few, left_out, left_out_notes, unm
 from olscale.report.notes import count_notes, partial_notes
 from olscale.report.wording import protocol_text
 from olscale.results import Store, canonical_json
-from olscale.results.settings import asked_protocol
+from olscale.results.settings import SettingKey, asked_protocol, natural_order
 from olscale.results.store import OnDamage
 
 T = TypeVar("T")
@@ -99,14 +99,14 @@ class Compared:
 
     def by_replicate(
         self,
-        by_setting: Mapping[tuple[Any, ...], Mapping[str, T]],
+        by_setting: Mapping[SettingKey, Mapping[str, T]],
         learner: str,
         blocks: Iterable[RunBlock],
     ) -> dict[str, T]:
         """Return what `by_setting` has of the runs of a learner on blocks of one way, by replicate."""
         values = {}
         for block in blocks:
-            of_setting = by_setting.get(setting_of(self.runs[learner, block]), {})
+            of_setting = by_setting.get(self.runs[learner, block].key, {})
             if block.replicate in of_setting:
                 values[block.replicate] = of_setting[block.replicate]
         return values
@@ -176,7 +176,7 @@ def compared(
     terms = _Terms(figures or ReplicateFigures(store, on_damage), test, rope, baseline, most)
     made: list[Compared] = []
     apart: list[Summary] = []
-    for protocol in sorted(by_protocol, key=lambda text: (natural(text), text)):
+    for protocol in sorted(by_protocol, key=lambda text: (natural_order(text), text)):
         of = by_protocol[protocol]
         one = _by_default(of, terms) if metric is None else _by_metric(of, metric, terms)
         if one is None:

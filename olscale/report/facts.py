@@ -10,7 +10,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from olscale.analysis.replicates import setting_of
 from olscale.analysis.summary import Summary, one_of_each_setting
 from olscale.measures import BY_CLOCK
 from olscale.report.html import paragraphs, rows_html, table_html
@@ -51,11 +50,11 @@ def _speed_tables(summaries: Sequence[Summary]) -> list[Table]:
     by_clock = _with(summaries, "rows_per_second")
     if not by_processor:
         return tables(by_clock, "rows_per_second")
-    known = set(map(setting_of, by_processor))
+    known = {s.key for s in by_processor}
     earlier = [
         replace(s, metric="rows_per_cpu_second", warned=(*s.warned, BY_CLOCK))
         for s in by_clock
-        if setting_of(s) not in known
+        if s.key not in known
     ]
     return tables([*by_processor, *earlier], "rows_per_cpu_second")
 

@@ -5,9 +5,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from olscale.analysis.summary import Summary, natural
+from olscale.analysis.summary import Summary
 from olscale.report.wording import value_text
 from olscale.results import canonical_json
+from olscale.results.settings import natural_order
 
 
 class Column(NamedTuple):
@@ -31,7 +32,14 @@ class Row(NamedTuple):
 
     def order(self) -> tuple[Any, ...]:
         """Return what rows are sorted by."""
-        return self.place, self.learner, self.version, natural(self.params), self.params, self.label
+        return (
+            self.place,
+            self.learner,
+            self.version,
+            natural_order(self.params),
+            self.params,
+            self.label,
+        )
 
 
 def column_of(s: Summary) -> Column:

@@ -15,7 +15,6 @@ from olscale.analysis.curves import (
     has_curve,
     segment_errors,
 )
-from olscale.analysis.replicates import setting_of
 from olscale.analysis.standing import is_comparable, looked_ahead, why_incomparable
 from olscale.analysis.status import Status
 from olscale.analysis.summary import Summary
@@ -210,11 +209,11 @@ def _alarms_of(
     shown: Mapping[Hashable, Chosen[Summary]], summaries: Iterable[Summary]
 ) -> dict[Hashable, Chosen[Summary]]:
     """Return the alarms of the settings whose errors are shown, so that they can be marked on the curves."""
-    alarms = {setting_of(s): s for s in summaries if s.metric == "drift_alarms"}
+    alarms = {s.key: s for s in summaries if s.metric == "drift_alarms"}
     return {
-        stream: ({label: alarms[setting_of(s)] for label, s in of.items()}, note)
+        stream: ({label: alarms[s.key] for label, s in of.items()}, note)
         for stream, (of, note) in shown.items()
-        if of and all(setting_of(s) in alarms for s in of.values())
+        if of and all(s.key in alarms for s in of.values())
     }
 
 
@@ -240,10 +239,10 @@ def _curves(
         "fading_": f" with the fading factor {protocol.get('fading')}",
         "holdout_": f" every {protocol.get('holdout_every', 0):,} rows",
     }.get(metric.removesuffix(base_name(metric)), "")
-    of_setting = {setting_of(curve.summary): curve for curve in raised}
-    known = [setting_of(curve.summary) in of_setting for curve in shown.values()]
+    of_setting = {curve.summary.key: curve for curve in raised}
+    known = [curve.summary.key in of_setting for curve in shown.values()]
     marks = (
-        {label: of_setting[setting_of(curve.summary)] for label, curve in shown.items()}
+        {label: of_setting[curve.summary.key] for label, curve in shown.items()}
         if all(known)
         else {}
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from olscale.analysis.standing import is_comparable, looked_ahead, why_incomparable
-from olscale.analysis.summary import Summary, natural
+from olscale.analysis.summary import Summary
 from olscale.errors import UnknownNameError
 from olscale.measures import HEADLINES, deviation_of, distance_from_best, figure_of, measure_of
 from olscale.report.cautions import caution_marks, is_of_classes
@@ -41,6 +41,7 @@ from olscale.report.notes import (
 )
 from olscale.report.wording import heading, protocol_text
 from olscale.results import canonical_json
+from olscale.results.settings import natural_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +185,7 @@ def tables(summaries: Iterable[Summary], metric: str | None = None) -> list[Tabl
         for row in rows_of(s):
             by_protocol[canonical_json(s.protocol)][row, column_of(s)][s.metric] = s
     made = []
-    for protocol in sorted(by_protocol, key=lambda text: (natural(text), text)):
+    for protocol in sorted(by_protocol, key=lambda text: (natural_order(text), text)):
         cells = by_protocol[protocol]
         shown: set[Column] = set()
         chosen = [metric] if metric else _headlines(cells)

@@ -14,10 +14,10 @@ from olscale.results.record import (
     Record,
     SegmentMistakes,
     Series,
-    canonical_json,
     run_id,
 )
 from olscale.results.store import Store, open_store
+from olscale.storage.canonical_json import canonical_json
 
 __all__ = [
     "FAILED",

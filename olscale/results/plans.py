@@ -8,8 +8,9 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from olscale.results.json_files import read_json_file, read_json_files
-from olscale.results.record import canonical_json, is_run_id
+from olscale.results.record import is_run_id
 from olscale.results.store import OnDamage, Store
+from olscale.storage.canonical_json import canonical_json
 from olscale.storage.checked_json import json_bytes
 
 

@@ -11,8 +11,6 @@ Its id is a hash of the canonical text of that object, so the same run has the s
 machine.
 """
 
-import hashlib
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,13 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.errors import ParameterError
+from olscale.storage.canonical_json import json_digest
 
 OUTCOMES = ("ok", "diverged", "learner_error", "timeout", "oom", "lost")
 """How a run can end. Only ``lost`` (its workers kept dying) is worth trying again as it stands."""
 
 FAILED = OUTCOMES[1:]
 
-_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 _RUN_ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -67,58 +65,6 @@ class Series(NamedTuple):
     values: NDArray[np.float64]
 
 
-class ParsedJson(dict[str, Any]):
-    """A JSON object that nobody changes, with the text it is of, so that `canonical_json` need not make it again.
-
-    Parameters
-    ----------
-    text : str
-        Made by `canonical_json`.
-
-    Examples
-    --------
-    >>> ParsedJson('{"C":0.5}')["C"]
-    0.5
-    """
-
-    __slots__ = ("text",)
-
-    def __init__(self, text: str) -> None:
-        super().__init__(json.loads(text))
-        self.text = text
-
-    def __reduce__(self) -> "tuple[type[ParsedJson], tuple[str]]":
-        return ParsedJson, (self.text,)
-
-
-def canonical_json(value: Any) -> str:
-    """Return the one text of a JSON value: keys sorted, no spaces, ASCII, no NaN.
-
-    Parameters
-    ----------
-    value : object
-        Anything JSON can hold; tuples become lists.
-
-    Raises
-    ------
-    ParameterError
-        If a part of `value` is not JSON (an array, a NaN).
-
-    Examples
-    --------
-    >>> canonical_json({"b": [1, 2.5], "a": None})
-    '{"a":null,"b":[1,2.5]}'
-    """
-    if isinstance(value, ParsedJson):
-        return value.text
-    try:
-        return _CANONICAL.encode(value)
-    except (TypeError, ValueError) as fault:
-        raise ParameterError(
-            f"a run's definition must be plain JSON, got a part that is not: {fault}"
-        ) from fault
-
-
 def run_id(run: Mapping[str, Any]) -> str:
     """Return the id of a run: the first 32 hexadecimal digits of the SHA-256 of its canonical JSON.
 
@@ -127,7 +73,7 @@ def run_id(run: Mapping[str, Any]) -> str:
     >>> run_id({"learner": {"name": "pa"}})
     '1633edb0d6daabe27e770f5eac162e5d'
     """
-    return hashlib.sha256(canonical_json(run).encode()).hexdigest()[:32]
+    return json_digest(run)[:32]
 
 
 def is_run_id(text: str) -> bool:

@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from olscale.results.arrow_arrays import arrow_array, check_times
-from olscale.results.record import Record, SegmentMistakes, Series, canonical_json
+from olscale.results.record import Record, SegmentMistakes, Series
+from olscale.storage.canonical_json import canonical_json
 from olscale.storage.checked_parquet import checksum_matches, parquet_bytes
 
 _SEGMENT = pa.struct([("name", pa.string()), ("rows", pa.int64()), ("mistakes", pa.int64())])

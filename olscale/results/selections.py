@@ -6,8 +6,10 @@ from math import prod
 from typing import Any
 
 from olscale.results.json_files import read_json_file, read_json_files
-from olscale.results.record import canonical_json, run_id
+from olscale.results.record import run_id
 from olscale.results.store import OnDamage, Store
+from olscale.results.version import is_checked
+from olscale.storage.canonical_json import canonical_json
 from olscale.storage.checked_json import json_bytes
 
 
@@ -77,8 +79,14 @@ def write_selection(store: Store, selection: Selection) -> bool:
     file = selection_file(selection)
     content = asdict(selection)
     known, is_set_aside = read_json_file(store, file, _selection)
-    if known is None or canonical_json(asdict(known)) != canonical_json(content):
-        store.put(file, json_bytes(content, indent=1, sort_keys=True))
+    if known is not None:
+        if canonical_json(asdict(known)) == canonical_json(content):
+            return False
+        # What has a checksum was written so, and what it is made from has changed since.
+        if not is_checked(store.files.read(file)):
+            store.set_aside(file)
+            is_set_aside = True
+    store.put(file, json_bytes(content, indent=1, sort_keys=True))
     return is_set_aside
 
 

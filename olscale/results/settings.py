@@ -1,23 +1,64 @@
-"""Settings of an experiment: what groups of runs in a store are known by, whoever looks for them."""
+"""Settings: a learner with its parameters on a dataset, in one protocol; their runs are replicates."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
-from olscale.results.record import canonical_json
+from olscale.storage.canonical_json import canonical_json
 
 REPLICATES = ("permutation", "fold", "projection")
 """Keys of a protocol in which the runs of a setting differ."""
 
-SettingKey = tuple[str, ...]
+_OF_DATASET = ("delay_position", "transforms_version")
+"""Keys of a protocol that only a dataset knows: the column of delays, the version of transforms."""
+
+
+class SettingKey(NamedTuple):
+    """What the runs of a setting have in common, as a store's columns of these names have it.
+
+    Parameters
+    ----------
+    dataset, fingerprint : str
+        Name, and digest of the content.
+    transforms : tuple of str
+    learner, version : str
+        Registry name, and version of its update rule.
+    params : str
+        All parameters, as canonical JSON.
+    protocol : str
+        The protocol without `REPLICATES`, as canonical JSON.
+    """
+
+    dataset: str
+    fingerprint: str
+    transforms: tuple[str, ...]
+    learner: str
+    version: str
+    params: str
+    protocol: str
+
+    def order(self) -> tuple[Any, ...]:
+        """Return what settings are sorted by: numbers in parameters and protocol by their values."""
+        natural = (natural_order(self.params), self.params)
+        return (*self[:5], *natural, natural_order(self.protocol), self.protocol)
+
+    def as_asked(self) -> SettingKey:
+        """Return the key under which an experiment asks for these runs, whose dataset it has not opened."""
+        protocol = canonical_json(asked_protocol(json.loads(self.protocol)))
+        return self._replace(fingerprint="", protocol=protocol)
+
+
+KEY_COLUMNS = SettingKey._fields
+"""Columns of a store that have the key of a run; its protocol has the replicate in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A learner with its parameters on a dataset under its transforms, in one protocol.
+    """A setting that an experiment asks for.
 
     Parameters
     ----------
@@ -51,10 +92,15 @@ class Setting:
 
     @property
     def key(self) -> SettingKey:
-        """What its runs have in common."""
-        params = canonical_json(dict(self.params or {}))
-        return setting_key(
-            self.dataset, self.transforms, self.learner, self.version, params, self.protocol
+        """What its runs have in common, as far as the experiment knows."""
+        return SettingKey(
+            dataset=self.dataset,
+            fingerprint="",
+            transforms=self.transforms,
+            learner=self.learner,
+            version=self.version,
+            params=canonical_json(dict(self.params or {})),
+            protocol=canonical_json(asked_protocol(self.protocol)),
         )
 
 
@@ -77,32 +123,38 @@ class ExperimentSettings:
     settings: tuple[Setting, ...]
 
 
-def setting_key(
-    dataset: str,
-    transforms: tuple[str, ...],
-    learner: str,
-    version: str,
-    params: str,
-    protocol: Mapping[str, Any],
-) -> SettingKey:
-    """Return what the runs of a setting have in common."""
-    return (
-        dataset,
-        json.dumps(transforms),
-        learner,
-        str(version),
-        params,
-        canonical_json(asked_protocol(protocol)),
-    )
-
-
 def asked_protocol(protocol: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a protocol as an experiment asks for it, without what only a dataset knows.
+    """Return a protocol as an experiment asks for it, without what only a dataset knows."""
+    return {name: value for name, value in protocol.items() if name not in _OF_DATASET}
 
-    That is where the column of delays is, and of what version the transforms are.
+
+@cache
+def without_replicate(protocol: str) -> str:
+    """Return the text of a protocol without the keys in which replicates differ."""
+    options = json.loads(protocol)
+    return canonical_json({key: options[key] for key in options if key not in REPLICATES})
+
+
+@cache
+def replicate_text(protocol: str) -> str:
+    """Return, as canonical JSON, the part of a protocol in which replicates differ."""
+    options = json.loads(protocol)
+    return canonical_json({key: options[key] for key in options if key in REPLICATES})
+
+
+@cache
+def natural_order(text: str) -> tuple[tuple[str, int, float, str], ...]:
+    """Return a sort key of a JSON object's text that orders numbers by value.
+
+    Examples
+    --------
+    >>> natural_order('{"C":2}') < natural_order('{"C":10}') < natural_order('{"C":"auto"}')
+    True
     """
-    return {
-        name: value
-        for name, value in protocol.items()
-        if name not in ("delay_position", "transforms_version")
-    }
+    order: list[tuple[str, int, float, str]] = []
+    for name, value in sorted(json.loads(text).items()):
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            order.append((name, 0, float(value), ""))
+        else:
+            order.append((name, 1, 0.0, canonical_json(value)))
+    return tuple(order)

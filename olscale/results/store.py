@@ -199,7 +199,7 @@ class Store:
         before = self.damaged
         self.damaged = ()
         yield
-        self.damaged = (*before, *self.damaged)
+        self.damaged = tuple(dict.fromkeys((*before, *self.damaged)))
 
     @contextmanager
     def _reading(self, folder: str) -> Iterator[None]:

@@ -167,7 +167,7 @@ def mend_version(path: str) -> bool:
         return False
     # Where every other file has its checksum, the store was of a version in which all have one.
     version = VERSION
-    if not all(_is_checked(content) for content in _contents(files, path)):
+    if not all(is_checked(content) for content in _contents(files, path)):
         version = WITH_COMPACTED
     try:
         files.put("damaged/store.json", data)
@@ -199,7 +199,7 @@ def _contents(files: Storage, path: str) -> Iterator[bytes]:
         yield data
 
 
-def _is_checked(data: bytes) -> bool:
+def is_checked(data: bytes) -> bool:
     """Return whether a file carries a checksum that is right."""
     if data.startswith(b"PAR1"):
         return checksum_matches(data, checked=True)

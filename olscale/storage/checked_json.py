@@ -1,9 +1,10 @@
 """JSON files that carry a checksum of their content, so that a damaged one is known whatever reads it."""
 
-import hashlib
 import json
 from collections.abc import Mapping
 from typing import Any
+
+from olscale.storage.canonical_json import json_digest
 
 _KEY = "checksum"
 
@@ -21,7 +22,7 @@ def json_bytes(
     >>> json_content(json_bytes({"runs": []}), checked=True)
     {'runs': []}
     """
-    content = {**content, _KEY: _digest(content)}
+    content = {**content, _KEY: json_digest(content)}
     return (json.dumps(content, indent=indent, sort_keys=sort_keys) + "\n").encode()
 
 
@@ -45,11 +46,6 @@ def json_content(data: bytes, checked: bool) -> dict[str, Any]:
     checksum = content.pop(_KEY, None)
     if checksum is None and checked:
         raise ValueError("has no checksum")
-    if checksum is not None and checksum != _digest(content):
+    if checksum is not None and checksum != json_digest(content):
         raise ValueError("its checksum is wrong")
     return content
-
-
-def _digest(content: Mapping[str, Any]) -> str:
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
