@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from olscale.results.arrow_arrays import arrow_array, numbers_of
+from olscale.results.arrow_arrays import arrow_array, numbers_of, positions_of
 from olscale.results.settings import KEY_COLUMNS, SettingKey, replicate_text, without_replicate
 
 _SEPARATOR = "\x1f"
@@ -122,7 +122,7 @@ def metrics_and_timings(runs: pa.Table, timings: pa.Table) -> Iterator[MetricCol
     yield from _columns_of(runs["metrics"], None, runs.num_rows)
     places = None
     if not timings["id"].equals(runs["id"]):
-        places = pc.index_in(timings["id"], runs["id"].combine_chunks()).to_numpy()
+        places = positions_of(timings["id"], runs["id"])
     yield from _columns_of(timings["timings"], places, runs.num_rows)
 
 

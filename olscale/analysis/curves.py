@@ -1,13 +1,18 @@
-"""Errors and alarms as the stream goes on: curves and segments of a store, the replicates of a run side by side."""
+"""What a store has along the stream: curves, alarms, segments, confusion matrices and ROC curves.
+
+The replicates of a setting stand side by side.
+"""
+
+from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-import pyarrow.compute as pc
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from olscale.analysis.aggregate import groups_of
@@ -15,6 +20,7 @@ from olscale.analysis.replicates import ok_runs
 from olscale.analysis.summary import Summary
 from olscale.measures import FORMS, askable, base_name
 from olscale.results import Store
+from olscale.results.arrow_arrays import arrow_array, numbers_of, positions_of
 from olscale.results.settings import SettingKey
 from olscale.results.store import OnDamage
 
@@ -22,7 +28,10 @@ CONFUSIONS = ("confusion", "test_confusion")
 """Confusion matrices, which protocols ask for."""
 
 ROCS = ("roc", "test_roc")
-"""True positive rates by number of false positives, in place of rows, which protocols ask for."""
+"""ROC curves, which protocols ask for; in records false positives stand in the place of rows."""
+
+_CLASSES = 65536
+"""A cell of a confusion matrix stands in a record as true class * 65536 + predicted class."""
 
 _MEASURES = [name for name in askable() if name not in (*CONFUSIONS, *ROCS, "latency")]
 
@@ -33,6 +42,22 @@ CURVES = (
 """What there are curves of: the first of every run that predicts labels, the others where the protocol asked for them."""
 
 
+class AlongStream(Protocol):
+    """Something of one setting of a learner that has a value at each of several places."""
+
+    @property
+    def summary(self) -> Summary:
+        """A metric of the same rows; has dataset, learner, parameters and protocol."""
+
+    @property
+    def places(self) -> Sequence[str] | Sequence[int]:
+        """Names of segments or cells; or numbers of rows, or of false positives."""
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """The values, shape (n_replicates, n_places)."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
     """A metric of one setting of a learner along the stream, for each of its replicates.
@@ -40,7 +65,7 @@ class Curve:
     Parameters
     ----------
     summary : Summary
-        The metric over the whole stream; tells dataset, learner, parameters and protocol.
+        The metric over all of the stream; has dataset, learner, parameters and protocol.
     rows : int64 array of shape (n_points,)
         Rows streamed.
     errors : float64 array of shape (n_replicates, n_points)
@@ -51,6 +76,16 @@ class Curve:
     summary: Summary
     rows: NDArray[np.int64]
     errors: NDArray[np.float64]
+
+    @property
+    def places(self) -> Sequence[int]:
+        """The rows."""
+        return [int(row) for row in self.rows]
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """The errors."""
+        return self.errors
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,13 +106,92 @@ class SegmentErrors:
     names: tuple[str, ...]
     errors: NDArray[np.float64]
 
+    @property
+    def places(self) -> Sequence[str]:
+        """The segments."""
+        return self.names
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """The errors."""
+        return self.errors
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ConfusionMatrix:
+    """How often one setting of a learner takes rows of a class for another; classes by their position.
+
+    Parameters
+    ----------
+    summary : Summary
+        The error of the same rows.
+    true, predicted : int64 array of shape (n_cells,)
+        Class of the rows of a cell, and that which was predicted; cells without rows are left out.
+    counts : float64 array of shape (n_replicates, n_cells)
+        Rows of each cell, or what they weigh together.
+    """
+
+    summary: Summary
+    true: NDArray[np.int64]
+    predicted: NDArray[np.int64]
+    counts: NDArray[np.float64]
+
+    @property
+    def places(self) -> Sequence[str]:
+        """Names of the cells: ``"2 as 0"`` is rows of class 2 that were taken for class 0."""
+        pairs = zip(self.true.tolist(), self.predicted.tolist(), strict=True)
+        return [f"{true} as {predicted}" for true, predicted in pairs]
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """The counts."""
+        return self.counts
+
+    def mean(self) -> NDArray[np.float64]:
+        """Return the mean over replicates, shape (n_classes, n_classes): true classes by predicted ones."""
+        size = 1 + int(max(self.true.max(), self.predicted.max()))
+        matrix = np.zeros((size, size))
+        matrix[self.true, self.predicted] = self.counts.mean(axis=0)
+        return matrix
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RocCurve:
+    """True positives against false positives of one setting of a learner, for each of its replicates.
+
+    Parameters
+    ----------
+    summary : Summary
+        The error of the same rows.
+    false_positives : int64 array of shape (n_points,)
+        From 0 to all rows that are not positive.
+    rates : float64 array of shape (n_replicates, n_points)
+        Share of the positive rows that are found with so many false positives.
+    """
+
+    summary: Summary
+    false_positives: NDArray[np.int64]
+    rates: NDArray[np.float64]
+
+    @property
+    def places(self) -> Sequence[int]:
+        """The numbers of false positives."""
+        return [int(count) for count in self.false_positives]
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """The rates."""
+        return self.rates
+
 
 def has_curve(s: Summary) -> bool:
     """Return whether the runs of a summary have a curve of its metric, as far as their protocol says."""
+    if s.metric not in CURVES:
+        return False
     base = base_name(s.metric)
-    return s.metric in CURVES and (
-        base not in _MEASURES or base == "rmse" or base in s.protocol.get("measures", ())
-    )
+    if base not in _MEASURES or base == "rmse":
+        return True
+    return base in s.protocol.get("measures", ())
 
 
 def curves(
@@ -87,20 +201,19 @@ def curves(
     on_damage: OnDamage = "raise",
     metric: str = "cumulative_error",
 ) -> list[Curve]:
-    """Return the curves of the runs behind `summaries` that ended ``ok``.
+    """Return the curves of the runs of `summaries` that ended ``ok``.
 
     Parameters
     ----------
     store : Store
     summaries : list of Summary
-        From `summarise`; those of `metric`, for `ROCS` of `error_beside`, say which curves are
-        wanted.
+        From `summarise`; those of `metric` say which curves are wanted.
     points : int
         At most so many positions a curve, evenly spaced; the last row is always one.
     on_damage : {"raise", "skip"}
         What to do about damaged files.
     metric : str
-        One of `CURVES` or `ROCS`. Alarms have a position wherever a replicate has one.
+        One of `CURVES`. Alarms have a position wherever a replicate has one.
 
     Returns
     -------
@@ -114,57 +227,100 @@ def curves(
     """
     if metric == "drift_alarms":
         return _alarms(store, summaries, on_damage)
-    found = []
-    mistakes = metric == "cumulative_error"
-    columns = ("curve_rows", "curve_mistakes", "series") if mistakes else ("series",)
-    of = error_beside(metric) if metric in ROCS else metric
-    for summary, runs in _replicates(store, summaries, columns, on_damage, of, metric):
+    counts_mistakes = metric == "cumulative_error"
+    columns: tuple[str, ...] = ("series",)
+    if counts_mistakes:
+        columns = ("curve_rows", "curve_mistakes", "series")
+    drawn = []
+    for summary, runs in _replicates(store, summaries, columns, on_damage, metric):
         # Where rows count by their weights there is no number of mistakes, and the error is a
         # series as any other.
-        counts = mistakes and not summary.protocol.get("weighted_measures")
-        lines = [
-            (run["curve_rows"], run["curve_mistakes"]) if counts else run["series"] for run in runs
-        ]
-        lines = [line for line in lines if len(line[0])]
-        if not lines:
-            continue
-        rows = min((rows for rows, _ in lines), key=lambda rows: int(rows[-1]))
-        rows = rows[np.unique(np.linspace(0, len(rows) - 1, points).round().astype(int))]
-        # Folds may differ in length, and then in the positions of their curves.
-        values = np.array([np.interp(rows, *line) for line in lines])
-        found.append(Curve(summary, rows, values / rows if counts else values))
-    return found
+        is_count = counts_mistakes and not summary.protocol.get("weighted_measures")
+        lines = [run["series"] for run in runs]
+        if is_count:
+            lines = [(run["curve_rows"], run["curve_mistakes"]) for run in runs]
+        line = _resampled(lines, points)
+        if line is not None:
+            rows, values = line
+            drawn.append(Curve(summary, rows, values / rows if is_count else values))
+    return drawn
+
+
+def roc_curves(
+    store: Store,
+    summaries: list[Summary],
+    name: str,
+    points: int = 200,
+    on_damage: OnDamage = "raise",
+) -> list[RocCurve]:
+    """Return the ROC curves of runs; parameters and errors as in `curves`.
+
+    Parameters
+    ----------
+    store, points, on_damage
+        As in `curves`.
+    summaries : list of Summary
+        Those of `error_beside` of the name say which are wanted.
+    name : str
+        One of `ROCS`.
+    """
+    rocs = []
+    error = error_beside(name)
+    for summary, runs in _replicates(store, summaries, ("series",), on_damage, error, name):
+        line = _resampled([run["series"] for run in runs], points)
+        if line is not None:
+            rocs.append(RocCurve(summary, *line))
+    return rocs
+
+
+_Line = tuple[NDArray[np.int64], NDArray[np.float64]]
+"""Positions and values of one run."""
+
+
+def _resampled(lines: Sequence[_Line], points: int) -> _Line | None:
+    """Return positions, and the values of all lines there; None where no line has any."""
+    lines = [line for line in lines if len(line[0])]
+    if not lines:
+        return None
+    # Folds may differ in length, and then in the positions of their curves.
+    shortest = min((rows for rows, _ in lines), key=lambda rows: int(rows[-1]))
+    places = np.linspace(0, len(shortest) - 1, points).round().astype(int)
+    rows = shortest[np.unique(places)]
+    return rows, np.array([np.interp(rows, *line) for line in lines])
 
 
 def _alarms(store: Store, summaries: list[Summary], on_damage: OnDamage) -> list[Curve]:
-    found = []
+    counted = []
     for summary, runs in _replicates(store, summaries, ("series",), on_damage, "drift_alarms"):
-        lines = [run["series"][0] for run in runs]
-        rows = np.unique(np.concatenate(lines))
-        counts = np.array(
-            [np.searchsorted(line, rows, side="right") for line in lines], dtype=np.float64
-        )
-        found.append(Curve(summary, rows, counts))
-    return found
+        alarms = [run["series"][0] for run in runs]
+        rows = np.unique(np.concatenate(alarms))
+        counts = [np.searchsorted(of_run, rows, side="right") for of_run in alarms]
+        counted.append(Curve(summary, rows, np.array(counts, dtype=np.float64)))
+    return counted
 
 
 def segment_errors(
     store: Store, summaries: list[Summary], on_damage: OnDamage = "raise"
 ) -> list[SegmentErrors]:
-    """Return the errors by segment of the runs behind `summaries`; parameters and errors as in `curves`."""
-    found = []
+    """Return the errors by segment of runs; parameters and errors as in `curves`."""
+    errors = []
     for summary, runs in _replicates(store, summaries, ("segments",), on_damage):
-        names = tuple(segment["name"] for segment in runs[0]["segments"])
-        alike = [
-            run["segments"] for run in runs if tuple(s["name"] for s in run["segments"]) == names
-        ]
+        names = _segment_names(runs[0])
         if names:
-            errors = [
-                [s["mistakes"] / s["rows"] if s["rows"] else np.nan for s in segments]
-                for segments in alike
-            ]
-            found.append(SegmentErrors(summary, tuple(apart(names)), np.array(errors)))
-    return found
+            shares = [_shares_wrong(run) for run in runs if _segment_names(run) == names]
+            errors.append(SegmentErrors(summary, tuple(apart(names)), np.array(shares)))
+    return errors
+
+
+def _segment_names(run: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(segment["name"] for segment in run["segments"])
+
+
+def _shares_wrong(run: Mapping[str, Any]) -> list[float]:
+    return [
+        segment["mistakes"] / segment["rows"] if segment["rows"] else np.nan
+        for segment in run["segments"]
+    ]
 
 
 def apart(names: Sequence[str]) -> list[str]:
@@ -175,49 +331,43 @@ def apart(names: Sequence[str]) -> list[str]:
     >>> apart(["Mon", "Tue", "Mon"])
     ['Mon', 'Tue', 'Mon (2)']
     """
-    met: Counter[str] = Counter()
-    found = []
+    times: Counter[str] = Counter()
+    numbered = []
     for name in names:
-        met[name] += 1
-        found.append(name if met[name] == 1 else f"{name} ({met[name]})")
-    return found
+        times[name] += 1
+        numbered.append(name if times[name] == 1 else f"{name} ({times[name]})")
+    return numbered
 
 
 def confusions(
     store: Store, summaries: list[Summary], name: str, on_damage: OnDamage = "raise"
-) -> list[SegmentErrors]:
-    """Return confusion matrices, their cells in place of segments and the counts in place of errors.
+) -> list[ConfusionMatrix]:
+    """Return confusion matrices.
 
     Parameters
     ----------
     store, summaries, on_damage
-        As in `curves`.
+        As in `roc_curves`.
     name : str
         One of `CONFUSIONS`.
-
-    Returns
-    -------
-    list of SegmentErrors
-        Cells are called ``"2 as 0"``: a row of class 2 taken for class 0; classes by their position
-        in the dataset's.
     """
-    found = []
-    for summary, runs in _replicates(
-        store, summaries, ("series",), on_damage, error_beside(name), name
-    ):
+    matrices = []
+    error = error_beside(name)
+    for summary, runs in _replicates(store, summaries, ("series",), on_damage, error, name):
         lines = [run["series"] for run in runs if len(run["series"][0])]
-        cells = np.unique(np.concatenate([cells for cells, _ in lines])) if lines else ()
-        if len(cells):
-            names = tuple(f"{cell // 65536} as {cell % 65536}" for cell in cells)
-            counts = np.zeros((len(lines), len(cells)))
-            for count, line in zip(counts, lines, strict=True):
-                count[np.searchsorted(cells, line[0])] = line[1]
-            found.append(SegmentErrors(summary, names, counts))
-    return found
+        if not lines:
+            continue
+        cells = np.unique(np.concatenate([cells_of_run for cells_of_run, _ in lines]))
+        counts = np.zeros((len(lines), len(cells)))
+        for i, (cells_of_run, rows) in enumerate(lines):
+            counts[i, np.searchsorted(cells, cells_of_run)] = rows
+        true, predicted = np.divmod(cells, _CLASSES)
+        matrices.append(ConfusionMatrix(summary, true, predicted, counts))
+    return matrices
 
 
 def error_beside(series: str) -> str:
-    """Return the error of the rows that a series is of: runs that only measure the test split have no other."""
+    """Return the error of the rows that a series is of: runs that only test have no other."""
     return "test_error" if series.startswith("test_") else "cumulative_error"
 
 
@@ -229,39 +379,41 @@ def _replicates(
     metric: str = "cumulative_error",
     series: str | None = None,
 ) -> list[tuple[Summary, list[dict[str, Any]]]]:
-    asked = {s.key for s in summaries if s.metric == metric}
-    if not asked:
+    """Return columns of the runs of those summaries that are of a metric, with the series of a name."""
+    keys = [(s, s.key) for s in summaries if s.metric == metric]
+    if not keys:
         return []
     runs = ok_runs(store, ("id",), on_damage)
     if not runs.num_rows:
         return []
-    of_run, settings = groups_of(runs)
-    is_asked = np.array([setting in asked for setting in settings])[of_run]
-    ids, of_run = runs["id"].filter(is_asked).combine_chunks(), of_run[is_asked]
+    group, settings = groups_of(runs)
+    asked = {key for _, key in keys}
+    is_asked = np.array([setting in asked for setting in settings])[group]
+    ids = runs["id"].filter(arrow_array(is_asked, pa.bool_()))
     table = store.read(("id", *columns), on_damage, ids=ids.to_pylist())
-    of_row = of_run[pc.index_in(table["id"], ids).to_numpy()]
+    group = group[is_asked][positions_of(table["id"], ids)]
     # A list column of numbers stays an array: a Python object a number would take minutes in a
     # large store.
     read: dict[str, Callable[[Any], Any]] = {
         "segments": lambda cell: cell.as_py(),
         "series": partial(_series, series or metric),
     }
-    data = {
-        name: list(map(read.get(name, lambda cell: cell.values.to_numpy()), table[name]))
+    cells = {
+        name: list(map(read.get(name, lambda cell: numbers_of(cell.values)), table[name]))
         for name in columns
     }
-    groups: dict[SettingKey, list[dict[str, Any]]] = defaultdict(list)
-    for i, group in enumerate(of_row.tolist()):
-        groups[settings[group]].append({name: data[name][i] for name in columns})
-    return [(s, groups[s.key]) for s in summaries if s.metric == metric and s.key in groups]
+    of_setting: dict[SettingKey, list[dict[str, Any]]] = defaultdict(list)
+    for i, number in enumerate(group.tolist()):
+        of_setting[settings[number]].append({name: cells[name][i] for name in columns})
+    return [(s, of_setting[key]) for s, key in keys if key in of_setting]
 
 
-def _series(name: str, cell: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _series(name: str, cell: Any) -> _Line:
     """Return positions and values of the series `name` of a run; none if it has no such series."""
     names = cell.values.field("name").to_pylist()
     if name not in names:
         return np.zeros(0, dtype=np.int64), np.zeros(0)
-    rows, values = (
-        cell.values.field(part)[names.index(name)].values.to_numpy() for part in ("rows", "values")
-    )
+    place = names.index(name)
+    rows = numbers_of(cell.values.field("rows")[place].values)
+    values = numbers_of(cell.values.field("values")[place].values)
     return rows, values

@@ -7,11 +7,12 @@ from datetime import datetime
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow.compute as pc
+import pyarrow as pa
 
 from olscale.analysis.aggregate import groups_of
 from olscale.analysis.names import Name, Names
 from olscale.results import OUTCOMES, Plan, Store, read_plans
+from olscale.results.arrow_arrays import arrow_array, times_of
 from olscale.results.settings import KEY_COLUMNS, SettingKey
 from olscale.results.store import OnDamage
 
@@ -89,7 +90,7 @@ def store_status(store: Store, on_damage: OnDamage = "raise") -> Status:
     """
     runs = store.read([*KEY_COLUMNS, "outcome", "reason"], on_damage, dictionaries=True)
     with store.adding_damage():
-        times = store.timings(on_damage, ("finished_at",))["finished_at"]
+        times = times_of(store.timings(on_damage, ("finished_at",))["finished_at"])
         plans = read_plans(store, on_damage)
     done = store.done()
     lost = store.lost()
@@ -99,17 +100,17 @@ def store_status(store: Store, on_damage: OnDamage = "raise") -> Status:
     outcomes = runs["outcome"].to_pylist()
     counts_of_outcomes = Counter(outcomes)
     is_failed = np.array([outcome != "ok" for outcome in outcomes], dtype=bool)
-    failed = runs.select(["outcome", "reason"]).filter(is_failed).to_pylist()
+    failed = runs.select(["outcome", "reason"]).filter(arrow_array(is_failed, pa.bool_()))
     labels_of_failed = [labels[i] for i in group[is_failed].tolist()]
     return Status(
         store=store.path,
         outcomes={name: counts_of_outcomes[name] for name in OUTCOMES if counts_of_outcomes[name]},
         datasets=_by_text(zip((label.dataset for label in labels), counts, strict=True)),
         learners=_by_text(zip((label.learner for label in labels), counts, strict=True)),
-        last_finished=pc.max(times).as_py(),
+        last_finished=max(filter(None, times), default=None),
         bytes=store.files.size(),
         experiments=tuple(_progress(plan, done, lost) for plan in plans),
-        failures=_failures(zip(labels_of_failed, failed, strict=True)),
+        failures=_failures(zip(labels_of_failed, failed.to_pylist(), strict=True)),
     )
 
 

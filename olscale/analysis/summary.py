@@ -14,7 +14,7 @@ from olscale.analysis.aggregate import Aggregate, aggregate
 from olscale.analysis.names import UNNAMED, Name, Names
 from olscale.measures import CAUTIONS, RANKED_BY_CLASS, SPEEDS, WAITED, measure_of
 from olscale.results import Plan, Store, canonical_json
-from olscale.results.arrow_arrays import arrow_array
+from olscale.results.arrow_arrays import arrow_array, times_of
 from olscale.results.plans import TUNING, read_plans
 from olscale.results.selections import Selection, read_selections
 from olscale.results.settings import KEY_COLUMNS, SettingKey
@@ -349,7 +349,7 @@ def _last_versions(
     with store.adding_damage():
         times = store.timings(on_damage, ("id", "finished_at"))
     runs = runs.filter(pc.is_in(runs["learner"], value_set=arrow_array(learners, pa.string())))
-    finished = dict(zip(times["id"].to_pylist(), times["finished_at"].to_pylist(), strict=True))
+    finished = dict(zip(times["id"].to_pylist(), times_of(times["finished_at"]), strict=True))
     last: dict[str, tuple[Any, str]] = {}
     for run in runs.to_pylist():
         if run["id"] in finished:

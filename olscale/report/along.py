@@ -14,10 +14,10 @@ from olscale.analysis.curves import (
     CONFUSIONS,
     CURVES,
     ROCS,
-    Curve,
-    SegmentErrors,
+    AlongStream,
     confusions,
     curves,
+    roc_curves,
     segment_errors,
 )
 from olscale.analysis.standing import is_comparable, looked_ahead, why_incomparable
@@ -47,18 +47,20 @@ FIELDS = (
 )
 
 _POSITIONS = 10
-"""Positions of a curve in a table; the files have up to 1,000."""
+"""Positions of a curve in a table."""
+
+_POINTS = 1000
+"""Positions of a curve in JSON and CSV, at most."""
+
 _CELLS = 60
 """Cells of a confusion matrix that a table shows: those with the most rows."""
 _SEGMENTS = 30
 """Segments that a table shows, of more: evenly spaced, the first and the last among them."""
 
-Line = Curve | SegmentErrors
-
 
 def along(
     store: Store, summaries: list[Summary], name: str, on_damage: OnDamage = "raise"
-) -> list[Line]:
+) -> list[AlongStream]:
     """Return what the runs behind `summaries` have of one of `ALONG`.
 
     Raises
@@ -70,17 +72,16 @@ def along(
     """
     if name not in ALONG:
         raise UnknownNameError("curve", name, ALONG)
-    found: Sequence[Line]
     if name == SEGMENTS:
-        found = segment_errors(store, summaries, on_damage)
-    elif name in CONFUSIONS:
-        found = confusions(store, summaries, name, on_damage)
-    else:
-        found = curves(store, summaries, 1000, on_damage, name)
-    return list(found)
+        return [*segment_errors(store, summaries, on_damage)]
+    if name in CONFUSIONS:
+        return [*confusions(store, summaries, name, on_damage)]
+    if name in ROCS:
+        return [*roc_curves(store, summaries, name, _POINTS, on_damage)]
+    return [*curves(store, summaries, _POINTS, on_damage, name)]
 
 
-def along_json(lines: Sequence[Line], name: str) -> str:
+def along_json(lines: Sequence[AlongStream], name: str) -> str:
     """Return a JSON list of objects, one a line: a position of a curve, or a segment, of one setting of a learner.
 
     Fields: those that tell the setting apart as in `olscale.report.as_json`, ``curve`` (its name),
@@ -92,7 +93,7 @@ def along_json(lines: Sequence[Line], name: str) -> str:
     return "[\n" + ",\n".join(texts) + "\n]\n" if texts else "[]\n"
 
 
-def along_csv(lines: Sequence[Line], name: str) -> str:
+def along_csv(lines: Sequence[AlongStream], name: str) -> str:
     """Return CSV with a header and the fields of `along_json`; objects are JSON texts, nulls are empty."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -105,38 +106,44 @@ def along_csv(lines: Sequence[Line], name: str) -> str:
     return text.getvalue()
 
 
-def _rows(line: Line, name: str) -> list[dict[str, Any]]:
+def _rows(line: AlongStream, name: str) -> list[dict[str, Any]]:
     s = line.summary
     mean, std = _moments(line)
-    at = list(line.names) if isinstance(line, SegmentErrors) else line.rows.tolist()
     setting = {field: getattr(s, field) for field in _SETTING}
     figure = replace(s, metric=name)
-    standing = {
+    ends = {
+        "fingerprint": s.fingerprint,
+        "version": s.version,
+        "label": s.label,
+        "dataset_label": s.dataset_label,
         "cautions": figure.cautions,
         "looks_ahead": looked_ahead(figure),
         "comparable": is_comparable(figure),
     }
-    return [
-        setting
-        | {"curve": name}
-        | {"rows": None if isinstance(line, SegmentErrors) else place}
-        | {"segment": place if isinstance(line, SegmentErrors) else None}
-        | {"mean": float(mean[i]), "std": float(std[i]), "n": len(line.errors)}
-        | {"fingerprint": s.fingerprint, "version": s.version}
-        | {"label": s.label, "dataset_label": s.dataset_label}
-        | standing
-        for i, place in enumerate(at)
-    ]
+    rows = []
+    for i, place in enumerate(line.places):
+        is_named = isinstance(place, str)
+        point = {
+            "curve": name,
+            "rows": None if is_named else place,
+            "segment": place if is_named else None,
+            "mean": float(mean[i]),
+            "std": float(std[i]),
+            "n": len(line.values),
+        }
+        rows.append(setting | point | ends)
+    return rows
 
 
-def _moments(line: Line) -> tuple[Any, Any]:
-    errors = line.errors
-    return errors.mean(axis=0), errors.std(axis=0, ddof=1) if len(errors) > 1 else np.zeros(
-        errors.shape[1]
-    )
+def _moments(line: AlongStream) -> tuple[Any, Any]:
+    """Return mean and standard deviation over the replicates, at each place."""
+    mean = line.values.mean(axis=0)
+    if len(line.values) == 1:
+        return mean, np.zeros(len(mean))
+    return mean, line.values.std(axis=0, ddof=1)
 
 
-def along_tables(lines: Sequence[Line], name: str) -> list[Table]:
+def along_tables(lines: Sequence[AlongStream], name: str) -> list[Table]:
     """Return a table for each stream: learners by segments, or by at most ten positions of the curves."""
     form = partial(figure_of, name)
     # Alarms before a line's first, and cells of a confusion matrix that it has no rows in, are
@@ -154,7 +161,7 @@ def along_tables(lines: Sequence[Line], name: str) -> list[Table]:
                 places[i] for i in np.linspace(0, cells - 1, _SEGMENTS).round().astype(int)
             ]
         entries = []
-        runs = [len(line.errors) for line in labels.values()]
+        runs = [len(line.values) for line in labels.values()]
         settings = [replace(line.summary, metric=name) for line in labels.values()]
         ahead = look_ahead_mark(seen for setting in settings for seen in looked_ahead(setting))
         reference = Entry(note="-", marks=(reference_mark(why_incomparable(settings)),))
@@ -163,12 +170,12 @@ def along_tables(lines: Sequence[Line], name: str) -> list[Table]:
                 entries.append((reference,) * len(places))
                 continue
             mean, std = _moments(line)
-            several = len(line.errors) > 1
+            several = len(line.values) > 1
             marks = caution_marks([line.summary], name)
             if looked_ahead(setting):
                 marks = (*marks, ahead)
-            if len(line.errors) < max(runs):
-                marks = (*marks, runs_mark(len(line.errors)))
+            if len(line.values) < max(runs):
+                marks = (*marks, runs_mark(len(line.values)))
             figures = []
             for i in _at(line, places):
                 if i < 0:
@@ -183,7 +190,7 @@ def along_tables(lines: Sequence[Line], name: str) -> list[Table]:
             *transforms_note([column_of(s)], [s.dataset_label]),
         ]
         notes += count_notes(set(runs))
-        if not isinstance(group[0], SegmentErrors):
+        if name not in (SEGMENTS, *CONFUSIONS):
             what = "false positives" if name in ROCS else "rows streamed"
             notes.append(f"Columns: {what}." if places else "None raised.")
         if len(places) < cells:
@@ -205,7 +212,7 @@ def along_tables(lines: Sequence[Line], name: str) -> list[Table]:
     return made
 
 
-def _fullest(group: list[Line], names: list[str]) -> list[str]:
+def _fullest(group: list[AlongStream], names: list[str]) -> list[str]:
     """Return the cells that have the most rows, in their order."""
     most = np.zeros(len(names))
     for line in group:
@@ -215,13 +222,12 @@ def _fullest(group: list[Line], names: list[str]) -> list[str]:
     return [names[i] for i in sorted(np.argsort(-most, kind="stable")[:_CELLS].tolist())]
 
 
-def _places(group: list[Line]) -> tuple[list[Any], list[str]]:
-    names = dict.fromkeys(
-        name for line in group if isinstance(line, SegmentErrors) for name in line.names
-    )
-    if names:
-        return list(names), list(names)
-    every = np.unique(np.concatenate([line.rows for line in group if isinstance(line, Curve)]))
+def _places(group: list[AlongStream]) -> tuple[list[Any], list[str]]:
+    places = [place for line in group for place in line.places]
+    if any(isinstance(place, str) for place in places):
+        names = [str(place) for place in dict.fromkeys(places)]
+        return list(names), names
+    every = np.unique(np.array(places, dtype=np.int64))
     if len(every) == 0:
         return [], []
     tenths = every[-1] * np.arange(1, _POSITIONS + 1) // _POSITIONS
@@ -229,9 +235,9 @@ def _places(group: list[Line]) -> tuple[list[Any], list[str]]:
     return list(picked), [f"{row:,}" for row in picked]
 
 
-def _at(line: Line, places: list[Any]) -> list[int]:
+def _at(line: AlongStream, places: list[Any]) -> list[int]:
     """Return the last point of the line at or before each place; -1 if there is none."""
-    if isinstance(line, SegmentErrors):
-        own = {name: i for i, name in enumerate(line.names)}
-        return [own.get(place, -1) for place in places]
-    return [int(i) for i in np.searchsorted(line.rows, places, side="right") - 1]
+    if any(isinstance(place, str) for place in places):
+        index = {place: i for i, place in enumerate(line.places)}
+        return [index.get(place, -1) for place in places]
+    return [int(i) for i in np.searchsorted(line.places, places, side="right") - 1]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
-from olscale.analysis.curves import Curve, SegmentErrors
+from olscale.analysis.curves import AlongStream, ConfusionMatrix, Curve, RocCurve, SegmentErrors
 from olscale.analysis.summary import Summary
 from olscale.analysis.sweeps import Sweep
 from olscale.measures import distance_from_best
@@ -11,10 +11,10 @@ from olscale.report.labels import Column, column_labels, column_of, row_labels, 
 from olscale.report.wording import protocol_text
 from olscale.results import canonical_json
 
-T = TypeVar("T", Summary, Curve, SegmentErrors, Sweep, Curve | SegmentErrors)
+T = TypeVar("T", Summary, Curve, SegmentErrors, ConfusionMatrix, RocCurve, Sweep, AlongStream)
 
 
-def _summary(one: Summary | Curve | SegmentErrors | Sweep) -> Summary:
+def _summary(one: Summary | AlongStream | Sweep) -> Summary:
     return one if isinstance(one, Summary) else one.summary
 
 

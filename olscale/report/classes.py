@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from olscale.analysis.curves import SegmentErrors
+from olscale.analysis.curves import ConfusionMatrix
 from olscale.measures import figure_of
 from olscale.report.cautions import caution_marks
 from olscale.report.tables import Entry, Table
@@ -17,21 +17,24 @@ _MIXED = 3
 
 
 def class_table(
-    title: str, shown: Mapping[str, SegmentErrors], names: Sequence[str] = (), tested: bool = False
+    title: str,
+    shown: Mapping[str, ConfusionMatrix],
+    names: Sequence[str] = (),
+    tested: bool = False,
 ) -> Table:
     """Return learners by classes: the share of the rows of a class that were taken for another one.
 
     Parameters
     ----------
     title : str
-    shown : mapping of str to SegmentErrors
-        Confusion matrices, from `olscale.analysis.curves.confusions`, by label.
+    shown : mapping of str to ConfusionMatrix
+        By label.
     names : sequence of str
         Classes, in the dataset's order; their positions are shown when left out.
     tested : bool
         Whether the rows are those of the test split.
     """
-    counts = {label: _matrix(one) for label, one in shown.items()}
+    counts = {label: matrix.mean() for label, matrix in shown.items()}
     size = max(len(matrix) for matrix in counts.values())
     rows = np.zeros(size)
     for matrix in counts.values():
@@ -71,16 +74,6 @@ def class_table(
         tuple(entries),
         tuple(notes),
     )
-
-
-def _matrix(one: SegmentErrors) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-    """Return rows of a class by the class they were taken for, means over replicates."""
-    cells = [tuple(map(int, name.split(" as "))) for name in one.names]
-    size = 1 + max(max(cell) for cell in cells)
-    matrix = np.zeros((size, size))
-    for (true, said), count in zip(cells, one.errors.mean(axis=0), strict=True):
-        matrix[true, said] = count
-    return matrix
 
 
 def _errors(matrix: np.ndarray[tuple[int, int], np.dtype[np.float64]], size: int) -> list[float]:

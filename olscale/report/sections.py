@@ -8,8 +8,8 @@ from olscale.analysis.curves import (
     CONFUSIONS,
     CURVES,
     ROCS,
+    AlongStream,
     Curve,
-    SegmentErrors,
     confusions,
     error_beside,
     has_curve,
@@ -40,7 +40,7 @@ from olscale.report.labels import column_of, transforms_note
 from olscale.report.papers.base import FigureSource
 from olscale.report.wording import protocol_text
 
-T = TypeVar("T", Curve, SegmentErrors)
+T = TypeVar("T", bound=AlongStream)
 S = TypeVar("S", Summary, Sweep)
 
 _MOST = 12
@@ -96,7 +96,7 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
     # What is measured on the test split is there without a stream's error as well.
     beside = chosen | {"test_error": _settings_of(groups.values(), "test_error")}
     found_rocs = {
-        name: _by_stream(source.curves(_asked(beside, name, "roc"), name)) for name in ROCS
+        name: _by_stream(source.roc_curves(_asked(beside, name, "roc"), name)) for name in ROCS
     }
     by_class = {
         name: _by_stream(
@@ -138,10 +138,12 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
                 parts.append(gallery.add(f"{title}-segments-map", caption, heat_figure, by_label))
         for name, rocs in found_rocs.items():
             if rocs[stream]:
-                shown, note = _labelled(beside[error_beside(name)][stream], rocs[stream])
-                caption = f"{title}: {metric_words(name)}{_means(shown, band=False)}{note}."
+                rocs_by_label, note = _labelled(beside[error_beside(name)][stream], rocs[stream])
+                caption = f"{title}: {metric_words(name)}{_means(rocs_by_label, band=False)}{note}."
                 file = f"{title}-{name.replace('_', '-')}"
-                parts.append(gallery.add(file, caption, roc_figure, shown, of_learner=source.looks))
+                parts.append(
+                    gallery.add(file, caption, roc_figure, rocs_by_label, of_learner=source.looks)
+                )
         for name, matrices in by_class.items():
             if matrices[stream]:
                 of_label, _ = _labelled(beside[error_beside(name)][stream], matrices[stream])
@@ -313,9 +315,9 @@ def _rank(one: Summary | Sweep) -> float:
     return distance_from_best(s.metric, s.mean)
 
 
-def _means(shown: Mapping[str, Curve | SegmentErrors], band: bool = True) -> str:
+def _means(shown: Mapping[str, AlongStream], band: bool = True) -> str:
     """Say of how many runs the lines of a panel are means, and which are means of fewer than others."""
-    runs = {label: len(line.errors) for label, line in shown.items()}
+    runs = {label: len(line.values) for label, line in shown.items()}
     most = max(runs.values())
     if most == 1:
         return ""

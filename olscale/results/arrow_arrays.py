@@ -25,7 +25,7 @@ _FIRST = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 _LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 
 
-def arrow_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+def arrow_array(values: Sequence[Any] | NDArray[Any], kind: pa.DataType) -> pa.Array:
     """Return `values`, none of which is None, as an array.
 
     Parameters
@@ -73,13 +73,13 @@ def arrow_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(numbers)])
 
 
-def _joined(parts: Sequence[Sequence[Any]]) -> Sequence[Any]:
+def _joined(parts: Sequence[Any] | NDArray[Any]) -> Sequence[Any]:
     if parts and all(isinstance(part, np.ndarray) for part in parts):
         return np.concatenate(parts)  # type: ignore[return-value]
     return [*chain.from_iterable(parts)]
 
 
-def _offsets(parts: Sequence[Any]) -> pa.Buffer:
+def _offsets(parts: Sequence[Any] | NDArray[Any]) -> pa.Buffer:
     """Return where each of `parts` begins, and where the last ends."""
     ends = [*accumulate(map(len, parts), initial=0)]
     if ends[-1] > np.iinfo(np.int32).max:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from olscale.analysis import summarise
-from olscale.analysis.curves import SegmentErrors
+from olscale.analysis.curves import ConfusionMatrix
 from olscale.analysis.summary import Summary
 from olscale.data.dataset import open_dataset
 from olscale.data.facts import dataset_facts
@@ -27,15 +27,16 @@ from olscale.results.rows import timing_bytes
 
 
 def test_errors_by_class_are_shares_of_the_rows_of_the_class() -> None:
-    cells = ("0 as 0", "0 as 1", "1 as 1", "2 as 0", "2 as 2")
+    true, predicted = np.array([[0, 0], [0, 1], [1, 1], [2, 0], [2, 2]]).T
     counts = np.array([[8.0, 2.0, 5.0, 3.0, 1.0], [6.0, 4.0, 5.0, 3.0, 1.0]])  # of two replicates
     summary = Summary(
         "d", "f", (), "pa", "1", {}, {"order": "time"}, "cumulative_error", 0.3, 0.0, 2
     )
     by_chance = replace(summary, learner="lol", warned=(NOT_REPRODUCIBLE,))
-    right = SegmentErrors(by_chance, ("0 as 0", "1 as 1", "2 as 2"), np.array([[10.0, 5.0, 4.0]]))
+    classes = np.arange(3)
+    right = ConfusionMatrix(by_chance, classes, classes, np.array([[10.0, 5.0, 4.0]]))
 
-    shown = {"pa": SegmentErrors(summary, cells, counts), "lol": right}
+    shown = {"pa": ConfusionMatrix(summary, true, predicted, counts), "lol": right}
     table = class_table("d", shown, ["a", "b", "c"])
 
     assert table.columns == ("a", "b", "c")

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from olscale.analysis.curves import Curve, SegmentErrors
+from olscale.analysis.curves import AlongStream
 from olscale.analysis.summary import Summary, one_of_each_setting
 from olscale.analysis.sweeps import Sweep
 from olscale.report.figures.style import COLOURS, DASHES, MARKERS
@@ -44,7 +44,9 @@ class Looks:
             label: i for i, label in enumerate(dict.fromkeys(row.label for row in rows))
         }
 
-    def of(self, shown: Mapping[str, Summary | Curve | SegmentErrors | Sweep]) -> dict[str, Look]:
+    def of(
+        self, shown: Mapping[str, Summary] | Mapping[str, AlongStream] | Mapping[str, Sweep]
+    ) -> dict[str, Look]:
         """Return the looks of what a figure shows, by its label there."""
         found = {}
         settings = Counter[str]()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from olscale.analysis.curves import Curve
+from olscale.analysis.curves import RocCurve
 from olscale.report.figures.looks import Looks, looks
 from olscale.report.figures.style import panels, styled
 from olscale.report.figures.words import legible
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def roc_figure(shown: Mapping[str, Curve], of_learner: Looks | None = None) -> Figure:
+def roc_figure(shown: Mapping[str, RocCurve], of_learner: Looks | None = None) -> Figure:
     """Draw the mean ROC of each label; the diagonal is that of chance.
 
     Parameters
     ----------
-    shown : mapping of str to Curve
-        Of one dataset, by label; see `olscale.analysis.curves.ROCS`.
+    shown : mapping of str to RocCurve
+        Of one dataset, by label.
     of_learner : Looks, optional
         Looks of the learners in other figures too; by the order of the labels when left out.
     """
@@ -29,12 +29,10 @@ def roc_figure(shown: Mapping[str, Curve], of_learner: Looks | None = None) -> F
     with styled():
         figure, [panel] = panels(1, width=3.4, height=3.2, beside=shown)
         panel.plot([0, 100], [0, 100], color="0.6", linewidth=0.8, linestyle=":")
-        for i, (label, curve) in enumerate(shown.items()):
-            false = 100 * curve.rows / curve.rows[-1]
-            found = 100 * curve.errors.mean(axis=0)
+        for i, (label, roc) in enumerate(shown.items()):
             panel.plot(
-                false,
-                found,
+                100 * roc.false_positives / roc.false_positives[-1],
+                100 * roc.rates.mean(axis=0),
                 label=label,
                 markevery=(0.05 + 0.012 * (i % 9), 0.18),
                 **of_label[label],

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from olscale.analysis.curves import Curve, curves
+from olscale.analysis.curves import Curve, RocCurve, curves, roc_curves
 from olscale.analysis.summary import Summary
 from olscale.errors import ReportError
 from olscale.report.figures.looks import Looks
@@ -47,6 +47,10 @@ class FigureSource:
     def curves(self, summaries: list[Summary], metric: str = "cumulative_error") -> list[Curve]:
         """Return the curves of a metric of some of the summaries."""
         return curves(self.store, summaries, on_damage=self.on_damage, metric=metric)
+
+    def roc_curves(self, summaries: list[Summary], name: str) -> list[RocCurve]:
+        """Return the ROC curves of a name of some of the summaries, of the error beside it."""
+        return roc_curves(self.store, summaries, name, on_damage=self.on_damage)
 
 
 @dataclass(frozen=True, slots=True)
