@@ -1,4 +1,4 @@
-"""Learners compared over data sets, or over the runs on one: ranks, tests of every two, groups that do not differ.
+"""Learners compared over data sets, or over the runs on one: ranks, tests of pairs, groups alike.
 
 References
 ----------
@@ -9,7 +9,7 @@ Should we really use post-hoc tests based on mean-ranks?, JMLR 17, 2016.
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,11 @@ from olscale.analysis.rank_tests import (
 LEAST = 5
 """Data sets, or runs on one, below which nothing is tested."""
 
-_PAIRS_AT_ONCE = 1 << 20
-"""Of each two data sets of each pair, what is looked at together."""
+_CELLS_AT_ONCE = 1 << 20
+"""Pairs of learners by pairs of data sets that are tested together: what fits in the memory."""
+
+PairTest = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+"""Takes differences, shape (n_pairs, n_datasets), and returns the p of each pair."""
 
 Test = Literal["wilcoxon", "nemenyi"]
 
@@ -99,11 +102,13 @@ class Comparison:
 
     @property
     def tested(self) -> bool:
-        """Whether there are data sets enough."""
+        """Whether there are enough data sets."""
         return len(self.datasets) >= LEAST
 
     def with_posteriors(self, pairs: Sequence[Pair], rope: float) -> tuple[Pair, ...]:
-        """Return some of the pairs with their probabilities, which take the most time; as they are if nothing is tested.
+        """Return some of the pairs with their probabilities, unless nothing is tested.
+
+        They take the most time, so `compare` leaves them out.
 
         Parameters
         ----------
@@ -115,22 +120,21 @@ class Comparison:
             return tuple(pairs)
         place = {name: i for i, name in enumerate(self.learners)}
         of_learner = self.values.T
-        one = of_learner[[place[pair.a] for pair in pairs]]
-        other = of_learner[[place[pair.b] for pair in pairs]]
-        posteriors = signed_rank(differences_of(one, other), rope)
+        first = of_learner[[place[pair.a] for pair in pairs]]
+        second = of_learner[[place[pair.b] for pair in pairs]]
+        posteriors = signed_rank(differences_of(first, second), rope)
         return tuple(
             replace(pair, posterior=posterior)
             for pair, posterior in zip(pairs, posteriors, strict=True)
         )
 
     def part(self, names: Collection[str]) -> "Comparison":
-        """Return what was found of some of the learners, among all: ranks and p values stay those of all of them."""
+        """Return the comparison of some learners; ranks and p values stay those among all of them."""
         places = [i for i, name in enumerate(self.learners) if name in names]
-        pairs = [pair for pair in self.pairs if pair.a in names and pair.b in names]
         shortened = [tuple(name for name in clique if name in names) for clique in self.cliques]
         groups = list(dict.fromkeys(clique for clique in shortened if len(clique) > 1))
         largest = [
-            clique for clique in groups if not any(set(clique) < set(other) for other in groups)
+            clique for clique in groups if not any(set(clique) < set(group) for group in groups)
         ]
         return replace(
             self,
@@ -138,15 +142,21 @@ class Comparison:
             values=self.values[:, places],
             ranks=self.ranks[:, places],
             mean_ranks=self.mean_ranks[places],
-            pairs=tuple(pairs),
+            pairs=tuple(pair for pair in self.pairs if pair.a in names and pair.b in names),
             cliques=tuple(largest),
         )
 
     def alike(self) -> tuple[str, ...]:
-        """Return the learners that do not differ significantly from the baseline, else from the best; it is one of them."""
-        of = self.baseline or self.learners[0]
-        found = {of, *(pair.b for pair in self.pairs if pair.a == of and pair.p_corrected > ALPHA)}
-        return tuple(name for name in self.learners if name in found)
+        """Return the learners that do not differ significantly from the baseline, or from the best.
+
+        It is one of them.
+        """
+        reference = self.baseline or self.learners[0]
+        names = {reference}
+        for pair in self.pairs:
+            if pair.a == reference and pair.p_corrected > ALPHA:
+                names.add(pair.b)
+        return tuple(name for name in self.learners if name in names)
 
 
 def compare(
@@ -176,98 +186,128 @@ def compare(
 
     Examples
     --------
-    >>> errors = np.array([[0.10, 0.20], [0.11, 0.19], [0.30, 0.33], [0.25, 0.31], [0.05, 0.09], [0.12, 0.17]])
-    >>> found = compare(errors, ["pa1", "perceptron"], list("abcdef"))
-    >>> found.mean_ranks, found.pairs[0].wins, found.pairs[0].p_corrected, found.cliques
-    (array([1., 2.]), 6, 0.03125, ())
+    >>> first = [0.10, 0.11, 0.30, 0.25, 0.05, 0.12]
+    >>> errors = np.column_stack([first, [0.20, 0.19, 0.33, 0.31, 0.09, 0.17]])
+    >>> comparison = compare(errors, ["pa1", "perceptron"], list("abcdef"))
+    >>> comparison.mean_ranks, comparison.pairs[0].wins, comparison.pairs[0].p_corrected
+    (array([1., 2.]), 6, 0.03125)
     """
-    ranks = rank(-values if higher else values)
+    losses = -values if higher else values
+    ranks = rank(losses)
     order = np.argsort(ranks.mean(axis=0), kind="stable")
-    values, ranks = values[:, order], ranks[:, order]
-    names, mean_ranks = tuple(learners[i] for i in order), ranks.mean(axis=0)
-    (n, k), tested = values.shape, len(values) >= LEAST
-    p_of = wilcoxon if tested else None
-    pairs = compare_pairs(values, names, higher, p_of, baseline)
-    critical = math.nan
-    if test == "nemenyi" and tested and baseline is None:
-        critical = critical_difference(k, n)
-        better, worse = np.triu_indices(k, 1)
-        p = nemenyi(mean_ranks[worse] - mean_ranks[better], k, n).tolist()
-        pairs = tuple(
-            replace(pair, p=one, p_corrected=one) for pair, one in zip(pairs, p, strict=True)
-        )
-    cliques = _cliques(names, pairs) if tested and baseline is None else ()
-    found = friedman(ranks) if tested else Friedman()
-    return Comparison(
-        names,
-        tuple(datasets),
-        values,
-        ranks,
-        mean_ranks,
-        found,
-        test,
-        critical,
-        pairs,
-        cliques,
-        baseline,
+    values = values[:, order]
+    ranks = ranks[:, order]
+    names = tuple(learners[i] for i in order)
+    is_tested = len(values) >= LEAST
+    pairs = compare_pairs(values, names, higher, wilcoxon if is_tested else None, baseline)
+    comparison = Comparison(
+        learners=names,
+        datasets=tuple(datasets),
+        values=values,
+        ranks=ranks,
+        mean_ranks=ranks.mean(axis=0),
+        friedman=Friedman(),
+        test=test,
+        critical=math.nan,
+        pairs=pairs,
+        cliques=(),
+        baseline=baseline,
     )
+    if not is_tested:
+        return comparison
+    comparison = replace(comparison, friedman=friedman(ranks))
+    if baseline is not None:
+        return comparison
+    if test == "nemenyi":
+        comparison = _with_nemenyi(comparison)
+    return replace(comparison, cliques=_cliques(names, comparison.pairs))
+
+
+def _with_nemenyi(comparison: Comparison) -> Comparison:
+    """Return a comparison whose pairs are tested by their mean ranks."""
+    datasets, learners = comparison.values.shape
+    better, worse = np.triu_indices(learners, 1)
+    distances = comparison.mean_ranks[worse] - comparison.mean_ranks[better]
+    p_values = nemenyi(distances, learners, datasets).tolist()
+    pairs = [
+        replace(pair, p=p, p_corrected=p)
+        for pair, p in zip(comparison.pairs, p_values, strict=True)
+    ]
+    critical = critical_difference(learners, datasets)
+    return replace(comparison, critical=critical, pairs=tuple(pairs))
 
 
 def compare_pairs(
     values: NDArray[np.float64],
     names: Sequence[str],
     higher: bool,
-    p_of: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None,
+    p_of: PairTest | None,
     baseline: str | None = None,
 ) -> tuple[Pair, ...]:
-    """Compare each two columns of `values`; `p_of` tests their differences, a row a pair; None leaves tests out."""
+    """Compare columns of `values` in pairs; `p_of` tests their differences, None leaves tests out."""
     first, second = np.triu_indices(len(names), 1)
     if baseline is not None:
         place = list(names).index(baseline)
         second = np.delete(np.arange(len(names)), place)
         first = np.full_like(second, place)
-    wins, losses, means, own, signs = _tested_pairs(values, first, second, p_of)
-    if higher:
-        wins, losses = losses, wins
-    figures = (
+    figures = _compared(values, first, second, p_of)
+    wins = figures.more if higher else figures.less
+    losses = figures.less if higher else figures.more
+    corrected = figures.p
+    if p_of is not None:
+        corrected = holm(figures.p)
+    columns = (
         [names[i] for i in first.tolist()],
-        [names[j] for j in second.tolist()],
+        [names[i] for i in second.tolist()],
         wins.tolist(),
         (len(values) - wins - losses).tolist(),
         losses.tolist(),
-        means.tolist(),
-        own.tolist(),
-        (holm(own) if p_of else own).tolist(),
-        signs.tolist(),
+        figures.mean.tolist(),
+        figures.p.tolist(),
+        corrected.tolist(),
+        figures.p_sign.tolist(),
     )
-    return tuple(Pair(*pair) for pair in zip(*figures, strict=True))
+    return tuple(Pair(*pair) for pair in zip(*columns, strict=True))
 
 
-def _tested_pairs(
+class _Figures(NamedTuple):
+    """Of each pair: on how many rows the first is less, and more; the mean difference; p values."""
+
+    less: NDArray[np.int64]
+    more: NDArray[np.int64]
+    mean: NDArray[np.float64]
+    p: NDArray[np.float64]
+    p_sign: NDArray[np.float64]
+
+
+def _compared(
     values: NDArray[np.float64],
     first: NDArray[np.int64],
     second: NDArray[np.int64],
-    p_of: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None,
-) -> Sequence[NDArray[np.float64]]:
-    """Return of each pair on how many rows it is less, and more; the mean difference; its p; that of the sign test."""
+    p_of: PairTest | None,
+) -> _Figures:
     # A pair's differences lie side by side: the bits of their mean are those that it has alone.
     of_learner = np.ascontiguousarray(values.T)
-    step = max(1, _PAIRS_AT_ONCE // len(values) ** 2)
+    step = max(1, _CELLS_AT_ONCE // len(values) ** 2)
     blocks = []
     for start in range(0, len(first), step):
         block = slice(start, start + step)
         differences = differences_of(of_learner[first[block]], of_learner[second[block]])
-        untested = np.full(len(differences), math.nan)
+        p = np.full(len(differences), math.nan)
+        p_sign = p
+        if p_of is not None:
+            p = p_of(differences)
+            p_sign = sign_test(differences)
         blocks.append(
-            (
-                (differences < 0).sum(axis=1),
-                (differences > 0).sum(axis=1),
-                differences.mean(axis=1),
-                p_of(differences) if p_of else untested,
-                sign_test(differences) if p_of else untested,
+            _Figures(
+                less=(differences < 0).sum(axis=1),
+                more=(differences > 0).sum(axis=1),
+                mean=differences.mean(axis=1),
+                p=p,
+                p_sign=p_sign,
             )
         )
-    return [np.concatenate(figures) for figures in zip(*blocks, strict=True)]
+    return _Figures(*(np.concatenate(column) for column in zip(*blocks, strict=True)))
 
 
 def _cliques(names: Sequence[str], pairs: Sequence[Pair]) -> tuple[tuple[str, ...], ...]:

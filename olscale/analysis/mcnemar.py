@@ -1,4 +1,4 @@
-"""McNemar's test of two learners on the same rows: whether rows that only one predicts rightly fall evenly on both."""
+"""McNemar's test of two learners on the same rows, by the rows that only one of them gets right."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ from olscale.analysis.matched_blocks import shared_keys
 from olscale.analysis.paired_tests import holm
 from olscale.analysis.replicates import by_replicate
 from olscale.results import Store
+from olscale.results.arrow_arrays import numbers_of
 from olscale.results.settings import SettingKey
 from olscale.results.store import OnDamage
 
@@ -54,19 +55,18 @@ class PairCounts:
 def wrong_rows(
     store: Store, name: str, on_damage: OnDamage = "raise"
 ) -> dict[SettingKey, dict[str, Any]]:
-    """Return the bits of the series `name` of each run that has them, by setting and replicate."""
+    """Return the bits of the series `name` of the runs that have it, by setting and replicate."""
     return by_replicate(store, "series", partial(_bits, name), on_damage)
 
 
 def _bits(name: str, cells: pa.ChunkedArray) -> Iterable[NDArray[np.uint32] | None]:
     for cell in cells:
         names = cell.values.field("name").to_pylist()
-        at = names.index(name) if name in names else None
-        yield (
-            None
-            if at is None
-            else cell.values.field("values")[at].values.to_numpy().astype(np.uint32)
-        )
+        if name in names:
+            values = cell.values.field("values")[names.index(name)].values
+            yield numbers_of(values).astype(np.uint32)
+        else:
+            yield None
 
 
 def compare_rows(
@@ -76,9 +76,11 @@ def compare_rows(
 
     References
     ----------
-    Q. McNemar, Note on the sampling error of the difference between correlated proportions or percentages, Psychometrika 12,
-    1947. A. L. Edwards, Note on the "correction for continuity" in testing the significance of the
-          difference between correlated proportions, Psychometrika 13, 1948.
+    Q. McNemar, Note on the sampling error of the difference between correlated proportions or
+    percentages, Psychometrika 12, 1947.
+
+    A. L. Edwards, Note on the "correction for continuity" in testing the significance of the
+    difference between correlated proportions, Psychometrika 13, 1948.
 
     Examples
     --------
@@ -87,20 +89,24 @@ def compare_rows(
     >>> pair.a_alone, pair.b_alone, pair.p, pair.chi_square
     (array([0]), array([4]), array([0.125]), array([2.25]))
     """
-    common = shared_keys(bits)
-    if not common:
+    replicates = shared_keys(bits)
+    if not replicates:
         return ()
-    twos = list(combinations(range(len(learners)), 2))
+    pairs = list(combinations(range(len(learners)), 2))
     if baseline is not None:
         first = list(learners).index(baseline)
-        twos = [(first, j) for j in range(len(learners)) if j != first]
-    counts = np.array([[_alone(bits[i][one], bits[j][one]) for one in common] for i, j in twos])
-    a_alone, b_alone = counts[..., 0], counts[..., 1]  # pairs, replicates
+        pairs = [(first, second) for second in range(len(learners)) if second != first]
+    counts = np.array(
+        [[_alone(bits[i][name], bits[j][name]) for name in replicates] for i, j in pairs]
+    )
+    a_alone = counts[..., 0]  # shape (n_pairs, n_replicates)
+    b_alone = counts[..., 1]
     p, chi_square, chi_square_p = mcnemar(a_alone, b_alone)
-    corrected = np.stack([holm(column) for column in p.T], axis=1)
-    figures = zip(a_alone, b_alone, p, corrected, chi_square, chi_square_p, strict=True)
+    corrected = np.stack([holm(of_replicate) for of_replicate in p.T], axis=1)
+    figures = (a_alone, b_alone, p, corrected, chi_square, chi_square_p)
     return tuple(
-        PairCounts(learners[i], learners[j], *of) for (i, j), of in zip(twos, figures, strict=True)
+        PairCounts(learners[i], learners[j], *(array[pair] for array in figures))
+        for pair, (i, j) in enumerate(pairs)
     )
 
 
@@ -110,18 +116,20 @@ def _alone(a: NDArray[np.uint32], b: NDArray[np.uint32]) -> tuple[int, int]:
 
 
 def mcnemar(
-    one: NDArray[np.int64], other: NDArray[np.int64]
+    a_alone: NDArray[np.int64], b_alone: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Return the exact p of counts, the statistic with correction for continuity, and the p of that.
 
     Examples
     --------
-    >>> [float(found.round(4)) for found in mcnemar(np.int64(15), np.int64(5))]
+    >>> [float(figure.round(4)) for figure in mcnemar(np.int64(15), np.int64(5))]
     [0.0414, 4.05, 0.0442]
     """
     from scipy.special import bdtr, chdtrc
 
-    both = one + other
-    exact = np.minimum(1.0, 2 * bdtr(np.minimum(one, other).astype(float), both, 0.5))
-    statistic = np.maximum(0.0, np.abs(one - other) - 1.0) ** 2 / np.maximum(1, both)
+    rows = a_alone + b_alone
+    fewer = np.minimum(a_alone, b_alone).astype(float)
+    exact = np.minimum(1.0, 2 * bdtr(fewer, rows, 0.5))
+    distance = np.maximum(0.0, np.abs(a_alone - b_alone) - 1.0)
+    statistic = distance**2 / np.maximum(1, rows)
     return exact, statistic, chdtrc(1.0, statistic)

@@ -1,4 +1,4 @@
-"""Tests of paired differences: Wilcoxon's, the sign test, Nadeau and Bengio's corrected t; and Holm's correction of many."""
+"""Tests of paired differences: Wilcoxon's, the sign test, Nadeau and Bengio's corrected t; Holm's correction."""
 
 import math
 from functools import cache
@@ -18,22 +18,23 @@ _MOST_EXPONENT = 300
 """Power of ten that is a finite number still."""
 
 
-def differences_of(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return `one` minus `other`, such that what is equal but for rounding in the last digits is equal.
+def differences_of(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return `a` minus `b`, such that what is equal but for rounding in the last digits is equal.
 
     Examples
     --------
-    >>> a, b = differences_of(np.array([0.3, 0.8]), np.array([0.1, 0.6]))
-    >>> a == b, 0.3 - 0.1 == 0.8 - 0.6
+    >>> first, second = differences_of(np.array([0.3, 0.8]), np.array([0.1, 0.6]))
+    >>> first == second, 0.3 - 0.1 == 0.8 - 0.6
     (np.True_, False)
     """
-    # Every pair has its own scale: beside a large figure another pair's difference is no rounding.
-    equal = equal_figures(one, other)
-    scale = np.where(equal, 1.0, np.maximum(np.abs(one), np.abs(other)))
+    is_equal = equal_figures(a, b)
+    # Every pair has its own scale: near a large figure another pair's difference is no rounding.
+    scale = np.where(is_equal, 1.0, np.maximum(np.abs(a), np.abs(b)))
     # Powers of ten, so that equal differences of pairs of unequal scale become one number.
     exponents = np.minimum(_DIGITS - np.ceil(np.log10(scale)), _MOST_EXPONENT)
     steps_per_unit = 10.0**exponents
-    return np.where(equal, 0.0, np.rint((one - other) * steps_per_unit) / steps_per_unit)
+    rounded = np.rint((a - b) * steps_per_unit) / steps_per_unit
+    return np.where(is_equal, 0.0, rounded)
 
 
 def wilcoxon(differences: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -55,27 +56,38 @@ def wilcoxon(differences: NDArray[np.float64]) -> NDArray[np.float64]:
     >>> wilcoxon(np.array([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [0.0, 1.0, -2.0, 3.0, -4.0, 5.0]]))
     array([0.03125, 0.8125 ])
     """
-    zeros = (differences == 0).sum(axis=-1, keepdims=True)
-    # Zeros have the lowest ranks. Shared ranks are halves: doubled, all are whole numbers.
-    doubled = np.where(differences == 0, 0.0, 2 * (rank(np.abs(differences)) - zeros)).astype(
-        np.int64
-    )
+    is_zero = differences == 0
+    zeros = is_zero.sum(axis=-1, keepdims=True)
+    # Zeros have the lowest ranks, which the others do not count.
+    ranks = rank(np.abs(differences)) - zeros
+    # Shared ranks are halves: doubled, all are whole numbers.
+    doubled = np.where(is_zero, 0.0, 2 * ranks).astype(np.int64)
     above = (doubled * (differences > 0)).sum(axis=-1)
-    least = np.minimum(above, doubled.sum(axis=-1) - above)
+    below = doubled.sum(axis=-1) - above
+    least = np.minimum(above, below)
     p_of = cache(_wilcoxon_p)  # many pairs share their ranks, and the sum of them
-    ranks = map(tuple, np.sort(doubled, axis=-1).tolist())
-    return np.array(
-        [p_of(of_pair, sum_) for of_pair, sum_ in zip(ranks, least.tolist(), strict=True)]
-    )
+    p_values = []
+    for ranks_of_pair, sum_ in zip(np.sort(doubled, axis=-1).tolist(), least.tolist(), strict=True):
+        p_values.append(p_of(tuple(ranks_of_pair), sum_))
+    return np.array(p_values)
 
 
 def _wilcoxon_p(doubled: tuple[int, ...], least: int) -> float:
-    """Return the p of one pair from the doubled ranks of its differences, zeros in front, and their least sum."""
+    """Return the p of one pair.
+
+    Parameters
+    ----------
+    doubled : tuple of int
+        Doubled ranks of its differences; those of zeros are 0.
+    least : int
+        The lesser of the sums of the ranks of either sign.
+    """
     ranks = [rank for rank in doubled if rank]
     if not ranks:
         return 1.0
     if len(ranks) > _EXACT:
-        z = (least - sum(ranks) / 2) / math.sqrt(sum(rank * rank for rank in ranks) / 4)
+        deviation = math.sqrt(sum(rank * rank for rank in ranks) / 4)
+        z = (least - sum(ranks) / 2) / deviation
         return math.erfc(-z / math.sqrt(2))
     # Chances of each sum of ranks up to the least; signs are coins.
     chances = np.zeros(least + 1)
@@ -101,14 +113,16 @@ def sign_test(differences: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     wins = (differences > 0).sum(axis=-1)
     losses = (differences < 0).sum(axis=-1)
+    fewer = np.minimum(wins, losses).tolist()
+    signs = (wins + losses).tolist()
     p_of = cache(_sign_p)
-    counts = zip(np.minimum(wins, losses).tolist(), (wins + losses).tolist(), strict=True)
-    return np.array([p_of(fewer, both) for fewer, both in counts])
+    return np.array([p_of(count, n) for count, n in zip(fewer, signs, strict=True)])
 
 
 def _sign_p(fewer: int, n: int) -> float:
     """Return the p of so few signs of one kind among `n`."""
-    return min(1.0, 2 * sum(math.comb(n, i) for i in range(fewer + 1)) / (1 << n))
+    as_few = sum(math.comb(n, i) for i in range(fewer + 1))
+    return min(1.0, 2 * as_few / (1 << n))
 
 
 def corrected_t(differences: NDArray[np.float64], ratio: float) -> NDArray[np.float64]:
@@ -137,17 +151,19 @@ def corrected_t(differences: NDArray[np.float64], ratio: float) -> NDArray[np.fl
     n = differences.shape[-1]
     mean = differences.mean(axis=-1)
     variance = differences.var(axis=-1, ddof=1) * (1 / n + ratio)
-    constant = variance == 0.0
-    t = np.abs(mean) / np.sqrt(np.where(constant, 1.0, variance))
-    return np.where(constant, np.where(mean == 0.0, 1.0, 0.0), 2 * stdtr(n - 1, -t))
+    is_constant = variance == 0.0
+    t = np.abs(mean) / np.sqrt(np.where(is_constant, 1.0, variance))
+    p_of_constant = np.where(mean == 0.0, 1.0, 0.0)
+    return np.where(is_constant, p_of_constant, 2 * stdtr(n - 1, -t))
 
 
 def holm(p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return p values corrected by Holm's step-down method for that there are many.
+    """Return p values corrected for their number, by Holm's step-down method.
 
     References
     ----------
-    S. Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6, 1979.
+    S. Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of
+    Statistics 6, 1979.
 
     Examples
     --------
@@ -155,6 +171,7 @@ def holm(p: NDArray[np.float64]) -> NDArray[np.float64]:
     array([0.03, 0.06, 0.06])
     """
     order = np.argsort(p, kind="stable")
+    left = np.arange(len(p), 0, -1)  # hypotheses that are not rejected yet
     corrected = np.empty(len(p))
-    corrected[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))
+    corrected[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * left))
     return corrected

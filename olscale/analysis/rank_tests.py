@@ -17,7 +17,9 @@ _ROUNDING = 1e-12
 
 
 class Friedman(NamedTuple):
-    """Friedman's test that all learners have the same mean rank; NaN for fewer than three learners or two data sets.
+    """Friedman's test that all learners have the same mean rank.
+
+    All figures are NaN for fewer than three learners or two data sets.
 
     Parameters
     ----------
@@ -34,20 +36,23 @@ class Friedman(NamedTuple):
 
 
 def rank(losses: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ranks along the last axis, 1 for the least; equals, and what differs by rounding, share the mean of theirs.
+    """Return ranks along the last axis, 1 for the least; equals share the mean of their ranks.
+
+    Figures that differ by the rounding of their last digits are equal.
 
     Examples
     --------
     >>> rank(np.array([0.2, 0.1, 0.2]))
     array([2.5, 1. , 2.5])
     """
-    one = losses[..., :, None]
-    other = losses[..., None, :]
-    equal = equal_figures(one, other)
-    return np.asarray(((one > other) & ~equal).sum(axis=-1) + (equal.sum(axis=-1) + 1) / 2)
+    ranked = losses[..., :, None]
+    compared = losses[..., None, :]
+    is_equal = equal_figures(ranked, compared)  # each figure is equal to itself
+    is_more = (ranked > compared) & ~is_equal
+    return np.asarray(is_more.sum(axis=-1) + (is_equal.sum(axis=-1) + 1) / 2)
 
 
-def equal_figures(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.bool_]:
+def equal_figures(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Return where two figures are equal, or differ by the rounding of their last digits.
 
     Examples
@@ -55,8 +60,9 @@ def equal_figures(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArr
     >>> equal_figures(np.array([0.1 + 0.2, 1e-20]), np.array([0.3, 2e-20]))
     array([ True, False])
     """
-    near = np.abs(one - other) <= _ROUNDING * np.maximum(np.abs(one), np.abs(other))
-    return np.asarray((one == other) | near)
+    largest = np.maximum(np.abs(a), np.abs(b))
+    is_near = np.abs(a - b) <= _ROUNDING * largest
+    return np.asarray((a == b) | is_near)
 
 
 def friedman(ranks: NDArray[np.float64]) -> Friedman:
@@ -68,8 +74,8 @@ def friedman(ranks: NDArray[np.float64]) -> Friedman:
 
     Examples
     --------
-    >>> found = friedman(rank(np.array([[1.0, 2, 3], [1, 2, 3], [1, 2, 3], [1, 3, 2]])))
-    >>> round(found.statistic, 3), round(found.p, 4), round(found.f, 3), round(found.f_p, 4)
+    >>> test = friedman(rank(np.array([[1.0, 2, 3], [1, 2, 3], [1, 2, 3], [1, 3, 2]])))
+    >>> round(test.statistic, 3), round(test.p, 4), round(test.f, 3), round(test.f_p, 4)
     (6.5, 0.0388, 13.0, 0.0066)
     """
     from scipy.special import chdtrc, fdtrc
@@ -77,21 +83,28 @@ def friedman(ranks: NDArray[np.float64]) -> Friedman:
     n, k = ranks.shape
     if k < 3 or n < 2:
         return Friedman()
+    middle = (k + 1) / 2
     # The variance of the ranks of a data set, that of 1 ... k where none are equal.
-    spread = float(((ranks - (k + 1) / 2) ** 2).sum()) / (n * (k - 1))
-    if spread == 0.0:
+    variance = float(((ranks - middle) ** 2).sum()) / (n * (k - 1))
+    if variance == 0.0:
         return Friedman(0.0, 1.0, 0.0, 1.0)
-    statistic = n * float(((ranks.mean(axis=0) - (k + 1) / 2) ** 2).sum()) / spread
+    statistic = n * float(((ranks.mean(axis=0) - middle) ** 2).sum()) / variance
     p = float(chdtrc(k - 1, statistic))
-    most = n * (k - 1)
-    if most - statistic < 1e-9 * most:  # all data sets agree
+    largest = n * (k - 1)
+    if largest - statistic < 1e-9 * largest:  # all data sets agree
         return Friedman(statistic, p, math.inf, 0.0)
-    f = (n - 1) * statistic / (most - statistic)
-    return Friedman(statistic, p, f, float(fdtrc(k - 1, (k - 1) * (n - 1), f)))
+    f = (n - 1) * statistic / (largest - statistic)
+    f_p = float(fdtrc(k - 1, (k - 1) * (n - 1), f))
+    return Friedman(statistic, p, f, f_p)
 
 
 def critical_difference(k: int, n: int) -> float:
-    """Return by how much mean ranks of two of `k` learners on `n` data sets must differ, by Nemenyi, at the 5 % level.
+    """Return by how much mean ranks must differ by Nemenyi's test, at the 5 % level.
+
+    Parameters
+    ----------
+    k, n : int
+        Learners, and data sets.
 
     Examples
     --------
@@ -100,17 +113,16 @@ def critical_difference(k: int, n: int) -> float:
     """
     from scipy.stats import studentized_range
 
-    return (
-        float(studentized_range.ppf(1 - ALPHA, k, np.inf))
-        / math.sqrt(2)
-        * math.sqrt(k * (k + 1) / (6 * n))
-    )
+    quantile = float(studentized_range.ppf(1 - ALPHA, k, np.inf))
+    return quantile / math.sqrt(2) * math.sqrt(k * (k + 1) / (6 * n))
 
 
 def nemenyi(distances: NDArray[np.float64], k: int, n: int) -> NDArray[np.float64]:
     """Return the p of distances of two mean ranks, already corrected for all pairs of `k` learners."""
     from scipy.stats import studentized_range
 
-    distinct, case_of = np.unique(distances, return_inverse=True)  # an integral each
-    p = np.asarray(studentized_range.sf(distinct * math.sqrt(12 * n / (k * (k + 1))), k, np.inf))
-    return p[case_of]
+    # Each distinct distance takes an integral.
+    distinct, place = np.unique(distances, return_inverse=True)
+    studentized = distinct * math.sqrt(12 * n / (k * (k + 1)))
+    p = np.asarray(studentized_range.sf(studentized, k, np.inf))
+    return p[place]

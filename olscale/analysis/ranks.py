@@ -59,22 +59,32 @@ def rank_methods(cells: Iterable[Cell]) -> Ranks | None:
             figures[cell.published.learner].setdefault(
                 cell.published.dataset, (cell.published.mean, cell.summary.mean)
             )
-    datasets = list(dict.fromkeys(name for of in figures.values() for name in of))
-    methods = [name for name, of in figures.items() if len(of) == len(datasets)]
+    datasets = list(dict.fromkeys(name for of_method in figures.values() for name in of_method))
+    methods = [name for name, of_method in figures.items() if len(of_method) == len(datasets)]
     if len(methods) < 2:
         return None
     left_out = {
-        name: tuple(dataset for dataset in datasets if dataset not in of)
-        for name, of in figures.items()
-        if name not in methods
+        method: tuple(dataset for dataset in datasets if dataset not in of_method)
+        for method, of_method in figures.items()
+        if method not in methods
     }
+    # Shape (methods, datasets, 2): published errors and ours.
     errors = np.array([[figures[method][name] for name in datasets] for method in methods])
-    published, ours = (rank(errors[..., which].T) for which in (0, 1))
-    steps = [errors[a] - errors[b] for a, b in combinations(range(len(methods)), 2)]
-    agreement = float(np.mean([step[:, 0] * step[:, 1] > 0 for step in steps]))
-    rows = [tuple(map(tuple, of.T.tolist())) for of in (published, ours)]
+    published = rank(errors[..., 0].T)
+    ours = rank(errors[..., 1].T)
+    differences = [errors[a] - errors[b] for a, b in combinations(range(len(methods)), 2)]
+    agree = [difference[:, 0] * difference[:, 1] > 0 for difference in differences]
     p = friedman(ours).p
-    critical = critical_difference(len(methods), len(datasets)) if p == p else math.nan
+    critical = math.nan
+    if not math.isnan(p):
+        critical = critical_difference(len(methods), len(datasets))
     return Ranks(
-        tuple(methods), tuple(datasets), left_out, rows[0], rows[1], agreement, p, critical
+        methods=tuple(methods),
+        datasets=tuple(datasets),
+        left_out=left_out,
+        published=tuple(map(tuple, published.T.tolist())),
+        ours=tuple(map(tuple, ours.T.tolist())),
+        agreement=float(np.mean(agree)),
+        p=p,
+        critical=critical,
     )
