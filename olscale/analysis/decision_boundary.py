@@ -64,17 +64,18 @@ class Snapshot:
 
 
 def features(X: FloatArray, bias: bool) -> FloatArray:
-    """Return rows as learners take them, with a feature that is always 1 if hyperplanes need not pass the origin."""
-    return read_only(np.column_stack([X, np.ones(len(X))]) if bias else np.ascontiguousarray(X))
+    """Return rows as learners take them; with `bias` they have a feature that is always 1."""
+    if bias:
+        X = np.column_stack([X, np.ones(len(X))])
+    return read_only(np.ascontiguousarray(X))
 
 
 def plane_of(name: str, batches: Iterable[Batch]) -> DecisionBoundary:
     """Return the rows of a generator of two features and the targets -1 and +1."""
     made = list(batches)
+    X = np.concatenate([batch.X for batch in made])
     target = np.concatenate([batch.target for batch in made])
-    return DecisionBoundary(
-        name, np.concatenate([batch.X for batch in made]), (target > 0).astype(np.int64)
-    )
+    return DecisionBoundary(name, X, (target > 0).astype(np.int64))
 
 
 def principal_plane(path: str) -> DecisionBoundary:
@@ -95,12 +96,13 @@ def principal_plane(path: str) -> DecisionBoundary:
         raise ParameterError(f"{path} has {stream.columns} feature; a plane needs at least 2")
     chunks = list(stream.chunks())
     X = np.concatenate([to_dense(chunk.X, chunk.columns) for chunk in chunks])
-    _, vectors = np.linalg.eigh(X.T @ X / len(X))
-    axes = vectors[:, :-3:-1]
-    axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), [0, 1]])
-    return DecisionBoundary(
-        stream.dataset.name, X @ axes, np.concatenate([chunk.y for chunk in chunks])
-    )
+    y = np.concatenate([chunk.y for chunk in chunks])
+    covariance = X.T @ X / len(X)
+    _, vectors = np.linalg.eigh(covariance)
+    axes = vectors[:, :-3:-1]  # the last two, the largest first
+    largest = np.abs(axes).argmax(axis=0)
+    axes = axes * np.sign(axes[largest, [0, 1]])
+    return DecisionBoundary(stream.dataset.name, X @ axes, y)
 
 
 def snapshots(
@@ -138,18 +140,19 @@ def snapshots(
     Examples
     --------
     >>> plane = DecisionBoundary("two", np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([1, 0]))
-    >>> [(snapshot.scores[0] >= 0).tolist() for snapshot in snapshots("pa", {}, plane, every=1, resolution=2)]
+    >>> drawn = snapshots("pa", {}, plane, every=1, resolution=2)
+    >>> [(snapshot.scores[0] >= 0).tolist() for snapshot in drawn]
     [[False, True], [False, True]]
     """
     if plane.y.max() > 1:
         raise ParameterError(
             f"{plane.name} has {plane.y.max() + 1} classes; a boundary is drawn between 2"
         )
-    low, high = plane.X.min(axis=0), plane.X.max(axis=0)
-    margin = 0.05 * np.maximum(high - low, 1e-9)
-    x, y = (np.linspace(low[i] - margin[i], high[i] + margin[i], resolution) for i in (0, 1))
-    grid = features(np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2), bias)
-    rows, labels = features(plane.X, bias), read_only(plane.y)
+    x, y = _axes(plane.X, resolution)
+    points = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
+    grid = features(points, bias)
+    rows = features(plane.X, bias)
+    labels = read_only(plane.y)
     model = make_learner(learner, params)
     model.begin(rows.shape[1], 2, (seed,))
     if looks_ahead(model):
@@ -158,9 +161,24 @@ def snapshots(
     for start in range(0, len(rows), every):
         stop = min(start + every, len(rows))
         model.learn(rows[start:stop], labels[start:stop])
-        scores = model.scores(grid).reshape(resolution, resolution)
-        state = {name: array.copy() for name, array in model.state_.items()}
-        yield Snapshot(start, stop, x, y, scores, getattr(model, "prototypes_", None), state)
+        yield Snapshot(
+            start=start,
+            stop=stop,
+            x=x,
+            y=y,
+            scores=model.scores(grid).reshape(resolution, resolution),
+            prototypes=getattr(model, "prototypes_", None),
+            state={name: array.copy() for name, array in model.state_.items()},
+        )
+
+
+def _axes(X: FloatArray, resolution: int) -> tuple[FloatArray, FloatArray]:
+    """Return the coordinates of a grid over rows, with a margin about them."""
+    low = X.min(axis=0)
+    high = X.max(axis=0)
+    margin = 0.05 * np.maximum(high - low, 1e-9)
+    x, y = np.linspace(low - margin, high + margin, resolution).T
+    return np.ascontiguousarray(x), np.ascontiguousarray(y)
 
 
 def errors_of_starts(learner: str, plane: DecisionBoundary, starts: int) -> FloatArray:

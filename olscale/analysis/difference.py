@@ -5,12 +5,10 @@ from dataclasses import dataclass
 
 from olscale.analysis.published import PublishedCell
 
-REPRODUCED, WIDE, BETTER, NOT_REPRODUCED = (
-    "reproduced",
-    "compatible, wide",
-    "better",
-    "not reproduced",
-)
+REPRODUCED = "reproduced"
+WIDE = "compatible, wide"
+BETTER = "better"
+NOT_REPRODUCED = "not reproduced"
 
 LIMIT = 2.0
 """Joint standard deviations within which a figure is compatible with the published one."""
@@ -47,9 +45,13 @@ class Difference:
         large: both would reward noise. A figure in the band is reproduced where it is close to the
         published one, and only compatible elsewhere.
         """
-        if abs(self.distance) > LIMIT:
-            return BETTER if self.distance < 0 else NOT_REPRODUCED
-        return REPRODUCED if abs(self.relative) <= CLOSE else WIDE
+        if self.distance < -LIMIT:
+            return BETTER
+        if self.distance > LIMIT:
+            return NOT_REPRODUCED
+        if abs(self.relative) <= CLOSE:
+            return REPRODUCED
+        return WIDE
 
 
 def difference(mean: float, std: float, n: int, published: PublishedCell) -> Difference:
@@ -63,32 +65,39 @@ def difference(mean: float, std: float, n: int, published: PublishedCell) -> Dif
     Examples
     --------
     >>> cell = PublishedCell("lol-2016", "Table 4", "letter", "LOL", "test_error", 0.20, 0.03, 10)
-    >>> found = difference(0.25, 0.04, 10, cell)
-    >>> round(found.distance, 9), round(found.relative, 9), round(found.p, 4), found.verdict
+    >>> ours = difference(0.25, 0.04, 10, cell)
+    >>> round(ours.distance, 9), round(ours.relative, 9), round(ours.p, 4), ours.verdict
     (1.0, 0.25, 0.0058, 'compatible, wide')
     """
-    gap, spread = mean - published.mean, math.hypot(std, published.std or 0.0)
+    gap = mean - published.mean
+    joint_std = math.hypot(std, published.std or 0.0)
     return Difference(
-        _ratio(gap, spread), _ratio(gap, published.mean), _welch(mean, std, n, published)
+        distance=_ratio(gap, joint_std),
+        relative=_ratio(gap, published.mean),
+        p=_welch(mean, std, n, published),
     )
 
 
 def _ratio(gap: float, unit: float) -> float:
+    if gap == 0.0:
+        return 0.0
     if unit == 0.0:
-        return math.copysign(math.inf, gap) if gap else 0.0
+        return math.copysign(math.inf, gap)
     return gap / unit
 
 
 def _welch(mean: float, std: float, n: int, published: PublishedCell) -> float:
     from scipy.stats import ttest_ind_from_stats
 
-    theirs = published.std or 0.0
+    published_std = published.std or 0.0
     runs = published.runs or n
-    if n < 2 or (theirs and runs < 2):
+    if n < 2 or (published_std and runs < 2):
         return math.nan
-    if std == theirs == 0.0:
-        return 1.0 if mean == published.mean else 0.0
+    if std == published_std == 0.0:
+        return float(mean == published.mean)
     # Without a deviation of theirs the number of their runs has no influence; it must only be a
     # valid one.
-    test = ttest_ind_from_stats(mean, std, n, published.mean, theirs, max(2, runs), equal_var=False)
+    test = ttest_ind_from_stats(
+        mean, std, n, published.mean, published_std, max(2, runs), equal_var=False
+    )
     return float(test.pvalue)

@@ -1,4 +1,4 @@
-"""The ledger: every cell of a published table beside what a store has for it, with a verdict.
+"""The ledger: every cell of a published table, what a store has for it, and a verdict.
 
 It is a function of the store, the settings to look for and the published cells: nothing is run,
 fetched or read elsewhere.
@@ -6,7 +6,7 @@ fetched or read elsewhere.
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from olscale.analysis.curves import curves
@@ -27,7 +27,9 @@ from olscale.errors import StoreError, UnknownNameError
 from olscale.results import Store, read_plans
 from olscale.results.settings import ExperimentSettings, Setting, SettingKey
 
-DATA_ABSENT, METHOD_ABSENT, NOT_RUN = "data absent", "method absent", "not run"
+DATA_ABSENT = "data absent"
+METHOD_ABSENT = "method absent"
+NOT_RUN = "not run"
 VERDICTS = (REPRODUCED, WIDE, BETTER, NOT_REPRODUCED, DATA_ABSENT, METHOD_ABSENT, NOT_RUN)
 """In the order of reports."""
 
@@ -40,7 +42,7 @@ Figures = Mapping[SettingKey, Mapping[str, Summary]]
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A setting of the causes experiment, as far as it is about one cell: our figure, and how far it is off."""
+    """A setting of the causes experiment that is about a cell: our figure, and how far it is off."""
 
     setting: Setting
     summary: Summary
@@ -111,118 +113,133 @@ def make_ledger(
         If a file of the store is damaged, or it has results on different datasets of one name.
     """
     # Other experiments in the store may have streamed further permutations of the same settings.
-    names = [asked.name] if causes is None else [asked.name, causes.name]
-    published, summaries = list(published), summarise(store, experiments=names)
-    found = figures([*summaries, *_points(store, summaries, published)])
-    tried = causes.settings if causes is not None else ()
-    gone = {
-        part.name: part.reason
-        for plan in read_plans(store)
-        if plan.experiment == asked.name
-        for part in plan.left_out
-        # Plans stay: what could not be had once may have been run since.
-        if part.kind == "dataset" and all(part.name != key.dataset for key in found)
-    }
+    names = [asked.name]
+    tried: tuple[Setting, ...] = ()
+    if causes is not None:
+        names.append(causes.name)
+        tried = causes.settings
+    published = list(published)
+    summaries = summarise(store, experiments=names)
+    of_settings = figures([*summaries, *_points(store, summaries, published)])
+    absent = _absent_datasets(store, asked, {key.dataset for key in of_settings})
     cells = []
-    for cell in published:
-        judged = _judge(cell, asked, found, gone)
-        if judged.verdict in DIFFERING:
-            others = [s for s in tried if _about(s, cell) and not s.same_runs(judged.setting)]
-            judged = replace(judged, trials=_trials(cell, others, found))
-        cells.append(judged)
+    for printed in published:
+        cell = _judge(printed, asked, of_settings, absent)
+        if cell.verdict in DIFFERING:
+            causes_of_cell = [
+                setting
+                for setting in tried
+                if _is_about(setting, printed) and not setting.same_runs(cell.setting)
+            ]
+            cell = replace(cell, trials=_trials(printed, causes_of_cell, of_settings))
+        cells.append(cell)
     return cells
+
+
+def _absent_datasets(
+    store: Store, asked: ExperimentSettings, datasets_run: Collection[str]
+) -> dict[str, str]:
+    """Return why datasets of an experiment could not be had, by name."""
+    absent = {}
+    for plan in read_plans(store):
+        if plan.experiment != asked.name:
+            continue
+        for part in plan.left_out:
+            # Plans stay: what could not be had once may have been run since.
+            if part.kind == "dataset" and part.name not in datasets_run:
+                absent[part.name] = part.reason
+    return absent
 
 
 def _points(
     store: Store, summaries: Sequence[Summary], published: Iterable[PublishedCell]
 ) -> list[Summary]:
-    """Return the test errors of models of the first so many rows, where cells ask for them and runs have measured them."""
+    """Return the test errors of models of the first so many rows that cells ask for."""
     asked = {cell.metric for cell in published if cell.metric.startswith(f"test_error{AFTER}")}
+    if not asked:
+        return []
     held_out = [
-        s
-        for s in summaries
-        if asked and s.metric == "holdout_error" and "holdout_rows" not in s.protocol
+        summary
+        for summary in summaries
+        if summary.metric == "holdout_error" and "holdout_rows" not in summary.protocol
     ]
     points = []
     for curve in curves(store, held_out, metric="holdout_error"):
         for metric in sorted(asked):
-            errors = curve.errors[:, curve.rows == int(metric.partition(AFTER)[2])]
-            if errors.size:
-                std = float(errors.std(ddof=1)) if len(errors) > 1 else 0.0
-                points.append(
-                    replace(curve.summary, metric=metric, mean=float(errors.mean()), std=std)
-                )
+            row = int(metric.partition(AFTER)[2])
+            errors = curve.errors[:, curve.rows == row]
+            if not errors.size:
+                continue
+            std = 0.0
+            if len(errors) > 1:
+                std = float(errors.std(ddof=1))
+            mean = float(errors.mean())
+            points.append(replace(curve.summary, metric=metric, mean=mean, std=std))
     return points
 
 
-def _about(setting: Setting, cell: PublishedCell) -> bool:
+def _is_about(setting: Setting, cell: PublishedCell) -> bool:
     return (setting.dataset, setting.label) == (cell.dataset, cell.learner)
 
 
 def _judge(
     cell: PublishedCell,
     experiment: ExperimentSettings,
-    found: Figures,
-    gone: Mapping[str, str],
+    of_settings: Figures,
+    absent: Mapping[str, str],
 ) -> Cell:
-    asked = [setting for setting in experiment.settings if _about(setting, cell)]
-    run = [setting for setting in asked if setting.key in found]
-    if run:
-        return _compare(cell, run[0], found[run[0].key])
-    if cell.dataset in gone:
-        return Cell(cell, DATA_ABSENT, _absence(cell.dataset, gone[cell.dataset]))
-    if cell.learner not in experiment.labels or (
-        asked and all(not setting.version for setting in asked)
-    ):
+    settings = [setting for setting in experiment.settings if _is_about(setting, cell)]
+    for setting in settings:
+        if setting.key in of_settings:
+            return _compare(cell, setting, of_settings[setting.key])
+    if cell.dataset in absent:
+        return Cell(cell, DATA_ABSENT, _how_to_get(cell.dataset, absent[cell.dataset]))
+    has_no_learner = settings and not any(setting.version for setting in settings)
+    if cell.learner not in experiment.labels or has_no_learner:
         return Cell(cell, METHOD_ABSENT, "this version has no such learner")
-    if not asked:
+    if not settings:
         return Cell(cell, NOT_RUN, f"experiment {experiment.name} leaves it out")
-    return Cell(
-        cell,
-        NOT_RUN,
-        f"the store has no runs of it that experiment {experiment.name} asks for",
-        asked[0],
-    )
+    reason = f"the store has no runs of it that experiment {experiment.name} asks for"
+    return Cell(cell, NOT_RUN, reason, settings[0])
 
 
-def _absence(name: str, reason: str) -> str:
-    """Say how a data set of the catalogue can be had; `reason` is what was said when it could not, paths and all."""
+def _how_to_get(name: str, reason: str) -> str:
+    """Return how a data set of the catalogue can be had, or the reason of the run that left it out."""
     try:
         entry = find_entry(name)
     except UnknownNameError:
         return reason
+    home = f"HOME being the data home ({HOME})"
     if entry.absent is None:
-        return (
-            f"`olscale datasets fetch {name} HOME/{name}` gets it, HOME being the data home "
-            f"({HOME})"
-        )
-    return (
-        f"{entry.absent}; with a copy of your own: `olscale ingest FILES HOME/{name}`, HOME "
-        f"being the data home ({HOME})"
-    )
+        return f"`olscale datasets fetch {name} HOME/{name}` gets it, {home}"
+    return f"{entry.absent}; with a copy of your own: `olscale ingest FILES HOME/{name}`, {home}"
 
 
 def _compare(cell: PublishedCell, setting: Setting, metrics: Mapping[str, Summary]) -> Cell:
     ours = metrics.get(cell.metric)
     if ours is None or math.isnan(ours.mean):
         failures = next(iter(metrics.values())).failures
-        said = ", ".join(f"{count} runs {outcome}" for outcome, count in failures.items())
-        return Cell(cell, NOT_REPRODUCED, said or f"its runs have no {cell.metric}", setting)
+        reason = ", ".join(f"{count} runs {outcome}" for outcome, count in failures.items())
+        reason = reason or f"its runs have no {cell.metric}"
+        return Cell(cell, NOT_REPRODUCED, reason, setting)
     if not is_comparable(ours):
         return Cell(cell, NOT_RUN, f"{ours.learner} {why_incomparable([ours])}", setting)
-    failed = ", ".join(
+    off = difference(ours.mean, ours.std, ours.n, cell)
+    reason = ", ".join(
         f"{count} further runs {outcome}" for outcome, count in ours.failures.items()
     )
-    found = difference(ours.mean, ours.std, ours.n, cell)
-    return Cell(cell, found.verdict, failed, setting, ours, found)
+    return Cell(cell, off.verdict, reason, setting, ours, off)
 
 
-def _trials(cell: PublishedCell, tried: Sequence[Setting], found: Figures) -> tuple[Trial, ...]:
+def _trials(
+    cell: PublishedCell, settings: Sequence[Setting], of_settings: Figures
+) -> tuple[Trial, ...]:
     trials = []
-    for setting in tried:
-        ours = found.get(setting.key, {}).get(cell.metric)
+    for setting in settings:
+        ours = of_settings.get(setting.key, {}).get(cell.metric)
         if ours is not None and not math.isnan(ours.mean):
-            trials.append(Trial(setting, ours, difference(ours.mean, ours.std, ours.n, cell)))
+            off = difference(ours.mean, ours.std, ours.n, cell)
+            trials.append(Trial(setting, ours, off))
     return tuple(sorted(trials, key=lambda trial: abs(trial.summary.mean - cell.mean)))
 
 
@@ -236,26 +253,28 @@ def figures(summaries: Iterable[Summary]) -> Figures:
         one.
     """
     fingerprints: dict[str, str] = {}
-    found: dict[SettingKey, dict[str, Summary]] = defaultdict(dict)
-    for s in summaries:
-        if fingerprints.setdefault(s.dataset, s.fingerprint) != s.fingerprint:
+    of_settings: dict[SettingKey, dict[str, Summary]] = defaultdict(dict)
+    for summary in summaries:
+        fingerprint = fingerprints.setdefault(summary.dataset, summary.fingerprint)
+        if fingerprint != summary.fingerprint:
             raise StoreError(
-                f"the store has results on two different datasets called {s.dataset} (fingerprints "
-                f"{fingerprints[s.dataset][:12]} and {s.fingerprint[:12]}): take a store of its own"
+                f"the store has results on two different datasets called {summary.dataset} "
+                f"(fingerprints {fingerprint[:12]} and {summary.fingerprint[:12]}): take a store "
+                "of its own"
             )
-        key = s.key.as_asked()
-        other = found[key].setdefault(s.metric, s)
-        if _version(other) != _version(s):
-            found[key][s.metric] = max(s, other, key=_version)
-        elif other.protocol != s.protocol:
+        metrics = of_settings[summary.key.as_asked()]
+        other = metrics.setdefault(summary.metric, summary)
+        if _transforms_version(other) != _transforms_version(summary):
+            metrics[summary.metric] = max(summary, other, key=_transforms_version)
+        elif other.protocol != summary.protocol:
+            delay = summary.protocol["delay"]
+            numbers = [one.protocol.get("delay_position") for one in (other, summary)]
             raise StoreError(
-                f"the store has results on {s.dataset} with two columns called "
-                f"{s.protocol['delay']} (numbers "
-                f"{other.protocol.get('delay_position')} and {s.protocol.get('delay_position')}): "
-                "take a store of its own"
+                f"the store has results on {summary.dataset} with two columns called {delay} "
+                f"(numbers {numbers[0]} and {numbers[1]}): take a store of its own"
             )
-    return dict(found)
+    return dict(of_settings)
 
 
-def _version(s: Summary) -> int:
-    return int(s.protocol.get("transforms_version", 1))
+def _transforms_version(summary: Summary) -> int:
+    return int(summary.protocol.get("transforms_version", 1))

@@ -1,12 +1,13 @@
-"""What goes on in an evaluation, by data set and learner: the numbers that terminals, notebooks and pages show."""
+"""How far an evaluation is, by data set and learner, as terminals, notebooks and pages show it."""
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import nan
+from typing import Any
 
 from olscale.results.live import LiveEvaluation, LiveRun
 
@@ -22,7 +23,7 @@ class LiveLearner:
     runs, done, failed : int
         All runs, those that have ended, and those of them without a result.
     error : float
-        Mean error so far of the runs heard of; NaN where there is none.
+        Mean of the last errors of the runs; NaN where there is none.
     metric : str
         What the error is: ``cumulative_error``, or ``rmse`` in a regression.
     stream : str
@@ -59,44 +60,48 @@ def learners_of(evaluation: LiveEvaluation) -> dict[str, list[LiveLearner]]:
     labels = _labels(evaluation)
     for run in evaluation.runs.values():
         by_dataset[run.dataset][labels[run.id]].append(run)
-    found = {}
-    for dataset, settings in by_dataset.items():
-        stream = _stream(settings)
-        found[dataset] = [_learner(label, runs, stream) for label, runs in settings.items()]
-    return found
+    learners = {}
+    for dataset, runs_of in by_dataset.items():
+        stream = _longest_stream(runs_of)
+        learners[dataset] = [_learner(label, runs, stream) for label, runs in runs_of.items()]
+    return learners
 
 
 def _learner(label: str, runs: list[LiveRun], stream: str) -> LiveLearner:
-    heard = [run.errors[-1] for run in runs if run.errors]
     shown = next((run for run in runs if run.stream == stream), runs[0])
-    done = [run for run in runs if run.outcome]
-    failed = sum(run.outcome != "ok" for run in done)
+    ended = [run for run in runs if run.outcome]
+    last_errors = [run.errors[-1] for run in runs if run.errors]
+    learner = LiveLearner(
+        label=label,
+        runs=len(runs),
+        done=len(ended),
+        failed=sum(run.outcome != "ok" for run in ended),
+        error=nan,
+        metric=shown.metric,
+        stream=stream,
+        rows=(),
+        errors=(),
+    )
     if any(run.late for run in runs):
-        return LiveLearner(
-            label, len(runs), len(done), failed, nan, shown.metric, stream, (), (), late=True
-        )
-    mean = sum(heard) / len(heard) if heard else nan
-    ahead = tuple(dict.fromkeys(seen for run in runs for seen in run.ahead))
-    return LiveLearner(
-        label,
-        len(runs),
-        len(done),
-        failed,
-        mean,
-        shown.metric,
-        stream,
-        shown.rows,
-        shown.errors,
-        ahead,
+        return replace(learner, late=True)
+    mean = nan
+    if last_errors:
+        mean = sum(last_errors) / len(last_errors)
+    return replace(
+        learner,
+        error=mean,
+        rows=shown.rows,
+        errors=shown.errors,
+        ahead=tuple(dict.fromkeys(seen for run in runs for seen in run.ahead)),
     )
 
 
-def _stream(settings: dict[str, list[LiveRun]]) -> str:
-    """Return the stream with the most positions heard of, the first of several."""
-    positions: dict[str, int] = {}
-    for runs in settings.values():
+def _longest_stream(runs_of: dict[str, list[LiveRun]]) -> str:
+    """Return the stream with the most positions noted, the first of equals."""
+    positions: dict[str, int] = defaultdict(int)
+    for runs in runs_of.values():
         for run in runs:
-            positions[run.stream] = positions.get(run.stream, 0) + len(run.rows)
+            positions[run.stream] += len(run.rows)
     return max(positions, key=lambda stream: positions[stream], default="")
 
 
@@ -110,14 +115,14 @@ def _labels(evaluation: LiveEvaluation) -> dict[str, str]:
             values[run.learner][name].add(json.dumps(value))
     labels = {}
     for key, run in settings.items():
-        differing = sorted(name for name, found in values[run.learner].items() if len(found) > 1)
-        labels[key] = " ".join([run.learner, *_settings(run, differing)])
+        values_of = values[run.learner]
+        differing = sorted(name for name in values_of if len(values_of[name]) > 1)
+        shown = [_parameter(name, run.params.get(name)) for name in differing]
+        labels[key] = " ".join([run.learner, *shown])
     return {run.id: labels[id(run.params)] for run in evaluation.runs.values()}
 
 
-def _settings(run: LiveRun, names: Sequence[str]) -> list[str]:
-    values = ((name, run.params.get(name)) for name in names)
-    return [
-        f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
-        for name, value in values
-    ]
+def _parameter(name: str, value: Any) -> str:
+    if isinstance(value, float):
+        return f"{name}={value:g}"
+    return f"{name}={value}"

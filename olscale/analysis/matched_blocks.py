@@ -7,15 +7,18 @@ take the blocks that `match_blocks` returns.
 
 References
 ----------
-M. Friedman, The use of ranks to avoid the assumption of normality implicit in the analysis of variance, JASA 32, 1937.
+M. Friedman, The use of ranks to avoid the assumption of normality implicit in the analysis of
+variance, JASA 32, 1937.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+T = TypeVar("T")
 
 _ONE_LEARNER = 2.0
 """More than any share: a data set on which no two learners meet goes before all others."""
@@ -121,47 +124,48 @@ def match_blocks(
     >>> matched = match_blocks({"arow": arow, "pa1": [RunBlock(scaled, first)]}, [scaled, raw])
     >>> [block.replicate for block in matched.blocks["wine"]]
     ['{"permutation":0}']
-    >>> [(one.learner, one.way.transforms, one.runs, one.lacking) for one in matched.unmatched]
-    [('arow', ('standardize',), 1, ('pa1',)), ('arow', (), 1, ('pa1',))]
+    >>> [(runs.learner, runs.way.transforms, runs.lacking) for runs in matched.unmatched]
+    [('arow', ('standardize',), ('pa1',)), ('arow', (), ('pa1',))]
     """
     learners = list(blocks_of)
     columns = _columns(blocks_of.values(), ways)
     presence = {
         dataset: np.array(
-            [[block in blocks for block in of] for blocks in blocks_of.values()], dtype=bool
+            [[block in blocks for block in blocks_of_dataset] for blocks in blocks_of.values()],
+            dtype=bool,
         )
-        for dataset, of in columns.items()
+        for dataset, blocks_of_dataset in columns.items()
     }
-    compared = _compared_learners(
-        presence, np.array([name == baseline for name in learners], dtype=bool)
-    )
-    lacking = {dataset: _lacking(has, compared) for dataset, has in presence.items()}
+    is_baseline = np.array([name == baseline for name in learners], dtype=bool)
+    compared = _compared_learners(presence, is_baseline)
+    lacking = {dataset: _lacking(present, compared) for dataset, present in presence.items()}
     # A data set that only lacked what learners now left out had is compared after all.
     shared = [dataset for dataset in columns if compared.sum() > 1 and not lacking[dataset].any()]
-    blocks = {dataset: _common(columns[dataset], presence[dataset][compared]) for dataset in shared}
-    stays = dict(zip(learners, compared.tolist(), strict=True))
     return MatchedBlocks(
-        learners=tuple(name for name in learners if stays[name]),
-        blocks=blocks,
+        learners=_picked(learners, compared),
+        blocks={
+            dataset: _picked(columns[dataset], np.asarray(presence[dataset][compared].all(axis=0)))
+            for dataset in shared
+        },
         learners_left_out={
             name: tuple(dataset for dataset in shared if not presence[dataset][i].any())
             for i, name in enumerate(learners)
-            if not stays[name]
+            if not compared[i]
         },
         datasets_left_out={
-            dataset: tuple(learners[i] for i in np.flatnonzero(lacking[dataset]).tolist())
+            dataset: _picked(learners, lacking[dataset])
             for dataset in columns
-            if dataset not in blocks
+            if dataset not in shared
         },
         unmatched=tuple(
-            one
+            runs
             for dataset in shared
-            for one in _unmatched(learners, compared, columns[dataset], presence[dataset])
+            for runs in _unmatched(learners, compared, columns[dataset], presence[dataset])
         ),
     )
 
 
-def shared_keys(of: Iterable[Collection[str]]) -> list[str]:
+def shared_keys(collections: Iterable[Collection[str]]) -> list[str]:
     """Return what all collections have, sorted.
 
     Examples
@@ -169,39 +173,47 @@ def shared_keys(of: Iterable[Collection[str]]) -> list[str]:
     >>> shared_keys([{"a": 1, "b": 2}, {"b": 3}])
     ['b']
     """
-    sets = [set(keys) for keys in of]
-    return sorted(set.intersection(*sets)) if sets else []
+    sets = [set(keys) for keys in collections]
+    if not sets:
+        return []
+    return sorted(set.intersection(*sets))
+
+
+def _picked(items: Sequence[T], is_picked: NDArray[np.bool_]) -> tuple[T, ...]:
+    return tuple(items[i] for i in np.flatnonzero(is_picked).tolist())
 
 
 def _columns(
-    every: Iterable[Collection[RunBlock]], ways: Sequence[Way]
+    collections: Iterable[Collection[RunBlock]], ways: Sequence[Way]
 ) -> dict[str, list[RunBlock]]:
     """Return the blocks of each data set, data sets and transforms in the order of `ways`."""
     places = {way: place for place, way in enumerate(ways)}
-    known = set().union(*every)
+    blocks = set().union(*collections)
     columns: dict[str, list[RunBlock]] = {}
-    for block in sorted(known, key=lambda block: (places[block.way], block.replicate)):
+    for block in sorted(blocks, key=lambda block: (places[block.way], block.replicate)):
         columns.setdefault(block.way.dataset, []).append(block)
     return columns
 
 
 def _compared_learners(
-    presence: Mapping[str, NDArray[np.bool_]], keeps: NDArray[np.bool_]
+    presence: Mapping[str, NDArray[np.bool_]], stays: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     """Return which learners are left when those that lack the largest share have gone."""
-    compared = np.ones(len(keeps), dtype=bool)
+    compared = np.ones(len(stays), dtype=bool)
     datasets = list(presence)
     while datasets and compared.sum() > 1:
         lacking = np.array([_lacking(presence[dataset], compared) for dataset in datasets])
-        of_datasets = lacking.sum(axis=1) / compared.sum()
-        of_datasets[lacking.sum(axis=1) >= compared.sum() - 1] = _ONE_LEARNER
-        of_learners = np.where(keeps, 0.0, lacking.mean(axis=0))
         if not lacking.any():
             break
-        if of_datasets.max() >= of_learners.max():
-            del datasets[_last_largest(of_datasets)]
+        counts = lacking.sum(axis=1)
+        dataset_shares = counts / compared.sum()
+        dataset_shares[counts >= compared.sum() - 1] = _ONE_LEARNER
+        learner_shares = np.where(stays, 0.0, lacking.mean(axis=0))
+        # Of equal shares data sets go before learners, and the last of each first.
+        if dataset_shares.max() >= learner_shares.max():
+            del datasets[_last_largest(dataset_shares)]
         else:
-            compared[_last_largest(of_learners)] = False
+            compared[_last_largest(learner_shares)] = False
     return compared
 
 
@@ -209,30 +221,33 @@ def _last_largest(shares: NDArray[np.float64]) -> int:
     return len(shares) - 1 - int(shares[::-1].argmax())
 
 
-def _lacking(has: NDArray[np.bool_], compared: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which compared learners lack the block that most of them have; none where there is one that all have."""
-    most_common = int(has[compared].sum(axis=0).argmax())
-    return np.asarray(compared & ~has[:, most_common])
+def _lacking(present: NDArray[np.bool_], compared: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which compared learners lack the block that most of them have.
 
-
-def _common(blocks: Sequence[RunBlock], has: NDArray[np.bool_]) -> tuple[RunBlock, ...]:
-    """Return the blocks that all learners have."""
-    return tuple(blocks[j] for j in np.flatnonzero(has.all(axis=0)).tolist())
+    None do where there is a block that all have.
+    """
+    most_common = int(present[compared].sum(axis=0).argmax())
+    return np.asarray(compared & ~present[:, most_common])
 
 
 def _unmatched(
     learners: Sequence[str],
     compared: NDArray[np.bool_],
     blocks: Sequence[RunBlock],
-    has: NDArray[np.bool_],
+    present: NDArray[np.bool_],
 ) -> Iterable[Unmatched]:
-    """Yield the runs on one data set that go into no figure, by learner and way."""
-    partial = ~has[compared].all(axis=0)
+    """Yield the runs on one data set that no figure is made of, by learner and way."""
+    is_partial = ~present[compared].all(axis=0)
     for way in dict.fromkeys(block.way for block in blocks):
-        of_way = partial & np.array([block.way == way for block in blocks])
+        of_way = is_partial & np.array([block.way == way for block in blocks])
         for i in np.flatnonzero(compared).tolist():
-            own = of_way & has[i]
-            if own.any():
-                without = np.flatnonzero(compared & ~has[:, own].all(axis=1)).tolist()
-                lacking = tuple(learners[j] for j in without)
-                yield Unmatched(learners[i], way, int(own.sum()), lacking)
+            own = of_way & present[i]
+            if not own.any():
+                continue
+            lacks = compared & ~present[:, own].all(axis=1)
+            yield Unmatched(
+                learner=learners[i],
+                way=way,
+                runs=int(own.sum()),
+                lacking=_picked(learners, lacks),
+            )

@@ -1,4 +1,4 @@
-"""Published tables: what papers print, cell by cell, to set our figures beside."""
+"""Published tables: what papers print, cell by cell, to compare our figures with."""
 
 import csv
 from dataclasses import dataclass
@@ -13,7 +13,10 @@ AFTER = "@"
 """``test_error@40`` is the test error of the model of the first 40 rows."""
 _JOINED = "(train+test)"
 _RUNS = {"lol-2016": 10, "pamo-2018": 20, "ospvm-2016": 20}
-"""Runs behind a paper's figures. PAMO and OSPVM state 20; LOL states 10 splits and 10 projections and no other number."""
+"""Runs behind a paper's figures.
+
+PAMO and OSPVM state 20; LOL states 10 splits and 10 projections and no other number.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,30 +82,41 @@ def read_published(path: Path | None = None) -> list[PublishedCell]:
         )
     cells: dict[tuple[str, ...], PublishedCell] = {}
     for number, line in enumerate(lines, 2):
-        if len(line) != len(COLUMNS):
-            raise FormatError(source, f"{len(line)} fields, expected {len(COLUMNS)}", number)
-        paper, table, dataset, learner, metric, mean, std = line
-        if not all(line[:4]) or metric.partition(AFTER)[0] not in METRICS:
-            raise FormatError(
-                source,
-                f"expected four names and one of {', '.join(METRICS)}, got {line[:5]}",
-                number,
-            )
-        if tuple(line[:5]) in cells:
-            raise FormatError(source, f"{', '.join(line[:5])} occurs a second time", number)
-        figures = _fraction(mean, source, number), _fraction(std, source, number) if std else None
-        names = (paper, table, dataset.replace(_JOINED, "-joined"), learner, metric)
-        cells[tuple(line[:5])] = PublishedCell(*names, *figures, _RUNS.get(paper))
+        try:
+            cell = _cell(line)
+        except ValueError as fault:
+            raise FormatError(source, str(fault), number) from fault
+        names = tuple(line[:5])
+        if names in cells:
+            raise FormatError(source, f"{', '.join(names)} occurs a second time", number)
+        cells[names] = cell
     return list(cells.values())
 
 
-def _fraction(text: str, source: str, number: int) -> float:
+def _cell(line: list[str]) -> PublishedCell:
+    """Return the cell of a line; a `ValueError` says what does not fit."""
+    if len(line) != len(COLUMNS):
+        raise ValueError(f"{len(line)} fields, expected {len(COLUMNS)}")
+    source, table, dataset, learner, metric, mean, std = line
+    if not all(line[:4]) or metric.partition(AFTER)[0] not in METRICS:
+        raise ValueError(f"expected four names and one of {', '.join(METRICS)}, got {line[:5]}")
+    return PublishedCell(
+        source=source,
+        table=table,
+        dataset=dataset.replace(_JOINED, "-joined"),
+        learner=learner,
+        metric=metric,
+        mean=_fraction(mean),
+        std=_fraction(std) if std else None,
+        runs=_RUNS.get(source),
+    )
+
+
+def _fraction(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
         value = -1.0
     if not 0 <= value <= 100:
-        raise FormatError(
-            source, f"{text!r} is no percentage, expected a number from 0 to 100", number
-        )
+        raise ValueError(f"{text!r} is no percentage, expected a number from 0 to 100")
     return value / 100

@@ -1,4 +1,4 @@
-"""What figures along a stream are worth beside others: those that saw rows ahead, and those that stand beside none.
+"""Which figures along a stream may be compared: some saw rows ahead, some predict too late.
 
 One rule for all tables, figures and tests, derived from the definition of the runs: old stores are
 held to it, too.
@@ -19,31 +19,35 @@ from olscale.measures import is_prequential
 
 
 def looked_ahead(s: Summary) -> tuple[str, ...]:
-    """Return what has seen rows, or their labels, before a figure counts predictions of them; nothing of test rows.
+    """Return what has seen rows, or their labels, before a figure counts predictions of them.
+
+    Figures of test rows have nothing of that.
 
     Examples
     --------
-    >>> s = Summary("d", "f", ("standardize", "bias"), "pa1", "1", {}, {}, "cumulative_error", 0.1, 0.0, 1)
+    >>> metric = ("cumulative_error", 0.1, 0.0, 1)
+    >>> s = Summary("d", "f", ("standardize", "bias"), "pa1", "1", {}, {}, *metric)
     >>> looked_ahead(s)
     ('standardize',)
     """
     if not is_prequential(s.metric):
         return ()
-    seen = [
+    looks = [
         *transforms_ahead(s.transforms),
         *learner_ahead(s.learner, s.params, s.prepared),
-        *([TUNED] if s.tuned else []),
-        *passes_ahead(int(s.protocol.get("passes", 1))),
     ]
-    return tuple(dict.fromkeys(one.name for one in seen))
+    if s.tuned:
+        looks.append(TUNED)
+    looks += passes_ahead(int(s.protocol.get("passes", 1)))
+    return tuple(dict.fromkeys(look.name for look in looks))
 
 
 def is_comparable(s: Summary) -> bool:
-    """Return whether a figure may stand beside those of other learners.
+    """Return whether a figure may be compared with those of other learners.
 
     A batch reference predicts nothing by its first rows. Where these count, its figures along the
-    stream stand beside no others: they are shown in no column, ranked by no rank and tested by no
-    test. Errors on test rows are not concerned, nor those on rows that are held out.
+    stream are compared with no others: they are shown in no column, ranked by no rank and tested by
+    no test. Errors on test rows are not concerned, nor those on rows that are held out.
 
     Examples
     --------
@@ -51,20 +55,21 @@ def is_comparable(s: Summary) -> bool:
     >>> is_comparable(s)
     False
     """
-    along = is_prequential(s.metric) and not s.metric.startswith("holdout_")
-    return not along or is_counted_in_time(s.learner, s.protocol)
+    if not is_prequential(s.metric) or s.metric.startswith("holdout_"):
+        return True
+    return is_counted_in_time(s.learner, s.protocol)
 
 
 def why_incomparable(settings: Iterable[Summary]) -> str:
-    """Return why figures of references stand beside no others, and how they could; empty where all do.
+    """Return why figures of references are compared with no others; empty where all are compared.
 
     Examples
     --------
     >>> s = Summary("d", "f", (), "svm", "1", {}, {}, "cumulative_error", 0.1, 0.0, 1)
-    >>> why_incomparable([s])
-    'predicts nothing before row 64 and is compared along a stream with --burn-in 64 only, else by test errors'
+    >>> why_incomparable([s]).partition(" and ")[0]
+    'predicts nothing before row 64'
     """
-    rows = {first_predicted(s.learner, s.protocol) for s in settings if not is_comparable(s)}
+    rows = [first_predicted(s.learner, s.protocol) for s in settings if not is_comparable(s)]
     if not rows:
         return ""
     row = max(rows)

@@ -1,4 +1,4 @@
-"""A learner on its way through rows: what it measures of itself, and the time it took, after every few of them."""
+"""A learner along rows: what it measures of itself, and the time it took, after every few rows."""
 
 from collections.abc import Iterator
 from time import process_time
@@ -42,17 +42,34 @@ def stretches(
     every: int,
     classes: int = 2,
 ) -> Iterator[Stretch]:
-    """Have a learner learn dense rows of so many classes or with targets, and yield where it is after `every` of them.
+    """Have a learner learn dense rows and yield where it is after `every` of them.
+
+    Parameters
+    ----------
+    name : str
+        Of the learner.
+    params : dict
+    X : array of shape (n_rows, n_features)
+    y : array of shape (n_rows,)
+        Codes of classes, or targets.
+    every : int
+    classes : int
+        How many there are, where the learner predicts classes.
 
     Examples
     --------
     >>> X, y = np.array([[1.0], [-1.0], [2.0]]), np.array([1, 0, 1])
-    >>> [(one.rows, one.measures["updates"]) for one in stretches("perceptron", {}, X, y, every=2)]
-    [(2, 1.0), (3, 1.0)]
+    >>> for stretch in stretches("perceptron", {}, X, y, every=2):
+    ...     stretch.rows, stretch.measures["updates"]
+    (2, 1.0)
+    (3, 1.0)
     """
-    learner, seconds = make_learner(name, params), 0.0
-    learner.begin(X.shape[1], 0 if learner.task == "regression" else classes)
+    learner = make_learner(name, params)
+    if learner.task == "regression":
+        classes = 0
+    learner.begin(X.shape[1], classes)
     compile_loops(learner, read_only(X[:1]))
+    seconds = 0.0
     for start in range(0, len(y), every):
         stop = min(start + every, len(y))
         begun = process_time()
@@ -67,7 +84,9 @@ def share_right(learner: Learner, X: NDArray[np.float64], y: NDArray[np.int64]) 
     Examples
     --------
     >>> X, y = np.array([[1.0], [-1.0]]), np.array([1, 0])
-    >>> [share_right(one.learner, X, y) for one in stretches("perceptron", {}, X, y, every=2)]
-    [1.0]
+    >>> [stretch] = stretches("perceptron", {}, X, y, every=2)
+    >>> share_right(stretch.learner, X, y)
+    1.0
     """
-    return float(np.mean(codes_of(learner.scores(read_only(X))) == y))
+    predicted = codes_of(learner.scores(read_only(X)))
+    return float(np.mean(predicted == y))

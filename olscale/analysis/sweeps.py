@@ -42,7 +42,7 @@ class Sweep:
 
 
 def sweep(summaries: Iterable[Summary], *names: str) -> Sweep | None:
-    """Return the sweep over `names` that has most points, and of several the one that holds the least mean.
+    """Return the sweep over `names` that has most points; of equals, the one with the best mean.
 
     Parameters
     ----------
@@ -58,9 +58,13 @@ def sweep(summaries: Iterable[Summary], *names: str) -> Sweep | None:
 
     Examples
     --------
-    >>> made = lambda C, mean: Summary("d", "f", (), "pa1", "1", {"C": C}, {}, "test_error", mean, 0.0, 1)
-    >>> found = sweep([made(1.0, 0.2), made(0.25, 0.3), made(4.0, 0.4)], "C")
-    >>> found.values, found.mean.tolist(), found.summary.params
+    >>> setting = ("d", "f", (), "pa1", "1")
+    >>> errors = {1.0: 0.2, 0.25: 0.3, 4.0: 0.4}
+    >>> of_C = [
+    ...     Summary(*setting, {"C": C}, {}, "test_error", error, 0.0, 1) for C, error in errors.items()
+    ... ]
+    >>> best = sweep(of_C, "C")
+    >>> best.values, best.mean.tolist(), best.summary.params
     (((0.25, 1.0, 4.0),), [0.3, 0.2, 0.4], {'C': 1.0})
     """
     by_rest: dict[str, list[Summary]] = defaultdict(list)
@@ -68,52 +72,72 @@ def sweep(summaries: Iterable[Summary], *names: str) -> Sweep | None:
         if summary.n and all(_is_number(summary.params.get(name)) for name in names):
             rest = {name: value for name, value in summary.params.items() if name not in names}
             by_rest[canonical_json(rest)].append(summary)
-    found = [
-        made for _, group in sorted(by_rest.items()) if (made := _grid(group, names)) is not None
-    ]
-    return min(
-        found, key=lambda made: (-np.isfinite(made.mean).sum(), _rank(made.summary)), default=None
-    )
+    sweeps = []
+    for _, group in sorted(by_rest.items()):
+        grid = _grid(group, names)
+        if grid is not None:
+            sweeps.append(grid)
+    return min(sweeps, key=_points_and_best, default=None)
+
+
+def _points_and_best(grid: Sweep) -> tuple[int, float]:
+    """Return a sort key: the sweep with most points comes first, then that with the best mean."""
+    return -int(np.isfinite(grid.mean).sum()), _distance(grid.summary)
 
 
 def _grid(group: list[Summary], names: tuple[str, ...]) -> Sweep | None:
-    values = tuple(
-        tuple(sorted({float(summary.params[name]) for summary in group})) for name in names
-    )
-    mean = np.full([len(of) for of in values], np.nan)
+    values = []
+    for name in names:
+        values.append(tuple(sorted({float(summary.params[name]) for summary in group})))
+    mean = np.full([len(axis) for axis in values], np.nan)
     if min(mean.shape) < LEAST or 4 * len(group) < 3 * mean.size:
         return None
     std = mean.copy()
     for summary in group:
         place = tuple(
-            of.index(float(summary.params[name])) for name, of in zip(names, values, strict=True)
+            axis.index(float(summary.params[name]))
+            for name, axis in zip(names, values, strict=True)
         )
-        mean[place], std[place] = summary.mean, summary.std
-    return Sweep(min(group, key=_rank), names, values, mean, std)
+        mean[place] = summary.mean
+        std[place] = summary.std
+    return Sweep(
+        summary=min(group, key=_distance),
+        names=names,
+        values=tuple(values),
+        mean=mean,
+        std=std,
+    )
 
 
-def _rank(summary: Summary) -> float:
+def _distance(summary: Summary) -> float:
     return distance_from_best(summary.metric, summary.mean)
 
 
 def find_sweeps(summaries: Iterable[Summary]) -> list[Sweep]:
-    """Return every sweep over one parameter, and over each two, that a list of summaries of one metric holds."""
+    """Return every sweep over one or two parameters that summaries of one metric hold."""
     groups: dict[SettingKey, list[Summary]] = defaultdict(list)
-    for s in summaries:
-        kind = s.key._replace(params="")
-        groups[kind].append(s)
-    found = []
+    for summary in summaries:
+        groups[summary.key._replace(params="")].append(summary)
+    sweeps = []
     for group in groups.values():
-        params = [summary.params for summary in group]
-        values = {
-            name: {of[name] for of in params if _is_number(of.get(name))}
-            for name in sorted(params[0])
-        }
-        varied = [name for name, numbers in values.items() if len(numbers) >= LEAST]
-        choices = [(name,) for name in varied] + list(combinations(varied, 2))
-        found += [made for names in choices if (made := sweep(group, *names)) is not None]
-    return found
+        varied = _varied(group)
+        for names in [*((name,) for name in varied), *combinations(varied, 2)]:
+            best = sweep(group, *names)
+            if best is not None:
+                sweeps.append(best)
+    return sweeps
+
+
+def _varied(group: list[Summary]) -> list[str]:
+    """Return the parameters of which there are values enough."""
+    params = [summary.params for summary in group]
+    varied = []
+    for name in sorted(params[0]):
+        values = {values_of[name] for values_of in params if _is_number(values_of.get(name))}
+        if len(values) >= LEAST:
+            varied.append(name)
+    return varied
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool)
