@@ -44,33 +44,39 @@ def arrow_array(values: Sequence[Any] | NDArray[Any], kind: pa.DataType) -> pa.A
     """
     if pa.types.is_string(kind):
         texts = [value.encode() for value in values]
-        buffers = [_offsets(texts), pa.py_buffer(b"".join(texts))]
-        return pa.Array.from_buffers(kind, len(values), [None, *buffers])
+        return _from_buffers(kind, values, _offsets(texts), pa.py_buffer(b"".join(texts)))
     if pa.types.is_struct(kind):
         fields = [
             arrow_array([value[field.name] for value in values], field.type) for field in kind
         ]
-        return pa.Array.from_buffers(kind, len(values), [None], children=fields)
+        return _from_buffers(kind, values, children=fields)
     if pa.types.is_map(kind):
         pairs = [*chain.from_iterable(values)]
-        sides = [
-            arrow_array([pair[i] for pair in pairs], of)
-            for i, of in enumerate((kind.key_type, kind.item_type))
-        ]
-        entries = pa.Array.from_buffers(kind.field(0).type, len(pairs), [None], children=sides)
-        return pa.Array.from_buffers(
-            kind, len(values), [None, _offsets(values)], children=[entries]
-        )
+        keys = arrow_array([key for key, _ in pairs], kind.key_type)
+        items = arrow_array([item for _, item in pairs], kind.item_type)
+        entries = _from_buffers(kind.field(0).type, pairs, children=[keys, items])
+        return _from_buffers(kind, values, _offsets(values), children=[entries])
     if pa.types.is_list(kind):
         items = arrow_array(_joined(values), kind.value_type)
-        return pa.Array.from_buffers(kind, len(values), [None, _offsets(values)], children=[items])
+        return _from_buffers(kind, values, _offsets(values), children=[items])
     if pa.types.is_boolean(kind):
         bits = np.packbits(np.asarray(values, dtype=np.bool_), bitorder="little")
-        return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(bits)])
+        return _from_buffers(kind, values, pa.py_buffer(bits))
+    dtype = np.float64 if pa.types.is_float64(kind) else np.int64
+    numbers: Any = values
     if pa.types.is_timestamp(kind):
-        values = [(value - _EPOCH) // _MICROSECOND for value in values]
-    numbers = np.asarray(values, dtype=np.float64 if pa.types.is_float64(kind) else np.int64)
-    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(numbers)])
+        numbers = [(value - _EPOCH) // _MICROSECOND for value in values]
+    return _from_buffers(kind, values, pa.py_buffer(np.asarray(numbers, dtype=dtype)))
+
+
+def _from_buffers(
+    kind: pa.DataType,
+    values: Sequence[Any] | NDArray[Any],
+    *buffers: pa.Buffer,
+    children: Sequence[pa.Array] = (),
+) -> pa.Array:
+    """Return an array of as many values, none of which is missing: the first buffer would say which."""
+    return pa.Array.from_buffers(kind, len(values), [None, *buffers], children=list(children))
 
 
 def _joined(parts: Sequence[Any] | NDArray[Any]) -> Sequence[Any]:
@@ -90,7 +96,7 @@ def _offsets(parts: Sequence[Any] | NDArray[Any]) -> pa.Buffer:
 
 
 def numbers_of(array: pa.Array) -> NDArray[Any]:
-    """Return an array of numbers as one of NumPy, as its `to_numpy` does; no copy is made where none is missing.
+    """Return an array of numbers as one of NumPy, without a copy where none is missing.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-r"""The live journal of an evaluation: what it is doing now, as lines of JSON in ``STORE/live/``, for whoever looks.
+r"""The live journal of an evaluation: what it is doing now, as lines of JSON in ``STORE/live/``.
 
 ::
 
@@ -11,8 +11,8 @@ is an object with the seconds since 1970 as ``t`` and one or more of
 - ``begin``: host, process id and version of the writer;
 - ``start``: name and runs of what begins, how many are in the store, its run groups with what they
   cost, as ``held`` what it takes to predict held-out rows in the end, in row-passes of learning,
-  and the seconds that all is expected to take, 0 where nobody knows; which runs rest on what sees
-  rows ahead, and those of references that predict later than is counted;
+  and the seconds that all is expected to take, 0 where that is unknown; which runs rest on what
+  sees rows ahead, and those of references that predict later than is counted;
 - ``at``: group -> row-passes done, worker, bytes of the worker's process;
 - ``scored``: group -> row-passes of held-out rows that its models have predicted, and how many they
   are to predict;
@@ -45,14 +45,17 @@ from olscale.system.regular_file import open_regular
 
 FOLDER = "live"
 SILENT_SECONDS = 60.0
-"""A journal to which nothing was added for so long is of a process that is gone; one that lives adds a line in time."""
+"""A journal to which nothing was added for so long is of a process that is gone."""
 
 _MOST_NOTES = 50
+
+_READ_TO_ITS_END = -1
+"""In the place of a position in a part of a journal that has a successor."""
 
 
 @dataclass(slots=True)
 class LiveRun:
-    """A run of which something was heard: what it is, and its error along the stream.
+    """A run of an evaluation: what it is, and its error along the stream.
 
     `ahead` has seen rows before they are predicted; a run that is `late` predicts nothing by the
     first rows that count.
@@ -111,7 +114,7 @@ class LiveGroup:
 
 @dataclass(slots=True)
 class LiveEvaluation:
-    """An evaluation as its journal tells of it.
+    """An evaluation as its journal has it.
 
     Attributes
     ----------
@@ -128,7 +131,7 @@ class LiveEvaluation:
     runs, groups : dict
         By id and by name.
     pace : Pace
-        Of the work that is done, from which the time left is told.
+        Of the work that is done, which gives the time left.
     """
 
     id: str
@@ -151,38 +154,15 @@ class LiveEvaluation:
         """Take in a line of the journal."""
         self.heard = max(self.heard, float(line["t"]))
         if begin := line.get("begin"):
-            self.began, self.host, self.pid = (
-                float(line["t"]),
-                str(begin["host"]),
-                _count(begin["pid"]),
-            )
+            self.began = float(line["t"])
+            self.host = str(begin["host"])
+            self.pid = _count(begin["pid"])
             self.version = str(begin["version"])
         if start := line.get("start"):
             self._start(start)
-        for name, (rows, worker, memory) in line.get("at", {}).items():
-            if (group := self.groups.get(name)) is None:  # half of a group whose workers died
-                group = self.groups[name] = LiveGroup(name, _count(rows), 0.0, ())
-            group.rows_done, group.memory = _count(rows), _count(memory)
-            group.worker, group.heard = str(worker), self.heard
-        for name, (scored, whole) in line.get("scored", {}).items():
-            if (known_group := self.groups.get(name)) is not None:
-                known_group.scored, known_group.to_score = _count(scored), _count(whole)
-        for name, compiling in line.get("compiling", {}).items():
-            if (known_group := self.groups.get(name)) is not None:
-                known_group.compiling = bool(compiling)
-        if "at" in line:
-            self.pace.step(self.share_done, self.heard)
-            going = [group for group in self.groups.values() if group.going]
-            self.pace.compiling(
-                sum(group.compiling for group in going) / max(1, len(going)), self.heard
-            )
+        self._add_groups(line)
         for run, (rows, error) in line.get("errors", {}).items():
-            position, value = _count(rows), float(error)
-            if (known := self.runs.get(run)) is not None and (
-                not known.rows or position > known.rows[-1]
-            ):
-                known.rows.append(position)
-                known.errors.append(value)
+            self._add_error(run, _count(rows), float(error))
         self.notes = [*self.notes, *map(str, line.get("notes", ()))][-_MOST_NOTES:]
         for run, outcome in line.get("ended", {}).items():
             self.done += 1
@@ -192,50 +172,79 @@ class LiveEvaluation:
         self.end = str(line.get("end", self.end))
 
     def _start(self, start: dict[str, Any]) -> None:
-        self.name, self.total = str(start["name"]), _count(start["runs"])
-        self.done, self.failed = _count(start["done"]), 0
+        self.name = str(start["name"])
+        self.total = _count(start["runs"])
+        self.done = _count(start["done"])
+        self.failed = 0
         expected = float(start.get("seconds", 0.0))
         self.pace = Pace(expected if isfinite(expected) else 0.0)
         held = start.get("held", {})
-        self.groups = {
-            name: LiveGroup(
-                name, _count(rows), float(cost), tuple(runs), held=_count(held.get(name, 0))
-            )
-            for name, (rows, cost, runs) in start["groups"].items()
-        }
+        self.groups = {}
+        for name, (rows, cost, runs) in start["groups"].items():
+            group = LiveGroup(name, _count(rows), float(cost), tuple(runs))
+            group.held = _count(held.get(name, 0))
+            self.groups[name] = group
         settings = [(str(learner), dict(params)) for learner, params in start["settings"]]
-        self.runs = {
-            run: LiveRun(
-                run,
-                str(dataset),
-                settings[setting][0],
-                settings[setting][1],
-                str(stream),
-                str(metric),
-            )
-            for run, (setting, dataset, stream, metric) in start["of"].items()
-        }
+        self.runs = {}
+        for run, (setting, dataset, stream, metric) in start["of"].items():
+            learner, params = settings[setting]
+            self.runs[run] = LiveRun(run, str(dataset), learner, params, str(stream), str(metric))
         kinds = [tuple(map(str, kind)) for kind in start.get("kinds", ())]
         for run, kind in start.get("ahead", {}).items():
             self.runs[run].ahead = kinds[kind]
         for run in start.get("late", ()):
             self.runs[run].late = True
 
+    def _add_groups(self, line: dict[str, Any]) -> None:
+        for name, (rows, worker, memory) in line.get("at", {}).items():
+            if name not in self.groups:  # half of a group whose workers died
+                self.groups[name] = LiveGroup(name, _count(rows), 0.0, ())
+            group = self.groups[name]
+            group.rows_done = _count(rows)
+            group.memory = _count(memory)
+            group.worker = str(worker)
+            group.heard = self.heard
+        for name, (scored, to_score) in line.get("scored", {}).items():
+            if name in self.groups:
+                self.groups[name].scored = _count(scored)
+                self.groups[name].to_score = _count(to_score)
+        for name, compiling in line.get("compiling", {}).items():
+            if name in self.groups:
+                self.groups[name].compiling = bool(compiling)
+        if "at" in line:
+            self.pace.step(self.share_done, self.heard)
+            running = self._running()
+            compiling = sum(group.compiling for group in running)
+            self.pace.compiling(compiling / max(1, len(running)), self.heard)
+
+    def _add_error(self, id: str, position: int, error: float) -> None:
+        run = self.runs.get(id)
+        # A run that has gone back to a checkpoint says again what it said before.
+        if run is not None and (not run.rows or position > run.rows[-1]):
+            run.rows.append(position)
+            run.errors.append(error)
+
+    def _running(self) -> list[LiveGroup]:
+        return [group for group in self.groups.values() if group.going]
+
     def state(self, now: float | None = None) -> str:
         """Return ``"running"``, ``"silent"`` (its process is gone, or cannot write), or how it ended."""
-        return self.end or (
-            "silent" if (now or time()) - self.heard > SILENT_SECONDS else "running"
-        )
+        if self.end:
+            return self.end
+        silence = (now or time()) - self.heard
+        return "silent" if silence > SILENT_SECONDS else "running"
 
     @property
     def share_done(self) -> float:
         """Share of the work that is done; streams differ in what a row of them takes."""
         groups = self.groups.values()
-        whole = sum(group.cost for group in groups)
-        if whole:
-            return min(1.0, sum(group.cost * group.share_done for group in groups) / whole)
+        cost = sum(group.cost for group in groups)
+        if cost:
+            return min(1.0, sum(group.cost * group.share_done for group in groups) / cost)
         rows = sum(group.rows for group in groups)
-        return min(1.0, sum(group.rows_done for group in groups) / rows) if rows else 1.0
+        if rows:
+            return min(1.0, sum(group.rows_done for group in groups) / rows)
+        return 1.0
 
     @property
     def seconds_left(self) -> float:
@@ -244,19 +253,21 @@ class LiveEvaluation:
 
     @property
     def rows_per_second(self) -> float:
-        """Row-passes a second, without the time in which machine code is made; one row learned by one learner is one."""
+        """Rows learned by a learner, per second without the time in which machine code is made."""
         seconds = self.pace.worked(self.heard)
-        return sum(group.rows_done for group in self.groups.values()) / seconds if seconds else 0.0
+        if not seconds:
+            return 0.0
+        return sum(group.rows_done for group in self.groups.values()) / seconds
 
     @property
     def compiling(self) -> bool:
-        """Whether machine code is made, and nothing else goes on."""
-        going = [group for group in self.groups.values() if group.going]
-        return bool(going) and all(group.compiling for group in going)
+        """Whether all groups at work make machine code."""
+        running = self._running()
+        return bool(running) and all(group.compiling for group in running)
 
 
 _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
-"""What a line raises that is no JSON, or not that of a journal: numbers without end and lists without end among them."""
+"""What a line raises that is no JSON, or not that of a journal."""
 
 
 class LiveReader:
@@ -279,46 +290,47 @@ class LiveReader:
         self._read: dict[str, int] = {}
 
     def read(self) -> list[LiveEvaluation]:
-        """Return the evaluations that have a journal, the newest first; what cannot be read is left out."""
+        """Return the evaluations that have a journal, newest first; unreadable lines are left out."""
         try:
             names = [name for name in self._files.names(FOLDER) if name.endswith(".jsonl")]
         except OSError:
             names = []
         # A journal that was away and is there again is read from its begin.
         self._read = {name: position for name, position in self._read.items() if name in names}
-        there = {journal_of(name) for name in names}
-        for gone in self._known.keys() - there:
-            del self._known[gone]
-        for journal, parts in groupby(sorted(names), journal_of):
-            several = list(parts)
+        journals = {journal_of(name) for name in names}
+        for journal in self._known.keys() - journals:
+            del self._known[journal]
+        for journal, group in groupby(sorted(names), journal_of):
+            parts = list(group)
             # Parts before the last that was read are never added to.
-            for name in several:
-                self._take(journal, name, last=name == several[-1])
-        found = [evaluation for evaluation in self._known.values() if evaluation.began]
-        return sorted(found, key=lambda evaluation: (evaluation.began, evaluation.id), reverse=True)
+            for name in parts:
+                self._read_part(journal, name, is_last=name == parts[-1])
+        evaluations = [evaluation for evaluation in self._known.values() if evaluation.began]
+        return sorted(evaluations, key=lambda one: (one.began, one.id), reverse=True)
 
-    def _take(self, journal: str, name: str, last: bool) -> None:
-        before = self._read.get(name, 0)
-        if before < 0:
+    def _read_part(self, journal: str, name: str, is_last: bool) -> None:
+        position = self._read.get(name, 0)
+        if position == _READ_TO_ITS_END:
             return
-        data = self._added(name, before)
-        whole = data[: data.rfind(b"\n") + 1]  # the last line may still be in the making
+        data = self._added(name, position)
+        lines = data[: data.rfind(b"\n") + 1]  # the last line may still be in the making
         evaluation = self._known.setdefault(journal, LiveEvaluation(journal))
-        for line in whole.splitlines():
+        for line in lines.splitlines():
             try:
                 evaluation.add(_line_content(line))
             except _UNREADABLE:  # of a power cut, or another version
                 continue
-        self._read[name] = before + len(whole) if last else -1
+        self._read[name] = position + len(lines) if is_last else _READ_TO_ITS_END
 
     def _added(self, name: str, start: int) -> bytes:
+        """Return what a file has from a position on."""
         try:
-            if self._files.local is not None:
-                with open_regular(self._files.local / name) as file:
-                    file.seek(start)
-                    added: bytes = file.read()
-                    return added
-            return self._files.read(name)[start:]
+            if self._files.local is None:
+                return self._files.read(name)[start:]
+            with open_regular(self._files.local / name) as file:
+                file.seek(start)
+                added: bytes = file.read()
+                return added
         except Exception as fault:  # removed meanwhile, or the object store does not answer
             let_interrupt_out(fault)
             return b""
@@ -340,7 +352,10 @@ _CHECKED = re.compile(rb'(.*),"crc":"([0-9a-f]{8})"\}', re.DOTALL)
 
 
 def _line_content(line: bytes) -> dict[str, Any]:
-    """Return what a line says; that it is damaged is a `ValueError`. Lines of earlier versions have no checksum."""
+    """Return what a line says; that it is damaged is a `ValueError`.
+
+    Lines of earlier versions have no checksum.
+    """
     checked = _CHECKED.fullmatch(line)
     if checked and checked[2] != b"%08x" % zlib.crc32(checked[1]):
         raise ValueError("its checksum is wrong")
@@ -349,7 +364,7 @@ def _line_content(line: bytes) -> dict[str, Any]:
 
 
 def going_on(evaluations: list[LiveEvaluation], most: int = 3) -> list[LiveEvaluation]:
-    """Return those evaluations that go on, or else the newest."""
+    """Return the evaluations that are running, or else the newest."""
     running = [evaluation for evaluation in evaluations if evaluation.state() == "running"]
     return (running or evaluations[:1])[:most]
 

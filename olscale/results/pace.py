@@ -3,22 +3,28 @@
 from math import isnan, nan
 
 COMPILING = "making machine code"
-"""What is said where nothing else goes on, for seconds, once for each version of the sources."""
+"""What is shown while nothing else is done, for seconds, once for each version of the sources."""
 
 LONGEST_PAUSE = 10.0
-"""Seconds without a step that count as work at most: in longer ones a worker starts, or a machine is suspended."""
+"""Seconds without a step that count as work at most.
+
+In longer ones a worker starts, or a machine is suspended.
+"""
 
 USUAL_PAUSES = 4.0
-"""More is taken for work where steps are so many times as far apart as they mostly are."""
+"""Longer pauses count as work where steps are mostly more than a fourth of them apart."""
 
 KNOWN_SHARE = 0.25
-"""What was expected of all the work counts as so much of it done in that time, where work like it has been timed."""
+"""An expected time of all the work weighs as much as this share of it, done in that time."""
 
 FIRST_SHARE = 0.05
-"""Before the second step the first one tells the pace, if it is so much: it has in it what comes before the first row."""
+"""Before the second step the first one gives the pace, if it is so large a share.
+
+It has in it what comes before the first row.
+"""
 
 MEMORY = 0.4
-"""After such a share of the work what came before counts half: the machine may have got other work to do."""
+"""After such a share of the work what came before counts half: the load of a machine changes."""
 
 
 def share_of_group(rows: int, held: int, rows_done: int, scoring: tuple[int, int]) -> float:
@@ -36,12 +42,16 @@ def share_of_group(rows: int, held: int, rows_done: int, scoring: tuple[int, int
 
     Examples
     --------
-    >>> share_of_group(100, 100, 50, (0, 0)), share_of_group(100, 100, 100, (25, 50)), share_of_group(100, 0, 50, (1, 1))
-    (0.25, 0.75, 0.5)
+    >>> share_of_group(100, 100, 50, (0, 0)), share_of_group(100, 100, 100, (25, 50))
+    (0.25, 0.75)
     """
+    if rows + held == 0:
+        return 0.0
     scored, to_score = scoring
-    held_done = held * scored / to_score if rows_done >= rows and to_score else 0.0
-    return min(1.0, (rows_done + held_done) / (rows + held)) if rows + held else 0.0
+    done = float(rows_done)
+    if rows_done >= rows and to_score:
+        done += held * scored / to_score
+    return min(1.0, done / (rows + held))
 
 
 class Pace:
@@ -50,7 +60,7 @@ class Pace:
     Parameters
     ----------
     expected : float
-        Seconds that all of it is expected to take; 0 where nobody knows.
+        Seconds that all of it is expected to take; 0 where that is unknown.
 
     Examples
     --------
@@ -62,57 +72,85 @@ class Pace:
     """
 
     def __init__(self, expected: float = 0.0) -> None:
-        self._share = self._at = nan
-        self._done, self._seconds = (
-            (KNOWN_SHARE, KNOWN_SHARE * expected) if expected > 0.0 else (0.0, 0.0)
-        )
-        self._first = (0.0, 0.0)  # share and seconds of the first step
-        self._pauses, self._pause_seconds = 0, 0.0
-        self._clock, self._looked, self._idle = 0.0, nan, 0.0
+        self._share = nan  # of the last step
+        self._step_clock = nan  # when that was
+        # The share done and its seconds, what is long ago less and less.
+        self._done = 0.0
+        self._seconds = 0.0
+        if expected > 0.0:
+            self._done = KNOWN_SHARE
+            self._seconds = KNOWN_SHARE * expected
+        self._first_share = 0.0
+        self._first_seconds = 0.0
+        self._pauses = 0
+        self._pause_seconds = 0.0
+        # The clock stands still while machine code is made.
+        self._clock = 0.0
+        self._clock_set = nan
+        self._idle = 0.0
 
     def compiling(self, share: float, now: float) -> None:
-        """Note that from now on such a share of those at work makes machine code: that time is no work."""
-        self._clock, self._looked, self._idle = self.worked(now), now, share
+        """Note that from now on such a share of the groups makes machine code, which is no work."""
+        self._clock = self.worked(now)
+        self._clock_set = now
+        self._idle = share
 
     def worked(self, now: float) -> float:
-        """Return the seconds since the first step or note, without those in which machine code is made."""
-        since = 0.0 if isnan(self._looked) else max(0.0, now - self._looked)
+        """Return the seconds since the first step or note in which no machine code was made."""
+        if isnan(self._clock_set):
+            return self._clock
+        since = max(0.0, now - self._clock_set)
         return self._clock + since * (1.0 - self._idle)
 
     def step(self, share: float, now: float) -> None:
         """Note that `share` of the work is done; the clock starts with the first one noted."""
-        if isnan(self._looked):
-            self._looked = now
+        if isnan(self._clock_set):
+            self._clock_set = now
         clock = self.worked(now)
-        if self._at != self._at:
-            self._share, self._at = share, clock
+        if isnan(self._step_clock):
+            self._share = share
+            self._step_clock = clock
         if share == self._share:
             return
         if share < self._share:  # what a worker had done is lost with it
             self._done = max(0.0, self._done - (self._share - share))
             self._share = share
             return
-        pause, done = self._pause(clock), share - self._share
-        begins, self._share, self._at = self._share == 0.0 and not self._first[0], share, clock
-        if begins:  # rows were read before, code loaded
-            self._first = done, pause
+        pause = self._pause(clock)
+        done = share - self._share
+        is_first = self._share == 0.0 and not self._first_share
+        self._share = share
+        self._step_clock = clock
+        if is_first:  # rows were read before, code loaded
+            self._first_share = done
+            self._first_seconds = pause
             return
         fading = 0.5 ** (done / MEMORY)
-        self._done, self._seconds = self._done * fading + done, self._seconds * fading + pause
-        self._pauses, self._pause_seconds = self._pauses + 1, self._pause_seconds + pause
+        self._done = self._done * fading + done
+        self._seconds = self._seconds * fading + pause
+        self._pauses += 1
+        self._pause_seconds += pause
 
     def _pause(self, clock: float) -> float:
         """Return the time since the last step, as far as it counts as work."""
-        usual = self._pause_seconds / self._pauses if self._pauses else 0.0
-        return min(max(0.0, clock - self._at), max(LONGEST_PAUSE, USUAL_PAUSES * usual))
+        usual = 0.0
+        if self._pauses:
+            usual = self._pause_seconds / self._pauses
+        longest = max(LONGEST_PAUSE, USUAL_PAUSES * usual)
+        return min(max(0.0, clock - self._step_clock), longest)
 
     def seconds_left(self, now: float) -> float:
-        """Return the time left at this pace; NaN while nothing is known of it."""
+        """Return the time left at this pace; NaN while it is unknown."""
         if self._share >= 1.0:
             return 0.0
-        left = 1.0 - (0.0 if isnan(self._share) else self._share)
+        left = 1.0
+        if not isnan(self._share):
+            left -= self._share
         if self._done > 0.0:
-            waited = self._pause(self.worked(now)) if self._share > 0.0 else 0.0
+            waited = 0.0
+            if self._share > 0.0:
+                waited = self._pause(self.worked(now))
             return left / self._done * (self._seconds + waited)
-        done, seconds = self._first
-        return left / done * seconds if done >= FIRST_SHARE else nan
+        if self._first_share >= FIRST_SHARE:
+            return left / self._first_share * self._first_seconds
+        return nan

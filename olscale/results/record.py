@@ -26,6 +26,7 @@ OUTCOMES = ("ok", "diverged", "learner_error", "timeout", "oom", "lost")
 """How a run can end. Only ``lost`` (its workers kept dying) is worth trying again as it stands."""
 
 FAILED = OUTCOMES[1:]
+"""The ends of runs without a result."""
 
 _RUN_ID = re.compile(r"[0-9a-f]{32}")
 
