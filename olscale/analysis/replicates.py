@@ -1,11 +1,11 @@
-"""Learners compared on one data set: over its test folds, over the models of prequential folds, or over permutations."""
+"""Learners compared on one data set: over test folds, models of prequential folds or permutations."""
 
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -13,16 +13,18 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from olscale.analysis.aggregate import codes_of, groups_of, metrics_and_timings
-from olscale.analysis.compare import LEAST, Pair, compare_pairs
+from olscale.analysis.compare import LEAST, Pair, PairTest, compare_pairs
 from olscale.analysis.matched_blocks import shared_keys
 from olscale.analysis.paired_tests import corrected_t, wilcoxon
 from olscale.data.splits import HALVES
 from olscale.results import Store
+from olscale.results.arrow_arrays import arrow_array
 from olscale.results.settings import KEY_COLUMNS, SettingKey, replicate_text
 from olscale.results.store import OnDamage
 
 T = TypeVar("T")
 _WORDS = {"fold": "folds", "permutation": "permutations", "projection": "random projections"}
+"""What replicates are called, by their key, in the order in which they are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ SettingFigures = Mapping[SettingKey, Values]
 
 
 class ReplicateFigures:
-    """The metrics and timings of each run that ended ``ok``; the store is read once, however many are asked for.
+    """The metrics and timings of each run that ended ``ok``; the store is read once for all.
 
     Parameters
     ----------
@@ -87,21 +89,19 @@ class ReplicateFigures:
 
     def of(self, metric: str) -> SettingFigures:
         """Return one metric or timing, of the runs that have it."""
-        figures: dict[SettingKey, dict[str, float]] = {}
-        for values, there in reversed(
-            self._columns.get(metric, [])
-        ):  # a metric counts more than a timing of its name
+        figures: dict[SettingKey, dict[str, float]] = defaultdict(dict)
+        # A metric counts more than a timing of its name, which comes after it.
+        for values, present in reversed(self._columns.get(metric, [])):
             start = 0
             for setting, end in zip(self._settings, self._ends.tolist(), strict=True):
                 rows = self._order[start:end]
                 start = end
-                having = rows if there is None else rows[there[rows]]
-                if len(having):
-                    of_setting = dict(
-                        zip(self._replicates[having].tolist(), values[having].tolist(), strict=True)
-                    )
-                    figures[setting] = figures.get(setting, {}) | of_setting
-        return figures
+                if present is not None:
+                    rows = rows[present[rows]]
+                if len(rows):
+                    replicates = self._replicates[rows].tolist()
+                    figures[setting].update(zip(replicates, values[rows].tolist(), strict=True))
+        return dict(figures)
 
 
 def by_replicate(
@@ -110,23 +110,27 @@ def by_replicate(
     read: Callable[[pa.ChunkedArray], Iterable[T | None]],
     on_damage: OnDamage = "raise",
 ) -> dict[SettingKey, dict[str, T]]:
-    """Return what `read` makes of a column of runs that ended ``ok``, where it is something, by setting and replicate."""
+    """Return what `read` makes of a column of runs that ended ``ok``, by setting and replicate.
+
+    It makes None of the runs that are left out.
+    """
     runs = ok_runs(store, (column,), on_damage)
+    if not runs.num_rows:
+        return {}
     values: dict[SettingKey, dict[str, T]] = defaultdict(dict)
-    if runs.num_rows:
-        group, settings = groups_of(runs)
-        for i, replicate, value in zip(
-            group.tolist(), _replicate_texts(runs), read(runs[column]), strict=True
-        ):
-            if value is not None:
-                values[settings[i]][replicate] = value
+    group, settings = groups_of(runs)
+    replicates = _replicate_texts(runs)
+    for i, value in enumerate(read(runs[column])):
+        if value is not None:
+            values[settings[group[i]]][replicates[i]] = value
     return values
 
 
 def ok_runs(store: Store, columns: Sequence[str], on_damage: OnDamage) -> pa.Table:
-    """Return columns of the runs that ended ``ok``, and those that tell their settings; texts as dictionary arrays."""
+    """Return columns of the runs that ended ``ok``, and the key of their setting; texts as dictionaries."""
     runs = store.read((*KEY_COLUMNS, "outcome", *columns), on_damage, dictionaries=True)
-    return runs.filter(pc.equal(runs["outcome"].cast(pa.string()), "ok"))
+    [ok] = arrow_array(["ok"], pa.string())
+    return runs.filter(pc.equal(runs["outcome"].cast(pa.string()), ok))
 
 
 def _replicate_texts(runs: pa.Table) -> NDArray[np.object_]:
@@ -152,60 +156,73 @@ def compare_within(
 
     References
     ----------
-    A. Bifet, G. de Francisci Morales, J. Read, G. Holmes, B. Pfahringer, Efficient online evaluation of big data stream
-    classifiers, KDD 2015.
+    A. Bifet, G. de Francisci Morales, J. Read, G. Holmes, B. Pfahringer, Efficient online
+    evaluation of big data stream classifiers, KDD 2015.
     """
-    parsed = {text: json.loads(text) for text in shared_keys(values)}
-    over = next(
-        (name for name in ("fold", "permutation", "projection") if _count(parsed, name) > 1), None
-    )
-    if over is None:
+    replicates = {text: json.loads(text) for text in shared_keys(values)}
+    repeated = [name for name in _WORDS if _count(replicates, name) > 1]
+    if not repeated:
         return None
-    matrix = np.array([_means(of, parsed, over) for of in values]).T
+    over = repeated[0]
+    matrix = np.array([_means(of_learner, replicates, over) for of_learner in values]).T
+    if not np.isfinite(matrix).all():
+        return None
+    design = _design(over, len(matrix), protocol, metric)
+    means = matrix.mean(axis=0)
+    order = np.argsort(-means if higher else means, kind="stable")
+    names = [learners[i] for i in order]
+    pairs = compare_pairs(matrix[:, order], names, higher, design.p_of, baseline)
+    words = f"{len(matrix)} {design.words}"
+    return Within(dataset, transforms, words, pairs, design.test, design.note)
+
+
+class _Design(NamedTuple):
+    """How learners are compared over replicates: in words, by which test, and what a reader must know."""
+
+    words: str
+    test: str
+    note: str
+    p_of: PairTest | None = None
+
+
+def _design(over: str, n: int, protocol: Mapping[str, Any], metric: str) -> _Design:
+    """Return how learners are compared over `n` replicates of a kind."""
     split = str(protocol.get("split", "given"))
-    n, words = len(matrix), _WORDS[over]
     if over == "fold" and split.startswith("prequential-"):
-        words, test = "models of prequential folds", "Wilcoxon"
         note = (
             "These tests say whether a difference is larger than that between models that saw "
             "other rows of this stream."
         )
+        design = _Design("models of prequential folds", "Wilcoxon", note, wilcoxon)
     elif over == "fold":
-        test = "corrected t"
         note = "Nadeau and Bengio's corrected t accounts for the training rows that folds share."
+        if not metric.startswith("test_"):
+            note = (
+                f"Not tested: {metric} is of training rows, which folds share; a metric that "
+                "begins with test_ is not."
+            )
+            return _Design(_WORDS[over], "corrected t", note)
+        ratio = 1.0
+        if split not in HALVES:
+            ratio = 1 / (int(protocol.get("folds", n)) - 1)
+        design = _Design(_WORDS[over], "corrected t", note, partial(corrected_t, ratio=ratio))
     else:
-        test = "Wilcoxon"
-        other = "orders" if over == "permutation" else "projections"
-        note = f"These tests speak of the same rows in other {other}, not of new rows."
-    p_of: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
-    if over == "fold" and test == "corrected t" and not metric.startswith("test_"):
-        note = (
-            f"Not tested: {metric} is of training rows, which folds share; a metric that "
-            "begins with test_ is not."
-        )
-    elif n < LEAST:
-        note = f"Not tested: {n} {words}, and at least {LEAST} are needed."
-    elif test == "corrected t":
-        p_of = partial(
-            corrected_t, ratio=1.0 if split in HALVES else 1 / (int(protocol.get("folds", n)) - 1)
-        )
-    else:
-        p_of = wilcoxon
-    if not np.isfinite(matrix).all():
-        return None
-    means = matrix.mean(axis=0)
-    order = np.argsort(-means if higher else means, kind="stable")
-    names = [learners[i] for i in order]
-    pairs = compare_pairs(matrix[:, order], names, higher, p_of, baseline)
-    return Within(dataset, transforms, f"{n} {words}", pairs, test, note)
+        kind = "orders" if over == "permutation" else "projections"
+        note = f"These tests speak of the same rows in other {kind}, not of new rows."
+        design = _Design(_WORDS[over], "Wilcoxon", note, wilcoxon)
+    if n < LEAST:
+        note = f"Not tested: {n} {design.words}, and at least {LEAST} are needed."
+        return design._replace(note=note, p_of=None)
+    return design
 
 
-def _count(parsed: Mapping[str, Mapping[str, Any]], name: str) -> int:
-    return len({of[name] for of in parsed.values() if name in of})
+def _count(replicates: Mapping[str, Mapping[str, Any]], name: str) -> int:
+    return len({replicate[name] for replicate in replicates.values() if name in replicate})
 
 
-def _means(values: Values, parsed: Mapping[str, Mapping[str, Any]], over: str) -> list[float]:
+def _means(values: Values, replicates: Mapping[str, Mapping[str, Any]], over: str) -> list[float]:
+    """Return the mean of each fold, permutation or projection, in their order."""
     groups: dict[Any, list[float]] = defaultdict(list)
-    for text, of in sorted(parsed.items()):
-        groups[of[over]].append(values[text])
-    return [float(np.mean(groups[which])) for which in sorted(groups)]
+    for text, replicate in sorted(replicates.items()):
+        groups[replicate[over]].append(values[text])
+    return [float(np.mean(groups[number])) for number in sorted(groups)]
