@@ -1,4 +1,4 @@
-"""The arithmetic of `olscale.analysis.summary`: means over replicates, for a hundred thousand runs at once.
+"""The arithmetic of `olscale.analysis.summary`: means over replicates of a hundred thousand runs.
 
 Texts are dictionary codes from the file to the result, and the runs of a group lie side by side in
 one array, so nothing is done run by run in Python. Every mean is that of the group's values in the
@@ -165,7 +165,7 @@ def _key_column(runs: pa.Table, name: str) -> tuple[NDArray[np.int64], list[Any]
 
 
 def _replicate_numbers(protocols: pa.ChunkedArray) -> NDArray[np.uint64]:
-    """Return a number of each run's replicate; the sum of several, in any order, stands for them all."""
+    """Return a number of each run's replicate; a sum of them, in any order, stands for them all."""
     codes, texts = codes_of(protocols)
     digests = [hashlib.sha256(replicate_text(text).encode()).digest() for text in texts]
     numbers = [int.from_bytes(digest[:8], "big") for digest in digests]

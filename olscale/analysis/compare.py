@@ -2,8 +2,10 @@
 
 References
 ----------
-J. Demsar, Statistical comparisons of classifiers over multiple data sets, JMLR 7, 2006. A. Benavoli, G. Corani, F. Mangili,
-Should we really use post-hoc tests based on mean-ranks?, JMLR 17, 2016.
+J. Demsar, Statistical comparisons of classifiers over multiple data sets, JMLR 7, 2006.
+
+A. Benavoli, G. Corani, F. Mangili, Should we really use post-hoc tests based on mean-ranks?, JMLR
+17, 2016.
 """
 
 import math
@@ -129,7 +131,7 @@ class Comparison:
         )
 
     def part(self, names: Collection[str]) -> "Comparison":
-        """Return the comparison of some learners; ranks and p values stay those among all of them."""
+        """Return the comparison of some learners; ranks and p values stay those among all."""
         places = [i for i, name in enumerate(self.learners) if name in names]
         shortened = [tuple(name for name in clique if name in names) for clique in self.cliques]
         groups = list(dict.fromkeys(clique for clique in shortened if len(clique) > 1))
@@ -244,7 +246,7 @@ def compare_pairs(
     p_of: PairTest | None,
     baseline: str | None = None,
 ) -> tuple[Pair, ...]:
-    """Compare columns of `values` in pairs; `p_of` tests their differences, None leaves tests out."""
+    """Compare columns of `values` in pairs; `p_of` tests differences, None leaves tests out."""
     first, second = np.triu_indices(len(names), 1)
     if baseline is not None:
         place = list(names).index(baseline)

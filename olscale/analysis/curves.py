@@ -39,7 +39,10 @@ CURVES = (
     *("cumulative_error", "window_error", "fading_error", "holdout_error", "drift_alarms"),
     *(form + name for name in _MEASURES for form in ("", *FORMS) if form != "test_"),
 )
-"""What there are curves of: the first of every run that predicts labels, the others where the protocol asked for them."""
+"""What there are curves of.
+
+The first is of every run that predicts labels, the others where the protocol asked for them.
+"""
 
 
 class AlongStream(Protocol):
@@ -119,7 +122,9 @@ class SegmentErrors:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConfusionMatrix:
-    """How often one setting of a learner takes rows of a class for another; classes by their position.
+    """How often one setting of a learner takes rows of a class for another.
+
+    Classes are known by their position in the dataset's.
 
     Parameters
     ----------
@@ -148,7 +153,7 @@ class ConfusionMatrix:
         return self.counts
 
     def mean(self) -> NDArray[np.float64]:
-        """Return the mean over replicates, shape (n_classes, n_classes): true classes by predicted ones."""
+        """Return the mean over replicates, shape (n_classes, n_classes): true by predicted classes."""
         size = 1 + int(max(self.true.max(), self.predicted.max()))
         matrix = np.zeros((size, size))
         matrix[self.true, self.predicted] = self.counts.mean(axis=0)
@@ -157,7 +162,7 @@ class ConfusionMatrix:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RocCurve:
-    """True positives against false positives of one setting of a learner, for each of its replicates.
+    """True positives against false positives of one setting of a learner, by replicate.
 
     Parameters
     ----------
@@ -185,7 +190,7 @@ class RocCurve:
 
 
 def has_curve(s: Summary) -> bool:
-    """Return whether the runs of a summary have a curve of its metric, as far as their protocol says."""
+    """Return whether the runs of a summary have a curve of its metric, by their protocol."""
     if s.metric not in CURVES:
         return False
     base = base_name(s.metric)
@@ -324,7 +329,7 @@ def _shares_wrong(run: Mapping[str, Any]) -> list[float]:
 
 
 def apart(names: Sequence[str]) -> list[str]:
-    """Return the names of segments, each once: a column may come back to a value, as a weekday does.
+    """Return the names of segments, each once: a column comes back to a value, as a weekday does.
 
     Examples
     --------
@@ -379,7 +384,7 @@ def _replicates(
     metric: str = "cumulative_error",
     series: str | None = None,
 ) -> list[tuple[Summary, list[dict[str, Any]]]]:
-    """Return columns of the runs of those summaries that are of a metric, with the series of a name."""
+    """Return columns of the runs of the summaries of a metric; of series, those of a name."""
     keys = [(s, s.key) for s in summaries if s.metric == metric]
     if not keys:
         return []

@@ -24,7 +24,16 @@ from olscale.learners.registry import make_learner
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecisionBoundary:
-    """Rows `X` of two features, shape (n_rows, 2), with class codes `y`; the name says where they are from."""
+    """Rows of two features.
+
+    Parameters
+    ----------
+    name : str
+        Where they are from.
+    X : float64 array of shape (n_rows, 2)
+    y : int64 array of shape (n_rows,)
+        Codes of the classes.
+    """
 
     name: str
     X: FloatArray
@@ -182,9 +191,9 @@ def _axes(X: FloatArray, resolution: int) -> tuple[FloatArray, FloatArray]:
 
 
 def errors_of_starts(learner: str, plane: DecisionBoundary, starts: int) -> FloatArray:
-    """Return the error on all rows after 0, 1, 2 ... rows of a permutation, shape (starts, n_rows + 1).
+    """Return the error on all rows after 0, 1, 2 ... rows, shape (starts, n_rows + 1).
 
-    Each start draws the learner's random numbers, and the order of the rows, anew.
+    Each start draws the learner's random numbers, and a permutation of the rows, anew.
     """
     rows = features(plane.X, bias=False)
     errors = np.empty((starts, len(rows) + 1))

@@ -1,4 +1,4 @@
-"""How far a figure of ours is from a published one, measured in three ways, and the verdict they give together."""
+"""How far a figure of ours is from a published one, in three ways, and the verdict."""
 
 import math
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ LIMIT = 2.0
 """Joint standard deviations within which a figure is compatible with the published one."""
 
 CLOSE = 0.2
-"""Share of the published mean within which ours must be, for a compatible figure to count as reproduced."""
+"""Share of the published mean within which a compatible figure counts as reproduced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Difference:
 
 
 def difference(mean: float, std: float, n: int, published: PublishedCell) -> Difference:
-    """Compare the mean of `n` runs of ours, with their sample standard deviation, with a published cell.
+    """Compare the mean and sample deviation of `n` runs of ours with a published cell.
 
     A deviation that a paper does not print counts as 0: the published mean is then taken as exact,
     the distance is in deviations of ours alone, and Welch's test becomes Student's of our runs

@@ -42,7 +42,7 @@ Figures = Mapping[SettingKey, Mapping[str, Summary]]
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A setting of the causes experiment that is about a cell: our figure, and how far it is off."""
+    """A setting of the causes experiment for a cell: our figure, and how far it is off."""
 
     setting: Setting
     summary: Summary
@@ -204,7 +204,7 @@ def _judge(
 
 
 def _how_to_get(name: str, reason: str) -> str:
-    """Return how a data set of the catalogue can be had, or the reason of the run that left it out."""
+    """Return how a data set of the catalogue can be had, else why it was left out."""
     try:
         entry = find_entry(name)
     except UnknownNameError:

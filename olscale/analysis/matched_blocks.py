@@ -1,4 +1,4 @@
-"""The one rule by which figures are compared: on blocks that all compared learners have, and on no others.
+"""The one rule by which figures are compared: on blocks that all compared learners have.
 
 A block is what two runs must have in common before their figures are set against each other: the
 data set, by its content, its transforms, and the replicate (permutation, fold, projection) of one

@@ -72,7 +72,7 @@ def _bits(name: str, cells: pa.ChunkedArray) -> Iterable[NDArray[np.uint32] | No
 def compare_rows(
     learners: Sequence[str], bits: Sequence[Bits], baseline: str | None = None
 ) -> tuple[PairCounts, ...]:
-    """Compare each two learners, or a baseline with each other one, on the replicates that all have.
+    """Compare learners in pairs, or a baseline with all others, on the replicates that all have.
 
     References
     ----------
@@ -118,7 +118,7 @@ def _alone(a: NDArray[np.uint32], b: NDArray[np.uint32]) -> tuple[int, int]:
 def mcnemar(
     a_alone: NDArray[np.int64], b_alone: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return the exact p of counts, the statistic with correction for continuity, and the p of that.
+    """Return the exact p of counts, the statistic corrected for continuity, and the p of that.
 
     Examples
     --------

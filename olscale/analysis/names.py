@@ -16,7 +16,7 @@ UNPLACED = 2**31
 
 
 class Name(NamedTuple):
-    """The label in an experiment, empty without one, and its place among those of all experiments."""
+    """Place among the names of all experiments, and label in one, empty without one."""
 
     place: int = UNPLACED
     text: str = ""

@@ -1,4 +1,7 @@
-"""Tests of paired differences: Wilcoxon's, the sign test, Nadeau and Bengio's corrected t; Holm's correction."""
+"""Tests of paired differences, and Holm's correction.
+
+The tests are Wilcoxon's, the sign test, and Nadeau and Bengio's corrected t.
+"""
 
 import math
 from functools import cache
@@ -12,7 +15,7 @@ _EXACT = 50
 """Differences up to which the distribution of Wilcoxon's statistic is counted out."""
 
 _DIGITS = 13
-"""Digits of the larger figure that its difference to another keeps: one more than what figures must differ by."""
+"""Digits of the larger figure that a difference keeps: one more than figures must differ by."""
 
 _MOST_EXPONENT = 300
 """Power of ten that is a finite number still."""
@@ -38,7 +41,7 @@ def differences_of(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np
 
 
 def wilcoxon(differences: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the two-sided p of Wilcoxon's signed-rank test of each pair; differences of zero are left out.
+    """Return the two-sided p of Wilcoxon's signed-rank test of each pair; zeros are left out.
 
     Of up to 50 differences it is exact, also where some are equal; of more it is that of the normal
     approximation.

@@ -1,4 +1,4 @@
-"""Ranks of learners over data sets, and the tests that look at ranks alone: Friedman's and Nemenyi's.
+"""Ranks of learners over data sets, and the tests of ranks alone: Friedman's and Nemenyi's.
 
 References
 ----------
@@ -118,7 +118,7 @@ def critical_difference(k: int, n: int) -> float:
 
 
 def nemenyi(distances: NDArray[np.float64], k: int, n: int) -> NDArray[np.float64]:
-    """Return the p of distances of two mean ranks, already corrected for all pairs of `k` learners."""
+    """Return the p of distances of mean ranks, already corrected for all pairs of `k` learners."""
     from scipy.stats import studentized_range
 
     # Each distinct distance takes an integral.

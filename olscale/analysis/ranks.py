@@ -1,4 +1,4 @@
-"""Ranks of methods over datasets, ours against a paper's: orders often agree where figures do not."""
+"""Ranks of methods over datasets, ours and a paper's: orders may agree where figures do not."""
 
 import math
 from collections import defaultdict

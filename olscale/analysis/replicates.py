@@ -1,4 +1,4 @@
-"""Learners compared on one data set: over test folds, models of prequential folds or permutations."""
+"""Learners compared on one data set: over test folds, prequential folds or permutations."""
 
 import json
 from collections import defaultdict
@@ -127,7 +127,7 @@ def by_replicate(
 
 
 def ok_runs(store: Store, columns: Sequence[str], on_damage: OnDamage) -> pa.Table:
-    """Return columns of the runs that ended ``ok``, and the key of their setting; texts as dictionaries."""
+    """Return columns of the runs that ended ``ok``, and their keys; texts as dictionary arrays."""
     runs = store.read((*KEY_COLUMNS, "outcome", *columns), on_damage, dictionaries=True)
     [ok] = arrow_array(["ok"], pa.string())
     return runs.filter(pc.equal(runs["outcome"].cast(pa.string()), ok))
@@ -177,7 +177,7 @@ def compare_within(
 
 
 class _Design(NamedTuple):
-    """How learners are compared over replicates: in words, by which test, and what a reader must know."""
+    """How learners are compared over replicates: in words, by a test, and with a note."""
 
     words: str
     test: str

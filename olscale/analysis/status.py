@@ -19,7 +19,7 @@ from olscale.results.store import OnDamage
 
 @dataclass(frozen=True, slots=True)
 class ExperimentProgress:
-    """Runs of the experiment of that name: those with a result, those given up as lost, and all that are planned."""
+    """Runs of an experiment: those with a result, those given up as lost, and all planned ones."""
 
     experiment: str
     done: int

@@ -1,4 +1,4 @@
-"""Aggregates over a metrics store: mean and spread of every metric over the permutations of a run."""
+"""Aggregates over a metrics store: mean and spread of every metric over replicates."""
 
 import math
 from collections import defaultdict
@@ -265,7 +265,7 @@ _NO_FIGURE = _Figure("outcome", math.nan, math.nan, 0, 0)
 def _figures_and_cautions(
     groups: Aggregate,
 ) -> tuple[dict[int, list[_Figure]], dict[int, tuple[str, ...]]]:
-    """Return the metrics of each group, and those that are none but what must be said of figures."""
+    """Return the metrics of each group, and its cautions, which stand among the metrics."""
     figures: dict[int, list[_Figure]] = defaultdict(list)
     cautions: dict[int, tuple[str, ...]] = defaultdict(tuple)
     for metric, moments in sorted(groups.moments.items()):
@@ -279,7 +279,7 @@ def _figures_and_cautions(
 
 
 def aggregated(store: Store, on_damage: OnDamage = "raise", ids: Collection[str] = ()) -> Aggregate:
-    """Return means and deviations of a store, or of its runs `ids` (none: all); else as `summarise`."""
+    """Return means and deviations of a store, or of its runs `ids`; none stand for all."""
     runs = store.read(["id", *KEY_COLUMNS, "outcome", "metrics"], on_damage, dictionaries=True)
     if ids:
         runs = runs.filter(pc.is_in(runs["id"], value_set=arrow_array(sorted(ids), pa.string())))
@@ -296,7 +296,7 @@ def _candidates(plans: Collection[Plan]) -> set[str]:
 
 
 class _Tuned(NamedTuple):
-    """The settings that tuning compared, and by key without protocol how those were tuned that it chose."""
+    """What tuning compared, and how what it chose was tuned, by key without protocol."""
 
     compared: set[SettingKey]
     chosen: dict[SettingKey, dict[str, Any]]

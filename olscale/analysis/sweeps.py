@@ -60,9 +60,9 @@ def sweep(summaries: Iterable[Summary], *names: str) -> Sweep | None:
     --------
     >>> setting = ("d", "f", (), "pa1", "1")
     >>> errors = {1.0: 0.2, 0.25: 0.3, 4.0: 0.4}
-    >>> of_C = [
-    ...     Summary(*setting, {"C": C}, {}, "test_error", error, 0.0, 1) for C, error in errors.items()
-    ... ]
+    >>> of_C = []
+    >>> for C, error in errors.items():
+    ...     of_C.append(Summary(*setting, {"C": C}, {}, "test_error", error, 0.0, 1))
     >>> best = sweep(of_C, "C")
     >>> best.values, best.mean.tolist(), best.summary.params
     (((0.25, 1.0, 4.0),), [0.3, 0.2, 0.4], {'C': 1.0})

@@ -1,4 +1,4 @@
-"""Compaction: the single files of a store become few large ones, while others read, write or compact.
+"""Compaction: the single files of a store become few large ones, while others read and write.
 
 For the ids of each prefix one file is written that holds all their rows, and only then are the
 files removed that it takes the place of. A compaction that is killed leaves rows in two files at
@@ -19,8 +19,6 @@ from olscale.errors import StoreError
 from olscale.results.arrow_arrays import empty_table
 from olscale.results.compacted import (
     SCHEMAS,
-    compacted_bytes,
-    compacted_name,
     deduplicate,
     is_intact,
     prefix_of,
@@ -61,7 +59,7 @@ class Compaction:
 
 
 def compact(store: Store) -> Compaction:
-    """Merge the single files of a store into compacted files; safe at any time, with others at work too.
+    """Merge the single files of a store into compacted files, at any time, others at work or not.
 
     Parameters
     ----------
@@ -121,7 +119,7 @@ def compact_many(store: Store, least: int) -> Compaction:
 
 
 def set_damaged_aside(store: Store, ids: set[str]) -> list[str]:
-    """Move the damaged files among those of some runs to ``damaged/``: their runs are no longer done.
+    """Move the damaged files of some runs to ``damaged/``: the runs are no longer done.
 
     Parameters
     ----------
@@ -187,7 +185,7 @@ def _merge(store: Store, kind: str, result: Compaction) -> list[str]:
         table = _merged(store, kind, old[prefix], tables)
         kept = ""
         if table.num_rows:
-            kept = _put(store, kind, prefix, table, old[prefix])
+            kept = store.put_compacted(kind, prefix, table, old[prefix])
         read_ids = {id for single_table in tables for id in single_table["id"].to_pylist()}
         merged = [name for name in single[prefix] if stem(name) in read_ids]
         store.discard([*merged, *(name for name in old[prefix] if name != kept)])
@@ -221,17 +219,8 @@ def _split_short(
         for prefix in _prefixes(depth):
             part = table.filter(pc.starts_with(table["id"], prefix))
             if part.num_rows:
-                _put(store, kind, prefix, part)
+                store.put_compacted(kind, prefix, part)
         store.discard(names)
-
-
-def _put(store: Store, kind: str, prefix: str, table: pa.Table, written: Sequence[str] = ()) -> str:
-    """Write a compacted file that is not among those written, and return its name."""
-    data = compacted_bytes(table)
-    name = compacted_name(kind, prefix, data)
-    if name not in written:
-        store.put(name, data)
-    return name
 
 
 def _prefixes(depth: int) -> Iterator[str]:
@@ -239,7 +228,7 @@ def _prefixes(depth: int) -> Iterator[str]:
 
 
 def _depth(runs: int) -> int:
-    """Return the length of the prefixes that make compacted files of at most `ROWS` rows, on average."""
+    """Return the length of the prefixes that make files of at most `ROWS` rows, on average."""
     depth = 0
     while runs > ROWS * 16**depth:
         depth += 1
@@ -279,7 +268,7 @@ def _read_single(
 
 
 def _rescue_compacted(store: Store, kind: str) -> list[str]:
-    """Replace damaged compacted files by what can be read of them; return those that were damaged."""
+    """Replace damaged compacted files by what can be read of them; return their names."""
     aside = []
     for name, data in store.files.read_many(store.compacted_files(kind)):
         if isinstance(data, FileNotFoundError):
@@ -290,7 +279,7 @@ def _rescue_compacted(store: Store, kind: str) -> list[str]:
             continue
         rows = deduplicate(salvage(kind, data), kind)
         if rows.num_rows:
-            _put(store, kind, prefix_of(name), rows)
+            store.put_compacted(kind, prefix_of(name), rows)
         store.set_aside(name)
         aside.append(name)
     return aside

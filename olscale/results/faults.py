@@ -22,7 +22,7 @@ def why(fault: BaseException) -> str:
 
 
 def is_damage(fault: BaseException) -> bool:
-    """Return whether a file itself is at fault, and not the way to it, as with a denied permission."""
+    """Return whether a file itself is at fault, not the way to it, as with a denied permission."""
     # Arrow raises an OSError without a number where the bytes make no sense.
     return not isinstance(fault, OSError) or (type(fault) is OSError and fault.errno is None)
 

@@ -16,8 +16,6 @@ import pyarrow as pa
 from olscale.errors import ParameterError, UnknownNameError
 from olscale.results.compacted import (
     SCHEMAS,
-    compacted_bytes,
-    compacted_name,
     prefix_of,
     read_compacted,
     rows_of,
@@ -127,7 +125,7 @@ def take_out_of_compacted(store: Store, ids: set[str]) -> None:
 
 
 def result_digests(store: Store, ids: Collection[str]) -> dict[str, bytes]:
-    """Return a digest of the result of each run, the same whatever version of a library wrote it."""
+    """Return a digest of the result of each run, whichever version of a library wrote it."""
     if not ids:
         return {}
     rows = store.read(on_damage="skip", ids=ids).to_pylist()
@@ -156,9 +154,9 @@ def replace_record(store: Store, record: Record) -> None:
 
 
 def replace_together(store: Store, records: Sequence[Record]) -> None:
-    """Write finished runs, none ``lost``, to one compacted file, and remove what the store had of them.
+    """Write finished runs, none ``lost``, to one compacted file, in place of their single files.
 
-    That is in single files, a run each, where `take_out_of_compacted` has put it.
+    What the store had is in single files, a run each, where `take_out_of_compacted` has put it.
 
     Raises
     ------
@@ -179,8 +177,7 @@ def _drop_rows(store: Store, kind: str, ids: set[str], kept_file: str = "") -> N
         rows = _rows(store, kind, name)
         remaining = rows_of(rows, set(rows["id"].to_pylist()) - ids)
         if remaining.num_rows:
-            data = compacted_bytes(remaining)
-            store.put(compacted_name(kind, prefix_of(name), data), data)
+            store.put_compacted(kind, prefix_of(name), remaining)
         store.discard([name])
 
 
@@ -198,7 +195,7 @@ def forget_checkpoints(
     learners: Collection[str] = (),
     datasets: Collection[str] = (),
 ) -> None:
-    """Remove the checkpoints of run groups with one of these runs, or of the learners on the datasets."""
+    """Remove the checkpoints of groups with one of the runs, or of learners on datasets."""
     run_ids = set(ids)
 
     def is_forgotten(pack: dict[str, Any]) -> bool:
@@ -219,7 +216,7 @@ def forget_checkpoints(
 
 
 def _forget_groups(store: Store, is_forgotten: Callable[[dict[str, Any]], bool]) -> None:
-    """Remove checkpoints of run groups, by their pack.json, and what their class shards have left."""
+    """Remove checkpoints of groups, by their pack.json, and what their class shards have left."""
     names = [name for name in store.names("checkpoints") if name.endswith("/pack.json")]
     for name, data in store.files.read_many(names):
         pack: dict[str, Any] = {}

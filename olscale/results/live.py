@@ -228,7 +228,7 @@ class LiveEvaluation:
         return [group for group in self.groups.values() if group.going]
 
     def state(self, now: float | None = None) -> str:
-        """Return ``"running"``, ``"silent"`` (its process is gone, or cannot write), or how it ended."""
+        """Return ``"running"``, ``"silent"`` (its process is gone or cannot write), or its end."""
         if self.end:
             return self.end
         silence = (now or time()) - self.heard
@@ -290,7 +290,7 @@ class LiveReader:
         self._read: dict[str, int] = {}
 
     def read(self) -> list[LiveEvaluation]:
-        """Return the evaluations that have a journal, newest first; unreadable lines are left out."""
+        """Return the evaluations that have a journal, newest first, by all readable lines."""
         try:
             names = [name for name in self._files.names(FOLDER) if name.endswith(".jsonl")]
         except OSError:

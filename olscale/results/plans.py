@@ -162,7 +162,7 @@ def write_plan(
 
 
 def _number(store: Store, plan: Plan, known: Plan | None) -> int:
-    """Return the number that `plan` has, or the next one if it is not the newest of its experiment."""
+    """Return the number of a plan, or the next one if it is not the newest of its experiment."""
     # A damaged plan is named by those who need it.
     plans = read_plans(store, "skip")
     numbers = [other.number for other in plans if other.experiment == plan.experiment]

@@ -51,10 +51,16 @@ RUN_SCHEMA = pa.schema(
         ("series", pa.list_(_SERIES)),
     ]
 )
-"""Columns of a run. `run`, `params` and `protocol` are canonical JSON; the flat columns repeat parts of `run`."""
+"""Columns of a run.
+
+`run`, `params` and `protocol` are canonical JSON; the flat columns repeat parts of `run`.
+"""
 
 OPTIONAL = ("series",)
-"""Columns that a file has only where there is something in them: the bytes of other runs stay what they always were."""
+"""Columns that a file has only where there is something in them.
+
+So the bytes of other runs stay what they were before there were these columns.
+"""
 
 TIMING_SCHEMA = pa.schema(
     [

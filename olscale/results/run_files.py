@@ -163,13 +163,6 @@ class RunFiles:
             table = table.combine_chunks()
         return table, damaged
 
-    def read_row(self, folder: str, id: str, checked: bool = False) -> ReadResult:
-        """Return the row of one run, if there is one, from its single file or a compacted one."""
-        result = self.read_single([file_of(folder, id)], self._schema.names, checked)
-        if result.tables or result.damaged or folder == "lost":
-            return result
-        return self.compacted_row(id)
-
     def read_single(
         self, names: Sequence[str], columns: Sequence[str], checked: bool = False
     ) -> ReadResult:
@@ -303,20 +296,6 @@ class RunFiles:
             if isinstance(fault, OSError) and not is_damage(fault):
                 raise OSError(fault.errno or errno.EIO, why(fault), name) from fault
         return {name: table["id"] for (name, _), table in self._ids.items()}
-
-    def compacted_row(self, id: str) -> ReadResult:
-        """Return the row of one run, if there is one in a compacted file."""
-        for name, ids in self.compacted_ids().items():
-            if ids.index(id).as_py() < 0:
-                continue
-            try:
-                table = read_compacted(self._files, self.kind, name, self._schema.names)
-            except _UNREADABLE as fault:
-                return ReadResult([], {name: fault})
-            place = table["id"].index(id).as_py()
-            if place >= 0:
-                return ReadResult([table.slice(place, 1)])
-        return ReadResult()
 
     def _read_each(
         self, read: Callable[[str], pa.Table], known: dict[_StampedName, pa.Table]

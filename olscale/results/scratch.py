@@ -1,4 +1,4 @@
-"""Scratch arrays in a store's ``tmp/``, from the tasks of a run to the one that makes the record."""
+"""Scratch arrays in a store's ``tmp/``, from the tasks of a run to that which makes the record."""
 
 import io
 from collections.abc import Mapping

@@ -64,7 +64,7 @@ class Selection:
 
 
 def write_selection(store: Store, selection: Selection) -> bool:
-    """Write ``selections/<id>.json``, unless it is there; its bytes depend on the tuning runs alone.
+    """Write ``selections/<id>.json``, unless it is there; its bytes depend on tuning runs alone.
 
     Returns
     -------
@@ -117,7 +117,7 @@ def read_selections(store: Store, on_damage: OnDamage = "raise") -> list[Selecti
 
 
 def _selection(content: Any, file: str) -> Selection:
-    """Return a selection that fits its own definition; those of earlier versions have no checksum."""
+    """Return a selection that fits its definition; those of earlier versions have no checksum."""
     definition = content["definition"]
     chosen = content["chosen"]
     points = tuple(Point(**point) for point in content["points"])

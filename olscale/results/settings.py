@@ -1,4 +1,4 @@
-"""Settings: a learner with its parameters on a dataset, in one protocol; their runs are replicates."""
+"""Settings: a learner with its parameters on a dataset in a protocol; the runs are replicates."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class SettingKey(NamedTuple):
     protocol: str
 
     def order(self) -> tuple[Any, ...]:
-        """Return what settings are sorted by: numbers in parameters and protocol by their values."""
+        """Return what settings are sorted by; numbers in parameters and protocol by their values."""
         natural = (natural_order(self.params), self.params)
         return (*self[:5], *natural, natural_order(self.protocol), self.protocol)
 
     def as_asked(self) -> SettingKey:
-        """Return the key under which an experiment asks for these runs, whose dataset it has not opened."""
+        """Return the key of an experiment that asks for these runs without opening the dataset."""
         protocol = canonical_json(asked_protocol(json.loads(self.protocol)))
         return self._replace(fingerprint="", protocol=protocol)
 

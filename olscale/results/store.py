@@ -3,12 +3,12 @@
 ::
 
     STORE/store.json                       format and version (`olscale.results.version`)
-    STORE/runs/<id[:2]>/<id>.parquet       definition and results; its bytes depend on the definition alone
+    STORE/runs/<id[:2]>/<id>.parquet       definition and results; bytes depend on the definition
     STORE/timings/<id[:2]>/<id>.parquet    seconds, rows per second, host, versions, when
-    STORE/lost/<id[:2]>/<id>.parquet       runs whose workers kept dying; superseded by a file in runs/
-    STORE/compacted/                       runs and timings in few large files: of run groups, or made by compaction
+    STORE/lost/<id[:2]>/<id>.parquet       runs whose workers kept dying, until they have a result
+    STORE/compacted/                       runs and timings in few large files
     STORE/damaged/                         files that were set aside, under the path they had
-    STORE/plans/<name>-<hash>.json         which runs make up an experiment, in what order and under which labels
+    STORE/plans/<name>-<hash>.json         which runs make up an experiment, and their labels
     STORE/selections/<id>.json             what tuning chose, and how each candidate did
     STORE/models/<id>.olm                  final models, where an experiment asks to keep them
     STORE/checkpoints/<group key>/         runs in mid-stream, to be continued
@@ -19,15 +19,13 @@ The file with results is the commit: it is written last, in one atomic step, and
 somebody asks for the run to be computed again. There are no locks; any number of processes may
 write, because two that finish the same run write the same bytes. Every file carries a checksum.
 
-Readers look at single files first and at compacted ones (`olscale.results.compacted`) afterwards. A
-run whose single file is gone is then in a compacted one, because compaction removes nothing before
-that is there (`olscale.results.run_files`).
+`olscale.results.run_files` reads runs, `olscale.results.compact` compacts them.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -37,18 +35,17 @@ import pyarrow as pa
 from olscale.addresses import redacted
 from olscale.errors import StoreError
 from olscale.results.arrow_arrays import arrow_array
-from olscale.results.compacted import SCHEMAS, compacted_bytes, compacted_name, rows_of
+from olscale.results.compacted import SCHEMAS, compacted_bytes, compacted_name, rows_of, table_of
 from olscale.results.faults import is_damage, refuse_damage, unreadable, why
 from olscale.results.record import Record, is_run_id
 from olscale.results.rows import record_of, run_bytes, run_row, timing_bytes, timing_row
 from olscale.results.run_files import RunFiles, file_of, stem
 from olscale.results.version import (
-    VERSION,
     WITH_CHECKSUMS,
     is_store,
+    make_store,
     open_files,
     parse_version,
-    version_bytes,
 )
 from olscale.system.paths import path_text
 
@@ -176,6 +173,19 @@ class Store:
         with self._reading(f"compacted/{kind}"):
             return self.run_files[kind].compacted_names()
 
+    def put_compacted(
+        self, kind: str, prefix: str, table: pa.Table, present: Collection[str] = ()
+    ) -> str:
+        """Write a compacted file of the runs whose ids begin with `prefix`; return its name.
+
+        One of those that are present is not written again.
+        """
+        data = compacted_bytes(table)
+        name = compacted_name(kind, prefix, data)
+        if name not in present:
+            self.put(name, data)
+        return name
+
     def compacted_ids(self, kind: str = "runs") -> dict[str, pa.ChunkedArray]:
         """Return the ids in each compacted file; a damaged one has none: its runs are not done."""
         with self._reading(f"compacted/{kind}"):
@@ -195,7 +205,7 @@ class Store:
 
     @contextmanager
     def adding_damage(self) -> Iterator[None]:
-        """Keep the names in `damaged` where the block reads more; `read` and `timings` replace them."""
+        """Add to `damaged` what the block leaves out; `read` and `timings` replace the names."""
         before = self.damaged
         self.damaged = ()
         yield
@@ -257,17 +267,10 @@ class Store:
         """
         now = datetime.now(UTC)
         ordered = sorted(records, key=lambda record: record.id)
-        self._put_compacted("timings", [timing_row(record, now) for record in ordered])
-        return self._put_compacted("runs", [run_row(record) for record in ordered])
-
-    def _put_compacted(self, kind: str, rows: Sequence[Mapping[str, Any]]) -> str:
-        schema = SCHEMAS[kind]
-        # `Table.from_pylist` takes thirty times as long.
-        columns = [arrow_array([row[field.name] for row in rows], field.type) for field in schema]
-        data = compacted_bytes(pa.Table.from_arrays(columns, schema=schema))
-        name = compacted_name(kind, "", data)
-        self.put(name, data)
-        return name
+        timings = table_of("timings", [timing_row(record, now) for record in ordered])
+        runs = table_of("runs", [run_row(record) for record in ordered])
+        self.put_compacted("timings", "", timings)
+        return self.put_compacted("runs", "", runs)
 
     def done(self) -> set[str]:
         """Return the ids of the finished runs (``lost`` ones are not); no single file is opened."""
@@ -279,12 +282,6 @@ class Store:
     def lost(self) -> set[str]:
         """Return the ids of the runs that were given up as ``lost`` and have no result since."""
         return {stem(name) for name in self.single_files("lost")} - self.done()
-
-    def failed(self) -> set[str]:
-        """Return the ids of the runs with another outcome than ``ok``; reads all files."""
-        table = self.read(["id", "outcome"], on_damage="skip")
-        outcomes = zip(table["id"].to_pylist(), table["outcome"].to_pylist(), strict=True)
-        return {id for id, outcome in outcomes if outcome != "ok"}
 
     def read(
         self,
@@ -437,7 +434,7 @@ class Store:
         dictionaries: bool,
         ids: Collection[str] | None = None,
     ) -> pa.Table:
-        """Return `columns` and others of one row a run, sorted by id; perhaps of others than `ids`."""
+        """Return `columns`, with others, of one row a run, sorted by id; perhaps of more than `ids`."""
         folders = ("lost", "runs") if kind == "runs" else ("timings",)
         names = [name for folder in folders for name in self.single_files(folder)]
         with self._reading(f"compacted/{kind}"):
@@ -453,14 +450,18 @@ class Store:
         return table
 
     def _read_row(self, folder: str, id: str) -> dict[str, Any] | None:
-        with self._reading(f"compacted/{folder}"):
-            result = self.files_in(folder).read_row(folder, id, self.checked)
-        refuse_damage(self.path, result.damaged)
+        """Return the row of one run, if there is one, from its single file or a compacted one."""
+        files = self.files_in(folder)
+        # pyarrow imports pandas for a timestamp, and no record has one.
+        columns = [name for name in SCHEMAS[files.kind].names if name != "finished_at"]
+        result = files.read_single([file_of(folder, id)], columns, self.checked)
+        if not result.tables and folder != "lost":
+            with self._reading(f"compacted/{folder}"):
+                result.add(files.read_compacted(columns, ids=arrow_array([id], pa.string())))
         for table in result.tables:
-            # pyarrow imports pandas for a timestamp, and no record has one.
-            columns = [name for name in table.column_names if name != "finished_at"]
-            row: dict[str, Any] = table.select(columns).to_pylist()[0]
-            return row
+            for row in table.to_pylist():
+                return dict(row)
+        refuse_damage(self.path, result.damaged)
         return None
 
     def _is_done(self, id: str) -> bool:
@@ -516,22 +517,17 @@ def open_store(
                 f"there is no metrics store at {store.path}; check the path, "
                 f"or make one with: olscale evaluate ... --store {store.path}"
             )
-        try:
-            store.files.make()
-        except OSError as fault:
-            raise StoreError(
-                f"cannot make the metrics store {store.path}: {why(fault)}; check its "
-                "permissions, or name another one"
-            ) from fault
-        store.put("store.json", version_bytes(VERSION))
+        make_store(store.files, store.path)
     assert store.version  # or an error that says what is wrong with it
-    if create if writes is None else writes:
+    if writes is None:
+        writes = create
+    if writes:
         require_writable(store)
     return store
 
 
 def require_writable(store: Store) -> None:
-    """Raise a `StoreError` if it can be told without writing that the store cannot be written to."""
+    """Raise a `StoreError` if the store cannot be written to, as far as that is known unwritten."""
     if not store.files.is_writable():
         raise StoreError(
             f"cannot write to the metrics store {store.path}: permission denied; name another store"

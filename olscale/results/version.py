@@ -124,6 +124,18 @@ def is_store(files: Storage, path: str) -> bool:
     raise StoreError(f"{path} is not a metrics store {content}; name a store, or a new directory")
 
 
+def make_store(files: Storage, path: str) -> None:
+    """Make a store of no runs."""
+    try:
+        files.make()
+        files.put("store.json", version_bytes(VERSION))
+    except OSError as fault:
+        raise StoreError(
+            f"cannot make the metrics store {path}: {why(fault)}; check its permissions, or name "
+            "another one"
+        ) from fault
+
+
 def is_vacant(path: str | os.PathLike[str]) -> bool:
     """Return whether there is no metrics store at `path`."""
     try:
