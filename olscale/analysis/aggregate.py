@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from olscale.results.arrow_arrays import arrow_array, numbers_of, positions_of
 from olscale.results.settings import KEY_COLUMNS, SettingKey, replicate_text, without_replicate
 
+# Between the transforms of a run, where they are one text.
 _SEPARATOR = "\x1f"
-"""Between the transforms of a run, where they are one text."""
 
 
 class Moments(NamedTuple):
@@ -96,6 +96,7 @@ def aggregate(runs: pa.Table, timings: pa.Table) -> Aggregate:
         return Aggregate()
     group, keys = groups_of(runs)
     result = Aggregate(keys)
+    # Few runs fail, so failures are counted outcome by outcome.
     outcome, outcomes = codes_of(runs["outcome"])
     for code, name in enumerate(outcomes):
         if name != "ok":
@@ -153,6 +154,7 @@ def groups_of(runs: pa.Table) -> tuple[NDArray[np.int64], list[SettingKey]]:
 def _key_column(runs: pa.Table, name: str) -> tuple[NDArray[np.int64], list[Any]]:
     """Return the code of each row in a column of the key, and what the codes stand for."""
     if name == "transforms":
+        # Arrow has no dictionaries of lists: the names are joined, and split again.
         separator = arrow_array([_SEPARATOR], pa.string())[0]
         codes, texts = codes_of(pc.binary_join(runs[name], separator))
         return codes, [tuple(text.split(_SEPARATOR)) if text else () for text in texts]
@@ -190,6 +192,7 @@ def _columns_of(
     parts = []
     sizes = []
     for chunk in maps.chunks:
+        # A chunk may be a slice, whose entries are a part of its buffers.
         ends = numbers_of(chunk.offsets)
         entries = slice(int(ends[0]), int(ends[-1]))
         keys.append(chunk.keys[entries])
@@ -200,6 +203,7 @@ def _columns_of(
     code, names = codes_of(pa.chunked_array(keys))
     value = np.concatenate(parts)
     size = np.concatenate(sizes)
+    # Mostly all runs have the same metrics, and the entries are a matrix as they stand.
     if places is None and _all_have(code, size, len(names)):
         yield MetricColumns(names, value.reshape(len(size), -1), None)
         return
@@ -233,6 +237,7 @@ def _moments(
 
     `groups` and `replicates` are those of the rows; groups ascend.
     """
+    # Where the rows of a group begin: each group is a stretch.
     starts = np.flatnonzero(np.diff(groups, prepend=-1))
     sums = replicates
     if len(starts):

@@ -30,8 +30,8 @@ from olscale.analysis.rank_tests import (
 LEAST = 5
 """Data sets, or runs on one, below which nothing is tested."""
 
+# Pairs of learners by pairs of data sets that are tested together: what fits in the memory.
 _CELLS_AT_ONCE = 1 << 20
-"""Pairs of learners by pairs of data sets that are tested together: what fits in the memory."""
 
 PairTest = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 """Takes differences, shape (n_pairs, n_datasets), and returns the p of each pair."""
@@ -133,6 +133,7 @@ class Comparison:
     def part(self, names: Collection[str]) -> "Comparison":
         """Return the comparison of some learners; ranks and p values stay those among all."""
         places = [i for i, name in enumerate(self.learners) if name in names]
+        # Shortened groups may lie in one another.
         shortened = [tuple(name for name in clique if name in names) for clique in self.cliques]
         groups = list(dict.fromkeys(clique for clique in shortened if len(clique) > 1))
         largest = [
@@ -218,6 +219,7 @@ def compare(
     if not is_tested:
         return comparison
     comparison = replace(comparison, friedman=friedman(ranks))
+    # Pairs with a baseline say nothing about groups of other learners.
     if baseline is not None:
         return comparison
     if test == "nemenyi":
@@ -252,6 +254,7 @@ def compare_pairs(
         place = list(names).index(baseline)
         second = np.delete(np.arange(len(names)), place)
         first = np.full_like(second, place)
+    # The first of a pair wins where its figure is the better one.
     figures = _compared(values, first, second, p_of)
     wins = figures.more if higher else figures.less
     losses = figures.less if higher else figures.more
@@ -320,6 +323,7 @@ def _cliques(names: Sequence[str], pairs: Sequence[Pair]) -> tuple[tuple[str, ..
     for pair in pairs:
         if pair.p_corrected <= ALPHA:
             nearest[place[pair.b]] = max(nearest[place[pair.b]], place[pair.a])
+    # Learners stand by mean rank, so those that do not differ are neighbours.
     stretches: list[tuple[int, int]] = []
     stop = 0
     for first in range(len(names)):

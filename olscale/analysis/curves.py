@@ -30,8 +30,8 @@ CONFUSIONS = ("confusion", "test_confusion")
 ROCS = ("roc", "test_roc")
 """ROC curves, which protocols ask for; in records false positives stand in the place of rows."""
 
+# A cell of a confusion matrix stands in a record as true class * 65536 + predicted class.
 _CLASSES = 65536
-"""A cell of a confusion matrix stands in a record as true class * 65536 + predicted class."""
 
 _MEASURES = [name for name in askable() if name not in (*CONFUSIONS, *ROCS, "latency")]
 
@@ -278,8 +278,8 @@ def roc_curves(
     return rocs
 
 
+# Positions and values of one run.
 _Line = tuple[NDArray[np.int64], NDArray[np.float64]]
-"""Positions and values of one run."""
 
 
 def _resampled(lines: Sequence[_Line], points: int) -> _Line | None:
@@ -298,6 +298,7 @@ def _alarms(store: Store, summaries: list[Summary], on_damage: OnDamage) -> list
     counted = []
     for summary, runs in _replicates(store, summaries, ("series",), on_damage, "drift_alarms"):
         alarms = [run["series"][0] for run in runs]
+        # Replicates raise alarms at other rows: counts stand at the rows of all.
         rows = np.unique(np.concatenate(alarms))
         counts = [np.searchsorted(of_run, rows, side="right") for of_run in alarms]
         counted.append(Curve(summary, rows, np.array(counts, dtype=np.float64)))
@@ -310,6 +311,7 @@ def segment_errors(
     """Return the errors by segment of runs; parameters and errors as in `curves`."""
     errors = []
     for summary, runs in _replicates(store, summaries, ("segments",), on_damage):
+        # Replicates with other segments than the first are left out.
         names = _segment_names(runs[0])
         if names:
             shares = [_shares_wrong(run) for run in runs if _segment_names(run) == names]
@@ -362,6 +364,7 @@ def confusions(
         lines = [run["series"] for run in runs if len(run["series"][0])]
         if not lines:
             continue
+        # A cell without rows is left out of a record; replicates have different ones.
         cells = np.unique(np.concatenate([cells_of_run for cells_of_run, _ in lines]))
         counts = np.zeros((len(lines), len(cells)))
         for i, (cells_of_run, rows) in enumerate(lines):
@@ -385,6 +388,7 @@ def _replicates(
     series: str | None = None,
 ) -> list[tuple[Summary, list[dict[str, Any]]]]:
     """Return columns of the runs of the summaries of a metric; of series, those of a name."""
+    # Only runs of settings that are asked for are read with their curves.
     keys = [(s, s.key) for s in summaries if s.metric == metric]
     if not keys:
         return []

@@ -106,6 +106,7 @@ def principal_plane(path: str) -> DecisionBoundary:
     chunks = list(stream.chunks())
     X = np.concatenate([to_dense(chunk.X, chunk.columns) for chunk in chunks])
     y = np.concatenate([chunk.y for chunk in chunks])
+    # Columns are standardised, so that moments are taken about zero.
     covariance = X.T @ X / len(X)
     _, vectors = np.linalg.eigh(covariance)
     axes = vectors[:, :-3:-1]  # the last two, the largest first
@@ -158,12 +159,14 @@ def snapshots(
             f"{plane.name} has {plane.y.max() + 1} classes; a boundary is drawn between 2"
         )
     x, y = _axes(plane.X, resolution)
+    # A row for each point of the grid, x running fastest.
     points = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
     grid = features(points, bias)
     rows = features(plane.X, bias)
     labels = read_only(plane.y)
     model = make_learner(learner, params)
     model.begin(rows.shape[1], 2, (seed,))
+    # Learners that need rows ahead, for centres or scales, get all of them.
     if looks_ahead(model):
         model.prepare(rows)
     every = every or len(rows)
@@ -203,6 +206,7 @@ def errors_of_starts(learner: str, plane: DecisionBoundary, starts: int) -> Floa
         order = plane.shuffled(start)
         X = features(order.X, bias=False)
         for i in range(len(rows) + 1):
+            # Before the row is learned: the first error is that of an untrained model.
             errors[start, i] = np.mean(codes_of(model.scores(rows)) != plane.y)
             if i < len(rows):
                 model.learn(X[i : i + 1], order.y[i : i + 1])

@@ -188,6 +188,7 @@ def _judge(
     of_settings: Figures,
     absent: Mapping[str, str],
 ) -> Cell:
+    # Several settings may stand for a cell; the first that was run counts.
     settings = [setting for setting in experiment.settings if _is_about(setting, cell)]
     for setting in settings:
         if setting.key in of_settings:
@@ -217,6 +218,7 @@ def _how_to_get(name: str, reason: str) -> str:
 
 def _compare(cell: PublishedCell, setting: Setting, metrics: Mapping[str, Summary]) -> Cell:
     ours = metrics.get(cell.metric)
+    # All runs failed, or none has measured what the paper prints.
     if ours is None or math.isnan(ours.mean):
         failures = next(iter(metrics.values())).failures
         reason = ", ".join(f"{count} runs {outcome}" for outcome, count in failures.items())
@@ -262,6 +264,7 @@ def figures(summaries: Iterable[Summary]) -> Figures:
                 f"(fingerprints {fingerprint[:12]} and {summary.fingerprint[:12]}): take a store "
                 "of its own"
             )
+        # An experiment asks for runs without the fingerprint and the version of transforms.
         metrics = of_settings[summary.key.as_asked()]
         other = metrics.setdefault(summary.metric, summary)
         if _transforms_version(other) != _transforms_version(summary):

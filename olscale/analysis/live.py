@@ -68,6 +68,7 @@ def learners_of(evaluation: LiveEvaluation) -> dict[str, list[LiveLearner]]:
 
 
 def _learner(label: str, runs: list[LiveRun], stream: str) -> LiveLearner:
+    # Of the replicates one curve is drawn, along the stream of all others.
     shown = next((run for run in runs if run.stream == stream), runs[0])
     ended = [run for run in runs if run.outcome]
     last_errors = [run.errors[-1] for run in runs if run.errors]

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 T = TypeVar("T")
 
+# More than any share: a data set on which no two learners meet goes before all others.
 _ONE_LEARNER = 2.0
-"""More than any share: a data set on which no two learners meet goes before all others."""
 
 
 class Way(NamedTuple):
@@ -136,6 +136,7 @@ def match_blocks(
         )
         for dataset, blocks_of_dataset in columns.items()
     }
+    # By data set, a row a learner and a column a block: whether it has the block.
     is_baseline = np.array([name == baseline for name in learners], dtype=bool)
     compared = _compared_learners(presence, is_baseline)
     lacking = {dataset: _lacking(present, compared) for dataset, present in presence.items()}
@@ -205,6 +206,7 @@ def _compared_learners(
         lacking = np.array([_lacking(presence[dataset], compared) for dataset in datasets])
         if not lacking.any():
             break
+        # A data set on which at most one learner has runs compares nothing.
         counts = lacking.sum(axis=1)
         dataset_shares = counts / compared.sum()
         dataset_shares[counts >= compared.sum() - 1] = _ONE_LEARNER

@@ -127,6 +127,7 @@ def mcnemar(
     """
     from scipy.special import bdtr, chdtrc
 
+    # Rows that both predict rightly, or both wrongly, say nothing about the two.
     rows = a_alone + b_alone
     fewer = np.minimum(a_alone, b_alone).astype(float)
     exact = np.minimum(1.0, 2 * bdtr(fewer, rows, 0.5))

@@ -24,11 +24,11 @@ class Name(NamedTuple):
 
 UNNAMED = Name()
 
+# Name, fingerprint and transforms.
 _DatasetKey = tuple[str, str, tuple[str, ...]]
-"""Name, fingerprint and transforms."""
 
+# Name, version and parameters.
 _LearnerKey = tuple[str, str, str]
-"""Name, version and parameters."""
 
 
 class Names:
@@ -63,6 +63,7 @@ class Names:
                 labels = labels_of_plan.setdefault((datasets[place], learner_key), [])
                 if learner.label not in labels:
                     labels.append(learner.label)
+        # The first label counts, and tuning takes the place of none.
         is_tuning = plan.experiment.endswith(TUNING)
         for setting, labels in labels_of_plan.items():
             known = self._labels.get(setting)

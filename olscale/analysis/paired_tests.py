@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from olscale.analysis.rank_tests import equal_figures, rank
 
+# Differences up to which the distribution of Wilcoxon's statistic is counted out.
 _EXACT = 50
-"""Differences up to which the distribution of Wilcoxon's statistic is counted out."""
 
+# Digits of the larger figure that a difference keeps: one more than figures must differ by.
 _DIGITS = 13
-"""Digits of the larger figure that a difference keeps: one more than figures must differ by."""
 
+# Power of ten that is a finite number still.
 _MOST_EXPONENT = 300
-"""Power of ten that is a finite number still."""
 
 
 def differences_of(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -88,6 +88,7 @@ def _wilcoxon_p(doubled: tuple[int, ...], least: int) -> float:
     ranks = [rank for rank in doubled if rank]
     if not ranks:
         return 1.0
+    # Of many differences the statistic is nearly normal.
     if len(ranks) > _EXACT:
         deviation = math.sqrt(sum(rank * rank for rank in ranks) / 4)
         z = (least - sum(ranks) / 2) / deviation

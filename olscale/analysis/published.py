@@ -12,11 +12,9 @@ METRICS = ("test_error", "cumulative_error")
 AFTER = "@"
 """``test_error@40`` is the test error of the model of the first 40 rows."""
 _JOINED = "(train+test)"
+# Runs behind a paper's figures. PAMO and OSPVM state 20; LOL states 10 splits and 10 projections
+# and no other number.
 _RUNS = {"lol-2016": 10, "pamo-2018": 20, "ospvm-2016": 20}
-"""Runs behind a paper's figures.
-
-PAMO and OSPVM state 20; LOL states 10 splits and 10 projections and no other number.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +84,7 @@ def read_published(path: Path | None = None) -> list[PublishedCell]:
             cell = _cell(line)
         except ValueError as fault:
             raise FormatError(source, str(fault), number) from fault
+        # A cell printed twice would be judged twice.
         names = tuple(line[:5])
         if names in cells:
             raise FormatError(source, f"{', '.join(names)} occurs a second time", number)

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 ALPHA = 0.05
+# Share of a figure below which a difference comes from the rounding of its last digits.
 _ROUNDING = 1e-12
-"""Share of a figure below which a difference comes from the rounding of its last digits."""
 
 
 class Friedman(NamedTuple):
@@ -48,6 +48,7 @@ def rank(losses: NDArray[np.float64]) -> NDArray[np.float64]:
     ranked = losses[..., :, None]
     compared = losses[..., None, :]
     is_equal = equal_figures(ranked, compared)  # each figure is equal to itself
+    # The rank of a figure is the count of lesser ones, and half that of its equals.
     is_more = (ranked > compared) & ~is_equal
     return np.asarray(is_more.sum(axis=-1) + (is_equal.sum(axis=-1) + 1) / 2)
 

@@ -72,6 +72,7 @@ def rank_methods(cells: Iterable[Cell]) -> Ranks | None:
     errors = np.array([[figures[method][name] for name in datasets] for method in methods])
     published = rank(errors[..., 0].T)
     ours = rank(errors[..., 1].T)
+    # Two methods agree on a data set where both errors differ in one direction.
     differences = [errors[a] - errors[b] for a, b in combinations(range(len(methods)), 2)]
     agree = [difference[:, 0] * difference[:, 1] > 0 for difference in differences]
     p = friedman(ours).p

@@ -23,8 +23,8 @@ from olscale.results.settings import KEY_COLUMNS, SettingKey, replicate_text
 from olscale.results.store import OnDamage
 
 T = TypeVar("T")
+# What replicates are called, by their key, in the order in which they are compared.
 _WORDS = {"fold": "folds", "permutation": "permutations", "projection": "random projections"}
-"""What replicates are called, by their key, in the order in which they are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +160,7 @@ def compare_within(
     evaluation of big data stream classifiers, KDD 2015.
     """
     replicates = {text: json.loads(text) for text in shared_keys(values)}
+    # Folds have new test rows, permutations only another order, so folds come first.
     repeated = [name for name in _WORDS if _count(replicates, name) > 1]
     if not repeated:
         return None
@@ -202,6 +203,7 @@ def _design(over: str, n: int, protocol: Mapping[str, Any], metric: str) -> _Des
                 "begins with test_ is not."
             )
             return _Design(_WORDS[over], "corrected t", note)
+        # Rows tested on over rows trained on: halves are as large as each other.
         ratio = 1.0
         if split not in HALVES:
             ratio = 1 / (int(protocol.get("folds", n)) - 1)

@@ -96,6 +96,7 @@ def store_status(store: Store, on_damage: OnDamage = "raise") -> Status:
     lost = store.lost()
     group, settings = groups_of(runs)
     labels = _labels(settings, Names(plans))
+    # A setting has one label, so runs are counted by setting first.
     counts = np.bincount(group, minlength=len(labels)).tolist()
     outcomes = runs["outcome"].to_pylist()
     counts_of_outcomes = Counter(outcomes)

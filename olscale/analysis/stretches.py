@@ -68,6 +68,7 @@ def stretches(
     if learner.task == "regression":
         classes = 0
     learner.begin(X.shape[1], classes)
+    # Before the clock starts: machine code is no work of the learner.
     compile_loops(learner, read_only(X[:1]))
     seconds = 0.0
     for start in range(0, len(y), every):

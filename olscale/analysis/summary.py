@@ -186,6 +186,7 @@ def summarise(
         range(len(groups.keys)),
         key=lambda i: (datasets[i].place, learners[i][0].place, groups.keys[i].order()),
     )
+    # Settings share parameters and protocols: each text is parsed once.
     params = cache(ParsedJson)
     protocols = cache(ParsedJson)
     summaries = []
@@ -194,6 +195,7 @@ def summarise(
         is_tuning = key in tuned.compared
         if is_tuning and not tuning:
             continue
+        # What tuning compared was not chosen, though its parameters may be.
         chosen = None
         if not is_tuning:
             chosen = tuned.chosen.get(key._replace(protocol=""))
@@ -306,6 +308,7 @@ def _tuned(selections: Collection[Selection]) -> _Tuned:
     tuned = _Tuned(set(), {})
     for selection in selections:
         search = selection.definition["protocol"]
+        # The protocol of the runs that a search compares.
         protocol = {"order": "permuted", "seed": search["seed"], "split": search["split"]}
         protocol |= {"split_seed": search["seed"], "folds": search["folds"]}
         for name in ("transforms_version", "weights", "weighted_measures"):

@@ -89,6 +89,7 @@ def _grid(group: list[Summary], names: tuple[str, ...]) -> Sweep | None:
     values = []
     for name in names:
         values.append(tuple(sorted({float(summary.params[name]) for summary in group})))
+    # A grid with a quarter of its points missing is still drawn.
     mean = np.full([len(axis) for axis in values], np.nan)
     if min(mean.shape) < LEAST or 4 * len(group) < 3 * mean.size:
         return None

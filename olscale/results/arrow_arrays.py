@@ -51,6 +51,7 @@ def arrow_array(values: Sequence[Any] | NDArray[Any], kind: pa.DataType) -> pa.A
         ]
         return _from_buffers(kind, values, children=fields)
     if pa.types.is_map(kind):
+        # A map is a list of structs of a key and an item.
         pairs = [*chain.from_iterable(values)]
         keys = arrow_array([key for key, _ in pairs], kind.key_type)
         items = arrow_array([item for _, item in pairs], kind.item_type)
@@ -60,11 +61,13 @@ def arrow_array(values: Sequence[Any] | NDArray[Any], kind: pa.DataType) -> pa.A
         items = arrow_array(_joined(values), kind.value_type)
         return _from_buffers(kind, values, _offsets(values), children=[items])
     if pa.types.is_boolean(kind):
+        # Eight values a byte, the first in the lowest bit.
         bits = np.packbits(np.asarray(values, dtype=np.bool_), bitorder="little")
         return _from_buffers(kind, values, pa.py_buffer(bits))
     dtype = np.float64 if pa.types.is_float64(kind) else np.int64
     numbers: Any = values
     if pa.types.is_timestamp(kind):
+        # Whole microseconds: seconds as a float would be rounded.
         numbers = [(value - _EPOCH) // _MICROSECOND for value in values]
     return _from_buffers(kind, values, pa.py_buffer(np.asarray(numbers, dtype=dtype)))
 
@@ -87,6 +90,7 @@ def _joined(parts: Sequence[Any] | NDArray[Any]) -> Sequence[Any]:
 
 def _offsets(parts: Sequence[Any] | NDArray[Any]) -> pa.Buffer:
     """Return where each of `parts` begins, and where the last ends."""
+    # Offsets have 32 bits, so that many items are more than one array can have.
     ends = [*accumulate(map(len, parts), initial=0)]
     if ends[-1] > np.iinfo(np.int32).max:
         raise ValueError(

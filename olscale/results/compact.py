@@ -84,8 +84,10 @@ def compact(store: Store) -> Compaction:
         # Versions of olscale that look for no compacted files must know that they cannot read it.
         store.put("store.json", version_bytes(WITH_COMPACTED))
     result = Compaction()
+    # Timings first, as they are written: a run that is seen has its timings.
     for kind in ("timings", "runs"):
         _compact_kind(store, kind, result)
+    # A lost run has got a result since.
     ids = store.done()
     store.discard([name for name in store.single_files("lost") if stem(name) in ids])
     store.discard(_stale_temporaries(store))
@@ -107,6 +109,7 @@ def compact_many(store: Store, least: int) -> Compaction:
     runs = len(store.single_files("runs")) + sum(rows.values())
     depth = _depth(runs)
     files_of = Counter(prefix_of(name) for name in rows)
+    # Files that compaction would leave as they are.
     compact_rows = sum(
         count
         for name, count in rows.items()
@@ -178,6 +181,7 @@ def _merge(store: Store, kind: str, result: Compaction) -> list[str]:
         old[prefix_of(name)[:depth]].append(name)
     aside: list[str] = []
     for prefix in _prefixes(depth):
+        # One file of the prefix, and nothing to add to it: it stays.
         if not single[prefix] and [prefix_of(name) for name in old[prefix]] == [prefix]:
             continue
         tables, damaged = _read_single(store, kind, single[prefix])
@@ -186,6 +190,7 @@ def _merge(store: Store, kind: str, result: Compaction) -> list[str]:
         kept = ""
         if table.num_rows:
             kept = store.put_compacted(kind, prefix, table, old[prefix])
+        # A single file that was gone is in a compacted file of another compaction.
         read_ids = {id for single_table in tables for id in single_table["id"].to_pylist()}
         merged = [name for name in single[prefix] if stem(name) in read_ids]
         store.discard([*merged, *(name for name in old[prefix] if name != kept)])
@@ -230,6 +235,7 @@ def _prefixes(depth: int) -> Iterator[str]:
 def _depth(runs: int) -> int:
     """Return the length of the prefixes that make files of at most `ROWS` rows, on average."""
     depth = 0
+    # A digit more in the prefix makes sixteen files of one.
     while runs > ROWS * 16**depth:
         depth += 1
     return depth

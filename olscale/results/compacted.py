@@ -30,15 +30,16 @@ SCHEMAS = {"runs": RUN_SCHEMA, "timings": TIMING_SCHEMA}
 DECIDES = {"runs": "outcome", "timings": "finished_at"}
 """The column that decides which of several rows of one run counts."""
 
+# Rows of a row group: what is lost at most when a bit of a compacted file flips.
 _GROUP = 5000
-"""Rows of a row group: what is lost at most when a bit of a compacted file flips."""
 
+# Rows that are looked through without Arrow's functions, whose import takes longer.
 _FEW = 1000
-"""Rows that are looked through without Arrow's functions, whose import takes longer."""
 
+# Columns that no average needs; they are packed tighter than those that are read for each.
 _BULK = ("run", "curve_rows", "curve_mistakes", "segments", "series")
-"""Columns that no average needs; they are packed tighter than those that are read for each."""
 
+# Columns that repeat themselves, to be read as dictionary arrays where that is asked for.
 _TEXTS = {
     "runs": (
         "dataset",
@@ -52,7 +53,6 @@ _TEXTS = {
     ),
     "timings": ("timings.key_value.key",),
 }
-"""Columns that repeat themselves, to be read as dictionary arrays where that is asked for."""
 
 
 def compacted_bytes(table: pa.Table) -> bytes:
@@ -60,12 +60,14 @@ def compacted_bytes(table: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     table = table.replace_schema_metadata(None).combine_chunks()
     paths = _leaves(table.schema)
+    # What averages need is unpacked quickly, the rest is packed tightly.
     compression = dict.fromkeys(paths, "lz4")
     compression |= {path: "zstd" for path in paths if path.partition(".")[0] in _BULK}
     pq.write_table(
         table,
         sink,
         compression=compression,
+        # Ids do not repeat: a dictionary of them would only add to the file.
         use_dictionary=[path for path in paths if path != "id"],
         row_group_size=_GROUP,
         store_schema=False,
@@ -226,6 +228,7 @@ def encode_dictionaries(tables: Sequence[pa.Table], kind: str) -> list[pa.Table]
     """Return tables with those columns as dictionary arrays that `read_compacted` gives as such."""
     if not tables:
         return []
+    # Written and read again: pyarrow encodes no strings inside maps otherwise.
     sink = pa.BufferOutputStream()
     pq.write_table(pa.concat_tables(tables), sink, compression="none", store_schema=False)
     return [
@@ -268,6 +271,7 @@ def deduplicate(table: pa.Table, kind: str) -> pa.Table:
     """
     ids = table["id"]
     if len(ids) < _FEW:
+        # Mostly they ascend, and there is nothing to sort.
         texts = ids.to_pylist()
         if all(map(lt, texts, texts[1:])):
             return table
@@ -278,6 +282,7 @@ def deduplicate(table: pa.Table, kind: str) -> pa.Table:
     decides = table[DECIDES[kind]]
     direction = "descending"
     if kind == "runs":
+        # By the place of the outcome, the best first.
         outcomes = arrow_array(OUTCOMES, pa.string())
         decides = pc.index_in(decides.cast(pa.string()), value_set=outcomes)
         direction = "ascending"

@@ -118,6 +118,7 @@ def take_out_of_compacted(store: Store, ids: set[str]) -> None:
         if ids.isdisjoint(ids_of_file.to_pylist()):
             continue
         for row in rows_of(_rows(store, "runs", name), ids).to_pylist():
+            # One that is there may be newer than the compacted row.
             file = file_of("runs", row["id"])
             if not store.exists(file):
                 store.put(file, run_bytes(record_of(row, None)))
@@ -150,6 +151,7 @@ def replace_record(store: Store, record: Record) -> None:
         store.discard([file_of("runs", record.id)])
     else:
         store.put(file_of("runs", record.id), results)
+    # A row in a compacted file would count where its outcome is the better one.
     _drop_rows(store, "runs", {record.id})
 
 
@@ -164,6 +166,7 @@ def replace_together(store: Store, records: Sequence[Record]) -> None:
         If the store cannot be written to.
     """
     ids = {record.id for record in records}
+    # Nothing is removed before what takes its place is there.
     written = store.write_together(records)
     store.discard(file_of("runs", id) for id in ids)
     _drop_rows(store, "runs", ids, written)
@@ -196,6 +199,7 @@ def forget_checkpoints(
     datasets: Collection[str] = (),
 ) -> None:
     """Remove the checkpoints of groups with one of the runs, or of learners on datasets."""
+    # A group goes as a whole: its runs share their checkpoints.
     run_ids = set(ids)
 
     def is_forgotten(pack: dict[str, Any]) -> bool:

@@ -49,8 +49,8 @@ SILENT_SECONDS = 60.0
 
 _MOST_NOTES = 50
 
+# In the place of a position in a part of a journal that has a successor.
 _READ_TO_ITS_END = -1
-"""In the place of a position in a part of a journal that has a successor."""
 
 
 @dataclass(slots=True)
@@ -184,6 +184,7 @@ class LiveEvaluation:
             group = LiveGroup(name, _count(rows), float(cost), tuple(runs))
             group.held = _count(held.get(name, 0))
             self.groups[name] = group
+        # A line has each setting once, and runs say which is theirs.
         settings = [(str(learner), dict(params)) for learner, params in start["settings"]]
         self.runs = {}
         for run, (setting, dataset, stream, metric) in start["of"].items():
@@ -237,6 +238,7 @@ class LiveEvaluation:
     @property
     def share_done(self) -> float:
         """Share of the work that is done; streams differ in what a row of them takes."""
+        # A journal of before the first start has no costs, and rows at most.
         groups = self.groups.values()
         cost = sum(group.cost for group in groups)
         if cost:
@@ -266,8 +268,8 @@ class LiveEvaluation:
         return bool(running) and all(group.compiling for group in running)
 
 
+# What a line raises that is no JSON, or not that of a journal.
 _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
-"""What a line raises that is no JSON, or not that of a journal."""
 
 
 class LiveReader:

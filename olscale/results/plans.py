@@ -178,6 +178,7 @@ def _content(plan: Plan) -> dict[str, Any]:
         content["left_out"] = [asdict(part) for part in plan.left_out]
     if plan.learners:
         content["datasets"] = [asdict(dataset) for dataset in plan.datasets]
+        # Without facts the bytes are those of plans that had none yet.
         for dataset in content["datasets"]:
             if not dataset["facts"]:
                 del dataset["facts"]
@@ -195,6 +196,7 @@ def plan_file(plan: Plan) -> str:
     content: dict[str, Any] = {"experiment": plan.experiment, "runs": plan.runs}
     if plan.left_out:
         content["left_out"] = [{"kind": part.kind, "name": part.name} for part in plan.left_out]
+    # Stores have files of these names: the text that is hashed stays what it is.
     digest = hashlib.sha256((json.dumps(content, indent=0) + "\n").encode()).hexdigest()[:12]
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", plan.experiment).strip("-.")[:60] or "plan"
     return f"plans/{name}-{digest}.json"
@@ -220,6 +222,7 @@ def read_plans(store: Store, on_damage: OnDamage = "raise") -> list[Plan]:
 def _plan(content: Any, file: str) -> Plan:
     datasets = tuple(map(_dataset, content.get("datasets", ())))
     learners = tuple(map(_learner, content.get("learners", ())))
+    # What a damaged or hostile file says is compared before it is used as an index.
     if any(not 0 <= place < len(datasets) for learner in learners for place in learner.datasets):
         raise ValueError("a learner meets a dataset that the plan has not")
     plan = Plan(

@@ -142,6 +142,7 @@ class Record:
                 f"outcome of run {self.id} is {self.outcome!r}, expected one of "
                 f"{', '.join(OUTCOMES)}"
             )
+        # Readers take these apart without asking whether they are there.
         missing = [
             part
             for part in ("dataset", "learner", "protocol")

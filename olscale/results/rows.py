@@ -82,6 +82,7 @@ def run_row(record: Record) -> dict[str, Any]:
     """Return the row of `RUN_SCHEMA` of a record."""
     run = record.run
     learner = run["learner"]
+    # Sorted and cast, so that bytes do not depend on how the values came about.
     return {
         "id": record.id,
         "run": canonical_json(run),
@@ -194,6 +195,7 @@ def validated(table: pa.Table, schema: pa.Schema, columns: Sequence[str]) -> pa.
     expected = pa.schema([schema.field(name) for name in columns])
     if not table.schema.equals(expected):
         table = table.cast(expected)
+    # Arrow believes text that is no UTF-8, and offsets that point nowhere.
     table.validate(full=True)
     if "finished_at" in columns:
         try:

@@ -28,19 +28,19 @@ from olscale.storage.checked_parquet import checksum_matches
 WORTHWHILE = 200
 """Files from which their rows are checked together, not one by one."""
 
+# Files read at once. If one of them is not as it should be, so many are read one by one.
 _BATCH = 1000
-"""Files read at once. If one of them is not as it should be, so many are read one by one."""
 
+# Single files whose rows are held; curves of more would fill the memory.
 _MOST_HELD = 20_000
-"""Single files whose rows are held; curves of more would fill the memory."""
 
+# How often compacted files are listed again because compaction has exchanged them meanwhile.
 _TRIES = 20
-"""How often compacted files are listed again because compaction has exchanged them meanwhile."""
 
 _UNREADABLE = (OSError, ValueError, pa.ArrowException)
 
+# Name and stamp of a file, whose bytes are the same as long as both are.
 _StampedName = tuple[str, Hashable]
-"""Name and stamp of a file, whose bytes are the same as long as both are."""
 
 
 def stem(name: str) -> str:

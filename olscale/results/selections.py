@@ -130,6 +130,7 @@ def _selection(content: Any, file: str) -> Selection:
         isinstance(number, float | int) for number in numbers
     ):
         raise TypeError("a part of it has another type than was written")
+    # The id is a hash of the definition, and the file is named by it.
     if run_id(definition) != selection.id or selection_file(selection) != file:
         raise ValueError("is not the selection that its name says")
     if len(points) != prod(len(values) for values in definition["grid"].values()):

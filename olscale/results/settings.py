@@ -13,8 +13,8 @@ from olscale.storage.canonical_json import canonical_json
 REPLICATES = ("permutation", "fold", "projection")
 """Keys of a protocol in which the runs of a setting differ."""
 
+# Keys of a protocol that only a dataset knows: the column of delays, the version of transforms.
 _OF_DATASET = ("delay_position", "transforms_version")
-"""Keys of a protocol that only a dataset knows: the column of delays, the version of transforms."""
 
 
 class SettingKey(NamedTuple):

@@ -51,8 +51,8 @@ from olscale.system.paths import path_text
 
 OnDamage = Literal["raise", "skip"]
 
+# Folders of all that tables and reports are made of.
 _RECORDS = ("runs", "lost", "timings", "compacted/runs", "compacted/timings", "plans", "selections")
-"""Folders of all that tables and reports are made of."""
 
 _MODEL = ".olm"
 
@@ -99,6 +99,7 @@ class Store:
     @property
     def version(self) -> int:
         """Format version of the store."""
+        # Read at first use: making a store object needs no file of it.
         if not self._version:
             [(_, data)] = self.files.read_many(["store.json"])
             if isinstance(data, Exception):
@@ -138,6 +139,7 @@ class Store:
     def set_aside(self, name: str) -> None:
         """Move a damaged file to ``damaged/``, so that its run counts as not done."""
         [(_, data)] = self.files.read_many([name])
+        # Another process may have set it aside.
         if not isinstance(data, Exception):
             self.put(f"damaged/{name}", data)
             self.discard([name])
@@ -241,6 +243,7 @@ class Store:
         StoreError
             If the store cannot be written to.
         """
+        # No lock: two processes that finish one run write the same bytes.
         if self._is_done(record.id):
             return False
         folder = "lost" if record.outcome == "lost" else "runs"
@@ -467,6 +470,7 @@ class Store:
     def _is_done(self, id: str) -> bool:
         if self.exists(file_of("runs", id)):
             return True
+        # An Arrow scalar: pyarrow imports pandas to make one of a text.
         value = arrow_array([id], pa.string())[0]
         return any(ids.index(value).as_py() >= 0 for ids in self.compacted_ids().values())
 

@@ -32,6 +32,7 @@ class DamagedVersionError(StoreError):
     """A store.json that does not say its version any more."""
 
 
+# Folders whose files show that a directory is a store, and not something else.
 _RECORDS = (
     "runs",
     "lost",
@@ -41,7 +42,6 @@ _RECORDS = (
     "plans",
     "selections",
 )
-"""Folders whose files show that a directory is a store, and not something else."""
 
 
 def open_files(path: str) -> Storage:
@@ -76,6 +76,7 @@ def parse_version(data: bytes, path: str) -> int:
         If it is that of a newer olscale.
     """
     cure = "if it was one, olscale evaluate on it makes store.json anew"
+    # The checksum is compared after the version, which says whether there must be one.
     try:
         content = json.loads(data)
         format_ = content["format"]
@@ -170,6 +171,7 @@ def mend_version(path: str) -> bool:
         data = files.read("store.json")
     except OSError as fault:
         raise unreadable(path, "store.json", fault) from fault
+    # A store of a newer version is no damaged one, and its error is let out.
     try:
         parse_version(data, path)
     except DamagedVersionError:
