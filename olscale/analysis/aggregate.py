@@ -21,6 +21,9 @@ from numpy.typing import NDArray
 from olscale.results.arrow_arrays import arrow_array, numbers_of, positions_of
 from olscale.results.settings import KEY_COLUMNS, SettingKey, replicate_text, without_replicate
 
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
 # Between the transforms of a run, where they are one text.
 _SEPARATOR = "\x1f"
 
@@ -39,10 +42,10 @@ class Moments(NamedTuple):
         Equal for groups whose values are of the same replicates.
     """
 
-    groups: NDArray[np.int64]
-    mean: NDArray[np.float64]
-    std: NDArray[np.float64]
-    n: NDArray[np.int64]
+    groups: IntArray
+    mean: FloatArray
+    std: FloatArray
+    n: IntArray
     replicates: NDArray[np.uint64]
 
 
@@ -58,7 +61,7 @@ class MetricColumns(NamedTuple):
     """
 
     names: list[str]
-    values: NDArray[np.float64]
+    values: FloatArray
     present: NDArray[np.bool_] | None
 
 
@@ -127,7 +130,7 @@ def metrics_and_timings(runs: pa.Table, timings: pa.Table) -> Iterator[MetricCol
     yield from _columns_of(timings["timings"], places, runs.num_rows)
 
 
-def groups_of(runs: pa.Table) -> tuple[NDArray[np.int64], list[SettingKey]]:
+def groups_of(runs: pa.Table) -> tuple[IntArray, list[SettingKey]]:
     """Return the group of each row, and the keys of the groups."""
     if not runs.num_rows:
         return np.empty(0, dtype=np.int64), []
@@ -151,7 +154,7 @@ def groups_of(runs: pa.Table) -> tuple[NDArray[np.int64], list[SettingKey]]:
     return group, list(map(SettingKey, *parts))
 
 
-def _key_column(runs: pa.Table, name: str) -> tuple[NDArray[np.int64], list[Any]]:
+def _key_column(runs: pa.Table, name: str) -> tuple[IntArray, list[Any]]:
     """Return the code of each row in a column of the key, and what the codes stand for."""
     if name == "transforms":
         # Arrow has no dictionaries of lists: the names are joined, and split again.
@@ -166,7 +169,9 @@ def _key_column(runs: pa.Table, name: str) -> tuple[NDArray[np.int64], list[Any]
     return codes, values
 
 
-def _replicate_numbers(protocols: pa.ChunkedArray) -> NDArray[np.uint64]:
+def _replicate_numbers(
+    protocols: pa.ChunkedArray,
+) -> NDArray[np.uint64]:
     """Return a number of each run's replicate; a sum of them, in any order, stands for them all."""
     codes, texts = codes_of(protocols)
     digests = [hashlib.sha256(replicate_text(text).encode()).digest() for text in texts]
@@ -174,7 +179,7 @@ def _replicate_numbers(protocols: pa.ChunkedArray) -> NDArray[np.uint64]:
     return np.array(numbers, dtype=np.uint64)[codes]
 
 
-def codes_of(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], list[Any]]:
+def codes_of(column: pa.ChunkedArray) -> tuple[IntArray, list[Any]]:
     """Return the code of each row of a column of text, and the text that each code stands for."""
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
@@ -185,7 +190,7 @@ def codes_of(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], list[Any]]:
 
 
 def _columns_of(
-    maps: pa.ChunkedArray, places: NDArray[np.int64] | None, rows: int
+    maps: pa.ChunkedArray, places: IntArray | None, rows: int
 ) -> Iterator[MetricColumns]:
     """Yield the columns of a column of maps; `places` are their rows, if not all rows in order."""
     keys = []
@@ -220,17 +225,18 @@ def _columns_of(
         yield MetricColumns([name], values, present)
 
 
-def _all_have(code: NDArray[np.int64], size: NDArray[np.int64], names: int) -> bool:
+def _all_have(code: IntArray, size: IntArray, names: int) -> bool:
     """Return whether all maps have all names, in one order."""
     if not names or not (size == names).all():
         return False
-    return bool((code.reshape(-1, names) == np.arange(names)).all())
+    is_in_order = code.reshape(-1, names) == np.arange(names)
+    return bool(is_in_order.all())
 
 
 def _moments(
-    values: NDArray[np.float64],
-    rows: NDArray[np.int64],
-    groups: NDArray[np.int64],
+    values: FloatArray,
+    rows: IntArray,
+    groups: IntArray,
     replicates: NDArray[np.uint64],
 ) -> Iterator[Moments]:
     """Yield the moments of each column of `values` over those rows.

@@ -27,13 +27,16 @@ from olscale.analysis.rank_tests import (
     rank,
 )
 
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
 LEAST = 5
 """Data sets, or runs on one, below which nothing is tested."""
 
 # Pairs of learners by pairs of data sets that are tested together: what fits in the memory.
 _CELLS_AT_ONCE = 1 << 20
 
-PairTest = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+PairTest = Callable[[FloatArray], FloatArray]
 """Takes differences, shape (n_pairs, n_datasets), and returns the p of each pair."""
 
 Test = Literal["wilcoxon", "nemenyi"]
@@ -92,9 +95,9 @@ class Comparison:
 
     learners: tuple[str, ...]
     datasets: tuple[str, ...]
-    values: NDArray[np.float64]
-    ranks: NDArray[np.float64]
-    mean_ranks: NDArray[np.float64]
+    values: FloatArray
+    ranks: FloatArray
+    mean_ranks: FloatArray
     friedman: Friedman
     test: Test
     critical: float
@@ -163,7 +166,7 @@ class Comparison:
 
 
 def compare(
-    values: NDArray[np.float64],
+    values: FloatArray,
     learners: Sequence[str],
     datasets: Sequence[str],
     higher: bool = False,
@@ -242,7 +245,7 @@ def _with_nemenyi(comparison: Comparison) -> Comparison:
 
 
 def compare_pairs(
-    values: NDArray[np.float64],
+    values: FloatArray,
     names: Sequence[str],
     higher: bool,
     p_of: PairTest | None,
@@ -278,17 +281,17 @@ def compare_pairs(
 class _Figures(NamedTuple):
     """Of each pair: on how many rows the first is less, and more; the mean difference; p values."""
 
-    less: NDArray[np.int64]
-    more: NDArray[np.int64]
-    mean: NDArray[np.float64]
-    p: NDArray[np.float64]
-    p_sign: NDArray[np.float64]
+    less: IntArray
+    more: IntArray
+    mean: FloatArray
+    p: FloatArray
+    p_sign: FloatArray
 
 
 def _compared(
-    values: NDArray[np.float64],
-    first: NDArray[np.int64],
-    second: NDArray[np.int64],
+    values: FloatArray,
+    first: IntArray,
+    second: IntArray,
     p_of: PairTest | None,
 ) -> _Figures:
     # A pair's differences lie side by side: the bits of their mean are those that it has alone.
@@ -322,7 +325,9 @@ def _cliques(names: Sequence[str], pairs: Sequence[Pair]) -> tuple[tuple[str, ..
     nearest = [-1] * len(names)
     for pair in pairs:
         if pair.p_corrected <= ALPHA:
-            nearest[place[pair.b]] = max(nearest[place[pair.b]], place[pair.a])
+            better = place[pair.a]
+            worse = place[pair.b]
+            nearest[worse] = max(nearest[worse], better)
     # Learners stand by mean rank, so those that do not differ are neighbours.
     stretches: list[tuple[int, int]] = []
     stop = 0

@@ -24,6 +24,9 @@ from olscale.results.arrow_arrays import arrow_array, numbers_of, positions_of
 from olscale.results.settings import SettingKey
 from olscale.results.store import OnDamage
 
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
 CONFUSIONS = ("confusion", "test_confusion")
 """Confusion matrices, which protocols ask for."""
 
@@ -36,7 +39,13 @@ _CLASSES = 65536
 _MEASURES = [name for name in askable() if name not in (*CONFUSIONS, *ROCS, "latency")]
 
 CURVES = (
-    *("cumulative_error", "window_error", "fading_error", "holdout_error", "drift_alarms"),
+    *(
+        "cumulative_error",
+        "window_error",
+        "fading_error",
+        "holdout_error",
+        "drift_alarms",
+    ),
     *(form + name for name in _MEASURES for form in ("", *FORMS) if form != "test_"),
 )
 """What there are curves of.
@@ -57,7 +66,7 @@ class AlongStream(Protocol):
         """Names of segments or cells; or numbers of rows, or of false positives."""
 
     @property
-    def values(self) -> NDArray[np.float64]:
+    def values(self) -> FloatArray:
         """The values, shape (n_replicates, n_places)."""
 
 
@@ -77,8 +86,8 @@ class Curve:
     """
 
     summary: Summary
-    rows: NDArray[np.int64]
-    errors: NDArray[np.float64]
+    rows: IntArray
+    errors: FloatArray
 
     @property
     def places(self) -> Sequence[int]:
@@ -86,7 +95,7 @@ class Curve:
         return [int(row) for row in self.rows]
 
     @property
-    def values(self) -> NDArray[np.float64]:
+    def values(self) -> FloatArray:
         """The errors."""
         return self.errors
 
@@ -107,7 +116,7 @@ class SegmentErrors:
 
     summary: Summary
     names: tuple[str, ...]
-    errors: NDArray[np.float64]
+    errors: FloatArray
 
     @property
     def places(self) -> Sequence[str]:
@@ -115,7 +124,7 @@ class SegmentErrors:
         return self.names
 
     @property
-    def values(self) -> NDArray[np.float64]:
+    def values(self) -> FloatArray:
         """The errors."""
         return self.errors
 
@@ -137,9 +146,9 @@ class ConfusionMatrix:
     """
 
     summary: Summary
-    true: NDArray[np.int64]
-    predicted: NDArray[np.int64]
-    counts: NDArray[np.float64]
+    true: IntArray
+    predicted: IntArray
+    counts: FloatArray
 
     @property
     def places(self) -> Sequence[str]:
@@ -148,11 +157,11 @@ class ConfusionMatrix:
         return [f"{true} as {predicted}" for true, predicted in pairs]
 
     @property
-    def values(self) -> NDArray[np.float64]:
+    def values(self) -> FloatArray:
         """The counts."""
         return self.counts
 
-    def mean(self) -> NDArray[np.float64]:
+    def mean(self) -> FloatArray:
         """Return the mean over replicates, shape (n_classes, n_classes): true by predicted classes."""
         size = 1 + int(max(self.true.max(), self.predicted.max()))
         matrix = np.zeros((size, size))
@@ -175,8 +184,8 @@ class RocCurve:
     """
 
     summary: Summary
-    false_positives: NDArray[np.int64]
-    rates: NDArray[np.float64]
+    false_positives: IntArray
+    rates: FloatArray
 
     @property
     def places(self) -> Sequence[int]:
@@ -184,7 +193,7 @@ class RocCurve:
         return [int(count) for count in self.false_positives]
 
     @property
-    def values(self) -> NDArray[np.float64]:
+    def values(self) -> FloatArray:
         """The rates."""
         return self.rates
 
@@ -279,7 +288,7 @@ def roc_curves(
 
 
 # Positions and values of one run.
-_Line = tuple[NDArray[np.int64], NDArray[np.float64]]
+_Line = tuple[IntArray, FloatArray]
 
 
 def _resampled(lines: Sequence[_Line], points: int) -> _Line | None:
@@ -288,9 +297,9 @@ def _resampled(lines: Sequence[_Line], points: int) -> _Line | None:
     if not lines:
         return None
     # Folds may differ in length, and then in the positions of their curves.
-    shortest = min((rows for rows, _ in lines), key=lambda rows: int(rows[-1]))
-    places = np.linspace(0, len(shortest) - 1, points).round().astype(int)
-    rows = shortest[np.unique(places)]
+    shortest, _ = min(lines, key=lambda line: int(line[0][-1]))
+    places = np.linspace(0, len(shortest) - 1, points).round()
+    rows = shortest[np.unique(places.astype(int))]
     return rows, np.array([np.interp(rows, *line) for line in lines])
 
 
@@ -306,7 +315,9 @@ def _alarms(store: Store, summaries: list[Summary], on_damage: OnDamage) -> list
 
 
 def segment_errors(
-    store: Store, summaries: list[Summary], on_damage: OnDamage = "raise"
+    store: Store,
+    summaries: list[Summary],
+    on_damage: OnDamage = "raise",
 ) -> list[SegmentErrors]:
     """Return the errors by segment of runs; parameters and errors as in `curves`."""
     errors = []
@@ -347,7 +358,10 @@ def apart(names: Sequence[str]) -> list[str]:
 
 
 def confusions(
-    store: Store, summaries: list[Summary], name: str, on_damage: OnDamage = "raise"
+    store: Store,
+    summaries: list[Summary],
+    name: str,
+    on_damage: OnDamage = "raise",
 ) -> list[ConfusionMatrix]:
     """Return confusion matrices.
 
@@ -407,10 +421,10 @@ def _replicates(
         "segments": lambda cell: cell.as_py(),
         "series": partial(_series, series or metric),
     }
-    cells = {
-        name: list(map(read.get(name, lambda cell: numbers_of(cell.values)), table[name]))
-        for name in columns
-    }
+    cells = {}
+    for name in columns:
+        read_cell = read.get(name, lambda cell: numbers_of(cell.values))
+        cells[name] = list(map(read_cell, table[name]))
     of_setting: dict[SettingKey, list[dict[str, Any]]] = defaultdict(list)
     for i, number in enumerate(group.tolist()):
         of_setting[settings[number]].append({name: cells[name][i] for name in columns})

@@ -98,6 +98,12 @@ def _welch(mean: float, std: float, n: int, published: PublishedCell) -> float:
     # Without a deviation of theirs the number of their runs has no influence; it must only be a
     # valid one.
     test = ttest_ind_from_stats(
-        mean, std, n, published.mean, published_std, max(2, runs), equal_var=False
+        mean,
+        std,
+        n,
+        published.mean,
+        published_std,
+        max(2, runs),
+        equal_var=False,
     )
     return float(test.pvalue)

@@ -30,7 +30,15 @@ from olscale.results.settings import ExperimentSettings, Setting, SettingKey
 DATA_ABSENT = "data absent"
 METHOD_ABSENT = "method absent"
 NOT_RUN = "not run"
-VERDICTS = (REPRODUCED, WIDE, BETTER, NOT_REPRODUCED, DATA_ABSENT, METHOD_ABSENT, NOT_RUN)
+VERDICTS = (
+    REPRODUCED,
+    WIDE,
+    BETTER,
+    NOT_REPRODUCED,
+    DATA_ABSENT,
+    METHOD_ABSENT,
+    NOT_RUN,
+)
 """In the order of reports."""
 
 DIFFERING = (WIDE, BETTER, NOT_REPRODUCED)
@@ -131,13 +139,18 @@ def make_ledger(
                 for setting in tried
                 if _is_about(setting, printed) and not setting.same_runs(cell.setting)
             ]
-            cell = replace(cell, trials=_trials(printed, causes_of_cell, of_settings))
+            cell = replace(
+                cell,
+                trials=_trials(printed, causes_of_cell, of_settings),
+            )
         cells.append(cell)
     return cells
 
 
 def _absent_datasets(
-    store: Store, asked: ExperimentSettings, datasets_run: Collection[str]
+    store: Store,
+    asked: ExperimentSettings,
+    datasets_run: Collection[str],
 ) -> dict[str, str]:
     """Return why datasets of an experiment could not be had, by name."""
     absent = {}
@@ -152,7 +165,9 @@ def _absent_datasets(
 
 
 def _points(
-    store: Store, summaries: Sequence[Summary], published: Iterable[PublishedCell]
+    store: Store,
+    summaries: Sequence[Summary],
+    published: Iterable[PublishedCell],
 ) -> list[Summary]:
     """Return the test errors of models of the first so many rows that cells ask for."""
     asked = {cell.metric for cell in published if cell.metric.startswith(f"test_error{AFTER}")}
@@ -179,7 +194,10 @@ def _points(
 
 
 def _is_about(setting: Setting, cell: PublishedCell) -> bool:
-    return (setting.dataset, setting.label) == (cell.dataset, cell.learner)
+    return (setting.dataset, setting.label) == (
+        cell.dataset,
+        cell.learner,
+    )
 
 
 def _judge(
@@ -194,7 +212,11 @@ def _judge(
         if setting.key in of_settings:
             return _compare(cell, setting, of_settings[setting.key])
     if cell.dataset in absent:
-        return Cell(cell, DATA_ABSENT, _how_to_get(cell.dataset, absent[cell.dataset]))
+        return Cell(
+            cell,
+            DATA_ABSENT,
+            _how_to_get(cell.dataset, absent[cell.dataset]),
+        )
     has_no_learner = settings and not any(setting.version for setting in settings)
     if cell.learner not in experiment.labels or has_no_learner:
         return Cell(cell, METHOD_ABSENT, "this version has no such learner")
@@ -216,7 +238,11 @@ def _how_to_get(name: str, reason: str) -> str:
     return f"{entry.absent}; with a copy of your own: `olscale ingest FILES HOME/{name}`, {home}"
 
 
-def _compare(cell: PublishedCell, setting: Setting, metrics: Mapping[str, Summary]) -> Cell:
+def _compare(
+    cell: PublishedCell,
+    setting: Setting,
+    metrics: Mapping[str, Summary],
+) -> Cell:
     ours = metrics.get(cell.metric)
     # All runs failed, or none has measured what the paper prints.
     if ours is None or math.isnan(ours.mean):
@@ -225,7 +251,12 @@ def _compare(cell: PublishedCell, setting: Setting, metrics: Mapping[str, Summar
         reason = reason or f"its runs have no {cell.metric}"
         return Cell(cell, NOT_REPRODUCED, reason, setting)
     if not is_comparable(ours):
-        return Cell(cell, NOT_RUN, f"{ours.learner} {why_incomparable([ours])}", setting)
+        return Cell(
+            cell,
+            NOT_RUN,
+            f"{ours.learner} {why_incomparable([ours])}",
+            setting,
+        )
     off = difference(ours.mean, ours.std, ours.n, cell)
     reason = ", ".join(
         f"{count} further runs {outcome}" for outcome, count in ours.failures.items()
@@ -234,7 +265,9 @@ def _compare(cell: PublishedCell, setting: Setting, metrics: Mapping[str, Summar
 
 
 def _trials(
-    cell: PublishedCell, settings: Sequence[Setting], of_settings: Figures
+    cell: PublishedCell,
+    settings: Sequence[Setting],
+    of_settings: Figures,
 ) -> tuple[Trial, ...]:
     trials = []
     for setting in settings:
@@ -242,7 +275,8 @@ def _trials(
         if ours is not None and not math.isnan(ours.mean):
             off = difference(ours.mean, ours.std, ours.n, cell)
             trials.append(Trial(setting, ours, off))
-    return tuple(sorted(trials, key=lambda trial: abs(trial.summary.mean - cell.mean)))
+    trials.sort(key=lambda trial: abs(trial.summary.mean - cell.mean))
+    return tuple(trials)
 
 
 def figures(summaries: Iterable[Summary]) -> Figures:

@@ -50,7 +50,9 @@ class LiveLearner:
     late: bool = False
 
 
-def learners_of(evaluation: LiveEvaluation) -> dict[str, list[LiveLearner]]:
+def learners_of(
+    evaluation: LiveEvaluation,
+) -> dict[str, list[LiveLearner]]:
     """Return the learners on each data set in the order of the experiment.
 
     The curve is of the stream that the most learners have gone along, so that lines of one picture

@@ -18,6 +18,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+BoolArray = NDArray[np.bool_]
+
 T = TypeVar("T")
 
 # More than any share: a data set on which no two learners meet goes before all others.
@@ -98,7 +100,9 @@ class MatchedBlocks:
 
 
 def match_blocks(
-    blocks_of: Mapping[str, Collection[RunBlock]], ways: Sequence[Way], baseline: str | None = None
+    blocks_of: Mapping[str, Collection[RunBlock]],
+    ways: Sequence[Way],
+    baseline: str | None = None,
 ) -> MatchedBlocks:
     """Decide which learners are compared, and on which blocks.
 
@@ -145,7 +149,10 @@ def match_blocks(
     return MatchedBlocks(
         learners=_picked(learners, compared),
         blocks={
-            dataset: _picked(columns[dataset], np.asarray(presence[dataset][compared].all(axis=0)))
+            dataset: _picked(
+                columns[dataset],
+                np.asarray(presence[dataset][compared].all(axis=0)),
+            )
             for dataset in shared
         },
         learners_left_out={
@@ -180,7 +187,7 @@ def shared_keys(collections: Iterable[Collection[str]]) -> list[str]:
     return sorted(set.intersection(*sets))
 
 
-def _picked(items: Sequence[T], is_picked: NDArray[np.bool_]) -> tuple[T, ...]:
+def _picked(items: Sequence[T], is_picked: BoolArray) -> tuple[T, ...]:
     return tuple(items[i] for i in np.flatnonzero(is_picked).tolist())
 
 
@@ -196,9 +203,7 @@ def _columns(
     return columns
 
 
-def _compared_learners(
-    presence: Mapping[str, NDArray[np.bool_]], stays: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
+def _compared_learners(presence: Mapping[str, BoolArray], stays: BoolArray) -> BoolArray:
     """Return which learners are left when those that lack the largest share have gone."""
     compared = np.ones(len(stays), dtype=bool)
     datasets = list(presence)
@@ -223,7 +228,7 @@ def _last_largest(shares: NDArray[np.float64]) -> int:
     return len(shares) - 1 - int(shares[::-1].argmax())
 
 
-def _lacking(present: NDArray[np.bool_], compared: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _lacking(present: BoolArray, compared: BoolArray) -> BoolArray:
     """Return which compared learners lack the block that most of them have.
 
     None do where there is a block that all have.
@@ -234,9 +239,9 @@ def _lacking(present: NDArray[np.bool_], compared: NDArray[np.bool_]) -> NDArray
 
 def _unmatched(
     learners: Sequence[str],
-    compared: NDArray[np.bool_],
+    compared: BoolArray,
     blocks: Sequence[RunBlock],
-    present: NDArray[np.bool_],
+    present: BoolArray,
 ) -> Iterable[Unmatched]:
     """Yield the runs on one data set that no figure is made of, by learner and way."""
     is_partial = ~present[compared].all(axis=0)

@@ -18,10 +18,14 @@ from olscale.results.arrow_arrays import numbers_of
 from olscale.results.settings import SettingKey
 from olscale.results.store import OnDamage
 
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BitArray = NDArray[np.uint32]
+
 ROWS = {"wrong_rows": "the stream", "test_wrong_rows": "the test split"}
 """Which rows predictions are compared on, by the name of the series that has their bits."""
 
-Bits = Mapping[str, NDArray[np.uint32]]
+Bits = Mapping[str, BitArray]
 """Which rows a setting predicts wrongly, by what tells its replicates apart."""
 
 
@@ -44,12 +48,12 @@ class PairCounts:
 
     a: str
     b: str
-    a_alone: NDArray[np.int64]
-    b_alone: NDArray[np.int64]
-    p: NDArray[np.float64]
-    p_corrected: NDArray[np.float64]
-    chi_square: NDArray[np.float64]
-    chi_square_p: NDArray[np.float64]
+    a_alone: IntArray
+    b_alone: IntArray
+    p: FloatArray
+    p_corrected: FloatArray
+    chi_square: FloatArray
+    chi_square_p: FloatArray
 
 
 def wrong_rows(
@@ -59,7 +63,7 @@ def wrong_rows(
     return by_replicate(store, "series", partial(_bits, name), on_damage)
 
 
-def _bits(name: str, cells: pa.ChunkedArray) -> Iterable[NDArray[np.uint32] | None]:
+def _bits(name: str, cells: pa.ChunkedArray) -> Iterable[BitArray | None]:
     for cell in cells:
         names = cell.values.field("name").to_pylist()
         if name in names:
@@ -70,7 +74,9 @@ def _bits(name: str, cells: pa.ChunkedArray) -> Iterable[NDArray[np.uint32] | No
 
 
 def compare_rows(
-    learners: Sequence[str], bits: Sequence[Bits], baseline: str | None = None
+    learners: Sequence[str],
+    bits: Sequence[Bits],
+    baseline: str | None = None,
 ) -> tuple[PairCounts, ...]:
     """Compare learners in pairs, or a baseline with all others, on the replicates that all have.
 
@@ -105,19 +111,23 @@ def compare_rows(
     corrected = np.stack([holm(of_replicate) for of_replicate in p.T], axis=1)
     figures = (a_alone, b_alone, p, corrected, chi_square, chi_square_p)
     return tuple(
-        PairCounts(learners[i], learners[j], *(array[pair] for array in figures))
+        PairCounts(
+            learners[i],
+            learners[j],
+            *(array[pair] for array in figures),
+        )
         for pair, (i, j) in enumerate(pairs)
     )
 
 
-def _alone(a: NDArray[np.uint32], b: NDArray[np.uint32]) -> tuple[int, int]:
+def _alone(a: BitArray, b: BitArray) -> tuple[int, int]:
     """Return how many rows only the first, and only the second, has no bit set for."""
-    return int(np.bitwise_count(b & ~a).sum()), int(np.bitwise_count(a & ~b).sum())
+    only_b = np.bitwise_count(b & ~a).sum()
+    only_a = np.bitwise_count(a & ~b).sum()
+    return int(only_b), int(only_a)
 
 
-def mcnemar(
-    a_alone: NDArray[np.int64], b_alone: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def mcnemar(a_alone: IntArray, b_alone: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the exact p of counts, the statistic corrected for continuity, and the p of that.
 
     Examples

@@ -86,7 +86,10 @@ class Names:
         labels = self._labels.get((key[:3], learner), [""])
         return tuple(
             sorted(
-                Name(self._learner_places.get((label, learner), UNPLACED), label)
+                Name(
+                    self._learner_places.get((label, learner), UNPLACED),
+                    label,
+                )
                 for label in labels
             )
         )
@@ -97,7 +100,11 @@ def _key_of_dataset(dataset: PlannedDataset) -> _DatasetKey:
 
 
 def _key_of_learner(learner: PlannedLearner) -> _LearnerKey:
-    return learner.name, learner.version, canonical_json(dict(learner.params))
+    return (
+        learner.name,
+        learner.version,
+        canonical_json(dict(learner.params)),
+    )
 
 
 def _in_order(plans: Iterable[Plan]) -> Iterable[Plan]:

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from olscale.analysis.rank_tests import equal_figures, rank
 
+FloatArray = NDArray[np.float64]
+
 # Differences up to which the distribution of Wilcoxon's statistic is counted out.
 _EXACT = 50
 
@@ -21,7 +23,7 @@ _DIGITS = 13
 _MOST_EXPONENT = 300
 
 
-def differences_of(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+def differences_of(a: FloatArray, b: FloatArray) -> FloatArray:
     """Return `a` minus `b`, such that what is equal but for rounding in the last digits is equal.
 
     Examples
@@ -32,7 +34,8 @@ def differences_of(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np
     """
     is_equal = equal_figures(a, b)
     # Every pair has its own scale: near a large figure another pair's difference is no rounding.
-    scale = np.where(is_equal, 1.0, np.maximum(np.abs(a), np.abs(b)))
+    largest = np.maximum(np.abs(a), np.abs(b))
+    scale = np.where(is_equal, 1.0, largest)
     # Powers of ten, so that equal differences of pairs of unequal scale become one number.
     exponents = np.minimum(_DIGITS - np.ceil(np.log10(scale)), _MOST_EXPONENT)
     steps_per_unit = 10.0**exponents
@@ -40,7 +43,7 @@ def differences_of(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np
     return np.where(is_equal, 0.0, rounded)
 
 
-def wilcoxon(differences: NDArray[np.float64]) -> NDArray[np.float64]:
+def wilcoxon(differences: FloatArray) -> FloatArray:
     """Return the two-sided p of Wilcoxon's signed-rank test of each pair; zeros are left out.
 
     Of up to 50 differences it is exact, also where some are equal; of more it is that of the normal
@@ -69,8 +72,9 @@ def wilcoxon(differences: NDArray[np.float64]) -> NDArray[np.float64]:
     below = doubled.sum(axis=-1) - above
     least = np.minimum(above, below)
     p_of = cache(_wilcoxon_p)  # many pairs share their ranks, and the sum of them
+    ordered = np.sort(doubled, axis=-1).tolist()
     p_values = []
-    for ranks_of_pair, sum_ in zip(np.sort(doubled, axis=-1).tolist(), least.tolist(), strict=True):
+    for ranks_of_pair, sum_ in zip(ordered, least.tolist(), strict=True):
         p_values.append(p_of(tuple(ranks_of_pair), sum_))
     return np.array(p_values)
 
@@ -103,7 +107,7 @@ def _wilcoxon_p(doubled: tuple[int, ...], least: int) -> float:
     return min(1.0, 2 * float(chances.sum()))
 
 
-def sign_test(differences: NDArray[np.float64]) -> NDArray[np.float64]:
+def sign_test(differences: FloatArray) -> FloatArray:
     """Return the two-sided p of the sign test of each pair; differences of zero are left out.
 
     Parameters
@@ -120,7 +124,10 @@ def sign_test(differences: NDArray[np.float64]) -> NDArray[np.float64]:
     fewer = np.minimum(wins, losses).tolist()
     signs = (wins + losses).tolist()
     p_of = cache(_sign_p)
-    return np.array([p_of(count, n) for count, n in zip(fewer, signs, strict=True)])
+    p_values = []
+    for count, n in zip(fewer, signs, strict=True):
+        p_values.append(p_of(count, n))
+    return np.array(p_values)
 
 
 def _sign_p(fewer: int, n: int) -> float:
@@ -129,7 +136,7 @@ def _sign_p(fewer: int, n: int) -> float:
     return min(1.0, 2 * as_few / (1 << n))
 
 
-def corrected_t(differences: NDArray[np.float64], ratio: float) -> NDArray[np.float64]:
+def corrected_t(differences: FloatArray, ratio: float) -> FloatArray:
     """Return the two-sided p of Nadeau and Bengio's corrected resampled t test of each pair.
 
     Folds share training rows, so their differences vary less than those of fresh data would: the
@@ -161,7 +168,7 @@ def corrected_t(differences: NDArray[np.float64], ratio: float) -> NDArray[np.fl
     return np.where(is_constant, p_of_constant, 2 * stdtr(n - 1, -t))
 
 
-def holm(p: NDArray[np.float64]) -> NDArray[np.float64]:
+def holm(p: FloatArray) -> FloatArray:
     """Return p values corrected for their number, by Holm's step-down method.
 
     References

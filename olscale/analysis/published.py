@@ -7,7 +7,15 @@ from pathlib import Path
 
 from olscale.errors import FormatError
 
-COLUMNS = ["source", "table", "dataset", "learner", "metric", "mean_percent", "std_percent"]
+COLUMNS = [
+    "source",
+    "table",
+    "dataset",
+    "learner",
+    "metric",
+    "mean_percent",
+    "std_percent",
+]
 METRICS = ("test_error", "cumulative_error")
 AFTER = "@"
 """``test_error@40`` is the test error of the model of the first 40 rows."""
@@ -76,7 +84,9 @@ def read_published(path: Path | None = None) -> list[PublishedCell]:
     header = next(lines, [])
     if header != COLUMNS:
         raise FormatError(
-            source, f"the columns are {','.join(header)}, expected {','.join(COLUMNS)}", 1
+            source,
+            f"the columns are {','.join(header)}, expected {','.join(COLUMNS)}",
+            1,
         )
     cells: dict[tuple[str, ...], PublishedCell] = {}
     for number, line in enumerate(lines, 2):
@@ -87,7 +97,11 @@ def read_published(path: Path | None = None) -> list[PublishedCell]:
         # A cell printed twice would be judged twice.
         names = tuple(line[:5])
         if names in cells:
-            raise FormatError(source, f"{', '.join(names)} occurs a second time", number)
+            raise FormatError(
+                source,
+                f"{', '.join(names)} occurs a second time",
+                number,
+            )
         cells[names] = cell
     return list(cells.values())
 

@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+FloatArray = NDArray[np.float64]
+
 ALPHA = 0.05
 # Share of a figure below which a difference comes from the rounding of its last digits.
 _ROUNDING = 1e-12
@@ -35,7 +37,7 @@ class Friedman(NamedTuple):
     f_p: float = math.nan
 
 
-def rank(losses: NDArray[np.float64]) -> NDArray[np.float64]:
+def rank(losses: FloatArray) -> FloatArray:
     """Return ranks along the last axis, 1 for the least; equals share the mean of their ranks.
 
     Figures that differ by the rounding of their last digits are equal.
@@ -50,10 +52,12 @@ def rank(losses: NDArray[np.float64]) -> NDArray[np.float64]:
     is_equal = equal_figures(ranked, compared)  # each figure is equal to itself
     # The rank of a figure is the count of lesser ones, and half that of its equals.
     is_more = (ranked > compared) & ~is_equal
-    return np.asarray(is_more.sum(axis=-1) + (is_equal.sum(axis=-1) + 1) / 2)
+    lesser = is_more.sum(axis=-1)
+    equals = is_equal.sum(axis=-1)
+    return np.asarray(lesser + (equals + 1) / 2)
 
 
-def equal_figures(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.bool_]:
+def equal_figures(a: FloatArray, b: FloatArray) -> NDArray[np.bool_]:
     """Return where two figures are equal, or differ by the rounding of their last digits.
 
     Examples
@@ -66,7 +70,7 @@ def equal_figures(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.
     return np.asarray((a == b) | is_near)
 
 
-def friedman(ranks: NDArray[np.float64]) -> Friedman:
+def friedman(ranks: FloatArray) -> Friedman:
     """Test whether learners differ at all.
 
     Parameters
@@ -86,10 +90,12 @@ def friedman(ranks: NDArray[np.float64]) -> Friedman:
         return Friedman()
     middle = (k + 1) / 2
     # The variance of the ranks of a data set, that of 1 ... k where none are equal.
-    variance = float(((ranks - middle) ** 2).sum()) / (n * (k - 1))
+    squares = (ranks - middle) ** 2
+    variance = float(squares.sum()) / (n * (k - 1))
     if variance == 0.0:
         return Friedman(0.0, 1.0, 0.0, 1.0)
-    statistic = n * float(((ranks.mean(axis=0) - middle) ** 2).sum()) / variance
+    squares_of_means = (ranks.mean(axis=0) - middle) ** 2
+    statistic = n * float(squares_of_means.sum()) / variance
     p = float(chdtrc(k - 1, statistic))
     largest = n * (k - 1)
     if largest - statistic < 1e-9 * largest:  # all data sets agree
@@ -115,10 +121,11 @@ def critical_difference(k: int, n: int) -> float:
     from scipy.stats import studentized_range
 
     quantile = float(studentized_range.ppf(1 - ALPHA, k, np.inf))
-    return quantile / math.sqrt(2) * math.sqrt(k * (k + 1) / (6 * n))
+    deviation = math.sqrt(k * (k + 1) / (6 * n))
+    return quantile / math.sqrt(2) * deviation
 
 
-def nemenyi(distances: NDArray[np.float64], k: int, n: int) -> NDArray[np.float64]:
+def nemenyi(distances: FloatArray, k: int, n: int) -> FloatArray:
     """Return the p of distances of mean ranks, already corrected for all pairs of `k` learners."""
     from scipy.stats import studentized_range
 

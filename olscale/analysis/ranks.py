@@ -57,7 +57,8 @@ def rank_methods(cells: Iterable[Cell]) -> Ranks | None:
         if cell.summary is not None:
             # A paper may print a method's figure in several tables; the first counts.
             figures[cell.published.learner].setdefault(
-                cell.published.dataset, (cell.published.mean, cell.summary.mean)
+                cell.published.dataset,
+                (cell.published.mean, cell.summary.mean),
             )
     datasets = list(dict.fromkeys(name for of_method in figures.values() for name in of_method))
     methods = [name for name, of_method in figures.items() if len(of_method) == len(datasets)]

@@ -24,7 +24,11 @@ from olscale.results.store import OnDamage
 
 T = TypeVar("T")
 # What replicates are called, by their key, in the order in which they are compared.
-_WORDS = {"fold": "folds", "permutation": "permutations", "projection": "random projections"}
+_WORDS = {
+    "fold": "folds",
+    "permutation": "permutations",
+    "projection": "random projections",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +76,16 @@ class ReplicateFigures:
     def __init__(self, store: Store, on_damage: OnDamage = "raise") -> None:
         runs = ok_runs(store, ("id", "metrics"), on_damage)
         with store.adding_damage():
-            timings = store.timings(on_damage, ("id", "timings"), runs["id"], dictionaries=True)
-        self._columns: dict[str, list[tuple[NDArray[np.float64], NDArray[np.bool_] | None]]]
+            timings = store.timings(
+                on_damage,
+                ("id", "timings"),
+                runs["id"],
+                dictionaries=True,
+            )
+        self._columns: dict[
+            str,
+            list[tuple[NDArray[np.float64], NDArray[np.bool_] | None]],
+        ]
         self._columns = defaultdict(list)
         self._settings: list[SettingKey] = []
         if not runs.num_rows:
@@ -100,7 +112,13 @@ class ReplicateFigures:
                     rows = rows[present[rows]]
                 if len(rows):
                     replicates = self._replicates[rows].tolist()
-                    figures[setting].update(zip(replicates, values[rows].tolist(), strict=True))
+                    figures[setting].update(
+                        zip(
+                            replicates,
+                            values[rows].tolist(),
+                            strict=True,
+                        )
+                    )
         return dict(figures)
 
 
@@ -128,7 +146,11 @@ def by_replicate(
 
 def ok_runs(store: Store, columns: Sequence[str], on_damage: OnDamage) -> pa.Table:
     """Return columns of the runs that ended ``ok``, and their keys; texts as dictionary arrays."""
-    runs = store.read((*KEY_COLUMNS, "outcome", *columns), on_damage, dictionaries=True)
+    runs = store.read(
+        (*KEY_COLUMNS, "outcome", *columns),
+        on_damage,
+        dictionaries=True,
+    )
     [ok] = arrow_array(["ok"], pa.string())
     return runs.filter(pc.equal(runs["outcome"].cast(pa.string()), ok))
 
@@ -136,7 +158,10 @@ def ok_runs(store: Store, columns: Sequence[str], on_damage: OnDamage) -> pa.Tab
 def _replicate_texts(runs: pa.Table) -> NDArray[np.object_]:
     """Return the replicate of each run."""
     codes, protocols = codes_of(runs["protocol"])
-    return np.array([replicate_text(protocol) for protocol in protocols], dtype=object)[codes]
+    return np.array(
+        [replicate_text(protocol) for protocol in protocols],
+        dtype=object,
+    )[codes]
 
 
 def compare_within(
@@ -207,7 +232,12 @@ def _design(over: str, n: int, protocol: Mapping[str, Any], metric: str) -> _Des
         ratio = 1.0
         if split not in HALVES:
             ratio = 1 / (int(protocol.get("folds", n)) - 1)
-        design = _Design(_WORDS[over], "corrected t", note, partial(corrected_t, ratio=ratio))
+        design = _Design(
+            _WORDS[over],
+            "corrected t",
+            note,
+            partial(corrected_t, ratio=ratio),
+        )
     else:
         kind = "orders" if over == "permutation" else "projections"
         note = f"These tests speak of the same rows in other {kind}, not of new rows."
@@ -222,7 +252,11 @@ def _count(replicates: Mapping[str, Mapping[str, Any]], name: str) -> int:
     return len({replicate[name] for replicate in replicates.values() if name in replicate})
 
 
-def _means(values: Values, replicates: Mapping[str, Mapping[str, Any]], over: str) -> list[float]:
+def _means(
+    values: Values,
+    replicates: Mapping[str, Mapping[str, Any]],
+    over: str,
+) -> list[float]:
     """Return the mean of each fold, permutation or projection, in their order."""
     groups: dict[Any, list[float]] = defaultdict(list)
     for text, replicate in sorted(replicates.items()):

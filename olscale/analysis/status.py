@@ -88,7 +88,11 @@ def store_status(store: Store, on_damage: OnDamage = "raise") -> Status:
     StoreError
         If a file of the store is damaged.
     """
-    runs = store.read([*KEY_COLUMNS, "outcome", "reason"], on_damage, dictionaries=True)
+    runs = store.read(
+        [*KEY_COLUMNS, "outcome", "reason"],
+        on_damage,
+        dictionaries=True,
+    )
     with store.adding_damage():
         times = times_of(store.timings(on_damage, ("finished_at",))["finished_at"])
         plans = read_plans(store, on_damage)
@@ -141,7 +145,10 @@ def _takes_up(later: Plan, plan: Plan) -> bool:
 def _progress(plan: Plan, done: Collection[str], lost: Collection[str]) -> ExperimentProgress:
     runs = set(plan.runs)
     return ExperimentProgress(
-        plan.experiment, len(runs.intersection(done)), len(runs.intersection(lost)), len(runs)
+        experiment=plan.experiment,
+        done=len(runs.intersection(done)),
+        lost=len(runs.intersection(lost)),
+        total=len(runs),
     )
 
 
@@ -174,7 +181,9 @@ def _by_text(counts: Iterable[tuple[Name, int]]) -> dict[str, int]:
     return sums
 
 
-def _failures(runs: Iterable[tuple[_Labels, Mapping[str, str]]]) -> tuple[FailureGroup, ...]:
+def _failures(
+    runs: Iterable[tuple[_Labels, Mapping[str, str]]],
+) -> tuple[FailureGroup, ...]:
     reasons: dict[tuple[str, Name, str], list[str]] = defaultdict(list)
     places: dict[str, int] = {}
     for (dataset, learner), run in runs:

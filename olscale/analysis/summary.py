@@ -114,7 +114,10 @@ class Summary:
 
     def cautions_of(self, metric: str) -> list[str]:
         """Return those of the cautions that concern a metric of these runs."""
-        concerned = {RANKED_BY_CLASS: measure_of(metric).ranks_rows, WAITED: metric in SPEEDS}
+        concerned = {
+            RANKED_BY_CLASS: measure_of(metric).ranks_rows,
+            WAITED: metric in SPEEDS,
+        }
         return [caution for caution in self.warned if concerned.get(caution, True)]
 
     @property
@@ -182,10 +185,10 @@ def summarise(
     figures, cautions = _figures_and_cautions(groups)
     datasets = [names.dataset(key) for key in groups.keys]
     learners = [names.learner(key) for key in groups.keys]
-    order = sorted(
-        range(len(groups.keys)),
-        key=lambda i: (datasets[i].place, learners[i][0].place, groups.keys[i].order()),
-    )
+    places = [
+        (datasets[i].place, learners[i][0].place, key.order()) for i, key in enumerate(groups.keys)
+    ]
+    order = sorted(range(len(places)), key=places.__getitem__)
     # Settings share parameters and protocols: each text is parsed once.
     params = cache(ParsedJson)
     protocols = cache(ParsedJson)
@@ -199,7 +202,9 @@ def summarise(
         chosen = None
         if not is_tuning:
             chosen = tuned.chosen.get(key._replace(protocol=""))
-        failures = dict(sorted(groups.failures[i].items())) if i in groups.failures else {}
+        failures = {}
+        if i in groups.failures:
+            failures = dict(sorted(groups.failures[i].items()))
         is_prepared = any(figure.metric == PREPARED for figure in figures[i])
         for figure in figures[i] or [_NO_FIGURE]:
             summaries.append(
@@ -280,11 +285,20 @@ def _figures_and_cautions(
     return figures, cautions
 
 
-def aggregated(store: Store, on_damage: OnDamage = "raise", ids: Collection[str] = ()) -> Aggregate:
+def aggregated(
+    store: Store,
+    on_damage: OnDamage = "raise",
+    ids: Collection[str] = (),
+) -> Aggregate:
     """Return means and deviations of a store, or of its runs `ids`; none stand for all."""
-    runs = store.read(["id", *KEY_COLUMNS, "outcome", "metrics"], on_damage, dictionaries=True)
+    runs = store.read(
+        ["id", *KEY_COLUMNS, "outcome", "metrics"],
+        on_damage,
+        dictionaries=True,
+    )
     if ids:
-        runs = runs.filter(pc.is_in(runs["id"], value_set=arrow_array(sorted(ids), pa.string())))
+        kept = arrow_array(sorted(ids), pa.string())
+        runs = runs.filter(pc.is_in(runs["id"], value_set=kept))
     with store.adding_damage():
         timings = store.timings(on_damage, ("id", "timings"), runs["id"], dictionaries=True)
     return aggregate(runs, timings)
@@ -309,9 +323,20 @@ def _tuned(selections: Collection[Selection]) -> _Tuned:
     for selection in selections:
         search = selection.definition["protocol"]
         # The protocol of the runs that a search compares.
-        protocol = {"order": "permuted", "seed": search["seed"], "split": search["split"]}
-        protocol |= {"split_seed": search["seed"], "folds": search["folds"]}
-        for name in ("transforms_version", "weights", "weighted_measures"):
+        protocol = {
+            "order": "permuted",
+            "seed": search["seed"],
+            "split": search["split"],
+        }
+        protocol |= {
+            "split_seed": search["seed"],
+            "folds": search["folds"],
+        }
+        for name in (
+            "transforms_version",
+            "weights",
+            "weighted_measures",
+        ):
             if name in search:
                 protocol[name] = search[name]
         for point in selection.points:
@@ -351,8 +376,10 @@ def _last_versions(
         runs = store.read(("id", "learner", "version"), on_damage)
     with store.adding_damage():
         times = store.timings(on_damage, ("id", "finished_at"))
-    runs = runs.filter(pc.is_in(runs["learner"], value_set=arrow_array(learners, pa.string())))
-    finished = dict(zip(times["id"].to_pylist(), times_of(times["finished_at"]), strict=True))
+    names = arrow_array(learners, pa.string())
+    runs = runs.filter(pc.is_in(runs["learner"], value_set=names))
+    ids = times["id"].to_pylist()
+    finished = dict(zip(ids, times_of(times["finished_at"]), strict=True))
     last: dict[str, tuple[Any, str]] = {}
     for run in runs.to_pylist():
         if run["id"] in finished:

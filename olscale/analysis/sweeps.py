@@ -88,7 +88,8 @@ def _points_and_best(grid: Sweep) -> tuple[int, float]:
 def _grid(group: list[Summary], names: tuple[str, ...]) -> Sweep | None:
     values = []
     for name in names:
-        values.append(tuple(sorted({float(summary.params[name]) for summary in group})))
+        numbers = {float(summary.params[name]) for summary in group}
+        values.append(tuple(sorted(numbers)))
     # A grid with a quarter of its points missing is still drawn.
     mean = np.full([len(axis) for axis in values], np.nan)
     if min(mean.shape) < LEAST or 4 * len(group) < 3 * mean.size:
@@ -122,7 +123,10 @@ def find_sweeps(summaries: Iterable[Summary]) -> list[Sweep]:
     sweeps = []
     for group in groups.values():
         varied = _varied(group)
-        for names in [*((name,) for name in varied), *combinations(varied, 2)]:
+        for names in [
+            *((name,) for name in varied),
+            *combinations(varied, 2),
+        ]:
             best = sweep(group, *names)
             if best is not None:
                 sweeps.append(best)

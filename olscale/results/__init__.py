@@ -8,14 +8,7 @@ from olscale.results.plans import (
     read_plans,
     write_plan,
 )
-from olscale.results.record import (
-    FAILED,
-    OUTCOMES,
-    Record,
-    SegmentMistakes,
-    Series,
-    run_id,
-)
+from olscale.results.record import FAILED, OUTCOMES, Record, SegmentMistakes, Series, run_id
 from olscale.results.store import Store, open_store
 from olscale.storage.canonical_json import canonical_json
 

@@ -128,7 +128,9 @@ def positions_of(ids: pa.ChunkedArray, known: pa.ChunkedArray) -> NDArray[Any]:
     return numbers_of(pc.index_in(ids, known.combine_chunks()).combine_chunks())
 
 
-def times_of(times: pa.Array | pa.ChunkedArray) -> list[datetime | None]:
+def times_of(
+    times: pa.Array | pa.ChunkedArray,
+) -> list[datetime | None]:
     """Return times of microseconds in UTC as Python's, as `to_pylist` does.
 
     Examples

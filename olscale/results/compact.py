@@ -148,22 +148,22 @@ def set_damaged_aside(store: Store, ids: set[str]) -> list[str]:
 
 def _compact_kind(store: Store, kind: str, result: Compaction) -> None:
     for _ in range(_TRIES):
-        aside = _rescue_compacted(store, kind)
+        before = len(result.damaged)
+        result.damaged += _rescue_compacted(store, kind)
         try:
-            aside += _merge(store, kind, result)
+            _merge(store, kind, result)
         except FileNotFoundError:
             continue  # another compaction has removed a compacted file that was to be read
-        result.damaged += aside
-        if not aside:
-            return
         # What was set aside changes the number of runs, and so perhaps the prefixes.
+        if len(result.damaged) == before:
+            return
     raise StoreError(
         f"the metrics store {store.path} changes faster than it can be compacted; try again later"
     )
 
 
-def _merge(store: Store, kind: str, result: Compaction) -> list[str]:
-    """Make one compacted file of all rows of each prefix; return what was set aside."""
+def _merge(store: Store, kind: str, result: Compaction) -> None:
+    """Make one compacted file of all rows of each prefix."""
     single_names = store.single_files(kind)
     compacted = store.compacted_ids(kind)
     ids = {stem(name) for name in single_names}
@@ -179,13 +179,12 @@ def _merge(store: Store, kind: str, result: Compaction) -> list[str]:
     old = defaultdict(list)
     for name in store.compacted_files(kind):
         old[prefix_of(name)[:depth]].append(name)
-    aside: list[str] = []
     for prefix in _prefixes(depth):
         # One file of the prefix, and nothing to add to it: it stays.
         if not single[prefix] and [prefix_of(name) for name in old[prefix]] == [prefix]:
             continue
         tables, damaged = _read_single(store, kind, single[prefix])
-        aside += damaged
+        result.damaged += damaged
         table = _merged(store, kind, old[prefix], tables)
         kept = ""
         if table.num_rows:
@@ -196,11 +195,13 @@ def _merge(store: Store, kind: str, result: Compaction) -> list[str]:
         store.discard([*merged, *(name for name in old[prefix] if name != kept)])
         if kind == "runs":
             result.merged += len(merged)
-    return aside
 
 
 def _split_short(
-    store: Store, kind: str, depth: int, compacted: Mapping[str, pa.ChunkedArray]
+    store: Store,
+    kind: str,
+    depth: int,
+    compacted: Mapping[str, pa.ChunkedArray],
 ) -> None:
     """Split compacted files of shorter prefixes, as those of run groups, into files of this depth.
 
@@ -241,7 +242,12 @@ def _depth(runs: int) -> int:
     return depth
 
 
-def _merged(store: Store, kind: str, names: Sequence[str], single: Sequence[pa.Table]) -> pa.Table:
+def _merged(
+    store: Store,
+    kind: str,
+    names: Sequence[str],
+    single: Sequence[pa.Table],
+) -> pa.Table:
     """Return the rows of compacted files and of single ones, sorted by id, one a run.
 
     Raises

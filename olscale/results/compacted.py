@@ -150,7 +150,10 @@ def _read(
     is_remote = not isinstance(file, pa.NativeFile)
     try:
         source = pq.ParquetFile(
-            file, read_dictionary=texts, page_checksum_verification=True, pre_buffer=is_remote
+            file,
+            read_dictionary=texts,
+            page_checksum_verification=True,
+            pre_buffer=is_remote,
         )
     except KeyError as fault:
         raise ValueError(f"has no column {fault}") from fault
@@ -179,7 +182,10 @@ def _read(
 
 
 def _read_groups(
-    source: pq.ParquetFile, groups: list[int], columns: Sequence[str], ids: pa.Array | None
+    source: pq.ParquetFile,
+    groups: list[int],
+    columns: Sequence[str],
+    ids: pa.Array | None,
 ) -> pa.Table:
     """Read columns of row groups; of runs that are not in `ids` no curve stays in memory."""
     if ids is None:
@@ -230,9 +236,19 @@ def encode_dictionaries(tables: Sequence[pa.Table], kind: str) -> list[pa.Table]
         return []
     # Written and read again: pyarrow encodes no strings inside maps otherwise.
     sink = pa.BufferOutputStream()
-    pq.write_table(pa.concat_tables(tables), sink, compression="none", store_schema=False)
+    pq.write_table(
+        pa.concat_tables(tables),
+        sink,
+        compression="none",
+        store_schema=False,
+    )
     return [
-        _read(pa.BufferReader(sink.getvalue()), kind, tables[0].column_names, dictionaries=True)
+        _read(
+            pa.BufferReader(sink.getvalue()),
+            kind,
+            tables[0].column_names,
+            dictionaries=True,
+        )
     ]
 
 
@@ -277,7 +293,8 @@ def deduplicate(table: pa.Table, kind: str) -> pa.Table:
             return table
     import pyarrow.compute as pc
 
-    if pc.all(pc.less(ids[:-1], ids[1:])).as_py():
+    ascends = pc.less(ids[:-1], ids[1:])
+    if pc.all(ascends).as_py():
         return table
     decides = table[DECIDES[kind]]
     direction = "descending"

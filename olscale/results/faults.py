@@ -34,12 +34,14 @@ def unreadable(store: str, name: str, fault: BaseException, cure: str = _CURE) -
 
 def refuse_damage(store: str, damaged: Mapping[str, Exception]) -> None:
     """Raise a `StoreError` for the first of these files, an unreadable one before a damaged one."""
-    for name, fault in sorted(damaged.items(), key=lambda item: (is_damage(item[1]), item[0])):
+    for name, fault in sorted(damaged.items()):
         if not is_damage(fault):
             cure = f"{_CURE}, or leave it out with on_damage='skip' (--skip-damaged)"
             raise unreadable(store, name, fault, cure) from fault
+    if damaged:
+        name = min(damaged)
         raise StoreError(
-            f"damaged file {name} in the metrics store {store}: {why(fault)}; olscale compact "
-            "sets it aside, after which olscale evaluate runs it again; or leave it out with "
-            "on_damage='skip' (--skip-damaged)"
-        ) from fault
+            f"damaged file {name} in the metrics store {store}: {why(damaged[name])}; olscale "
+            "compact sets it aside, after which olscale evaluate runs it again; or leave it out "
+            "with on_damage='skip' (--skip-damaged)"
+        ) from damaged[name]

@@ -14,12 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from olscale.errors import ParameterError, UnknownNameError
-from olscale.results.compacted import (
-    SCHEMAS,
-    prefix_of,
-    read_compacted,
-    rows_of,
-)
+from olscale.results.compacted import SCHEMAS, prefix_of, read_compacted, rows_of
 from olscale.results.faults import is_damage, unreadable
 from olscale.results.plans import plan_file, read_plans
 from olscale.results.record import Record
@@ -61,7 +56,9 @@ def forget_matching(
         for name in names:
             if name not in known_names:
                 raise UnknownNameError(
-                    f"{kind} in the metrics store {store.path}", name, known_names
+                    f"{kind} in the metrics store {store.path}",
+                    name,
+                    known_names,
                 )
     forgotten = {
         (learner, dataset)
@@ -130,7 +127,10 @@ def result_digests(store: Store, ids: Collection[str]) -> dict[str, bytes]:
     if not ids:
         return {}
     rows = store.read(on_damage="skip", ids=ids).to_pylist()
-    return {row["id"]: hashlib.sha256(repr(row).encode()).digest() for row in rows}
+    digests = {}
+    for row in rows:
+        digests[row["id"]] = hashlib.sha256(repr(row).encode()).digest()
+    return digests
 
 
 def replace_record(store: Store, record: Record) -> None:
@@ -145,7 +145,10 @@ def replace_record(store: Store, record: Record) -> None:
         If the store cannot be written to.
     """
     results = run_bytes(record)
-    store.put(file_of("timings", record.id), timing_bytes(record, datetime.now(UTC)))
+    store.put(
+        file_of("timings", record.id),
+        timing_bytes(record, datetime.now(UTC)),
+    )
     if record.outcome == "lost":
         store.put(file_of("lost", record.id), results)
         store.discard([file_of("runs", record.id)])
@@ -207,7 +210,8 @@ def forget_checkpoints(
             return True
         if not learners and not datasets:
             return False
-        if learners and set(learners).isdisjoint(map(str, pack.get("learners", ()))):
+        names = map(str, pack.get("learners", ()))
+        if learners and set(learners).isdisjoint(names):
             return False
         return not datasets or pack.get("dataset") in datasets
 

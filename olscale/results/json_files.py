@@ -15,7 +15,10 @@ Build = Callable[[Any, str], T]
 
 
 def read_json_files(
-    store: Store, folder: str, build: Build[T], on_damage: OnDamage = "raise"
+    store: Store,
+    folder: str,
+    build: Build[T],
+    on_damage: OnDamage = "raise",
 ) -> list[T]:
     """Return what `build` makes of each JSON file of a folder, sorted by the names of the files.
 

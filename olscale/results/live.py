@@ -109,7 +109,12 @@ class LiveGroup:
     @property
     def share_done(self) -> float:
         """Share of it that is done."""
-        return share_of_group(self.rows, self.held, self.rows_done, (self.scored, self.to_score))
+        return share_of_group(
+            self.rows,
+            self.held,
+            self.rows_done,
+            (self.scored, self.to_score),
+        )
 
 
 @dataclass(slots=True)
@@ -163,7 +168,8 @@ class LiveEvaluation:
         self._add_groups(line)
         for run, (rows, error) in line.get("errors", {}).items():
             self._add_error(run, _count(rows), float(error))
-        self.notes = [*self.notes, *map(str, line.get("notes", ()))][-_MOST_NOTES:]
+        self.notes += map(str, line.get("notes", ()))
+        del self.notes[:-_MOST_NOTES]
         for run, outcome in line.get("ended", {}).items():
             self.done += 1
             self.failed += outcome != "ok"
@@ -189,7 +195,14 @@ class LiveEvaluation:
         self.runs = {}
         for run, (setting, dataset, stream, metric) in start["of"].items():
             learner, params = settings[setting]
-            self.runs[run] = LiveRun(run, str(dataset), learner, params, str(stream), str(metric))
+            self.runs[run] = LiveRun(
+                run,
+                str(dataset),
+                learner,
+                params,
+                str(stream),
+                str(metric),
+            )
         kinds = [tuple(map(str, kind)) for kind in start.get("kinds", ())]
         for run, kind in start.get("ahead", {}).items():
             self.runs[run].ahead = kinds[kind]
@@ -242,7 +255,10 @@ class LiveEvaluation:
         groups = self.groups.values()
         cost = sum(group.cost for group in groups)
         if cost:
-            return min(1.0, sum(group.cost * group.share_done for group in groups) / cost)
+            return min(
+                1.0,
+                sum(group.cost * group.share_done for group in groups) / cost,
+            )
         rows = sum(group.rows for group in groups)
         if rows:
             return min(1.0, sum(group.rows_done for group in groups) / rows)
@@ -269,7 +285,14 @@ class LiveEvaluation:
 
 
 # What a line raises that is no JSON, or not that of a journal.
-_UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
+_UNREADABLE = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+)
 
 
 class LiveReader:
@@ -308,7 +331,11 @@ class LiveReader:
             for name in parts:
                 self._read_part(journal, name, is_last=name == parts[-1])
         evaluations = [evaluation for evaluation in self._known.values() if evaluation.began]
-        return sorted(evaluations, key=lambda one: (one.began, one.id), reverse=True)
+        return sorted(
+            evaluations,
+            key=lambda one: (one.began, one.id),
+            reverse=True,
+        )
 
     def _read_part(self, journal: str, name: str, is_last: bool) -> None:
         position = self._read.get(name, 0)

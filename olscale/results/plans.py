@@ -145,7 +145,11 @@ def write_plan(
         If the store cannot be written to.
     """
     plan = Plan(
-        experiment, tuple(sorted(set(runs))), tuple(left_out), tuple(datasets), tuple(learners)
+        experiment,
+        tuple(sorted(set(runs))),
+        tuple(left_out),
+        tuple(datasets),
+        tuple(learners),
     )
     file = plan_file(plan)
     known, is_set_aside = read_json_file(store, file, _plan)
@@ -173,7 +177,10 @@ def _number(store: Store, plan: Plan, known: Plan | None) -> int:
 
 
 def _content(plan: Plan) -> dict[str, Any]:
-    content: dict[str, Any] = {"experiment": plan.experiment, "runs": plan.runs}
+    content: dict[str, Any] = {
+        "experiment": plan.experiment,
+        "runs": plan.runs,
+    }
     if plan.left_out:
         content["left_out"] = [asdict(part) for part in plan.left_out]
     if plan.learners:
@@ -193,11 +200,15 @@ def plan_file(plan: Plan) -> str:
 
     Reasons, names and order are not in the hash: with others it is the same plan.
     """
-    content: dict[str, Any] = {"experiment": plan.experiment, "runs": plan.runs}
+    content: dict[str, Any] = {
+        "experiment": plan.experiment,
+        "runs": plan.runs,
+    }
     if plan.left_out:
         content["left_out"] = [{"kind": part.kind, "name": part.name} for part in plan.left_out]
     # Stores have files of these names: the text that is hashed stays what it is.
-    digest = hashlib.sha256((json.dumps(content, indent=0) + "\n").encode()).hexdigest()[:12]
+    text = json.dumps(content, indent=0) + "\n"
+    digest = hashlib.sha256(text.encode()).hexdigest()[:12]
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", plan.experiment).strip("-.")[:60] or "plan"
     return f"plans/{name}-{digest}.json"
 

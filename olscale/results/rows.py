@@ -22,7 +22,13 @@ from olscale.results.record import Record, SegmentMistakes, Series
 from olscale.storage.canonical_json import canonical_json
 from olscale.storage.checked_parquet import checksum_matches, parquet_bytes
 
-_SEGMENT = pa.struct([("name", pa.string()), ("rows", pa.int64()), ("mistakes", pa.int64())])
+_SEGMENT = pa.struct(
+    [
+        ("name", pa.string()),
+        ("rows", pa.int64()),
+        ("mistakes", pa.int64()),
+    ]
+)
 _SERIES = pa.struct(
     [
         ("name", pa.string()),
@@ -99,7 +105,11 @@ def run_row(record: Record) -> dict[str, Any]:
         "curve_rows": np.asarray(record.curve_rows, dtype=np.int64),
         "curve_mistakes": np.asarray(record.curve_mistakes, dtype=np.int64),
         "segments": [
-            {"name": str(name), "rows": int(rows), "mistakes": int(mistakes)}
+            {
+                "name": str(name),
+                "rows": int(rows),
+                "mistakes": int(mistakes),
+            }
             for name, rows, mistakes in record.segments
         ],
         "series": [
@@ -146,7 +156,10 @@ def _file(schema: pa.Schema, row: dict[str, Any]) -> bytes:
 
 
 def parse(
-    data: bytes, schema: pa.Schema, columns: Sequence[str], checked: bool = False
+    data: bytes,
+    schema: pa.Schema,
+    columns: Sequence[str],
+    checked: bool = False,
 ) -> pa.Table:
     """Read `columns` of a file of the store; one without a checksum is damaged if `checked`.
 

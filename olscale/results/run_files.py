@@ -164,7 +164,10 @@ class RunFiles:
         return table, damaged
 
     def read_single(
-        self, names: Sequence[str], columns: Sequence[str], checked: bool = False
+        self,
+        names: Sequence[str],
+        columns: Sequence[str],
+        checked: bool = False,
     ) -> ReadResult:
         """Read single files.
 
@@ -191,7 +194,10 @@ class RunFiles:
         return result
 
     def read_all_single(
-        self, names: Sequence[str], columns: Sequence[str], checked: bool = False
+        self,
+        names: Sequence[str],
+        columns: Sequence[str],
+        checked: bool = False,
     ) -> ReadResult:
         """Read all single files there are, as `read_single`; of many what was read is kept."""
         self.single_count = len(names)
@@ -220,7 +226,10 @@ class RunFiles:
         return result
 
     def _read_at_once(
-        self, names: Sequence[str], columns: Sequence[str], checked: bool
+        self,
+        names: Sequence[str],
+        columns: Sequence[str],
+        checked: bool,
     ) -> pa.Table | None:
         """Return the rows of the files that are there; None if they must be read one by one."""
         if self._files.local is None or len(names) < WORTHWHILE:
@@ -239,7 +248,10 @@ class RunFiles:
         return read_together(contents, ids, self._schema, columns)
 
     def _read_one_by_one(
-        self, names: Sequence[str], columns: Sequence[str], checked: bool
+        self,
+        names: Sequence[str],
+        columns: Sequence[str],
+        checked: bool,
     ) -> ReadResult:
         result = ReadResult()
         for name, data in self._files.read_many(names):
@@ -257,7 +269,10 @@ class RunFiles:
         return result
 
     def read_compacted(
-        self, columns: Sequence[str], dictionaries: bool = False, ids: pa.Array | None = None
+        self,
+        columns: Sequence[str],
+        dictionaries: bool = False,
+        ids: pa.Array | None = None,
     ) -> ReadResult:
         """Read columns of all compacted files that are there at one moment.
 
@@ -290,7 +305,8 @@ class RunFiles:
             If a compacted file cannot be read, whole or not; it is named.
         """
         damaged, self._ids = self._read_each(
-            lambda name: read_compacted(self._files, self.kind, name, ["id"]), self._ids
+            lambda name: read_compacted(self._files, self.kind, name, ["id"]),
+            self._ids,
         )
         for name, fault in damaged.items():
             if isinstance(fault, OSError) and not is_damage(fault):
@@ -298,7 +314,9 @@ class RunFiles:
         return {name: table["id"] for (name, _), table in self._ids.items()}
 
     def _read_each(
-        self, read: Callable[[str], pa.Table], known: dict[_StampedName, pa.Table]
+        self,
+        read: Callable[[str], pa.Table],
+        known: dict[_StampedName, pa.Table],
     ) -> tuple[dict[str, Exception], dict[_StampedName, pa.Table]]:
         """Return why files cannot be read, and the tables of the others, all of one moment."""
         tables = dict(known)
@@ -329,7 +347,10 @@ class RunFiles:
 
 
 def read_together(
-    contents: Sequence[bytes], ids: Sequence[str], schema: pa.Schema, columns: Sequence[str]
+    contents: Sequence[bytes],
+    ids: Sequence[str],
+    schema: pa.Schema,
+    columns: Sequence[str],
 ) -> pa.Table | None:
     """Read one-row files whose checksums match, several times faster than one by one.
 

@@ -56,11 +56,16 @@ class Selection:
     @property
     def learner_and_dataset(self) -> tuple[str, str]:
         """Names of both."""
-        return str(self.definition["learner"]["name"]), str(self.definition["dataset"]["name"])
+        learner = self.definition["learner"]
+        dataset = self.definition["dataset"]
+        return str(learner["name"]), str(dataset["name"])
 
     def summary(self) -> dict[str, Any]:
         """Return grid and protocol: on which data and grid a result was tuned."""
-        return {"grid": self.definition["grid"], **self.definition["protocol"]}
+        return {
+            "grid": self.definition["grid"],
+            **self.definition["protocol"],
+        }
 
 
 def write_selection(store: Store, selection: Selection) -> bool:
@@ -123,7 +128,13 @@ def _selection(content: Any, file: str) -> Selection:
     points = tuple(Point(**point) for point in content["points"])
     selection = Selection(definition, str(content["id"]), points, chosen)
     params = [point.params for point in points]
-    objects = [definition, definition["protocol"], definition["grid"], chosen, *params]
+    objects = [
+        definition,
+        definition["protocol"],
+        definition["grid"],
+        chosen,
+        *params,
+    ]
     numbers: list[object] = [point.failed for point in points]
     numbers += [point.error for point in points if point.error is not None]
     if not all(isinstance(part, dict) for part in objects) or not all(

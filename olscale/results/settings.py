@@ -44,7 +44,12 @@ class SettingKey(NamedTuple):
     def order(self) -> tuple[Any, ...]:
         """Return what settings are sorted by; numbers in parameters and protocol by their values."""
         natural = (natural_order(self.params), self.params)
-        return (*self[:5], *natural, natural_order(self.protocol), self.protocol)
+        return (
+            *self[:5],
+            *natural,
+            natural_order(self.protocol),
+            self.protocol,
+        )
 
     def as_asked(self) -> SettingKey:
         """Return the key of an experiment that asks for these runs without opening the dataset."""

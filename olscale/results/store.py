@@ -40,19 +40,21 @@ from olscale.results.faults import is_damage, refuse_damage, unreadable, why
 from olscale.results.record import Record, is_run_id
 from olscale.results.rows import record_of, run_bytes, run_row, timing_bytes, timing_row
 from olscale.results.run_files import RunFiles, file_of, stem
-from olscale.results.version import (
-    WITH_CHECKSUMS,
-    is_store,
-    make_store,
-    open_files,
-    parse_version,
-)
+from olscale.results.version import WITH_CHECKSUMS, is_store, make_store, open_files, parse_version
 from olscale.system.paths import path_text
 
 OnDamage = Literal["raise", "skip"]
 
 # Folders of all that tables and reports are made of.
-_RECORDS = ("runs", "lost", "timings", "compacted/runs", "compacted/timings", "plans", "selections")
+_RECORDS = (
+    "runs",
+    "lost",
+    "timings",
+    "compacted/runs",
+    "compacted/timings",
+    "plans",
+    "selections",
+)
 
 _MODEL = ".olm"
 
@@ -176,7 +178,11 @@ class Store:
             return self.run_files[kind].compacted_names()
 
     def put_compacted(
-        self, kind: str, prefix: str, table: pa.Table, present: Collection[str] = ()
+        self,
+        kind: str,
+        prefix: str,
+        table: pa.Table,
+        present: Collection[str] = (),
     ) -> str:
         """Write a compacted file of the runs whose ids begin with `prefix`; return its name.
 
@@ -249,7 +255,10 @@ class Store:
         folder = "lost" if record.outcome == "lost" else "runs"
         results = run_bytes(record)
         # Results come last: they are the commit.
-        self.put(file_of("timings", record.id), timing_bytes(record, datetime.now(UTC)))
+        self.put(
+            file_of("timings", record.id),
+            timing_bytes(record, datetime.now(UTC)),
+        )
         self.put(file_of(folder, record.id), results)
         return True
 
@@ -386,7 +395,12 @@ class Store:
         timing = self._read_row("timings", id)
         try:
             return record_of(run, timing)
-        except (ValueError, TypeError, AttributeError, RecursionError) as fault:
+        except (
+            ValueError,
+            TypeError,
+            AttributeError,
+            RecursionError,
+        ) as fault:
             raise StoreError(
                 f"damaged run {id} in the metrics store {self.path}: {why(fault)}; delete its "
                 "file and evaluate again"
@@ -485,7 +499,9 @@ def model_file(id: str) -> str:
 
 
 def open_store(
-    path: str | os.PathLike[str], create: bool = False, writes: bool | None = None
+    path: str | os.PathLike[str],
+    create: bool = False,
+    writes: bool | None = None,
 ) -> Store:
     """Open a metrics store.
 
