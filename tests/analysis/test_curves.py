@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from olscale.analysis import summarise
-from olscale.analysis.curves import curves, segment_errors
+from olscale.analysis.curves import confusions, curves, roc_curves, segment_errors
 from olscale.results import Series, open_store
 
 
@@ -114,3 +114,21 @@ def test_alarms_are_counted_at_the_rows_of_all_replicates(watched):
 
     assert curve.rows.tolist() == [30, 70]
     assert sorted(map(tuple, curve.errors)) == [(0.0, 0.0), (1.0, 2.0)]
+
+
+def test_matrices_and_rocs_are_what_records_have_of_them(tmp_path, make_record):
+    store = open_store(tmp_path / "measured", create=True)
+    cells = [
+        Series("confusion", np.array([0, 65536, 65537]), np.array([5.0, i, 3.0])) for i in (1, 2)
+    ]
+    roc = Series("roc", np.array([0, 4]), np.array([0.5, 1.0]))
+    for i, matrix in enumerate(cells):
+        metrics = {"cumulative_error": 0.1}
+        store.write(make_record(permutation=i, metrics=metrics, series=[matrix, roc]))
+
+    [matrix] = confusions(store, summarise(store), "confusion")
+    [curve] = roc_curves(store, summarise(store), "roc")
+
+    assert matrix.places == ["0 as 0", "1 as 0", "1 as 1"]
+    np.testing.assert_array_equal(matrix.mean(), [[5.0, 0.0], [1.5, 3.0]])
+    assert (curve.places, curve.rates.tolist()) == ([0, 4], [[0.5, 1.0], [0.5, 1.0]])

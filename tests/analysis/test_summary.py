@@ -117,3 +117,13 @@ def test_status_says_why_runs_failed(store, make_record):
     assert "cw on digits: 1 diverged, at row 3: score is not finite\n" in status_text(
         store_status(store)
     )
+
+
+def test_damaged_files_are_named_where_a_learner_has_several_versions(store, make_record):
+    """Which version is the last is read from the store as well."""
+    for version in (1, 2):
+        store.write(make_record(version=version, metrics={"test_error": 0.1}))
+    store.put("selections/bad.json", b"{}")
+
+    assert {summary.last_version for summary in summarise(store, on_damage="skip")} == {"2"}
+    assert store.damaged == ("selections/bad.json",)
