@@ -206,25 +206,22 @@ def summarise(
         if i in groups.failures:
             failures = dict(sorted(groups.failures[i].items()))
         is_prepared = any(figure.metric == PREPARED for figure in figures[i])
+        # By position: of a large store ten thousands are made, and keywords take a tenth longer.
+        setting = (*key[:5], params(key.params), protocols(key.protocol))
+        last_version = last_versions.get(key.learner, "")
+        runs = (failures, chosen, is_tuning, datasets[i], learners[i], last_version)
         for figure in figures[i] or [_NO_FIGURE]:
             summaries.append(
                 Summary(
-                    *key[:5],
-                    params=params(key.params),
-                    protocol=protocols(key.protocol),
-                    metric=figure.metric,
-                    mean=figure.mean,
-                    std=figure.std,
-                    n=figure.n,
-                    failures=failures,
-                    tuned=chosen,
-                    tuning=is_tuning,
-                    dataset_name=datasets[i],
-                    learner_names=learners[i],
-                    last_version=last_versions.get(key.learner, ""),
-                    replicates=figure.replicates,
-                    warned=cautions[i],
-                    prepared=is_prepared,
+                    *setting,
+                    figure.metric,
+                    figure.mean,
+                    figure.std,
+                    figure.n,
+                    *runs,
+                    figure.replicates,
+                    cautions[i],
+                    is_prepared,
                 )
             )
     return summaries
