@@ -106,9 +106,11 @@ def aggregate(runs: pa.Table, timings: pa.Table) -> Aggregate:
             counts = np.unique(group[outcome == code], return_counts=True)
             for failed, count in zip(*counts, strict=True):
                 result.failures[int(failed)][name] = int(count)
-    is_ok = np.array([name == "ok" for name in outcomes])[outcome]
+    is_ok_of_code = np.array([name == "ok" for name in outcomes])
+    is_ok = is_ok_of_code[outcome]
     # Of few groups the numbers are short ones, which NumPy sorts by their digits.
-    order = np.argsort(group.astype(np.min_scalar_type(len(keys))), kind="stable")
+    short = group.astype(np.min_scalar_type(len(keys)))
+    order = np.argsort(short, kind="stable")
     order = order[is_ok[order]]
     replicates = _replicate_numbers(runs["protocol"])
     for columns in metrics_and_timings(runs, timings):
@@ -140,8 +142,8 @@ def groups_of(runs: pa.Table) -> tuple[IntArray, list[SettingKey]]:
     size = 1
     for codes, values in columns:
         if size * len(values) >= 2**62:
-            known, numbers = np.unique(numbers, return_inverse=True)
-            size = len(known)
+            distinct, numbers = np.unique(numbers, return_inverse=True)
+            size = len(distinct)
         numbers = numbers * len(values) + codes
         size *= len(values)
     array = pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
@@ -150,7 +152,9 @@ def groups_of(runs: pa.Table) -> tuple[IntArray, list[SettingKey]]:
     # The first row of each group: what is written last stays.
     first = np.empty(len(encoded.dictionary), dtype=np.int64)
     first[group[::-1]] = np.arange(runs.num_rows)[::-1]
-    parts = [[values[code] for code in codes[first].tolist()] for codes, values in columns]
+    parts = []
+    for codes, values in columns:
+        parts.append([values[code] for code in codes[first].tolist()])
     return group, list(map(SettingKey, *parts))
 
 
@@ -165,7 +169,8 @@ def _key_column(runs: pa.Table, name: str) -> tuple[IntArray, list[Any]]:
     if name == "protocol":
         protocols = [without_replicate(text) for text in values]
         values = list(dict.fromkeys(protocols))
-        codes = np.array([values.index(protocol) for protocol in protocols])[codes]
+        places = np.array([values.index(protocol) for protocol in protocols])
+        codes = places[codes]
     return codes, values
 
 
@@ -174,8 +179,11 @@ def _replicate_numbers(
 ) -> NDArray[np.uint64]:
     """Return a number of each run's replicate; a sum of them, in any order, stands for them all."""
     codes, texts = codes_of(protocols)
-    digests = [hashlib.sha256(replicate_text(text).encode()).digest() for text in texts]
-    numbers = [int.from_bytes(digest[:8], "big") for digest in digests]
+    numbers = []
+    for text in texts:
+        replicate = replicate_text(text).encode()
+        digest = hashlib.sha256(replicate).digest()
+        numbers.append(int.from_bytes(digest[:8], "big"))
     return np.array(numbers, dtype=np.uint64)[codes]
 
 
@@ -253,7 +261,8 @@ def _moments(
     by_size = []
     for count in np.unique(counts):
         places = np.flatnonzero(counts == count)
-        by_size.append((places, rows[starts[places, None] + np.arange(count)]))
+        entries = starts[places, None] + np.arange(count)
+        by_size.append((places, rows[entries]))
     for column in values.T:  # one after another: what is computed with fits in the cache
         mean = np.empty(len(starts))
         std = np.zeros(len(starts))
@@ -268,5 +277,6 @@ def _moments(
             with np.errstate(invalid="ignore"):
                 cells -= means[:, None]
                 cells *= cells
-                std[places] = np.sqrt(cells.sum(axis=1) / (count - 1))
+                variance = cells.sum(axis=1) / (count - 1)
+                std[places] = np.sqrt(variance)
         yield Moments(groups[starts], mean, std, counts, sums)

@@ -162,7 +162,7 @@ class ConfusionMatrix:
         return self.counts
 
     def mean(self) -> FloatArray:
-        """Return the mean over replicates, shape (n_classes, n_classes): true by predicted classes."""
+        """Return means over replicates, shape (n_classes, n_classes): true by predicted classes."""
         size = 1 + int(max(self.true.max(), self.predicted.max()))
         matrix = np.zeros((size, size))
         matrix[self.true, self.predicted] = self.counts.mean(axis=0)
@@ -410,8 +410,8 @@ def _replicates(
     if not runs.num_rows:
         return []
     group, settings = groups_of(runs)
-    asked = {key for _, key in keys}
-    is_asked = np.array([setting in asked for setting in settings])[group]
+    keys_asked = {key for _, key in keys}
+    is_asked = np.array([setting in keys_asked for setting in settings])[group]
     ids = runs["id"].filter(arrow_array(is_asked, pa.bool_()))
     table = store.read(("id", *columns), on_damage, ids=ids.to_pylist())
     group = group[is_asked][positions_of(table["id"], ids)]

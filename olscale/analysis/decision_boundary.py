@@ -81,9 +81,9 @@ def features(X: FloatArray, bias: bool) -> FloatArray:
 
 def plane_of(name: str, batches: Iterable[Batch]) -> DecisionBoundary:
     """Return the rows of a generator of two features and the targets -1 and +1."""
-    made = list(batches)
-    X = np.concatenate([batch.X for batch in made])
-    target = np.concatenate([batch.target for batch in made])
+    chunks = list(batches)
+    X = np.concatenate([batch.X for batch in chunks])
+    target = np.concatenate([batch.target for batch in chunks])
     return DecisionBoundary(name, X, (target > 0).astype(np.int64))
 
 

@@ -6,6 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from math import nan
 from typing import Any
 
@@ -95,7 +96,7 @@ def _learner(label: str, runs: list[LiveRun], stream: str) -> LiveLearner:
         error=mean,
         rows=shown.rows,
         errors=shown.errors,
-        ahead=tuple(dict.fromkeys(seen for run in runs for seen in run.ahead)),
+        ahead=tuple(dict.fromkeys(chain.from_iterable(run.ahead for run in runs))),
     )
 
 

@@ -145,7 +145,9 @@ def match_blocks(
     compared = _compared_learners(presence, is_baseline)
     lacking = {dataset: _lacking(present, compared) for dataset, present in presence.items()}
     # A data set that only lacked what learners now left out had is compared after all.
-    shared = [dataset for dataset in columns if compared.sum() > 1 and not lacking[dataset].any()]
+    shared: list[str] = []
+    if compared.sum() > 1:
+        shared = [dataset for dataset in columns if not lacking[dataset].any()]
     return MatchedBlocks(
         learners=_picked(learners, compared),
         blocks={
@@ -246,7 +248,8 @@ def _unmatched(
     """Yield the runs on one data set that no figure is made of, by learner and way."""
     is_partial = ~present[compared].all(axis=0)
     for way in dict.fromkeys(block.way for block in blocks):
-        of_way = is_partial & np.array([block.way == way for block in blocks])
+        is_of_way = np.array([block.way == way for block in blocks])
+        of_way = is_partial & is_of_way
         for i in np.flatnonzero(compared).tolist():
             own = of_way & present[i]
             if not own.any():

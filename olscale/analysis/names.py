@@ -66,8 +66,8 @@ class Names:
         # The first label counts, and tuning takes the place of none.
         is_tuning = plan.experiment.endswith(TUNING)
         for setting, labels in labels_of_plan.items():
-            known = self._labels.get(setting)
-            if known is None or not (is_tuning or any(known)):
+            earlier = self._labels.get(setting)
+            if earlier is None or not (is_tuning or any(earlier)):
                 self._labels[setting] = labels
 
     def dataset(self, key: SettingKey) -> Name:

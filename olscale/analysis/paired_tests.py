@@ -37,8 +37,8 @@ def differences_of(a: FloatArray, b: FloatArray) -> FloatArray:
     largest = np.maximum(np.abs(a), np.abs(b))
     scale = np.where(is_equal, 1.0, largest)
     # Powers of ten, so that equal differences of pairs of unequal scale become one number.
-    exponents = np.minimum(_DIGITS - np.ceil(np.log10(scale)), _MOST_EXPONENT)
-    steps_per_unit = 10.0**exponents
+    exponents = _DIGITS - np.ceil(np.log10(scale))
+    steps_per_unit = 10.0 ** np.minimum(exponents, _MOST_EXPONENT)
     rounded = np.rint((a - b) * steps_per_unit) / steps_per_unit
     return np.where(is_equal, 0.0, rounded)
 
@@ -94,7 +94,8 @@ def _wilcoxon_p(doubled: tuple[int, ...], least: int) -> float:
         return 1.0
     # Of many differences the statistic is nearly normal.
     if len(ranks) > _EXACT:
-        deviation = math.sqrt(sum(rank * rank for rank in ranks) / 4)
+        variance = sum(rank * rank for rank in ranks) / 4
+        deviation = math.sqrt(variance)
         z = (least - sum(ranks) / 2) / deviation
         return math.erfc(-z / math.sqrt(2))
     # Chances of each sum of ranks up to the least; signs are coins.
@@ -163,7 +164,8 @@ def corrected_t(differences: FloatArray, ratio: float) -> FloatArray:
     mean = differences.mean(axis=-1)
     variance = differences.var(axis=-1, ddof=1) * (1 / n + ratio)
     is_constant = variance == 0.0
-    t = np.abs(mean) / np.sqrt(np.where(is_constant, 1.0, variance))
+    deviation = np.sqrt(np.where(is_constant, 1.0, variance))
+    t = np.abs(mean) / deviation
     p_of_constant = np.where(mean == 0.0, 1.0, 0.0)
     return np.where(is_constant, p_of_constant, 2 * stdtr(n - 1, -t))
 
@@ -182,7 +184,8 @@ def holm(p: FloatArray) -> FloatArray:
     array([0.03, 0.06, 0.06])
     """
     order = np.argsort(p, kind="stable")
-    left = np.arange(len(p), 0, -1)  # hypotheses that are not rejected yet
+    hypotheses = np.arange(len(p), 0, -1)  # hypotheses that are not rejected yet
+    ascending = np.maximum.accumulate(p[order] * hypotheses)
     corrected = np.empty(len(p))
-    corrected[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * left))
+    corrected[order] = np.minimum(1.0, ascending)
     return corrected

@@ -4,7 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
 
 import numpy as np
 
@@ -60,8 +60,8 @@ def rank_methods(cells: Iterable[Cell]) -> Ranks | None:
                 cell.published.dataset,
                 (cell.published.mean, cell.summary.mean),
             )
-    datasets = list(dict.fromkeys(name for of_method in figures.values() for name in of_method))
-    methods = [name for name, of_method in figures.items() if len(of_method) == len(datasets)]
+    datasets = list(dict.fromkeys(chain.from_iterable(figures.values())))
+    methods = [name for name in figures if len(figures[name]) == len(datasets)]
     if len(methods) < 2:
         return None
     left_out = {
@@ -74,8 +74,10 @@ def rank_methods(cells: Iterable[Cell]) -> Ranks | None:
     published = rank(errors[..., 0].T)
     ours = rank(errors[..., 1].T)
     # Two methods agree on a data set where both errors differ in one direction.
-    differences = [errors[a] - errors[b] for a, b in combinations(range(len(methods)), 2)]
-    agree = [difference[:, 0] * difference[:, 1] > 0 for difference in differences]
+    agree = []
+    for one_method, other_method in combinations(errors, 2):
+        difference = one_method - other_method
+        agree.append(difference[:, 0] * difference[:, 1] > 0)
     p = friedman(ours).p
     critical = math.nan
     if not math.isnan(p):

@@ -128,9 +128,14 @@ def unfinished_experiments(store: Store, on_damage: OnDamage = "raise") -> list[
     plans = read_plans(store, on_damage)
     done = store.done()
     lost = store.lost()
-    newest = [plan for plan in plans if not any(_takes_up(later, plan) for later in plans)]
-    progress = [_progress(plan, done, lost) for plan in newest]
-    return [experiment for experiment in progress if experiment.done < experiment.total]
+    unfinished = []
+    for plan in plans:
+        if any(_takes_up(later, plan) for later in plans):
+            continue
+        progress = _progress(plan, done, lost)
+        if progress.done < progress.total:
+            unfinished.append(progress)
+    return unfinished
 
 
 def _takes_up(later: Plan, plan: Plan) -> bool:
@@ -187,7 +192,8 @@ def _failures(
     reasons: dict[tuple[str, Name, str], list[str]] = defaultdict(list)
     places: dict[str, int] = {}
     for (dataset, learner), run in runs:
-        places[learner.text] = min(learner.place, places.get(learner.text, learner.place))
+        earliest = places.get(learner.text, learner.place)
+        places[learner.text] = min(learner.place, earliest)
         reasons[learner.text, dataset, run["outcome"]].append(run["reason"])
     in_order = sorted(reasons, key=lambda group: (places[group[0]], group))
     return tuple(

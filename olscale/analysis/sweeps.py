@@ -67,13 +67,13 @@ def sweep(summaries: Iterable[Summary], *names: str) -> Sweep | None:
     >>> best.values, best.mean.tolist(), best.summary.params
     (((0.25, 1.0, 4.0),), [0.3, 0.2, 0.4], {'C': 1.0})
     """
-    by_rest: dict[str, list[Summary]] = defaultdict(list)
+    by_fixed: dict[str, list[Summary]] = defaultdict(list)
     for summary in summaries:
         if summary.n and all(_is_number(summary.params.get(name)) for name in names):
-            rest = {name: value for name, value in summary.params.items() if name not in names}
-            by_rest[canonical_json(rest)].append(summary)
+            fixed = {name: value for name, value in summary.params.items() if name not in names}
+            by_fixed[canonical_json(fixed)].append(summary)
     sweeps = []
-    for _, group in sorted(by_rest.items()):
+    for _, group in sorted(by_fixed.items()):
         grid = _grid(group, names)
         if grid is not None:
             sweeps.append(grid)

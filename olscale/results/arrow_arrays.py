@@ -78,7 +78,7 @@ def _from_buffers(
     *buffers: pa.Buffer,
     children: Sequence[pa.Array] = (),
 ) -> pa.Array:
-    """Return an array of as many values; the first buffer, left out, would say which are missing."""
+    """Return an array of as many values; its first buffer, None, would say which are missing."""
     return pa.Array.from_buffers(kind, len(values), [None, *buffers], children=list(children))
 
 

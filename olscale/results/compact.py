@@ -186,13 +186,13 @@ def _merge(store: Store, kind: str, result: Compaction) -> None:
         tables, damaged = _read_single(store, kind, single[prefix])
         result.damaged += damaged
         table = _merged(store, kind, old[prefix], tables)
-        kept = ""
+        written = ""
         if table.num_rows:
-            kept = store.put_compacted(kind, prefix, table, old[prefix])
+            written = store.put_compacted(kind, prefix, table, old[prefix])
         # A single file that was gone is in a compacted file of another compaction.
         read_ids = {id for single_table in tables for id in single_table["id"].to_pylist()}
         merged = [name for name in single[prefix] if stem(name) in read_ids]
-        store.discard([*merged, *(name for name in old[prefix] if name != kept)])
+        store.discard([*merged, *(name for name in old[prefix] if name != written)])
         if kind == "runs":
             result.merged += len(merged)
 

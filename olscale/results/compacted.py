@@ -272,8 +272,8 @@ def salvage(kind: str, data: bytes) -> pa.Table:
 
 def rows_of(table: pa.Table, ids: Collection[str]) -> pa.Table:
     """Return the rows of these runs."""
-    kept = frozenset(ids)
-    is_kept = [id in kept for id in table["id"].to_pylist()]
+    id_set = frozenset(ids)
+    is_kept = [id in id_set for id in table["id"].to_pylist()]
     if all(is_kept):
         return table
     return table.filter(arrow_array(is_kept, pa.bool_()))

@@ -48,10 +48,10 @@ def share_of_group(rows: int, held: int, rows_done: int, scoring: tuple[int, int
     if rows + held == 0:
         return 0.0
     scored, to_score = scoring
-    done = float(rows_done)
+    passes = float(rows_done)
     if rows_done >= rows and to_score:
-        done += held * scored / to_score
-    return min(1.0, done / (rows + held))
+        passes += held * scored / to_score
+    return min(1.0, passes / (rows + held))
 
 
 class Pace:
@@ -117,16 +117,16 @@ class Pace:
             self._share = share
             return
         pause = self._pause(clock)
-        done = share - self._share
+        growth = share - self._share
         is_first = self._share == 0.0 and not self._first_share
         self._share = share
         self._step_clock = clock
         if is_first:  # rows were read before, code loaded
-            self._first_share = done
+            self._first_share = growth
             self._first_seconds = pause
             return
-        fading = 0.5 ** (done / MEMORY)
-        self._done = self._done * fading + done
+        fading = 0.5 ** (growth / MEMORY)
+        self._done = self._done * fading + growth
         self._seconds = self._seconds * fading + pause
         self._pauses += 1
         self._pause_seconds += pause
@@ -143,14 +143,14 @@ class Pace:
         """Return the time left at this pace; NaN while it is unknown."""
         if self._share >= 1.0:
             return 0.0
-        left = 1.0
+        remaining = 1.0
         if not isnan(self._share):
-            left -= self._share
+            remaining -= self._share
         if self._done > 0.0:
             waited = 0.0
             if self._share > 0.0:
                 waited = self._pause(self.worked(now))
-            return left / self._done * (self._seconds + waited)
+            return remaining / self._done * (self._seconds + waited)
         if self._first_share >= FIRST_SHARE:
-            return left / self._first_share * self._first_seconds
+            return remaining / self._first_share * self._first_seconds
         return nan

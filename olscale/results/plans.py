@@ -152,28 +152,28 @@ def write_plan(
         tuple(learners),
     )
     file = plan_file(plan)
-    known, is_set_aside = read_json_file(store, file, _plan)
+    stored, is_set_aside = read_json_file(store, file, _plan)
     if is_set_aside:
         tell_damage(file)
-    if known is not None:
-        plan = replace(plan, left_out=known.left_out)  # the reasons of the first time
+    if stored is not None:
+        plan = replace(plan, left_out=stored.left_out)  # the reasons of the first time
         if not plan.datasets and not plan.learners:
-            plan = replace(plan, datasets=known.datasets, learners=known.learners)
-    plan = replace(plan, number=_number(store, plan, known))
-    if plan != known:
+            plan = replace(plan, datasets=stored.datasets, learners=stored.learners)
+    plan = replace(plan, number=_number(store, plan, stored))
+    if plan != stored:
         store.put(file, json_bytes(_content(plan), indent=1))
     return plan
 
 
-def _number(store: Store, plan: Plan, known: Plan | None) -> int:
+def _number(store: Store, plan: Plan, stored: Plan | None) -> int:
     """Return the number of a plan, or the next one if it is not the newest of its experiment."""
     # A damaged plan is named by those who need it.
     plans = read_plans(store, "skip")
-    numbers = [other.number for other in plans if other.experiment == plan.experiment]
+    numbers = [planned.number for planned in plans if planned.experiment == plan.experiment]
     newest = max(numbers, default=0)
-    if known is not None and 0 < newest <= known.number:
-        return known.number
-    return 1 + max((other.number for other in plans), default=0)
+    if stored is not None and 0 < newest <= stored.number:
+        return stored.number
+    return 1 + max((planned.number for planned in plans), default=0)
 
 
 def _content(plan: Plan) -> dict[str, Any]:

@@ -83,9 +83,9 @@ def write_selection(store: Store, selection: Selection) -> bool:
     """
     file = selection_file(selection)
     content = asdict(selection)
-    known, is_set_aside = read_json_file(store, file, _selection)
-    if known is not None:
-        if canonical_json(asdict(known)) == canonical_json(content):
+    stored, is_set_aside = read_json_file(store, file, _selection)
+    if stored is not None:
+        if canonical_json(asdict(stored)) == canonical_json(content):
             return False
         # What has a checksum was written so, and what it is made from has changed since.
         if not is_checked(store.files.read(file)):

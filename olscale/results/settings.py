@@ -42,7 +42,7 @@ class SettingKey(NamedTuple):
     protocol: str
 
     def order(self) -> tuple[Any, ...]:
-        """Return what settings are sorted by; numbers in parameters and protocol by their values."""
+        """Return what settings are sorted by; numbers in JSON by their values."""
         natural = (natural_order(self.params), self.params)
         return (
             *self[:5],

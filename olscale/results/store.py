@@ -40,21 +40,17 @@ from olscale.results.faults import is_damage, refuse_damage, unreadable, why
 from olscale.results.record import Record, is_run_id
 from olscale.results.rows import record_of, run_bytes, run_row, timing_bytes, timing_row
 from olscale.results.run_files import RunFiles, file_of, stem
-from olscale.results.version import WITH_CHECKSUMS, is_store, make_store, open_files, parse_version
+from olscale.results.version import (
+    RECORD_FOLDERS,
+    WITH_CHECKSUMS,
+    is_store,
+    make_store,
+    open_files,
+    parse_version,
+)
 from olscale.system.paths import path_text
 
 OnDamage = Literal["raise", "skip"]
-
-# Folders of all that tables and reports are made of.
-_RECORDS = (
-    "runs",
-    "lost",
-    "timings",
-    "compacted/runs",
-    "compacted/timings",
-    "plans",
-    "selections",
-)
 
 _MODEL = ".olm"
 
@@ -162,7 +158,7 @@ class Store:
         a file that is damaged or set aside, and a plan with other labels change them.
         """
         stamps: dict[str, Hashable] = {}
-        for folder in _RECORDS:
+        for folder in RECORD_FOLDERS:
             with self._reading(folder):
                 stamps |= self.files.stamps(folder)
         return stamps
@@ -277,9 +273,9 @@ class Store:
         StoreError
             If the store cannot be written to.
         """
-        now = datetime.now(UTC)
+        moment = datetime.now(UTC)
         ordered = sorted(records, key=lambda record: record.id)
-        timings = table_of("timings", [timing_row(record, now) for record in ordered])
+        timings = table_of("timings", [timing_row(record, moment) for record in ordered])
         runs = table_of("runs", [run_row(record) for record in ordered])
         self.put_compacted("timings", "", timings)
         return self.put_compacted("runs", "", runs)
@@ -368,8 +364,8 @@ class Store:
         if columns is None:
             columns = SCHEMAS["timings"].names
         if ids is None:
-            known = self.done() | {stem(name) for name in self.single_files("lost")}
-            ids = pa.chunked_array([arrow_array(sorted(known), pa.string())])
+            run_ids = self.done() | {stem(name) for name in self.single_files("lost")}
+            ids = pa.chunked_array([arrow_array(sorted(run_ids), pa.string())])
         table = self._read("timings", columns, on_damage, dictionaries)
         # Timings without their run belong to one that was interrupted before the commit.
         if not table["id"].equals(ids):
@@ -451,7 +447,7 @@ class Store:
         dictionaries: bool,
         ids: Collection[str] | None = None,
     ) -> pa.Table:
-        """Return `columns`, with others, of one row a run, sorted by id; perhaps of more than `ids`."""
+        """Return `columns`, and others, of one row a run, sorted by id; maybe of more than `ids`."""
         folders = ("lost", "runs") if kind == "runs" else ("timings",)
         names = [name for folder in folders for name in self.single_files(folder)]
         with self._reading(f"compacted/{kind}"):

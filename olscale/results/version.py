@@ -32,8 +32,7 @@ class DamagedVersionError(StoreError):
     """A store.json that does not say its version any more."""
 
 
-# Folders whose files show that a directory is a store, and not something else.
-_RECORDS = (
+RECORD_FOLDERS = (
     "runs",
     "lost",
     "timings",
@@ -42,6 +41,7 @@ _RECORDS = (
     "plans",
     "selections",
 )
+"""Folders of all that tables and reports are made of: they show that there is a store."""
 
 
 def open_files(path: str) -> Storage:
@@ -195,7 +195,7 @@ def mend_version(path: str) -> bool:
 
 
 def _records(files: Storage) -> Iterator[str]:
-    for folder in _RECORDS:
+    for folder in RECORD_FOLDERS:
         for name in files.names(folder):
             if name.endswith((".parquet", ".json")):
                 yield name
