@@ -1,4 +1,4 @@
-"""The Bayesian signed-rank test: how likely one learner is better, the other is, or both are the same in practice."""
+"""The Bayesian signed-rank test: how likely a learner is better, or two are alike in practice."""
 
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -8,13 +8,18 @@ from numpy.typing import NDArray
 
 from olscale.system.blas import one_blas_thread
 
-_DRAWS, _SEED, _PRIOR = 10_000, 0, 0.5
+FloatArray = NDArray[np.floating[Any]]
 
-_PAIRS_AT_ONCE, _DRAWS_AT_ONCE = 64, 2_000
-"""What is worked on at once: half a megabyte of shares, which stays in a core's cache."""
+_DRAWS = 10_000
+_SEED = 0
+_PRIOR = 0.5
 
+# What is worked on at once: half a megabyte of shares, which stays in a core's cache.
+_PAIRS_AT_ONCE = 64
+_DRAWS_AT_ONCE = 2_000
+
+# Error of single precision beyond which too many draws would be computed again.
 _MOST_SLACK = 1e-4
-"""Error of single precision beyond which too many draws would be computed again."""
 
 
 class Posterior(NamedTuple):
@@ -32,11 +37,11 @@ class Posterior(NamedTuple):
 
 
 def signed_rank(differences: NDArray[np.float64], rope: float = 0.0) -> list[Posterior]:
-    """Draw from the posteriors of Dirichlet processes whose prior is half an observation of no difference.
+    """Draw from the posteriors of Dirichlet processes.
 
-    The draws are the same for all pairs, so those of one pair do not depend on which others there
-    are. Shares are computed in single precision, and again in double where a draw comes too close
-    to a border to be sure of its side.
+    The prior is half an observation of no difference. The draws are the same for all pairs, so
+    those of one pair do not depend on which others there are. Shares are computed in single
+    precision, and again in double where a draw comes too close to a border to be sure of its side.
 
     Parameters
     ----------
@@ -46,8 +51,8 @@ def signed_rank(differences: NDArray[np.float64], rope: float = 0.0) -> list[Pos
 
     References
     ----------
-    A. Benavoli, G. Corani, J. Demsar, M. Zaffalon, Time for a change: a tutorial for comparing multiple classifiers through
-    Bayesian analysis, JMLR 18, 2017.
+    A. Benavoli, G. Corani, J. Demsar, M. Zaffalon, Time for a change: a tutorial for comparing
+    multiple classifiers through Bayesian analysis, JMLR 18, 2017.
 
     Examples
     --------
@@ -66,34 +71,37 @@ def signed_rank(differences: NDArray[np.float64], rope: float = 0.0) -> list[Pos
         slack = 0.0
     room = np.empty((2, min(pairs, _PAIRS_AT_ONCE), _DRAWS_AT_ONCE), dtype=quick)
     double_room = np.empty(room.shape)
+    # Each product of two different weights stands for two sums of differences.
+    multiples = np.where(first == second, 1.0, 2.0)[:, None]
     with one_blas_thread():  # threads on small products wait for one another
         for draw in range(0, _DRAWS, _DRAWS_AT_ONCE):
             weights = _weights(datasets)[draw : draw + _DRAWS_AT_ONCE].T
-            products = np.where(first == second, 1.0, 2.0)[:, None] * weights[first]
+            products = multiples * weights[first]
             products *= weights[second]
             quick_products = products.astype(quick)
             of_draws = np.empty_like(counts)
             distances = np.empty(pairs)
-            for pair in range(0, pairs, _PAIRS_AT_ONCE):
-                block = slice(pair, pair + _PAIRS_AT_ONCE)
+            for start in range(0, pairs, _PAIRS_AT_ONCE):
+                block = slice(start, start + _PAIRS_AT_ONCE)
                 sums = z[block, first] + z[block, second]
                 of_draws[block], distances[block] = _count_draws(sums, quick_products, rope, *room)
             unsure = np.flatnonzero(distances < slack)
             for start in range(0, len(unsure), _PAIRS_AT_ONCE):
-                some = unsure[start : start + _PAIRS_AT_ONCE]
-                sums = z[some[:, None], first] + z[some[:, None], second]
-                of_draws[some], _ = _count_draws(sums, products, rope, *double_room)
+                places = unsure[start : start + _PAIRS_AT_ONCE]
+                sums = z[places[:, None], first] + z[places[:, None], second]
+                of_draws[places], _ = _count_draws(sums, products, rope, *double_room)
             counts += of_draws
-    return [Posterior(*shares) for shares in (counts / _DRAWS).tolist()]
+    shares = counts / _DRAWS
+    return [Posterior(*of_pair) for of_pair in shares.tolist()]
 
 
 def _count_draws(
     sums: NDArray[np.float64],
-    products: NDArray[np.floating[Any]],
+    products: FloatArray,
     rope: float,
-    lead: NDArray[np.floating[Any]],
-    limit: NDArray[np.floating[Any]],
-) -> tuple[NDArray[np.int64], NDArray[np.floating[Any]]]:
+    lead: FloatArray,
+    limit: FloatArray,
+) -> tuple[NDArray[np.int64], FloatArray]:
     """Return in how many draws most weight lies below, within and above, and how close one comes.
 
     Parameters
@@ -113,16 +121,21 @@ def _count_draws(
         Counts of shape (n_pairs, 3), and of each pair the least distance of a draw from a border
         between the three.
     """
-    lead, limit = lead[: len(sums)], limit[: len(sums)]
+    lead = lead[: len(sums)]
+    limit = limit[: len(sums)]
+    dtype = products.dtype
     # A sum on the border counts half on either side.
     above = np.heaviside(sums - 2 * rope, 0.5)
     below = np.heaviside(-sums - 2 * rope, 0.5)
     # Shares sum to 1: that within is the largest where 2 - 3 * (above + below) is larger than
     # |above - below|.
-    np.matmul((above - below).astype(products.dtype), products, out=lead)
-    np.matmul((2 - 3 * (above + below)).astype(products.dtype), products, out=limit)
+    difference = (above - below).astype(dtype)
+    bound = (2 - 3 * (above + below)).astype(dtype)
+    np.matmul(difference, products, out=lead)
+    np.matmul(bound, products, out=limit)
     # NumPy takes three times as long with a single zero.
-    np.maximum(limit, np.zeros(products.shape[1], dtype=products.dtype), out=limit)
+    zeros = np.zeros(products.shape[1], dtype=dtype)
+    np.maximum(limit, zeros, out=limit)
     more = np.array([np.count_nonzero(draws) for draws in lead > limit])
     np.negative(lead, out=lead)
     less = np.array([np.count_nonzero(draws) for draws in lead >= limit])
@@ -136,4 +149,5 @@ def _count_draws(
 @lru_cache(maxsize=1)
 def _weights(n: int) -> NDArray[np.float64]:
     """Return draws of the weights of the prior and of `n` observations."""
-    return np.random.default_rng(_SEED).dirichlet([_PRIOR, *[1.0] * n], _DRAWS)
+    rng = np.random.default_rng(_SEED)
+    return rng.dirichlet([_PRIOR, *[1.0] * n], _DRAWS)

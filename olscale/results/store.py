@@ -447,7 +447,7 @@ class Store:
         dictionaries: bool,
         ids: Collection[str] | None = None,
     ) -> pa.Table:
-        """Return `columns`, and others, of one row a run, sorted by id; maybe of more than `ids`."""
+        """Return `columns`, and others, of one row a run, sorted by id; `ids` and perhaps more."""
         folders = ("lost", "runs") if kind == "runs" else ("timings",)
         names = [name for folder in folders for name in self.single_files(folder)]
         with self._reading(f"compacted/{kind}"):
