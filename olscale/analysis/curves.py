@@ -256,7 +256,9 @@ def curves(
         line = _resampled(lines, points)
         if line is not None:
             rows, values = line
-            drawn.append(Curve(summary, rows, values / rows if is_count else values))
+            if is_count:
+                values = values / rows
+            drawn.append(Curve(summary, rows, values))
     return drawn
 
 
@@ -300,7 +302,8 @@ def _resampled(lines: Sequence[_Line], points: int) -> _Line | None:
     shortest, _ = min(lines, key=lambda line: int(line[0][-1]))
     places = np.linspace(0, len(shortest) - 1, points).round()
     rows = shortest[np.unique(places.astype(int))]
-    return rows, np.array([np.interp(rows, *line) for line in lines])
+    values = [np.interp(rows, *line) for line in lines]
+    return rows, np.array(values)
 
 
 def _alarms(store: Store, summaries: list[Summary], on_damage: OnDamage) -> list[Curve]:
@@ -325,8 +328,9 @@ def segment_errors(
         # Replicates with other segments than the first are left out.
         names = _segment_names(runs[0])
         if names:
-            shares = [_shares_wrong(run) for run in runs if _segment_names(run) == names]
-            errors.append(SegmentErrors(summary, tuple(apart(names)), np.array(shares)))
+            alike = [run for run in runs if _segment_names(run) == names]
+            shares = np.array([_shares_wrong(run) for run in alike])
+            errors.append(SegmentErrors(summary, tuple(apart(names)), shares))
     return errors
 
 

@@ -75,7 +75,8 @@ class Snapshot:
 def features(X: FloatArray, bias: bool) -> FloatArray:
     """Return rows as learners take them; with `bias` they have a feature that is always 1."""
     if bias:
-        X = np.column_stack([X, np.ones(len(X))])
+        ones = np.ones(len(X))
+        X = np.column_stack([X, ones])
     return read_only(np.ascontiguousarray(X))
 
 
@@ -84,7 +85,8 @@ def plane_of(name: str, batches: Iterable[Batch]) -> DecisionBoundary:
     chunks = list(batches)
     X = np.concatenate([batch.X for batch in chunks])
     target = np.concatenate([batch.target for batch in chunks])
-    return DecisionBoundary(name, X, (target > 0).astype(np.int64))
+    y = (target > 0).astype(np.int64)
+    return DecisionBoundary(name, X, y)
 
 
 def principal_plane(path: str) -> DecisionBoundary:
@@ -104,14 +106,16 @@ def principal_plane(path: str) -> DecisionBoundary:
     if stream.columns < 2:
         raise ParameterError(f"{path} has {stream.columns} feature; a plane needs at least 2")
     chunks = list(stream.chunks())
-    X = np.concatenate([to_dense(chunk.X, chunk.columns) for chunk in chunks])
+    parts = [to_dense(chunk.X, chunk.columns) for chunk in chunks]
+    X = np.concatenate(parts)
     y = np.concatenate([chunk.y for chunk in chunks])
     # Columns are standardised, so that moments are taken about zero.
     covariance = X.T @ X / len(X)
     _, vectors = np.linalg.eigh(covariance)
     axes = vectors[:, :-3:-1]  # the last two, the largest first
     largest = np.abs(axes).argmax(axis=0)
-    axes = axes * np.sign(axes[largest, [0, 1]])
+    signs = np.sign(axes[largest, [0, 1]])
+    axes = axes * signs
     return DecisionBoundary(stream.dataset.name, X @ axes, y)
 
 
@@ -207,7 +211,8 @@ def errors_of_starts(learner: str, plane: DecisionBoundary, starts: int) -> Floa
         X = features(order.X, bias=False)
         for i in range(len(rows) + 1):
             # Before the row is learned: the first error is that of an untrained model.
-            errors[start, i] = np.mean(codes_of(model.scores(rows)) != plane.y)
+            predicted = codes_of(model.scores(rows))
+            errors[start, i] = np.mean(predicted != plane.y)
             if i < len(rows):
                 model.learn(X[i : i + 1], order.y[i : i + 1])
     return errors

@@ -235,8 +235,9 @@ def _lacking(present: BoolArray, compared: BoolArray) -> BoolArray:
 
     None do where there is a block that all have.
     """
-    most_common = int(present[compared].sum(axis=0).argmax())
-    return np.asarray(compared & ~present[:, most_common])
+    counts = present[compared].sum(axis=0)
+    has_most_common = present[:, counts.argmax()]
+    return np.asarray(compared & ~has_most_common)
 
 
 def _unmatched(

@@ -67,7 +67,8 @@ def _bits(name: str, cells: pa.ChunkedArray) -> Iterable[BitArray | None]:
     for cell in cells:
         names = cell.values.field("name").to_pylist()
         if name in names:
-            values = cell.values.field("values")[names.index(name)].values
+            place = names.index(name)
+            values = cell.values.field("values")[place].values
             yield numbers_of(values).astype(np.uint32)
         else:
             yield None
@@ -102,9 +103,10 @@ def compare_rows(
     if baseline is not None:
         first = list(learners).index(baseline)
         pairs = [(first, second) for second in range(len(learners)) if second != first]
-    counts = np.array(
-        [[_alone(bits[i][name], bits[j][name]) for name in replicates] for i, j in pairs]
-    )
+    counts_of_pairs = []
+    for i, j in pairs:
+        counts_of_pairs.append([_alone(bits[i][name], bits[j][name]) for name in replicates])
+    counts = np.array(counts_of_pairs)
     a_alone = counts[..., 0]  # shape (n_pairs, n_replicates)
     b_alone = counts[..., 1]
     p, chi_square, chi_square_p = mcnemar(a_alone, b_alone)
@@ -141,6 +143,7 @@ def mcnemar(a_alone: IntArray, b_alone: IntArray) -> tuple[FloatArray, FloatArra
     rows = a_alone + b_alone
     fewer = np.minimum(a_alone, b_alone).astype(float)
     exact = np.minimum(1.0, 2 * bdtr(fewer, rows, 0.5))
-    distance = np.maximum(0.0, np.abs(a_alone - b_alone) - 1.0)
-    statistic = distance**2 / np.maximum(1, rows)
+    distance = np.abs(a_alone - b_alone) - 1.0
+    statistic = np.maximum(0.0, distance) ** 2
+    statistic = statistic / np.maximum(1, rows)
     return exact, statistic, chdtrc(1.0, statistic)

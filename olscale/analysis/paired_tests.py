@@ -67,8 +67,10 @@ def wilcoxon(differences: FloatArray) -> FloatArray:
     # Zeros have the lowest ranks, which the others do not count.
     ranks = rank(np.abs(differences)) - zeros
     # Shared ranks are halves: doubled, all are whole numbers.
-    doubled = np.where(is_zero, 0.0, 2 * ranks).astype(np.int64)
-    above = (doubled * (differences > 0)).sum(axis=-1)
+    doubled = np.where(is_zero, 0.0, 2 * ranks)
+    doubled = doubled.astype(np.int64)
+    is_above = differences > 0
+    above = (doubled * is_above).sum(axis=-1)
     below = doubled.sum(axis=-1) - above
     least = np.minimum(above, below)
     p_of = cache(_wilcoxon_p)  # many pairs share their ranks, and the sum of them
@@ -103,8 +105,9 @@ def _wilcoxon_p(doubled: tuple[int, ...], least: int) -> float:
     chances[0] = 1.0
     for step in ranks:
         halves = chances / 2
+        unchanged = max(0, len(halves) - step)
         chances = halves.copy()
-        chances[step:] += halves[: max(0, len(halves) - step)]
+        chances[step:] += halves[:unchanged]
     return min(1.0, 2 * float(chances.sum()))
 
 
@@ -162,12 +165,14 @@ def corrected_t(differences: FloatArray, ratio: float) -> FloatArray:
 
     n = differences.shape[-1]
     mean = differences.mean(axis=-1)
-    variance = differences.var(axis=-1, ddof=1) * (1 / n + ratio)
+    variance = differences.var(axis=-1, ddof=1)
+    variance = variance * (1 / n + ratio)
     is_constant = variance == 0.0
     deviation = np.sqrt(np.where(is_constant, 1.0, variance))
     t = np.abs(mean) / deviation
     p_of_constant = np.where(mean == 0.0, 1.0, 0.0)
-    return np.where(is_constant, p_of_constant, 2 * stdtr(n - 1, -t))
+    p = 2 * stdtr(n - 1, -t)
+    return np.where(is_constant, p_of_constant, p)
 
 
 def holm(p: FloatArray) -> FloatArray:

@@ -101,7 +101,8 @@ def friedman(ranks: FloatArray) -> Friedman:
     if largest - statistic < 1e-9 * largest:  # all data sets agree
         return Friedman(statistic, p, math.inf, 0.0)
     f = (n - 1) * statistic / (largest - statistic)
-    f_p = float(fdtrc(k - 1, (k - 1) * (n - 1), f))
+    freedom = (k - 1) * (n - 1)
+    f_p = float(fdtrc(k - 1, freedom, f))
     return Friedman(statistic, p, f, f_p)
 
 
@@ -120,9 +121,9 @@ def critical_difference(k: int, n: int) -> float:
     """
     from scipy.stats import studentized_range
 
-    quantile = float(studentized_range.ppf(1 - ALPHA, k, np.inf))
+    quantile = studentized_range.ppf(1 - ALPHA, k, np.inf)
     deviation = math.sqrt(k * (k + 1) / (6 * n))
-    return quantile / math.sqrt(2) * deviation
+    return float(quantile) / math.sqrt(2) * deviation
 
 
 def nemenyi(distances: FloatArray, k: int, n: int) -> FloatArray:
@@ -131,6 +132,6 @@ def nemenyi(distances: FloatArray, k: int, n: int) -> FloatArray:
 
     # Each distinct distance takes an integral.
     distinct, place = np.unique(distances, return_inverse=True)
-    studentized = distinct * math.sqrt(12 * n / (k * (k + 1)))
-    p = np.asarray(studentized_range.sf(studentized, k, np.inf))
-    return p[place]
+    scale = math.sqrt(12 * n / (k * (k + 1)))
+    p = studentized_range.sf(distinct * scale, k, np.inf)
+    return np.asarray(p)[place]

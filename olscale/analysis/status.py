@@ -1,7 +1,7 @@
 """How far a metrics store has come."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -105,13 +105,14 @@ def store_status(store: Store, on_damage: OnDamage = "raise") -> Status:
     outcomes = runs["outcome"].to_pylist()
     counts_of_outcomes = Counter(outcomes)
     is_failed = np.array([outcome != "ok" for outcome in outcomes], dtype=bool)
-    failed = runs.select(["outcome", "reason"]).filter(arrow_array(is_failed, pa.bool_()))
+    failed = runs.select(["outcome", "reason"])
+    failed = failed.filter(arrow_array(is_failed, pa.bool_()))
     labels_of_failed = [labels[i] for i in group[is_failed].tolist()]
     return Status(
         store=store.path,
         outcomes={name: counts_of_outcomes[name] for name in OUTCOMES if counts_of_outcomes[name]},
-        datasets=_by_text(zip((label.dataset for label in labels), counts, strict=True)),
-        learners=_by_text(zip((label.learner for label in labels), counts, strict=True)),
+        datasets=_by_text([label.dataset for label in labels], counts),
+        learners=_by_text([label.learner for label in labels], counts),
         last_finished=max(filter(None, times), default=None),
         bytes=store.files.size(),
         experiments=tuple(_progress(plan, done, lost) for plan in plans),
@@ -178,10 +179,10 @@ def _labels(settings: Iterable[SettingKey], names: Names) -> list[_Labels]:
     return labels
 
 
-def _by_text(counts: Iterable[tuple[Name, int]]) -> dict[str, int]:
+def _by_text(names: Sequence[Name], counts: Sequence[int]) -> dict[str, int]:
     """Add up what has one label in several places, in the order of the first."""
     sums: dict[str, int] = {}
-    for name, count in sorted(counts):
+    for name, count in sorted(zip(names, counts, strict=True)):
         sums[name.text] = sums.get(name.text, 0) + count
     return sums
 

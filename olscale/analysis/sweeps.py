@@ -82,7 +82,8 @@ def sweep(summaries: Iterable[Summary], *names: str) -> Sweep | None:
 
 def _points_and_best(grid: Sweep) -> tuple[int, float]:
     """Return a sort key: the sweep with most points comes first, then that with the best mean."""
-    return -int(np.isfinite(grid.mean).sum()), _distance(grid.summary)
+    points = int(np.isfinite(grid.mean).sum())
+    return -points, _distance(grid.summary)
 
 
 def _grid(group: list[Summary], names: tuple[str, ...]) -> Sweep | None:
@@ -92,7 +93,9 @@ def _grid(group: list[Summary], names: tuple[str, ...]) -> Sweep | None:
         values.append(tuple(sorted(numbers)))
     # A grid with a quarter of its points missing is still drawn.
     mean = np.full([len(axis) for axis in values], np.nan)
-    if min(mean.shape) < LEAST or 4 * len(group) < 3 * mean.size:
+    if min(mean.shape) < LEAST:
+        return None
+    if 4 * len(group) < 3 * mean.size:
         return None
     std = mean.copy()
     for summary in group:
