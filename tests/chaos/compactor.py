@@ -71,9 +71,8 @@ class Compactor:
         process = self._start(
             "compactor", [sys.executable, "-m", "olscale", "compact", str(self._store)], PIPE
         )
-        while (
-            self._mark() == before and process.poll() is None
-        ):  # the first thing is to write store.json anew
+        # The first thing is to write a compacted file of timings.
+        while self._mark() == before and process.poll() is None:
             sleep(0.001)
         begun = monotonic()
         if self._wanted.is_set():
@@ -91,6 +90,6 @@ class Compactor:
 
     def _mark(self) -> int:
         try:
-            return (self._store / "store.json").stat().st_ino
+            return (self._store / "compacted" / "timings").stat().st_mtime_ns
         except FileNotFoundError:
             return 0
