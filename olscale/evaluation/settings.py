@@ -5,11 +5,11 @@ from typing import Any
 
 from olscale.errors import OlscaleError
 from olscale.evaluation.experiment import Experiment
-from olscale.evaluation.experiment_sections import DatasetSpec, LearnerSpec
+from olscale.evaluation.experiment_sections import EVERY, DatasetSpec, LearnerSpec
 from olscale.evaluation.protocol import weighing_of
 from olscale.evaluation.run import Run
 from olscale.evaluation.streams import stream_keys
-from olscale.learners.registry import learner_class, make_learner
+from olscale.learners.registry import learner_class, learner_names, make_learner
 from olscale.results.selections import Selection
 from olscale.results.settings import REPLICATES, ExperimentSettings, Setting, SettingKey
 from olscale.storage.canonical_json import canonical_json
@@ -30,10 +30,11 @@ def settings(experiment: Experiment, selections: Iterable[Selection]) -> Experim
         If a learner that is not optional does not exist, or a parameter is wrong.
     """
     chosen = list(selections)
+    specs = [named for spec in experiment.learners for named in _named(spec)]
     found: dict[tuple[str, SettingKey], Setting] = {}
     for dataset in experiment.datasets:
         name = dataset_name(dataset)
-        for spec in experiment.learners:
+        for spec in specs:
             transforms = experiment.transforms_of(dataset, spec)
             if spec.meets(name):
                 weighing = weighing_of(dataset.protocol or experiment.protocol)
@@ -48,8 +49,15 @@ def settings(experiment: Experiment, selections: Iterable[Selection]) -> Experim
                         # A learner with transforms of its own meets a dataset once, however often
                         # that is listed.
                         found.setdefault((label, setting.key), setting)
-    labels = frozenset(spec.label or spec.name for spec in experiment.learners)
+    labels = frozenset(spec.label or spec.name for spec in specs)
     return ExperimentSettings(experiment.name, labels, tuple(found.values()))
+
+
+def _named(spec: LearnerSpec) -> list[LearnerSpec]:
+    """Return a learner by its name; ``*`` is every learner, also one that no dataset here fits."""
+    if spec.name != EVERY:
+        return [spec]
+    return [spec.model_copy(update={"name": name}) for name in learner_names()]
 
 
 def dataset_name(spec: DatasetSpec) -> str:

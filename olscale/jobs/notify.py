@@ -12,9 +12,9 @@ import smtplib
 import subprocess
 import threading
 from collections.abc import Sequence
-from contextlib import suppress
 from email.message import EmailMessage
 from http.client import InvalidURL
+from tempfile import TemporaryFile
 from time import monotonic
 from typing import IO, Any
 from urllib.request import Request, urlopen
@@ -179,35 +179,30 @@ def _run(command: Sequence[str], data: bytes, seconds: float) -> None:
     """Run a command on `data`; what it writes goes nowhere, but for its last words where it fails."""
     words = bytearray()
 
-    def feed(pipe: IO[bytes]) -> None:
-        with suppress(OSError), pipe:  # it may not want to know
-            pipe.write(data)
-
-    def hear(pipe: IO[bytes]) -> None:
+    def keep_last_words(pipe: IO[bytes]) -> None:
         while block := os.read(pipe.fileno(), 1 << 16):
             words.extend(block)
             del words[:-_WORDS]
 
-    process = subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-    threads = [
-        threading.Thread(target=do, args=(pipe,), daemon=True)
-        for do, pipe in ((feed, process.stdin), (hear, process.stderr))
-    ]
-    for thread in threads:
-        thread.start()
+    with TemporaryFile() as message:  # a command that does not read it holds nobody up
+        message.write(data)
+        message.seek(0)
+        process = subprocess.Popen(
+            command,
+            stdin=message,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    reader = threading.Thread(target=keep_last_words, args=(process.stderr,), daemon=True)
+    reader.start()
     try:
         code = process.wait(seconds)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)  # and what it has started
         process.wait()
         raise
-    threads[1].join(0.5)  # what it has started may hold the pipe and live on
+    reader.join(0.5)  # what it has started may hold the pipe and live on
     if code:
         raise ExecutionError(
             f"exit code {code}: "

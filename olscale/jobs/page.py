@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections import defaultdict
+from collections.abc import Iterable
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -12,10 +15,17 @@ from jinja2 import Environment, FileSystemLoader
 from olscale.jobs.history import night_rows
 from olscale.jobs.home import JobHome, read_json, write_file
 from olscale.jobs.job_file import JobFile
-from olscale.jobs.series import METRICS, SeriesVerdict, judge, level_text, read_series
-from olscale.jobs.short_names import short_names
+from olscale.jobs.series import (
+    METRICS,
+    NightSeries,
+    SeriesVerdict,
+    judge,
+    level_text,
+    read_series,
+)
 from olscale.printable import printable
 from olscale.report.html import escape, page_html, paragraphs, rows_html
+from olscale.report.wording import value_text
 
 _MOST_NIGHTS = 30
 _MOST_SERIES = 200
@@ -218,3 +228,42 @@ def _machines(nights: list[dict[str, Any]]) -> list[str]:
     )
     rows = [(*key, of[0], of[-1], str(len(of))) for key, of in found.items()]
     return [rows_html(head, rows, (0, 1, 2, 3, 4, 5, 6, 7, 8, 9))] if rows else []
+
+
+def short_names(series: Iterable[NightSeries]) -> dict[str, str]:
+    """Return a short name for the name of each series.
+
+    Of parameters those are in it that differ among the settings of a learner; of transforms and
+    protocols likewise.
+
+    Examples
+    --------
+    >>> settings = [("xor", "bias", "pa1", f'{{"C": {C}, "dtype": "float64"}}', "{}") for C in (0.5, 1.0)]
+    >>> list(short_names(NightSeries("error", f"{s}", setting=s) for s in settings).values())
+    ['pa1 C=0.5 on xor', 'pa1 C=1 on xor']
+    """
+    found = {one.name: one.setting for one in series}
+    settings = [setting for setting in found.values() if setting]
+    values: dict[tuple[str, str], set[str]] = defaultdict(set)
+    ways: dict[str, set[str]] = defaultdict(set)
+    for dataset, transforms, learner, params, _ in settings:
+        ways[dataset].add(transforms)
+        for name, value in _params(params).items():
+            values[learner, name].add(json.dumps(value))
+    several = len({setting[4] for setting in settings}) > 1
+
+    def short(dataset: str, transforms: str, learner: str, params: str, protocol: str) -> str:
+        own = [
+            f"{name}={value_text(value)}"
+            for name, value in _params(params).items()
+            if len(values[learner, name]) > 1
+        ]
+        way = [f"({transforms or 'raw'})"] if len(ways[dataset]) > 1 else []
+        return " ".join([learner, *own, "on", dataset, *way, *([protocol] if several else [])])
+
+    return {name: short(*setting) if setting else name for name, setting in found.items()}
+
+
+def _params(text: str) -> dict[str, Any]:
+    params: dict[str, Any] = json.loads(text or "{}")
+    return params

@@ -21,7 +21,7 @@ from olscale.evaluation.run import Run, StreamKey
 from olscale.evaluation.run_group import StreamSource
 from olscale.evaluation.run_plan import RunPlan
 from olscale.evaluation.settings import settings
-from olscale.learners.registry import make_learner
+from olscale.learners.registry import learner_names, make_learner
 
 
 def plan(shelf: Path, **content: Any) -> RunPlan:
@@ -390,3 +390,10 @@ def test_packs_on_what_is_held_in_memory_are_bounded_and_others_share_the_pass(
     )
     assert [len(pack.runs) for pack in not_held] == [6]
     assert {pack.memory_limit for pack in held} == {1_000}
+
+
+def test_settings_of_every_learner_are_those_of_each_by_its_name(tmp_path: Path) -> None:
+    """Found without a dataset: `olscale reproduce` asks for them when all have run."""
+    content = {"datasets": [{"path": str(tmp_path / "x")}], "learners": [{"name": "*"}]}
+    every = settings(parse_experiment(content), [])
+    assert {setting.learner for setting in every.settings} == every.labels == set(learner_names())

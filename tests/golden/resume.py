@@ -1,11 +1,13 @@
 """Checkpoints stored beside this file, of each kind of pass, and what runs that continue them give.
 
-``python -m tests.golden.resume`` stores them anew: only where a change means to give up old ones.
+``python -m tests.golden.resume KIND...`` stores some anew: only where a change means to give up the
+old ones.
 """
 
 from __future__ import annotations
 
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -38,7 +40,7 @@ KINDS: dict[str, tuple[Sequence[str], dict[str, Any], Callable[[RunGroup], RunGr
     "sums": (
         ("rff-rls:features=10",),
         {"order": "time", "test_only": True},
-        lambda group: next(iter(cut_sums([group], 1))),
+        lambda group: next(iter(cut_sums([group]))),
     ),
 }
 """Of each kind: learners, the protocol, and how their group is cut."""
@@ -62,11 +64,11 @@ def resume(folder: Path) -> Digests:
     return digests
 
 
-def store_checkpoints() -> None:
-    """Replace the stored checkpoints by those of today."""
+def store_checkpoints(kinds: Sequence[str]) -> None:
+    """Replace the stored checkpoints of some kinds by those of today."""
     with tempfile.TemporaryDirectory() as folder:
         dataset = _ingested(Path(folder))
-        for kind in KINDS:
+        for kind in kinds:
             store = Path(folder, kind)
             open_store(str(store), create=True)
             for part in _group(kind, dataset).parts():
@@ -125,4 +127,4 @@ def _finished(group: RunGroup, store: Path) -> list[int]:
 
 
 if __name__ == "__main__":
-    store_checkpoints()
+    store_checkpoints(sys.argv[1:] or tuple(KINDS))

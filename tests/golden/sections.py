@@ -81,7 +81,7 @@ def grand(folder: Path) -> Digests:
     content["datasets"] = [
         dataset for dataset in content["datasets"] if dataset["name"] in GRAND_DATASETS
     ]
-    return _first_rows(folder, content)
+    return _first_rows(folder, content) | reproduced(folder, content)
 
 
 GRAND_DATASETS = (
