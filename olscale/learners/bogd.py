@@ -131,7 +131,7 @@ class BOGD(RandomVictims, WeightedClassifier):
         "removal": Choice(("random", "oldest")),
         "rescale": Flag(),
         "seed": Whole(0),
-        **KernelLearner.shared_domains,
+        **KernelLearner.domains,
     }
 
     def __init__(

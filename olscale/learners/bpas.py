@@ -107,7 +107,7 @@ class BPAS(KernelLearner, WeightedClassifier):
     domains: ClassVar[dict[str, Domain]] = {
         "B": Whole(1),
         "C": Real(0.0, open_="low"),
-        **KernelLearner.shared_domains,
+        **KernelLearner.domains,
     }
 
     def __init__(

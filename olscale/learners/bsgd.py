@@ -133,7 +133,7 @@ class BSGD(GramLearner, KernelLearner, WeightedClassifier):
         "lam": Real(0.0, open_="low"),
         "B": Whole(1),
         "maintenance": Choice(MAINTENANCE),
-        **KernelLearner.shared_domains,
+        **KernelLearner.domains,
     }
 
     def __init__(

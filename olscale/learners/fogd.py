@@ -158,7 +158,7 @@ class FOGD(
         "D": Whole(1),
         "eta": Real(0.0, open_="low"),
         "scale": Choice(("unit", "paper")),
-        **WidthLearner.widths,
+        **WidthLearner.domains,
         "seed": Whole(0),
         "multiclass": Choice(("max-score", "ova")),
     }

@@ -127,7 +127,7 @@ class Forgetron(KernelLearner):
     memory: ClassVar[int] = 2
     domains: ClassVar[dict[str, Domain]] = {
         "B": Whole(1),
-        **KernelLearner.shared_domains,
+        **KernelLearner.domains,
         "multiclass": Choice(("max-score",)),
     }
 

@@ -5,7 +5,6 @@ kept. A learner is a rule of `olscale.learners.kernel_loop`. All classes share t
 and so the kernel values.
 """
 
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -38,9 +37,10 @@ from olscale.learners.contract.learner import (
     no_weights,
     score_columns,
 )
-from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
+from olscale.learners.contract.parameters import Choice, Real, Whole, param
 from olscale.learners.contract.regressor import OnePassRegressor
 from olscale.learners.contract.shift_free import ShiftFree
+from olscale.learners.contract.update_rule import rule_of
 from olscale.learners.kernel_fused import FusedVectors
 from olscale.learners.kernel_loop import learn_and_score, takes_weight
 from olscale.learners.kernel_model import Model, Space
@@ -58,23 +58,18 @@ class Ready(NamedTuple):
     form: tuple[Any, ...]
 
 
+CAPACITY: int = param(
+    100_000,
+    Whole(1),
+    "Most support vectors; a row that comes after one more ends learning with an error.",
+)
+"""The parameter `capacity` of a learner without a budget."""
+
+
 class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree):
     """Base of the learners with support vectors; a subclass gives its parameters, its rule and how many vectors it keeps.
 
     `KernelLearner`, `KernelRegressor` and `KernelDetector` are this for each task.
-
-    Parameters
-    ----------
-    kernel : {"gaussian", "laplacian", "polynomial", "linear"}
-        See `olscale.learners.kernels`.
-    gamma : float, "auto" or "median"
-        Width: ``exp(-gamma |x - s|^2)``. ``"auto"`` is one over the number of features;
-        ``"median"`` is ``1 / (2 m^2)`` for the median distance m of a thousand rows, for which the
-        learner must see rows before the stream.
-    sigma, p : float, optional
-        The width in other terms, in place of `gamma`: ``gamma = 1 / (2 sigma^2) = 1 / p^2``.
-    degree, coef0 : int, float
-        Of the polynomial kernel ``(gamma x.s + coef0)^degree``.
     """
 
     layout_exact = True
@@ -86,26 +81,27 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
     """Which share of 2,000 rows comes in if there is room: the median of the data sets of `pipelines/grand.toml`."""
     kept_power: ClassVar[float] = 1.0
     """How the vectors that came in grow, as the rows to this power: by less than 1 where a good model takes in fewer."""
-    shared_domains: ClassVar[dict[str, Domain]] = {
-        "kernel": Choice(KERNELS),
-        **WidthLearner.widths,
-        "degree": Whole(1),
-        "coef0": Real(0.0),
-    }
+    rule_type: ClassVar[type[NamedTuple]]
+    """The named tuple of the update, registered by `learns`."""
+    capacity = 100_000
+    """Most support vectors of a learner without a budget, which has this as a parameter, `CAPACITY`."""
 
-    kernel: str
-    degree: int
-    coef0: float
-    capacity: int
+    kernel: str = param(
+        "gaussian", Choice(KERNELS), "The kernel; see `olscale.learners.kernels`."
+    )
+    degree: int = param(
+        3, Whole(1), "Of the polynomial kernel ``(gamma x.s + coef0)^degree``."
+    )
+    coef0: float = param(1.0, Real(0.0), "Of the polynomial kernel.")
 
     @property
     def shift_free(self) -> bool:
         """Whether the kernel is one of distances."""
         return self.kernel in DISTANCE_KERNELS
 
-    @abstractmethod
     def _rule(self) -> NamedTuple:
         """Return the parameters of the update."""
+        return rule_of(self.rule_type, self)
 
     def _slots(self) -> tuple[int, int]:
         """Return how many support vectors there is room for at first, and at most; here, of a learner without a budget.
@@ -339,23 +335,14 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
 
 
 class KernelLearner(SupportVectorLearner, OnePassLearner):
-    """Base of the classifiers with support vectors.
+    """Base of the classifiers with support vectors."""
 
-    Parameters
-    ----------
-    kernel, gamma, sigma, p, degree, coef0
-        As in `SupportVectorLearner`.
-    multiclass : {"max-score", "ova"}
-        The class against the best of the others, or a problem a class; all share the support
-        vectors.
-    """
-
-    shared_domains: ClassVar[dict[str, Domain]] = {
-        **SupportVectorLearner.shared_domains,
-        "multiclass": Choice(("max-score", "ova")),
-    }
-
-    multiclass: str
+    multiclass: str = param(
+        "max-score",
+        Choice(("max-score", "ova")),
+        "The class against the best of the others, or a problem a class; all share the support "
+        "vectors.",
+    )
 
     def _is_max_score(self) -> bool:
         return self._outputs > 1 and self.multiclass == "max-score"

@@ -68,7 +68,7 @@ class KernelPerceptron(KernelLearner, WeightedClassifier):
     numbers_per_second = 1.9e9
     kept_share = 0.2
     kept_power = 0.8
-    domains: ClassVar[dict[str, Domain]] = {"capacity": Whole(1), **KernelLearner.shared_domains}
+    domains: ClassVar[dict[str, Domain]] = {"capacity": Whole(1), **KernelLearner.domains}
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class OGDKernel(KernelLearner, WeightedClassifier):
     domains: ClassVar[dict[str, Domain]] = {
         "eta": Real(0.0, open_="low"),
         "capacity": Whole(1),
-        **KernelLearner.shared_domains,
+        **KernelLearner.domains,
     }
 
     def __init__(

@@ -78,7 +78,7 @@ class KernelPerceptronR(KernelRegressor, WeightedRegressor):
         "eta": Real(0.0, open_="low"),
         "step": Choice(("lms", "sign")),
         "capacity": Whole(1),
-        **KernelRegressor.shared_domains,
+        **KernelRegressor.domains,
     }
 
     def __init__(

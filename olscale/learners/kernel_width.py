@@ -1,6 +1,6 @@
 """The width of a kernel: a parameter with three names, or what rows say of it."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from olscale.errors import ParameterError
 from olscale.learners.contract.estimator import OnePass
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.contract.look_ahead import LooksAhead
-from olscale.learners.contract.parameters import Domain, Maybe, Real
+from olscale.learners.contract.parameters import Maybe, Real, param
 
 
 class GammaLearner(OnePass, LooksAhead):
@@ -21,11 +21,13 @@ class GammaLearner(OnePass, LooksAhead):
     `gamma`.
     """
 
-    gammas: ClassVar[dict[str, Domain]] = {
-        "gamma": Real(0.0, open_="low", words=("auto", "median"))
-    }
-
-    gamma: float | str
+    gamma: float | str = param(
+        "auto",
+        Real(0.0, open_="low", words=("auto", "median")),
+        "Width: ``exp(-gamma |x - s|^2)``. ``'auto'`` is one over the number of features; "
+        "``'median'`` is ``1 / (2 m^2)`` for the median distance m of a thousand rows, for which "
+        "the learner must see rows before the stream.",
+    )
 
     @property
     def looks_ahead(self) -> bool:
@@ -57,14 +59,12 @@ class GammaLearner(OnePass, LooksAhead):
 class WidthLearner(GammaLearner):
     """Base of learners whose width is ``gamma = 1 / (2 sigma^2) = 1 / p^2``, given as one of the three."""
 
-    widths: ClassVar[dict[str, Domain]] = {
-        **GammaLearner.gammas,
-        "sigma": Maybe(Real(0.0, open_="low")),
-        "p": Maybe(Real(0.0, open_="low")),
-    }
-
-    sigma: float | None
-    p: float | None
+    sigma: float | None = param(
+        None, Maybe(Real(0.0, open_="low")), "The width in other terms: ``gamma = 1 / (2 sigma^2)``."
+    )
+    p: float | None = param(
+        None, Maybe(Real(0.0, open_="low")), "The width in other terms: ``gamma = 1 / p^2``."
+    )
 
     def resolved_params(self) -> dict[str, Any]:
         """Return all parameters in canonical form: a width as `gamma`, whatever it was given as."""

@@ -126,7 +126,7 @@ class KRLS(GramLearner, KernelRegressor, WeightedRegressor, LearnsTargets):
         "nu": Real(0.0),
         "B": Maybe(Whole(1)),
         "capacity": Whole(1),
-        **KernelRegressor.shared_domains,
+        **KernelRegressor.domains,
     }
 
     def __init__(

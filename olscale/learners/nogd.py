@@ -119,7 +119,7 @@ class NOGD(GramLearner, KernelLearner, WeightedClassifier):
         "B": Whole(1),
         "k": Whole(1),
         "eta": Real(0.0, open_="low"),
-        **KernelLearner.shared_domains,
+        **KernelLearner.domains,
     }
 
     def __init__(

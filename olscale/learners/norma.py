@@ -7,9 +7,10 @@ from olscale.compiled.elementary import falling_power
 from olscale.compiled.support_vectors import take_out
 from olscale.errors import ParameterError
 from olscale.learners.contract.learner import State
-from olscale.learners.contract.parameters import Domain, Flag, Maybe, Real, Whole
+from olscale.learners.contract.parameters import Flag, Maybe, Real, Whole, param
+from olscale.learners.contract.update_rule import rule_of
 from olscale.learners.contract.weighted import WeightedClassifier
-from olscale.learners.kernel_learner import KernelLearner
+from olscale.learners.kernel_learner import KernelLearner, SupportVectorLearner
 from olscale.learners.kernel_loop import learns
 from olscale.learners.kernel_model import add, shrink
 
@@ -58,35 +59,53 @@ def slot_of_oldest(support: Any, tau: int) -> int:
     return slot
 
 
-class NORMA(KernelLearner, WeightedClassifier):
+class FadingLearner(SupportVectorLearner):
+    """What the three NORMA learners share: the step, the norm by which the model fades, and the oldest vector that goes."""
+
+    update_params = ("eta", "lam", "nu", "power")
+
+    eta: float = param(0.1, Real(0.0, open_="low"), "First step; ``eta lam < 1``.")
+    lam: float = param(0.001, Real(0.0), "Regularisation.")
+    power: float = param(
+        0.0,
+        Real(0.0, 1.0),
+        "How the step falls: 0 for a constant one, 0.5 as in the paper's bounds.",
+    )
+    tau: int | None = param(
+        None,
+        Maybe(Whole(1)),
+        "Support vectors that are kept: the oldest makes room. Without it all are, up to "
+        "`capacity`.",
+    )
+    capacity: int = param(
+        100_000,
+        Whole(1),
+        "Most support vectors without `tau`; a row that comes after one more ends learning with "
+        "an error.",
+    )
+
+    def resolved_params(self) -> dict[str, Any]:
+        """Return all parameters in canonical form; steps that would turn the model over are refused."""
+        params = super().resolved_params()
+        check_fading(self.name, params["eta"], params["lam"])
+        return params
+
+    def _rule(self) -> NamedTuple:
+        return rule_of(self.rule_type, self, tau=self.tau or -1)
+
+    def _slots(self) -> tuple[int, int]:
+        if self.tau is not None:
+            return int(self.tau) + 1, int(self.tau) + 1
+        return super()._slots()
+
+
+class NORMA(FadingLearner, KernelLearner, WeightedClassifier):
     """NORMA, the naive online regularised risk minimisation: stochastic gradient descent on hinge loss and norm.
 
     A row t takes a step ``eta_t = eta t^-power``: all coefficients are multiplied by ``1 - eta_t
     lam``, and if the row is within the margin, ``y f <= rho``, it comes in with ``alpha = eta_t
     y``. With ``nu > 0`` the margin moves, by ``eta_t (nu - 1)`` after such a row and by ``eta_t
     nu`` after another, so that a share nu of rows is within it.
-
-    Parameters
-    ----------
-    eta : float
-        First step; > 0, and ``eta lam < 1``.
-    lam : float
-        Regularisation.
-    nu : float
-        Share of rows within the margin; with 0 the margin stays at `rho`.
-    rho : float
-        Margin at the start.
-    power : float
-        How the step falls: 0 for a constant one, 0.5 as in the paper's bounds.
-    tau : int, optional
-        Support vectors that are kept: the oldest makes room. Without it all are, up to `capacity`.
-    bias : bool
-        Whether to add a bias to the scores, which goes by ``eta_t y`` and does not fade.
-    capacity : int
-        Most support vectors without `tau`; a row that comes after one more ends learning with an
-        error.
-    kernel, gamma, sigma, p, degree, coef0, multiclass
-        As in `olscale.learners.kernel_learner.KernelLearner`.
 
     Notes
     -----
@@ -117,77 +136,28 @@ class NORMA(KernelLearner, WeightedClassifier):
     """
 
     name = "norma"
+    rule_type = NORMARule
     numbers_per_second = 0.86e9
     version = 2
     memory: ClassVar[int] = 1
-    update_params = ("eta", "lam", "nu", "power")
-    domains: ClassVar[dict[str, Domain]] = {
-        "eta": Real(0.0, open_="low"),
-        "lam": Real(0.0),
-        "nu": Real(0.0, 1.0, open_="high"),
-        "rho": Real(),
-        "power": Real(0.0, 1.0),
-        "tau": Maybe(Whole(1)),
-        "bias": Flag(),
-        "capacity": Whole(1),
-        **KernelLearner.shared_domains,
-    }
 
-    def __init__(
-        self,
-        eta: float = 0.5,
-        lam: float = 0.001,
-        nu: float = 0.0,
-        rho: float = 1.0,
-        power: float = 0.0,
-        tau: int | None = None,
-        bias: bool = False,
-        capacity: int = 100_000,
-        kernel: str = "gaussian",
-        gamma: float | str = "auto",
-        sigma: float | None = None,
-        p: float | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-        multiclass: str = "max-score",
-    ) -> None:
-        self.eta = eta
-        self.lam = lam
-        self.nu = nu
-        self.rho = rho
-        self.power = power
-        self.tau = tau
-        self.bias = bias
-        self.capacity = capacity
-        self.kernel = kernel
-        self.gamma = gamma
-        self.sigma = sigma
-        self.p = p
-        self.degree = degree
-        self.coef0 = coef0
-        self.multiclass = multiclass
-
-    def resolved_params(self) -> dict[str, Any]:
-        """Return all parameters in canonical form; steps that would turn the model over are refused."""
-        params = super().resolved_params()
-        check_fading(self.name, params["eta"], params["lam"])
-        return params
+    eta: float = 0.5
+    nu: float = param(
+        0.0,
+        Real(0.0, 1.0, open_="high"),
+        "Share of rows within the margin; with 0 the margin stays at `rho`.",
+    )
+    rho: float = param(1.0, Real(), "Margin at the start.")
+    bias: bool = param(
+        False,
+        Flag(),
+        "Whether to add a bias to the scores, which goes by ``eta_t y`` and does not fade.",
+    )
 
     def _allocate(self, columns: int, outputs: int) -> State:
         state = super()._allocate(columns, outputs)
         state["memory"][:] = self.rho
         return state
-
-    def _rule(self) -> NORMARule:
-        tau = -1 if self.tau is None else int(self.tau)
-        return NORMARule(
-            float(self.eta), float(self.lam), float(self.nu), float(self.power), tau, self.bias
-        )
-
-    def _slots(self) -> tuple[int, int]:
-        if self.tau is not None:
-            return int(self.tau) + 1, int(self.tau) + 1
-        return super()._slots()
 
 
 def check_fading(name: str, eta: float, lam: float) -> None:

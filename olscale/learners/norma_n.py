@@ -1,13 +1,13 @@
 """NORMA for novelties (Kivinen, Smola and Williamson 2004)."""
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from olscale.compiled.elementary import falling_power
-from olscale.learners.contract.parameters import Domain, Maybe, Real, Whole
+from olscale.learners.contract.parameters import Real, param
 from olscale.learners.kernel_learner import KernelDetector
 from olscale.learners.kernel_loop import learns
 from olscale.learners.kernel_model import add, shrink
-from olscale.learners.norma import check_fading, slot_of_oldest
+from olscale.learners.norma import FadingLearner, slot_of_oldest
 
 
 class NORMANoveltyRule(NamedTuple):
@@ -33,31 +33,13 @@ def learn_norma_n(rule: Any, model: Any, row: Any) -> bool:
     return hit
 
 
-class NORMAN(KernelDetector):
+class NORMAN(FadingLearner, KernelDetector):
     """NORMA for novelties: a row is normal where ``f - rho >= 0``, and one that is not comes in.
 
     A row t takes a step ``eta_t = eta t^-power``: all coefficients are multiplied by ``1 - eta_t
     lam``, and a novelty comes in with ``alpha = eta_t``. rho begins at 0 and moves by ``eta_t (nu -
     1)`` after a novelty and by ``eta_t nu`` after another row, so that a share nu of rows are
     novelties.
-
-    Parameters
-    ----------
-    eta : float
-        First step; > 0, and ``eta lam < 1``.
-    lam : float
-        Regularisation; the paper has 1.
-    nu : float
-        Share of novelties; > 0.
-    power : float
-        How the step falls: 0 for a constant one, 0.5 as in the paper's bounds.
-    tau : int, optional
-        Support vectors that are kept: the oldest makes room. Without it all are, up to `capacity`.
-    capacity : int
-        Most support vectors without `tau`; a row that comes after one more ends learning with an
-        error.
-    kernel, gamma, sigma, p, degree, coef0
-        As in `olscale.learners.kernel_learner.SupportVectorLearner`.
 
     Notes
     -----
@@ -81,59 +63,10 @@ class NORMAN(KernelDetector):
     """
 
     name = "norma-n"
+    rule_type = NORMANoveltyRule
     numbers_per_second = 1.7e9
     version = 2
     kept_share = 0.1
-    update_params = ("eta", "lam", "nu", "power")
-    domains: ClassVar[dict[str, Domain]] = {
-        "eta": Real(0.0, open_="low"),
-        "lam": Real(0.0),
-        "nu": Real(0.0, 1.0, open_="both"),
-        "power": Real(0.0, 1.0),
-        "tau": Maybe(Whole(1)),
-        "capacity": Whole(1),
-        **KernelDetector.shared_domains,
-    }
 
-    def __init__(
-        self,
-        eta: float = 0.1,
-        lam: float = 1.0,
-        nu: float = 0.1,
-        power: float = 0.0,
-        tau: int | None = None,
-        capacity: int = 100_000,
-        kernel: str = "gaussian",
-        gamma: float | str = "auto",
-        sigma: float | None = None,
-        p: float | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-    ) -> None:
-        self.eta = eta
-        self.lam = lam
-        self.nu = nu
-        self.power = power
-        self.tau = tau
-        self.capacity = capacity
-        self.kernel = kernel
-        self.gamma = gamma
-        self.sigma = sigma
-        self.p = p
-        self.degree = degree
-        self.coef0 = coef0
-
-    def resolved_params(self) -> dict[str, Any]:
-        """Return all parameters in canonical form; steps that would turn the model over are refused."""
-        params = super().resolved_params()
-        check_fading(self.name, params["eta"], params["lam"])
-        return params
-
-    def _rule(self) -> NORMANoveltyRule:
-        tau = -1 if self.tau is None else int(self.tau)
-        return NORMANoveltyRule(
-            float(self.eta), float(self.lam), float(self.nu), float(self.power), tau
-        )
-
-    def _slots(self) -> tuple[int, int]:
-        return super()._slots() if self.tau is None else (int(self.tau) + 1, int(self.tau) + 1)
+    lam: float = 1.0
+    nu: float = param(0.1, Real(0.0, 1.0, open_="both"), "Share of novelties.")

@@ -4,12 +4,13 @@ from typing import Any, ClassVar, NamedTuple
 
 from olscale.compiled.elementary import falling_power
 from olscale.learners.contract.learner import State
-from olscale.learners.contract.parameters import Choice, Domain, Maybe, Real, Whole
+from olscale.learners.contract.parameters import Choice, Real, param
+from olscale.learners.contract.update_rule import rule_of
 from olscale.learners.contract.weighted import WeightedRegressor
 from olscale.learners.kernel_learner import KernelRegressor
 from olscale.learners.kernel_loop import learns
 from olscale.learners.kernel_model import add, shrink
-from olscale.learners.norma import check_fading, slot_of_oldest
+from olscale.learners.norma import FadingLearner, slot_of_oldest
 
 
 class NORMARegressionRule(NamedTuple):
@@ -42,7 +43,7 @@ def learn_norma_r(rule: Any, model: Any, row: Any) -> bool:
     return hit
 
 
-class NORMAR(KernelRegressor, WeightedRegressor):
+class NORMAR(FadingLearner, KernelRegressor, WeightedRegressor):
     """NORMA for targets: stochastic gradient descent on the epsilon-insensitive or squared loss and the norm.
 
     A row t takes a step ``eta_t = eta t^-power``: all coefficients are multiplied by ``1 - eta_t
@@ -50,27 +51,6 @@ class NORMAR(KernelRegressor, WeightedRegressor):
     f)``. With ``nu > 0`` the tube moves, by ``eta_t (1 - nu)`` after such a row and by ``-eta_t
     nu`` after another, so that a share nu of rows is outside. With the squared loss every row comes
     in, with ``eta_t (y - f)``.
-
-    Parameters
-    ----------
-    eta : float
-        First step; > 0, and ``eta lam < 1``.
-    lam : float
-        Regularisation.
-    loss : {"epsilon-insensitive", "squared"}
-    epsilon : float
-        Half the width of the tube in units of the target, that at the start where it moves.
-    nu : float
-        Share of rows outside the tube; with 0 the tube stays.
-    power : float
-        How the step falls: 0 for a constant one, 0.5 as in the paper's bounds.
-    tau : int, optional
-        Support vectors that are kept: the oldest makes room. Without it all are, up to `capacity`.
-    capacity : int
-        Most support vectors without `tau`; a row that comes after one more ends learning with an
-        error.
-    kernel, gamma, sigma, p, degree, coef0
-        As in `olscale.learners.kernel_learner.SupportVectorLearner`.
 
     Notes
     -----
@@ -104,66 +84,26 @@ class NORMAR(KernelRegressor, WeightedRegressor):
     version = 2
     kept_share = 0.75
     memory: ClassVar[int] = 1
-    update_params = ("eta", "lam", "nu", "power")
-    domains: ClassVar[dict[str, Domain]] = {
-        "eta": Real(0.0, open_="low"),
-        "lam": Real(0.0),
-        "loss": Choice(("epsilon-insensitive", "squared")),
-        "epsilon": Real(0.0),
-        "nu": Real(0.0, 1.0, open_="high"),
-        "power": Real(0.0, 1.0),
-        "tau": Maybe(Whole(1)),
-        "capacity": Whole(1),
-        **KernelRegressor.shared_domains,
-    }
 
-    def __init__(
-        self,
-        eta: float = 0.1,
-        lam: float = 0.001,
-        loss: str = "epsilon-insensitive",
-        epsilon: float = 0.1,
-        nu: float = 0.0,
-        power: float = 0.0,
-        tau: int | None = None,
-        capacity: int = 100_000,
-        kernel: str = "gaussian",
-        gamma: float | str = "auto",
-        sigma: float | None = None,
-        p: float | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-    ) -> None:
-        self.eta = eta
-        self.lam = lam
-        self.loss = loss
-        self.epsilon = epsilon
-        self.nu = nu
-        self.power = power
-        self.tau = tau
-        self.capacity = capacity
-        self.kernel = kernel
-        self.gamma = gamma
-        self.sigma = sigma
-        self.p = p
-        self.degree = degree
-        self.coef0 = coef0
-
-    def resolved_params(self) -> dict[str, Any]:
-        """Return all parameters in canonical form; steps that would turn the model over are refused."""
-        params = super().resolved_params()
-        check_fading(self.name, params["eta"], params["lam"])
-        return params
+    loss: str = param(
+        "epsilon-insensitive",
+        Choice(("epsilon-insensitive", "squared")),
+        "The loss that is followed.",
+    )
+    epsilon: float = param(
+        0.1,
+        Real(0.0),
+        "Half the width of the tube in units of the target, that at the start where it moves.",
+    )
+    nu: float = param(
+        0.0, Real(0.0, 1.0, open_="high"), "Share of rows outside the tube; with 0 the tube stays."
+    )
 
     def _allocate(self, columns: int, outputs: int) -> State:
         state = super()._allocate(columns, outputs)
         state["memory"][:] = self.epsilon
         return state
 
-    def _rule(self) -> NORMARegressionRule:
-        tau = -1 if self.tau is None else int(self.tau)
-        numbers = float(self.eta), float(self.lam), float(self.nu), float(self.power)
-        return NORMARegressionRule(*numbers, tau, self.loss == "squared")
-
-    def _slots(self) -> tuple[int, int]:
-        return super()._slots() if self.tau is None else (int(self.tau) + 1, int(self.tau) + 1)
+    def _rule(self) -> NamedTuple:
+        tau = self.tau or -1
+        return rule_of(NORMARegressionRule, self, tau=tau, squared=self.loss == "squared")

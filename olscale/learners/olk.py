@@ -110,7 +110,7 @@ class OLK(KernelLearner, WeightedClassifier):
         "r": Real(0.0),
         "threshold": Real(0.0),
         "capacity": Whole(1),
-        **KernelLearner.shared_domains,
+        **KernelLearner.domains,
     }
 
     def __init__(

@@ -97,7 +97,7 @@ class OLKN(KernelDetector):
         "rule": Choice(("69", "68")),
         "threshold": Real(0.0),
         "capacity": Whole(1),
-        **KernelDetector.shared_domains,
+        **KernelDetector.domains,
     }
 
     def __init__(

@@ -98,7 +98,7 @@ class OLKR(KernelRegressor, WeightedRegressor):
         "epsilon": Real(0.0),
         "threshold": Real(0.0),
         "capacity": Whole(1),
-        **KernelRegressor.shared_domains,
+        **KernelRegressor.domains,
     }
 
     def __init__(

@@ -131,7 +131,7 @@ class Projectron(GramLearner, KernelLearner):
         "eta": Maybe(Real(0.0, open_="low")),
         "B": Whole(1),
         "capacity": Whole(1),
-        **KernelLearner.shared_domains,
+        **KernelLearner.domains,
     }
 
     def __init__(

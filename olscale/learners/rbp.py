@@ -79,7 +79,7 @@ class RBP(RandomVictims, WeightedClassifier):
     domains: ClassVar[dict[str, Domain]] = {
         "B": Whole(1),
         "seed": Whole(0),
-        **KernelLearner.shared_domains,
+        **KernelLearner.domains,
     }
 
     def __init__(

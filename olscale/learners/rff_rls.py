@@ -36,7 +36,7 @@ class FourierLayer(GammaLearner, FixedLayer):
     update_params = ("forget",)
     domains: ClassVar[dict[str, Domain]] = {
         "features": Whole(2),
-        **GammaLearner.gammas,
+        **GammaLearner.domains,
         "linear": Flag(),
         **FixedLayer.shared_domains,
         "seed": Whole(0),
