@@ -6,7 +6,7 @@ costs its scores and two moves, no rounding builds up, and on whole numbers ties
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from olscale.compiled.rows import add_column, borrowed_rows, row_scores
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import UNKNOWN, FloatArray, State, frobenius_norm
-from olscale.learners.contract.parameters import Domain, Real, Whole
+from olscale.learners.contract.parameters import Real, Whole, param
 from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.contract.weighted import WeightedClassifier
 
@@ -149,19 +149,6 @@ class AMM(OnePassLearner, WeightedClassifier, EstimatesCost):
     and y's best one gains it; if that scored 0 or less, the row begins a new weight of y. Every k
     rows the shortest weights are dropped. With two classes the score is ``g_1 - g_0``.
 
-    Parameters
-    ----------
-    lam : float
-        Weight of the regulariser; > 0.
-    limit : int
-        Most hyperplanes of a class; at the limit a row that would begin one more moves only the
-        other class.
-    k : int
-        Rows from one pruning to the next.
-    c : float
-        Pruning: weights may go while the sum of their squared norms is at most ``(c / (t lam))^2``;
-        >= 0.
-
     Notes
     -----
     State: ``m d`` numbers for d features and room for m hyperplanes, which doubles up to ``limit`` a class. Cost of a row:
@@ -197,20 +184,21 @@ class AMM(OnePassLearner, WeightedClassifier, EstimatesCost):
     takes_unknown = True
     checks_rows = True
     update_params = ("k", "c")
-    domains: ClassVar[dict[str, Domain]] = {
-        "lam": Real(0.0, open_="low"),
-        "limit": Whole(1),
-        "k": Whole(1),
-        "c": Real(0.0),
-    }
 
-    def __init__(
-        self, lam: float = 1e-4, limit: int = 20, k: int = 10_000, c: float = 10.0
-    ) -> None:
-        self.lam = lam
-        self.limit = limit
-        self.k = k
-        self.c = c
+    lam: float = param(1e-4, Real(0.0, open_="low"), "Weight of the regulariser.")
+    limit: int = param(
+        20,
+        Whole(1),
+        "Most hyperplanes of a class; at the limit a row that would begin one more moves only "
+        "the other class.",
+    )
+    k: int = param(10_000, Whole(1), "Rows from one pruning to the next.")
+    c: float = param(
+        10.0,
+        Real(0.0),
+        "Pruning: weights may go while the sum of their squared norms is at most ``(c / (t "
+        "lam))^2``.",
+    )
 
     def _allocate(self, columns: int, outputs: int) -> State:
         classes = max(outputs, 2)

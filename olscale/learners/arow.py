@@ -1,8 +1,8 @@
 """Adaptive regularisation of weights (Crammer, Kulesza, Dredze, NIPS 2009)."""
 
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
-from olscale.learners.contract.parameters import Domain, Real
+from olscale.learners.contract.parameters import Real, param
 from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.second_order import SecondOrderLearner
 from olscale.learners.second_order_rule import moves
@@ -35,20 +35,6 @@ class AROW(SecondOrderLearner, WeightedClassifier):
     max-score form m is the margin of the true class over the best wrong class, the two means move
     by ``+-l beta Sigma x`` and all classes share one Sigma.
 
-    Parameters
-    ----------
-    r : float
-        Regularisation; the larger, the slower the variance shrinks; > 0.
-    covariance : {"full", "diagonal"}
-        All of Sigma, or the diagonal of its inverse.
-    multiclass : {"max-score", "ova"}
-        True class against the best wrong class with one Sigma, or one binary learner a class, each
-        with its own.
-    dtype : {"float64", "float32"}
-        Precision of the state; sums are float64 in both, each number is rounded when it is stored.
-        In the full form the rounding of Sigma adds up: on a9a float32 makes 5062 mistakes for 5055
-        (diagonal 5068 in both).
-
     Notes
     -----
     State, in numbers of 8 (float32: 4) bytes, with K outputs (1 for two classes) and S covariances (K for "ova", else 1):
@@ -80,22 +66,12 @@ class AROW(SecondOrderLearner, WeightedClassifier):
     name = "arow"
     numbers_per_second = 1.5e9
     update_params = ("r",)
-    domains: ClassVar[dict[str, Domain]] = {
-        "r": Real(0.0, open_="low"),
-        **SecondOrderLearner.shared_domains,
-    }
 
-    def __init__(
-        self,
-        r: float = 1.0,
-        covariance: str = "full",
-        multiclass: str = "max-score",
-        dtype: str = "float64",
-    ) -> None:
-        self.r = r
-        self.covariance = covariance
-        self.multiclass = multiclass
-        self.dtype = dtype
+    r: float = param(
+        1.0,
+        Real(0.0, open_="low"),
+        "Regularisation; the larger, the slower the variance shrinks.",
+    )
 
     def _rule(self, max_score: bool) -> NamedTuple:
         return AROWRule(float(self.r))

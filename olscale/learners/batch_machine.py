@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from olscale.errors import ParameterError
 from olscale.learners.common_offset import WithoutOffset, is_blurred
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.learner import FloatArray, Learner, State, score_columns
-from olscale.learners.contract.parameters import Domain, Real, Whole
+from olscale.learners.contract.parameters import Real, Whole, param
 from olscale.learners.contract.shift_free import ShiftFree
 from olscale.learners.foresight import FIRST_MACHINE
 
@@ -43,17 +43,11 @@ class BatchMachine(Learner, EstimatesCost):
     128, 256 and so on; there is none, and scores are 0, before. So the test error is that of batch
     learning, and the cumulative error that of a batch learner which is trained anew ever more
     rarely.
-
-    Parameters
-    ----------
-    capacity : int
-        Most rows that are kept; more end the run.
     """
 
     layout_exact = True
-    shared_domains: ClassVar[dict[str, Domain]] = {"capacity": Whole(1)}
 
-    capacity: int
+    capacity: int = param(100_000, Whole(1), "Most rows that are kept; more end the run.")
 
     @abstractmethod
     def _train(self, X: Any, y: NDArray[Any]) -> Any:
@@ -187,20 +181,14 @@ class BatchMachine(Learner, EstimatesCost):
 
 
 class GaussianMachine(BatchMachine, ShiftFree):
-    """Base of those with a Gaussian kernel; a subclass gives `_machine`.
+    """Base of those with a Gaussian kernel; a subclass gives `_machine`."""
 
-    Parameters
-    ----------
-    gamma : float or "auto"
-        Width of the kernel ``exp(-gamma |x - s|^2)``; "auto" is one over the number of features.
-    """
-
-    shared_domains: ClassVar[dict[str, Domain]] = {
-        "gamma": Real(0.0, open_="low", words=("auto",)),
-        **BatchMachine.shared_domains,
-    }
-
-    gamma: float | str
+    gamma: float | str = param(
+        "auto",
+        Real(0.0, open_="low", words=("auto",)),
+        "Width of the kernel ``exp(-gamma |x - s|^2)``; ``'auto'`` is one over the number of "
+        "features.",
+    )
 
     @property
     def shift_free(self) -> bool:

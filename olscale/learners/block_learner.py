@@ -14,7 +14,7 @@ from olscale.errors import ParameterError
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.estimator import Classifier
 from olscale.learners.contract.learner import UNKNOWN, FloatArray, State
-from olscale.learners.contract.parameters import Domain, Whole
+from olscale.learners.contract.parameters import Whole, param
 from olscale.system.blas import one_blas_thread
 from olscale.system.memory import memory_bytes
 from olscale.system.sizes import size_text
@@ -30,19 +30,17 @@ class BlockLearner(Classifier, EstimatesCost):
     learned. Rows of a block are scored by the model of the blocks before it; rows that are only
     scored, those of a test among them, by the model of all rows so far, which those that wait are
     in.
-
-    Parameters
-    ----------
-    block : int
-        Rows that are learned together.
     """
 
     layout_exact = True
     takes_unknown = True
-    shared_domains: ClassVar[dict[str, Domain]] = {"block": Whole(1)}
     growing: ClassVar[tuple[str, ...]] = ("U", "s")
 
-    block: int
+    block: int = param(
+        16,
+        Whole(1),
+        "Rows that are learned together; they are scored by what was known before their block.",
+    )
 
     @abstractmethod
     def _absorb(self, state: State, X: FloatArray, y: NDArray[np.int64]) -> State:

@@ -1,12 +1,11 @@
 """Budgeted online gradient descent (Zhao, Wang, Wu, Jin and Hoi 2012)."""
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from olscale.compiled.decorator import compiled
 from olscale.compiled.support_vectors import take_out
-from olscale.learners.contract.parameters import Choice, Domain, Flag, Real, Whole
+from olscale.learners.contract.parameters import Choice, Flag, Real, Whole, param
 from olscale.learners.contract.weighted import WeightedClassifier
-from olscale.learners.kernel_learner import KernelLearner
 from olscale.learners.kernel_loop import learns
 from olscale.learners.kernel_model import add, shrink
 from olscale.learners.norma import check_fading
@@ -73,25 +72,6 @@ class BOGD(RandomVictims, WeightedClassifier):
     chances, and the others are multiplied by ``B / (B - 1)``, so that the model stays what it was
     on average. Then the whole model shrinks until no coefficient is above ``eta clip``.
 
-    Parameters
-    ----------
-    B : int
-        Most support vectors; >= 2.
-    eta : float
-        Step; > 0, and ``eta lam < 1``.
-    lam : float
-        Regularisation.
-    clip : float
-        Greatest coefficient in steps; > 0. A great number lets them grow freely.
-    removal : {"random", "oldest"}
-        Which vector goes.
-    rescale : bool
-        Whether the others grow by ``B / (B - 1)``.
-    seed : int
-        Seed of the victims; the seed and number of the permutation count too.
-    kernel, gamma, sigma, p, degree, coef0, multiclass
-        As in `olscale.learners.kernel_learner.KernelLearner`.
-
     Notes
     -----
     State: ``B (d + outputs)`` numbers for d features that the vectors have. Cost of a row: O(B d), or nnz for d. Max-score:
@@ -123,48 +103,20 @@ class BOGD(RandomVictims, WeightedClassifier):
     name = "bogd"
     numbers_per_second = 1.5e9
     update_params = ("eta", "lam", "clip")
-    domains: ClassVar[dict[str, Domain]] = {
-        "B": Whole(2),
-        "eta": Real(0.0, open_="low"),
-        "lam": Real(0.0),
-        "clip": Real(0.0, open_="both"),
-        "removal": Choice(("random", "oldest")),
-        "rescale": Flag(),
-        "seed": Whole(0),
-        **KernelLearner.domains,
-    }
 
-    def __init__(
-        self,
-        B: int = 100,
-        eta: float = 0.2,
-        lam: float = 0.01,
-        clip: float = 1.0,
-        removal: str = "random",
-        rescale: bool = True,
-        seed: int = 0,
-        kernel: str = "gaussian",
-        gamma: float | str = "auto",
-        sigma: float | None = None,
-        p: float | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-        multiclass: str = "max-score",
-    ) -> None:
-        self.B = B
-        self.eta = eta
-        self.lam = lam
-        self.clip = clip
-        self.removal = removal
-        self.rescale = rescale
-        self.seed = seed
-        self.kernel = kernel
-        self.gamma = gamma
-        self.sigma = sigma
-        self.p = p
-        self.degree = degree
-        self.coef0 = coef0
-        self.multiclass = multiclass
+    B: int = param(100, Whole(2), "Most support vectors.")
+    eta: float = param(0.2, Real(0.0, open_="low"), "Step; ``eta lam < 1``.")
+    lam: float = param(0.01, Real(0.0), "Regularisation.")
+    clip: float = param(
+        1.0,
+        Real(0.0, open_="both"),
+        "Greatest coefficient in steps. A great number lets them grow freely.",
+    )
+    removal: str = param("random", Choice(("random", "oldest")), "Which vector goes.")
+    rescale: bool = param(True, Flag(), "Whether the others grow by ``B / (B - 1)``.")
+    seed: int = param(
+        0, Whole(0), "Seed of the victims; the seed and number of the permutation count too."
+    )
 
     def resolved_params(self) -> dict[str, Any]:
         """Return all parameters in canonical form; steps that would turn the model over are refused."""

@@ -1,10 +1,10 @@
 """Budgeted passive-aggressive learning with a plain victim (Wang and Vucetic, AISTATS 2010)."""
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from olscale.compiled.decorator import inlined
 from olscale.compiled.support_vectors import first_least, take_out
-from olscale.learners.contract.parameters import Domain, Real, Whole
+from olscale.learners.contract.parameters import Real, Whole, param
 from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.kernel_learner import KernelLearner
 from olscale.learners.kernel_loop import learns
@@ -69,15 +69,6 @@ class BPAS(KernelLearner, WeightedClassifier):
     whose part along the row it takes over. That is the vector which the paper's objective picks,
     without the rounding of its long form.
 
-    Parameters
-    ----------
-    B : int
-        Most support vectors.
-    C : float
-        Aggressiveness; > 0.
-    kernel, gamma, sigma, p, degree, coef0, multiclass
-        As in `olscale.learners.kernel_learner.KernelLearner`.
-
     Notes
     -----
     State: ``B (d + outputs)`` numbers for d features that the vectors have. Cost of a row: O(B d), or nnz for d.
@@ -104,33 +95,9 @@ class BPAS(KernelLearner, WeightedClassifier):
     name = "bpas"
     numbers_per_second = 1.7e9
     update_params = ("C",)
-    domains: ClassVar[dict[str, Domain]] = {
-        "B": Whole(1),
-        "C": Real(0.0, open_="low"),
-        **KernelLearner.domains,
-    }
 
-    def __init__(
-        self,
-        B: int = 100,
-        C: float = 1.0,
-        kernel: str = "gaussian",
-        gamma: float | str = "auto",
-        sigma: float | None = None,
-        p: float | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-        multiclass: str = "max-score",
-    ) -> None:
-        self.B = B
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.sigma = sigma
-        self.p = p
-        self.degree = degree
-        self.coef0 = coef0
-        self.multiclass = multiclass
+    B: int = param(100, Whole(1), "Most support vectors.")
+    C: float = param(1.0, Real(0.0, open_="low"), "Aggressiveness.")
 
     def _rule(self) -> BPASRule:
         return BPASRule(float(self.C), int(self.B))

@@ -1,12 +1,12 @@
 """Budgeted stochastic gradient descent (Wang, Crammer and Vucetic, JMLR 2012)."""
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from olscale.compiled.inverse_gram import LEAST_DISTANCE, border, project
 from olscale.compiled.support_vectors import put
 from olscale.errors import ParameterError
 from olscale.learners.budget_maintenance import merge_lightest, project_lightest, remove_lightest
-from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
+from olscale.learners.contract.parameters import Choice, Real, Whole, param
 from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.gram_learner import GramLearner
 from olscale.learners.kernel_learner import KernelLearner
@@ -81,17 +81,6 @@ class BSGD(GramLearner, KernelLearner, WeightedClassifier):
     Among equals the oldest vector goes, or is the partner; a merged vector is as old as the heavier
     of its two.
 
-    Parameters
-    ----------
-    lam : float
-        Regularisation; > 0.
-    B : int
-        Most support vectors.
-    maintenance : {"merging", "projection", "removal"}
-        What is done with one too many.
-    kernel, gamma, sigma, p, degree, coef0, multiclass
-        As in `olscale.learners.kernel_learner.KernelLearner`.
-
     Notes
     -----
     State: ``B (d + outputs)`` numbers for d features that the vectors have, and B^2 for projection. Cost of a row: O(B d),
@@ -129,36 +118,10 @@ class BSGD(GramLearner, KernelLearner, WeightedClassifier):
     name = "bsgd"
     numbers_per_second = 0.72e9
     update_params = ("lam",)
-    domains: ClassVar[dict[str, Domain]] = {
-        "lam": Real(0.0, open_="low"),
-        "B": Whole(1),
-        "maintenance": Choice(MAINTENANCE),
-        **KernelLearner.domains,
-    }
 
-    def __init__(
-        self,
-        lam: float = 1e-4,
-        B: int = 100,
-        maintenance: str = "merging",
-        kernel: str = "gaussian",
-        gamma: float | str = "auto",
-        sigma: float | None = None,
-        p: float | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-        multiclass: str = "max-score",
-    ) -> None:
-        self.lam = lam
-        self.B = B
-        self.maintenance = maintenance
-        self.kernel = kernel
-        self.gamma = gamma
-        self.sigma = sigma
-        self.p = p
-        self.degree = degree
-        self.coef0 = coef0
-        self.multiclass = multiclass
+    lam: float = param(1e-4, Real(0.0, open_="low"), "Regularisation.")
+    B: int = param(100, Whole(1), "Most support vectors.")
+    maintenance: str = param("merging", Choice(MAINTENANCE), "What is done with one too many.")
 
     @property
     def keeps_matrix(self) -> bool:  # type: ignore[override]

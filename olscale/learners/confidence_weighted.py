@@ -1,11 +1,11 @@
 """Confidence-weighted learning (Dredze, Crammer, Pereira 2008; Crammer, Dredze, Pereira 2008)."""
 
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from olscale.compiled.decorator import compiled
-from olscale.learners.contract.parameters import Domain, Real
+from olscale.learners.contract.parameters import Real, param
 from olscale.learners.second_order import SecondOrderLearner
 from olscale.learners.second_order_rule import moves
 
@@ -98,16 +98,6 @@ class CW(SecondOrderLearner):
         alpha = (-m psi + sqrt(m^2 psi^2 - m^2 psi + 2 v phi^2 psi)) / (2 v psi)
         u = (-alpha v phi + sqrt(alpha^2 v^2 phi^2 + 8 v))^2 / 8,   beta = alpha phi / (sqrt(2 u) + alpha phi v)
 
-    Parameters
-    ----------
-    eta : float
-        Confidence, a probability in [0.5, 1).
-    covariance, multiclass
-        As in `AROW`.
-    dtype : {"float64", "float32"}
-        Precision of the state; sums are float64 in both, each number is rounded when it is stored.
-        The diagonal form makes the same mistakes on a9a in both; the full form breaks down in both.
-
     Notes
     -----
     State and time are as in `AROW`; a row with ``m >= phi |x|`` costs its scores only.
@@ -139,22 +129,8 @@ class CW(SecondOrderLearner):
     name = "cw"
     numbers_per_second = 2e9
     update_params = ("eta",)
-    domains: ClassVar[dict[str, Domain]] = {
-        "eta": Real(0.5, 1.0, open_="high"),
-        **SecondOrderLearner.shared_domains,
-    }
 
-    def __init__(
-        self,
-        eta: float = 0.7,
-        covariance: str = "full",
-        multiclass: str = "max-score",
-        dtype: str = "float64",
-    ) -> None:
-        self.eta = eta
-        self.covariance = covariance
-        self.multiclass = multiclass
-        self.dtype = dtype
+    eta: float = param(0.7, Real(0.5, 1.0, open_="high"), "Confidence, a probability.")
 
     def _rule(self, max_score: bool) -> NamedTuple:
         phi = quantile(self.eta)

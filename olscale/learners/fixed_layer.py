@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from olscale.learners.contract.learner import (
 )
 from olscale.learners.contract.many_targets import targets_of
 from olscale.learners.contract.merged_sums import MergesSums
-from olscale.learners.contract.parameters import Domain, Real, Whole
+from olscale.learners.contract.parameters import Real, Whole, param
 from olscale.learners.feature_pairs import PairsFeatures
 from olscale.learners.fixed_layer_fused import FusedLayers
 from olscale.learners.least_squares_loop import MOST_PENDING, LeastSquares, learn_features, solve
@@ -48,29 +48,23 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
 
     The targets are 1 and -1 for classes, with one output for two of them. After each block of rows
     the weights are the ridge solution of all rows so far.
-
-    Parameters
-    ----------
-    lam : float
-        Ridge penalty; > 0.
-    forget : float
-        Weight of a row after each row that follows, in (0, 1]; 1 forgets nothing.
-    block : int
-        Rows that are learned together, counted from the first row: those of a block are predicted
-        by the model before it.
     """
 
-    shared_domains: ClassVar[dict[str, Domain]] = {
-        "lam": Real(0.0, open_="low"),
-        "forget": Real(0.0, 1.0, open_="low"),
-        "block": Whole(1),
-    }
     layout_exact = True
     takes_unknown = True
 
-    lam: float
-    forget: float
-    block: int
+    lam: float = param(0.01, Real(0.0, open_="low"), "Ridge penalty.")
+    forget: float = param(
+        1.0,
+        Real(0.0, 1.0, open_="low"),
+        "Weight of a row after each row that follows; 1 forgets nothing.",
+    )
+    block: int = param(
+        1,
+        Whole(1),
+        "Rows that are learned together, counted from the first row: those of a block are "
+        "predicted by the model before it.",
+    )
 
     @abstractmethod
     def _count(self, columns: int) -> int:

@@ -1,7 +1,7 @@
 """Fourier online gradient descent (Lu, Hoi, Wang, Zhao and Liu, JMLR 2016)."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from olscale.learners.contract.learner import (
     frobenius_norm,
     score_columns,
 )
-from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
+from olscale.learners.contract.parameters import Choice, Real, Whole, param
 from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.kernel_aim import aim
@@ -103,24 +103,6 @@ class FOGD(
     a standard deviation of at most ``1 / sqrt(2 D)``. On these features it is gradient descent on
     the hinge loss, ``f = w.z`` and ``w += eta y z`` where ``y f < 1``.
 
-    Parameters
-    ----------
-    D : int
-        Number of frequencies; there are 2 D features.
-    eta : float
-        Step; > 0.
-    scale : {"unit", "paper"}
-        Whether features are divided by ``sqrt(D)``, so that ``z.z`` is the kernel and `eta` means
-        what it means for kernel learners, or are cosines and sines as they are: an `eta` of the
-        paper is that of the unit scale divided by D.
-    gamma, sigma, p
-        Width of the Gaussian kernel; see `olscale.learners.kernel_width.WidthLearner`.
-    seed : int
-        Number of the frequencies; each permutation draws others.
-    multiclass : {"max-score", "ova"}
-        The class against its best rival, which both move by the step; or one binary learner a
-        class.
-
     Notes
     -----
     State: ``2 D outputs`` numbers and the key of the frequencies. These are functions of key, feature and number, by the
@@ -154,34 +136,23 @@ class FOGD(
     takes_unknown = True
     checks_rows = True
     update_params = ("eta",)
-    domains: ClassVar[dict[str, Domain]] = {
-        "D": Whole(1),
-        "eta": Real(0.0, open_="low"),
-        "scale": Choice(("unit", "paper")),
-        **WidthLearner.domains,
-        "seed": Whole(0),
-        "multiclass": Choice(("max-score", "ova")),
-    }
 
-    def __init__(
-        self,
-        D: int = 400,
-        eta: float = 0.2,
-        scale: str = "unit",
-        gamma: float | str = "auto",
-        sigma: float | None = None,
-        p: float | None = None,
-        seed: int = 0,
-        multiclass: str = "max-score",
-    ) -> None:
-        self.D = D
-        self.eta = eta
-        self.scale = scale
-        self.gamma = gamma
-        self.sigma = sigma
-        self.p = p
-        self.seed = seed
-        self.multiclass = multiclass
+    D: int = param(400, Whole(1), "Number of frequencies; there are 2 D features.")
+    eta: float = param(0.2, Real(0.0, open_="low"), "Step.")
+    scale: str = param(
+        "unit",
+        Choice(("unit", "paper")),
+        "Whether features are divided by ``sqrt(D)``, so that ``z.z`` is the kernel and `eta` "
+        "means what it means for kernel learners, or are cosines and sines as they are: an "
+        "`eta` of the paper is that of the unit scale divided by D.",
+    )
+    seed: int = param(0, Whole(0), "Number of the frequencies; each permutation draws others.")
+    multiclass: str = param(
+        "max-score",
+        Choice(("max-score", "ova")),
+        "The class against its best rival, which both move by the step; or one binary learner a "
+        "class.",
+    )
 
     def _start(self, columns: int, outputs: int) -> None:
         super()._start(columns, outputs)

@@ -6,7 +6,7 @@ import numpy as np
 
 from olscale.compiled.decorator import compiled
 from olscale.compiled.support_vectors import take_out
-from olscale.learners.contract.parameters import Choice, Domain, Whole
+from olscale.learners.contract.parameters import Choice, Whole, param
 from olscale.learners.kernel_learner import KernelLearner
 from olscale.learners.kernel_loop import learns
 from olscale.learners.kernel_model import add, combine, shrink
@@ -88,14 +88,6 @@ class Forgetron(KernelLearner):
     delta phi (1 - phi mu)`` with ``delta = |alpha_r|`` and ``mu = sign(alpha_r) f(x_r)``, the row
     counted in, and Q sums Psi.
 
-    Parameters
-    ----------
-    B : int
-        Most support vectors.
-    kernel, gamma, sigma, p, degree, coef0, multiclass
-        As in `olscale.learners.kernel_learner.KernelLearner`. The bound of the mistakes holds where
-        ``k(x, x) <= 1``.
-
     Notes
     -----
     State: ``B (d + outputs)`` numbers for d features that the vectors have, Q and M. Cost of a row: O(B d), or nnz for d,
@@ -125,31 +117,14 @@ class Forgetron(KernelLearner):
     numbers_per_second = 1.9e9
     kept_share = 0.2
     memory: ClassVar[int] = 2
-    domains: ClassVar[dict[str, Domain]] = {
-        "B": Whole(1),
-        **KernelLearner.domains,
-        "multiclass": Choice(("max-score",)),
-    }
 
-    def __init__(
-        self,
-        B: int = 100,
-        kernel: str = "gaussian",
-        gamma: float | str = "auto",
-        sigma: float | None = None,
-        p: float | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-        multiclass: str = "max-score",
-    ) -> None:
-        self.B = B
-        self.kernel = kernel
-        self.gamma = gamma
-        self.sigma = sigma
-        self.p = p
-        self.degree = degree
-        self.coef0 = coef0
-        self.multiclass = multiclass
+    B: int = param(100, Whole(1), "Most support vectors.")
+    multiclass: str = param(
+        "max-score",
+        Choice(("max-score",)),
+        "The class against the best of the others. The bound of the mistakes holds where "
+        "``k(x, x) <= 1``.",
+    )
 
     def _rule(self) -> ForgetronRule:
         return ForgetronRule(int(self.B))

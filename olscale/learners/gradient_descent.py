@@ -5,8 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from olscale.learners.contract.learner import FloatArray
+from olscale.learners.contract.parameters import Real, param
 from olscale.learners.contract.weighted import WeightedClassifier
-from olscale.learners.linear import AggressiveLearner, implements, setting
+from olscale.learners.linear import AggressiveLearner, implements
 
 
 class OGDRule(NamedTuple):
@@ -26,16 +27,6 @@ class OGD(AggressiveLearner, WeightedClassifier):
     `t` is the number of the row from 1 and counts every row, whether it moves the weights or not.
     In the max-score form the hinge is that of the margin of the true class over the best wrong
     class; both classes move by the same step.
-
-    Parameters
-    ----------
-    C : float
-        Step at the first row; > 0.
-    multiclass : {"max-score", "ova"}
-        True class against the best wrong class, or one binary learner a class.
-    dtype : {"float64", "float32"}
-        Precision of the weights; sums are float64 in both, each weight is rounded when it is
-        stored. Mistakes then differ in the few rows whose score is within rounding of 0.
 
     Notes
     -----
@@ -61,7 +52,7 @@ class OGD(AggressiveLearner, WeightedClassifier):
     """
 
     name = "ogd"
+    rule_type = OGDRule
     numbers_per_second = 2.2e9
 
-    def _rule(self) -> NamedTuple:
-        return OGDRule(setting(self.C))
+    C: float = param(1.0, Real(0.0, open_="low"), "Step at the first row.")

@@ -1,6 +1,6 @@
 """Linear discriminants on principal components that are kept up as rows come: olscale's own."""
 
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ from olscale.compiled.components import add_block, set_products
 from olscale.compiled.csr import CSR
 from olscale.learners.block_learner import BLOCK_NUMBERS, BlockLearner
 from olscale.learners.contract.learner import FloatArray, State
-from olscale.learners.contract.parameters import Domain, Real, Whole
+from olscale.learners.contract.parameters import Real, Whole, param
 
 _LEAST = 1e-10
 """Part of the mean variance that every direction has within classes: of classes without any, the nearest mean wins."""
@@ -38,15 +38,6 @@ class IPCALDA(BlockLearner):
     p_c`` for the components ``z = U'(x - mu)`` of a row; of two classes it is the difference. So
     all is linear in x.
 
-    Parameters
-    ----------
-    components : int
-        Principal components K that are kept; there are never more than features, or rows less one.
-    shrink : float
-        eps: how far the covariance is drawn to a sphere; >= 0.
-    block : int
-        Rows that are learned together; they are scored by what was known before their block.
-
     Notes
     -----
     State: ``d (K + classes + block)`` numbers for d features, dense. Cost of a row: ``d classes``, or nnz for d; of a block
@@ -70,16 +61,14 @@ class IPCALDA(BlockLearner):
 
     name = "ipca-lda"
     numbers_per_second = 3.5e9
-    domains: ClassVar[dict[str, Domain]] = {
-        "components": Whole(1),
-        "shrink": Real(0.0),
-        **BlockLearner.shared_domains,
-    }
 
-    def __init__(self, components: int = 100, shrink: float = 0.1, block: int = 16) -> None:
-        self.components = components
-        self.shrink = shrink
-        self.block = block
+    components: int = param(
+        100,
+        Whole(1),
+        "Principal components K that are kept; there are never more than features, or rows less "
+        "one.",
+    )
+    shrink: float = param(0.1, Real(0.0), "eps: how far the covariance is drawn to a sphere.")
 
     def _most(self, columns: int) -> int:
         return min(int(self.components), columns)

@@ -86,12 +86,8 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
     capacity = 100_000
     """Most support vectors of a learner without a budget, which has this as a parameter, `CAPACITY`."""
 
-    kernel: str = param(
-        "gaussian", Choice(KERNELS), "The kernel; see `olscale.learners.kernels`."
-    )
-    degree: int = param(
-        3, Whole(1), "Of the polynomial kernel ``(gamma x.s + coef0)^degree``."
-    )
+    kernel: str = param("gaussian", Choice(KERNELS), "The kernel; see `olscale.learners.kernels`.")
+    degree: int = param(3, Whole(1), "Of the polynomial kernel ``(gamma x.s + coef0)^degree``.")
     coef0: float = param(1.0, Real(0.0), "Of the polynomial kernel.")
 
     @property

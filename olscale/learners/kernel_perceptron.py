@@ -1,10 +1,10 @@
 """The perceptron and online gradient descent with kernels (Freund and Schapire 1999; Kivinen, Smola and Williamson 2004)."""
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
-from olscale.learners.contract.parameters import Domain, Real, Whole
+from olscale.learners.contract.parameters import Real, param
 from olscale.learners.contract.weighted import WeightedClassifier
-from olscale.learners.kernel_learner import KernelLearner
+from olscale.learners.kernel_learner import CAPACITY, KernelLearner
 from olscale.learners.kernel_loop import learns
 from olscale.learners.kernel_model import add
 
@@ -31,13 +31,6 @@ def learn_step(rule: Any, model: Any, row: Any) -> bool:
 
 class KernelPerceptron(KernelLearner, WeightedClassifier):
     """The perceptron with kernels: a row that is predicted wrongly comes in with ``alpha = y``.
-
-    Parameters
-    ----------
-    capacity : int
-        Most support vectors; a row that comes after one more ends learning with an error.
-    kernel, gamma, sigma, p, degree, coef0, multiclass
-        As in `olscale.learners.kernel_learner.KernelLearner`.
 
     Notes
     -----
@@ -68,27 +61,8 @@ class KernelPerceptron(KernelLearner, WeightedClassifier):
     numbers_per_second = 1.9e9
     kept_share = 0.2
     kept_power = 0.8
-    domains: ClassVar[dict[str, Domain]] = {"capacity": Whole(1), **KernelLearner.domains}
 
-    def __init__(
-        self,
-        capacity: int = 100_000,
-        kernel: str = "gaussian",
-        gamma: float | str = "auto",
-        sigma: float | None = None,
-        p: float | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-        multiclass: str = "max-score",
-    ) -> None:
-        self.capacity = capacity
-        self.kernel = kernel
-        self.gamma = gamma
-        self.sigma = sigma
-        self.p = p
-        self.degree = degree
-        self.coef0 = coef0
-        self.multiclass = multiclass
+    capacity: int = CAPACITY
 
     def _rule(self) -> StepRule:
         return StepRule(1.0, False)
@@ -96,15 +70,6 @@ class KernelPerceptron(KernelLearner, WeightedClassifier):
 
 class OGDKernel(KernelLearner, WeightedClassifier):
     """Online gradient descent with kernels and a constant step: a row with ``y f < 1`` comes in with ``alpha = eta y``.
-
-    Parameters
-    ----------
-    eta : float
-        Step; > 0.
-    capacity : int
-        Most support vectors; a row that comes after one more ends learning with an error.
-    kernel, gamma, sigma, p, degree, coef0, multiclass
-        As in `olscale.learners.kernel_learner.KernelLearner`.
 
     Notes
     -----
@@ -133,33 +98,9 @@ class OGDKernel(KernelLearner, WeightedClassifier):
     name = "ogd-kernel"
     numbers_per_second = 0.95e9
     update_params = ("eta",)
-    domains: ClassVar[dict[str, Domain]] = {
-        "eta": Real(0.0, open_="low"),
-        "capacity": Whole(1),
-        **KernelLearner.domains,
-    }
 
-    def __init__(
-        self,
-        eta: float = 0.5,
-        capacity: int = 100_000,
-        kernel: str = "gaussian",
-        gamma: float | str = "auto",
-        sigma: float | None = None,
-        p: float | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-        multiclass: str = "max-score",
-    ) -> None:
-        self.eta = eta
-        self.capacity = capacity
-        self.kernel = kernel
-        self.gamma = gamma
-        self.sigma = sigma
-        self.p = p
-        self.degree = degree
-        self.coef0 = coef0
-        self.multiclass = multiclass
+    eta: float = param(0.5, Real(0.0, open_="low"), "Step.")
+    capacity: int = CAPACITY
 
     def _rule(self) -> StepRule:
         return StepRule(float(self.eta), True)

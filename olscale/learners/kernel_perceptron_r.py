@@ -1,10 +1,10 @@
 """The perceptron with kernels for targets: kernel least mean squares, or steps of one length."""
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
-from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
+from olscale.learners.contract.parameters import Choice, Real, param
 from olscale.learners.contract.weighted import WeightedRegressor
-from olscale.learners.kernel_learner import KernelRegressor
+from olscale.learners.kernel_learner import CAPACITY, KernelRegressor
 from olscale.learners.kernel_loop import learns
 from olscale.learners.kernel_model import add
 
@@ -32,18 +32,6 @@ def learn_residual(rule: Any, model: Any, row: Any) -> bool:
 
 class KernelPerceptronR(KernelRegressor, WeightedRegressor):
     """The perceptron with kernels for targets: every row comes in, with ``alpha = eta (y - f)`` or ``eta sign(y - f)``.
-
-    Parameters
-    ----------
-    eta : float
-        Step; > 0. Those of ``"sign"`` are in units of the target.
-    step : {"lms", "sign"}
-        ``"lms"``: the step goes with the residual, which is known as kernel least mean squares.
-        ``"sign"``: all are of one length, as the perceptron's are.
-    capacity : int
-        Most support vectors; a row that comes after one more ends learning with an error.
-    kernel, gamma, sigma, p, degree, coef0
-        As in `olscale.learners.kernel_learner.SupportVectorLearner`.
 
     Notes
     -----
@@ -74,34 +62,17 @@ class KernelPerceptronR(KernelRegressor, WeightedRegressor):
     numbers_per_second = 1.4e9
     kept_share = 1.0
     update_params = ("eta",)
-    domains: ClassVar[dict[str, Domain]] = {
-        "eta": Real(0.0, open_="low"),
-        "step": Choice(("lms", "sign")),
-        "capacity": Whole(1),
-        **KernelRegressor.domains,
-    }
 
-    def __init__(
-        self,
-        eta: float = 0.5,
-        step: str = "lms",
-        capacity: int = 100_000,
-        kernel: str = "gaussian",
-        gamma: float | str = "auto",
-        sigma: float | None = None,
-        p: float | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-    ) -> None:
-        self.eta = eta
-        self.step = step
-        self.capacity = capacity
-        self.kernel = kernel
-        self.gamma = gamma
-        self.sigma = sigma
-        self.p = p
-        self.degree = degree
-        self.coef0 = coef0
+    eta: float = param(
+        0.5, Real(0.0, open_="low"), "Step. Those of ``'sign'`` are in units of the target."
+    )
+    step: str = param(
+        "lms",
+        Choice(("lms", "sign")),
+        "``'lms'``: the step goes with the residual, which is known as kernel least mean "
+        "squares. ``'sign'``: all are of one length, as the perceptron's are.",
+    )
+    capacity: int = CAPACITY
 
     def _rule(self) -> ResidualRule:
         return ResidualRule(float(self.eta), self.step == "sign")

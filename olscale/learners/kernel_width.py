@@ -60,7 +60,9 @@ class WidthLearner(GammaLearner):
     """Base of learners whose width is ``gamma = 1 / (2 sigma^2) = 1 / p^2``, given as one of the three."""
 
     sigma: float | None = param(
-        None, Maybe(Real(0.0, open_="low")), "The width in other terms: ``gamma = 1 / (2 sigma^2)``."
+        None,
+        Maybe(Real(0.0, open_="low")),
+        "The width in other terms: ``gamma = 1 / (2 sigma^2)``.",
     )
     p: float | None = param(
         None, Maybe(Real(0.0, open_="low")), "The width in other terms: ``gamma = 1 / p^2``."

@@ -9,7 +9,7 @@ from olscale.compiled.inverse_gram import LEAST_DISTANCE, border, project
 from olscale.compiled.simd.columns import multiply_dense
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.contract.many_targets import LearnsTargets
-from olscale.learners.contract.parameters import Domain, Maybe, Real, Whole
+from olscale.learners.contract.parameters import Maybe, Real, Whole, param
 from olscale.learners.contract.weighted import WeightedRegressor
 from olscale.learners.gram_learner import GramLearner
 from olscale.learners.kernel_learner import KernelRegressor
@@ -76,18 +76,6 @@ class KRLS(GramLearner, KernelRegressor, WeightedRegressor, LearnsTargets):
     f) / delta``, of which the others give up a share a. Another moves the coefficients as recursive
     least squares does: ``q = P a / (1 + a.P a)``, ``P -= q (P a)'``, ``alpha += K q (y - f)``.
 
-    Parameters
-    ----------
-    nu : float
-        Squared distance beyond which a row comes in (approximate linear dependence).
-    B : int, optional
-        Most rows of the dictionary: when it is full all rows are projected on it.
-    capacity : int
-        Most rows of the dictionary without `B`; a row that comes after one more ends learning with
-        an error.
-    kernel, gamma, sigma, p, degree, coef0
-        As in `olscale.learners.kernel_learner.SupportVectorLearner`.
-
     Notes
     -----
     State: ``m (d + 1)`` numbers for m rows of d features, and ``2 m^2`` of the matrices. Cost of a row: O(m d), or nnz for
@@ -122,34 +110,23 @@ class KRLS(GramLearner, KernelRegressor, WeightedRegressor, LearnsTargets):
     matrices: ClassVar[int] = 2
     matrix_share: ClassVar[float] = 0.25
     update_params = ("nu",)
-    domains: ClassVar[dict[str, Domain]] = {
-        "nu": Real(0.0),
-        "B": Maybe(Whole(1)),
-        "capacity": Whole(1),
-        **KernelRegressor.domains,
-    }
 
-    def __init__(
-        self,
-        nu: float = 0.1,
-        B: int | None = None,
-        capacity: int = 5_000,
-        kernel: str = "gaussian",
-        gamma: float | str = "auto",
-        sigma: float | None = None,
-        p: float | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-    ) -> None:
-        self.nu = nu
-        self.B = B
-        self.capacity = capacity
-        self.kernel = kernel
-        self.gamma = gamma
-        self.sigma = sigma
-        self.p = p
-        self.degree = degree
-        self.coef0 = coef0
+    nu: float = param(
+        0.1,
+        Real(0.0),
+        "Squared distance beyond which a row comes in (approximate linear dependence).",
+    )
+    B: int | None = param(
+        None,
+        Maybe(Whole(1)),
+        "Most rows of the dictionary: when it is full all rows are projected on it.",
+    )
+    capacity: int = param(
+        5_000,
+        Whole(1),
+        "Most rows of the dictionary without `B`; a row that comes after one more ends learning "
+        "with an error.",
+    )
 
     def _matrix(self, slots: int) -> FloatArray:
         return np.zeros((self.matrices, slots, slots))

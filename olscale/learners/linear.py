@@ -37,7 +37,8 @@ from olscale.learners.contract.learner import (
     frobenius_norm,
     no_weights,
 )
-from olscale.learners.contract.parameters import Choice, Domain, Real
+from olscale.learners.contract.parameters import Choice, Real, param
+from olscale.learners.contract.update_rule import rule_of
 from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.linear_fused import FusedLinear
 
@@ -211,11 +212,19 @@ class LinearModel(Estimator, FusesSettings, EstimatesCost):
     layout_exact = True
     takes_unknown = True
     checks_rows = True
-    dtype: str
+    rule_type: ClassVar[type[NamedTuple]]
+    """The named tuple of the update, registered by `implements`."""
 
-    @abstractmethod
+    dtype: str = param(
+        "float64",
+        Choice(("float64", "float32")),
+        "Precision of the weights; sums are float64 in both, each weight is rounded when it is "
+        "stored.",
+    )
+
     def _rule(self) -> NamedTuple:
         """Return the update rule: a named tuple of float64 arrays, one value a setting."""
+        return rule_of(self.rule_type, self)
 
     @abstractmethod
     def _loop(self, outputs: int) -> Any:
@@ -269,14 +278,11 @@ class LinearModel(Estimator, FusesSettings, EstimatesCost):
 class LinearLearner(LinearModel, Classifier, ShardsClasses):
     """Base of the first-order linear classifiers."""
 
-    domains: ClassVar[dict[str, Domain]] = {
-        "multiclass": Choice(("max-score", "ova")),
-        "dtype": Choice(("float64", "float32")),
-    }
-
-    def __init__(self, multiclass: str = "max-score", dtype: str = "float64") -> None:
-        self.multiclass = multiclass
-        self.dtype = dtype
+    multiclass: str = param(
+        "max-score",
+        Choice(("max-score", "ova")),
+        "True class against the best wrong class, or one binary learner a class.",
+    )
 
     def _loop(self, outputs: int) -> Any:
         return (
@@ -298,16 +304,5 @@ class AggressiveLearner(LinearLearner):
     """Base of the first-order linear learners whose one parameter is `C`."""
 
     update_params = ("C",)
-    domains: ClassVar[dict[str, Domain]] = {"C": Real(0.0, open_="low"), **LinearLearner.domains}
 
-    def __init__(
-        self, C: float = 1.0, multiclass: str = "max-score", dtype: str = "float64"
-    ) -> None:
-        self.C = C
-        self.multiclass = multiclass
-        self.dtype = dtype
-
-
-def setting(value: Any) -> FloatArray:
-    """Return a parameter as the one-element array a rule holds it in."""
-    return np.array([value], dtype=np.float64)
+    C: float = param(1.0, Real(0.0, open_="low"), "Aggressiveness, the largest step.")

@@ -1,6 +1,6 @@
 """First-order linear learners of targets: one loop, to which each learner adds only its rule, as in `linear`."""
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,17 +9,16 @@ from olscale.compiled.csr import Rows
 from olscale.compiled.elementary import falling_power
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.contract.many_targets import LearnsTargets, targets_of
-from olscale.learners.contract.parameters import Choice, Domain, Real
+from olscale.learners.contract.parameters import Choice, Real, param
 from olscale.learners.contract.regressor import Regressor
+from olscale.learners.contract.update_rule import rule_of
 from olscale.learners.contract.weighted import WeightedRegressor
-from olscale.learners.linear import LinearModel, implements, setting
+from olscale.learners.linear import LinearModel, implements
 from olscale.learners.linear_target_loop import learn_targets
 
 
 class LinearRegressor(LinearModel, Regressor, LearnsTargets):
     """Base of the first-order linear learners of targets."""
-
-    domains: ClassVar[dict[str, Domain]] = {"dtype": Choice(("float64", "float32"))}
 
     def _loop(self, outputs: int) -> Any:
         return learn_targets
@@ -100,18 +99,21 @@ def _sgd_r(rule, s, y, f, square, t, wrong, weight):  # type: ignore[no-untyped-
     return weight * (rule.eta[s] * falling_power(float(t), rule.power[s]) * residual)
 
 
-class PAR(LinearRegressor):
+class TubeRegressor(LinearRegressor):
+    """Base of those whose loss has a width."""
+
+    epsilon: float = param(
+        0.1,
+        Real(0.0),
+        "Half the width of the tube in which no loss is, in units of the target.",
+    )
+
+
+class PAR(TubeRegressor):
     """Passive-aggressive regression: the smallest change of `w` that brings the target within `epsilon`.
 
     With the loss ``l = max(0, |y - f| - epsilon)`` the update is ``w += tau sign(y - f) x``, ``tau
     = l / |x|^2``.
-
-    Parameters
-    ----------
-    epsilon : float
-        Half the width of the tube in which no loss is, in units of the target; >= 0.
-    dtype : {"float64", "float32"}
-        Precision of the weights; sums are float64 in both.
 
     Notes
     -----
@@ -131,27 +133,13 @@ class PAR(LinearRegressor):
     """
 
     name = "pa-r"
+    rule_type = PARRule
     numbers_per_second = 1.1e9
     update_params = ("epsilon",)
-    domains: ClassVar[dict[str, Domain]] = {"epsilon": Real(0.0), **LinearRegressor.domains}
-
-    def __init__(self, epsilon: float = 0.1, dtype: str = "float64") -> None:
-        self.epsilon = epsilon
-        self.dtype = dtype
-
-    def _rule(self) -> NamedTuple:
-        return PARRule(setting(self.epsilon))
 
 
-class PA1R(LinearRegressor, WeightedRegressor):
+class PA1R(TubeRegressor, WeightedRegressor):
     """Passive-aggressive regression with linear slack: ``tau = min(C, l / |x|^2)``.
-
-    Parameters
-    ----------
-    C : float
-        Aggressiveness, the largest step; > 0, in units of the target.
-    epsilon, dtype
-        As in `PAR`.
 
     Notes
     -----
@@ -174,28 +162,17 @@ class PA1R(LinearRegressor, WeightedRegressor):
     """
 
     name = "pa1-r"
+    rule_type = PA1RRule
     numbers_per_second = 1.1e9
     update_params = ("C", "epsilon")
-    domains: ClassVar[dict[str, Domain]] = {"C": Real(0.0, open_="low"), **PAR.domains}
 
-    def __init__(self, C: float = 1.0, epsilon: float = 0.1, dtype: str = "float64") -> None:
-        self.C = C
-        self.epsilon = epsilon
-        self.dtype = dtype
-
-    def _rule(self) -> NamedTuple:
-        return PA1RRule(setting(self.C), setting(self.epsilon))
+    C: float = param(
+        1.0, Real(0.0, open_="low"), "Aggressiveness, the largest step, in units of the target."
+    )
 
 
 class PA2R(PA1R):
     """Passive-aggressive regression with squared slack: ``tau = l / (|x|^2 + 1/(2C))``.
-
-    Parameters
-    ----------
-    C : float
-        Aggressiveness; > 0.
-    epsilon, dtype
-        As in `PAR`.
 
     Notes
     -----
@@ -217,31 +194,18 @@ class PA2R(PA1R):
     """
 
     name = "pa2-r"
+    rule_type = PA2RRule
     numbers_per_second = 1.1e9
 
-    def _rule(self) -> NamedTuple:
-        return PA2RRule(setting(self.C), setting(self.epsilon))
+    C: float = param(1.0, Real(0.0, open_="low"), "Aggressiveness.")
 
 
-class SGDR(LinearRegressor, WeightedRegressor):
+class SGDR(TubeRegressor, WeightedRegressor):
     """Stochastic gradient descent on a loss of targets: ``w -= eta t^-power loss'(f) x``.
 
     `t` is the number of the row from 1 and counts every row with a target. The losses are ``(y -
     f)^2 / 2``, ``|y - f|``, ``max(0, |y - f| - epsilon)``, and Huber's, squared within `epsilon`
     and linear beyond.
-
-    Parameters
-    ----------
-    eta : float
-        Step at the first row; > 0.
-    power : float
-        Decay of the step; 0 keeps it.
-    loss : {"squared", "absolute", "epsilon-insensitive", "huber"}
-        Loss; half the square is meant by the first.
-    epsilon : float
-        Width of the losses that have one, in units of the target; >= 0.
-    dtype : {"float64", "float32"}
-        Precision of the weights; sums are float64 in both.
 
     Notes
     -----
@@ -268,28 +232,13 @@ class SGDR(LinearRegressor, WeightedRegressor):
     numbers_per_second = 0.96e9
     version = 2
     update_params = ("eta", "power", "epsilon")
-    domains: ClassVar[dict[str, Domain]] = {
-        "eta": Real(0.0, open_="low"),
-        "power": Real(0.0),
-        "loss": Choice(LOSSES),
-        **PAR.domains,
-    }
 
-    def __init__(
-        self,
-        eta: float = 0.01,
-        power: float = 0.5,
-        loss: str = "squared",
-        epsilon: float = 0.1,
-        dtype: str = "float64",
-    ) -> None:
-        self.eta = eta
-        self.power = power
-        self.loss = loss
-        self.epsilon = epsilon
-        self.dtype = dtype
+    eta: float = param(0.01, Real(0.0, open_="low"), "Step at the first row.")
+    power: float = param(0.5, Real(0.0), "Decay of the step; 0 keeps it.")
+    loss: str = param("squared", Choice(LOSSES), "Loss; half the square is meant by the first.")
+    epsilon: float = param(
+        0.1, Real(0.0), "Width of the losses that have one, in units of the target."
+    )
 
     def _rule(self) -> NamedTuple:
-        return SGDRRule(
-            *map(setting, (self.eta, self.power, self.epsilon, LOSSES.index(self.loss)))
-        )
+        return rule_of(SGDRRule, self, loss=LOSSES.index(self.loss))

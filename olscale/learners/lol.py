@@ -1,7 +1,6 @@
 """Local online learning: hyperplanes around prototypes (Zhou et al., Pattern Recognition 51, 2016)."""
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,7 @@ from olscale.learners.contract.fused_settings import FusedSettings, FusesSetting
 from olscale.learners.contract.learner import FloatArray, Learner, State
 from olscale.learners.contract.look_ahead import LooksAhead
 from olscale.learners.contract.no_score import ExplainsNoScore
-from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
+from olscale.learners.contract.parameters import Choice, Real, Whole, param
 from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.lol_fused import FusedLOL
 from olscale.learners.lol_loop import (
@@ -44,23 +43,40 @@ class _Local(
 ):
     """What LOL and I-LOL share: the compiled loop, the state and the prototypes."""
 
-    k: int
-    C: float
-    multiclass: str
-    prototypes: str
-    count_rule: str
-    dtype: str
     layout_exact = True
     takes_unknown = True
     checks_rows = True
-    shared_domains: ClassVar[dict[str, Domain]] = {
-        "C": Real(0.0, open_="low"),
-        "k": Whole(1),
-        "multiclass": Choice(("ova", "max-score")),
-        "prototypes": Choice(("sequential", "offline")),
-        "count_rule": Choice(("macqueen", "paper")),
-        "dtype": Choice(("float64", "float32")),
-    }
+
+    k: int = param(60, Whole(1), "Number of prototypes.")
+    C: float = param(1.0, Real(0.0, open_="low"), "Aggressiveness, the largest step.")
+    multiclass: str = param(
+        "ova",
+        Choice(("ova", "max-score")),
+        "One binary problem a class; or the true class against the best wrong one, with the "
+        "margin ``f_y - f_s`` and the step ``min(C, l / (2 (1 + 1/lam) |x|^2))``, up for the true "
+        "class's hyperplanes and down for the other's.",
+    )
+    prototypes: str = param(
+        "sequential",
+        Choice(("sequential", "offline")),
+        "Sequential k-means as the rows come; or k-means before the stream, prototypes fixed from "
+        "then on (section 5.4.5). With ``'offline'`` it is NOT one-pass: an evaluation first "
+        "shows it the training rows without labels, or a uniform sample of 65,536 if there are "
+        "more; `fit` shows it all of `X`, and `partial_fit` alone is refused.",
+    )
+    count_rule: str = param(
+        "macqueen",
+        Choice(("macqueen", "paper")),
+        "Whether a prototype's first row counts in its mean (MacQueen), or is replaced by the "
+        "first row assigned to it, as Algorithm 1 has it; without effect on offline prototypes.",
+    )
+    dtype: str = param(
+        "float64",
+        Choice(("float64", "float32")),
+        "Precision of hyperplanes and prototype sums. Scores are summed in float64 in both; the "
+        "products with the prototypes are summed in this precision, each rounded together with "
+        "its sum, so a row about equally near to two may go to the other with float32.",
+    )
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers are gone through for a row: the distance to each prototype takes most."""
@@ -179,31 +195,6 @@ class LOL(_Local):
     stacked row, ``x / sqrt(lam)`` first and x in the place of prototype i. More than two classes
     share the prototypes, and each has hyperplanes of its own.
 
-    Parameters
-    ----------
-    k : int
-        Number of prototypes.
-    lam : float
-        Lambda, weight of the common component: the larger, the less `w` moves; > 0.
-    C : float
-        Aggressiveness, the largest step; > 0.
-    multiclass : {"ova", "max-score"}
-        One binary problem a class; or the true class against the best wrong one, with the margin
-        ``f_y - f_s`` and the step ``min(C, l / (2 (1 + 1/lam) |x|^2))``, up for the true class's
-        hyperplanes and down for the other's.
-    prototypes : {"sequential", "offline"}
-        Sequential k-means as the rows come; or k-means before the stream, prototypes fixed from
-        then on (section 5.4.5). With ``offline`` LOL is NOT one-pass: an evaluation first shows it
-        the training rows without labels, or a uniform sample of 65,536 if there are more; `fit`
-        shows it all of `X`, and `partial_fit` alone is refused.
-    count_rule : {"macqueen", "paper"}
-        Whether a prototype's first row counts in its mean (MacQueen), or is replaced by the first
-        row assigned to it, as Algorithm 1 has it; without effect on offline prototypes.
-    dtype : {"float64", "float32"}
-        Precision of hyperplanes and prototype sums. Scores are summed in float64 in both; the
-        products with the prototypes are summed in this precision, each rounded together with its
-        sum, so a row about equally near to two may go to the other with float32.
-
     Notes
     -----
     State: ``(k outputs + k' + outputs) d`` numbers for d features, k' being k rounded up to a multiple of 16 (above 8).
@@ -233,28 +224,12 @@ class LOL(_Local):
     numbers_per_second = 8.3e9
     version = 3
     update_params = ("C", "lam")
-    domains: ClassVar[dict[str, Domain]] = {
-        **_Local.shared_domains,
-        "lam": Real(0.0, np.inf, open_="both"),
-    }
 
-    def __init__(
-        self,
-        k: int = 60,
-        lam: float = 1.0,
-        C: float = 1.0,
-        multiclass: str = "ova",
-        prototypes: str = "sequential",
-        count_rule: str = "macqueen",
-        dtype: str = "float64",
-    ) -> None:
-        self.k = k
-        self.lam = lam
-        self.C = C
-        self.multiclass = multiclass
-        self.prototypes = prototypes
-        self.count_rule = count_rule
-        self.dtype = dtype
+    lam: float = param(
+        1.0,
+        Real(0.0, np.inf, open_="both"),
+        "Lambda, weight of the common component: the larger, the less `w` moves.",
+    )
 
     def _inverse_lam(self) -> float:
         return 1.0 / float(self.lam)
@@ -263,16 +238,7 @@ class LOL(_Local):
 class ILOL(_Local):
     """Independent local online learning: LOL without the common component (``w = 0``).
 
-    Parameters
-    ----------
-    k : int
-        Number of prototypes.
-    C : float
-        Aggressiveness, the largest step ``min(C, l / |x|^2)``; > 0.
-    multiclass : {"ova", "max-score"}
-        As in `LOL`, with ``|x|^2`` for ``(1 + 1/lam) |x|^2``.
-    prototypes, count_rule, dtype
-        As in `LOL`; with ``prototypes="offline"`` I-LOL is NOT one-pass.
+    The step is ``min(C, l / |x|^2)``: ``1/lam`` is 0.
 
     Notes
     -----
@@ -294,20 +260,3 @@ class ILOL(_Local):
     numbers_per_second = 10e9
     version = 3
     update_params = ("C",)
-    domains: ClassVar[dict[str, Domain]] = _Local.shared_domains
-
-    def __init__(
-        self,
-        k: int = 60,
-        C: float = 1.0,
-        multiclass: str = "ova",
-        prototypes: str = "sequential",
-        count_rule: str = "macqueen",
-        dtype: str = "float64",
-    ) -> None:
-        self.k = k
-        self.C = C
-        self.multiclass = multiclass
-        self.prototypes = prototypes
-        self.count_rule = count_rule
-        self.dtype = dtype

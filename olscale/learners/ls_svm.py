@@ -1,13 +1,13 @@
 """The least squares support vector machine, which keeps all rows: a batch reference for regressors that do not."""
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from olscale.learners.batch_machine import GaussianMachine
 from olscale.learners.contract.learner import FloatArray
-from olscale.learners.contract.parameters import Domain, Real
+from olscale.learners.contract.parameters import Real, param
 from olscale.learners.contract.weighted import WeightedRegressor
 
 
@@ -17,15 +17,6 @@ class LSSVM(GaussianMachine, WeightedRegressor):
     ``f(x) = sum_s alpha_s k(x, s) + b``, whose coefficients solve ``[0 1'; 1 K + I / C] [b; alpha]
     = [0; y]``. It keeps every row, and is trained anew whenever they have doubled in number, as
     `olscale.learners.batch_machine.BatchMachine` says; the scores of the first 64 rows are 0.
-
-    Parameters
-    ----------
-    C : float
-        Penalty of a row's loss; > 0.
-    gamma : float or "auto"
-        Width of the kernel ``exp(-gamma |x - s|^2)``; "auto" is one over the number of features.
-    capacity : int
-        Most rows that are kept; more end the run.
 
     Notes
     -----
@@ -50,15 +41,9 @@ class LSSVM(GaussianMachine, WeightedRegressor):
 
     name = "ls-svm"
     numbers_per_second = 1.1e9
-    domains: ClassVar[dict[str, Domain]] = {
-        "C": Real(0.0, open_="low"),
-        **GaussianMachine.shared_domains,
-    }
 
-    def __init__(self, C: float = 1.0, gamma: float | str = "auto", capacity: int = 10_000) -> None:
-        self.C = C
-        self.gamma = gamma
-        self.capacity = capacity
+    C: float = param(1.0, Real(0.0, open_="low"), "Penalty of a row's loss.")
+    capacity: int = 10_000
 
     def _machine(self) -> Any:
         return _LeastSquares(float(self.C), self._gamma())

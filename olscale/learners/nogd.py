@@ -1,6 +1,6 @@
 """Nystrom online gradient descent (Lu, Hoi, Wang, Zhao and Liu, JMLR 2016)."""
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from olscale.compiled.decorator import compiled
 from olscale.compiled.simd.columns import multiply_first
 from olscale.errors import ParameterError
 from olscale.learners.contract.learner import FloatArray, State
-from olscale.learners.contract.parameters import Domain, Real, Whole
+from olscale.learners.contract.parameters import Real, Whole, param
 from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.gram_learner import GramLearner
 from olscale.learners.kernel_learner import KernelLearner
@@ -75,17 +75,6 @@ class NOGD(GramLearner, KernelLearner, WeightedClassifier):
     kept as ``beta.k(x)`` with ``beta = V D^-1/2 w``: features cost an update alone. For k = B they
     are the scores of kernel gradient descent with the part of each row along the B.
 
-    Parameters
-    ----------
-    B : int
-        Support vectors.
-    k : int
-        Features, at most B. Eigenvalues below 1e-10 of the largest give none.
-    eta : float
-        Step; > 0.
-    kernel, gamma, sigma, p, degree, coef0, multiclass
-        As in `olscale.learners.kernel_learner.KernelLearner`.
-
     Notes
     -----
     State: ``B (d + B + 2 outputs)`` numbers for d features that the vectors have. Cost of a row: O(B d), or nnz for d, and
@@ -115,36 +104,12 @@ class NOGD(GramLearner, KernelLearner, WeightedClassifier):
     numbers_per_second = 1.8e9
     memory = 1
     update_params = ("eta",)
-    domains: ClassVar[dict[str, Domain]] = {
-        "B": Whole(1),
-        "k": Whole(1),
-        "eta": Real(0.0, open_="low"),
-        **KernelLearner.domains,
-    }
 
-    def __init__(
-        self,
-        B: int = 100,
-        k: int = 20,
-        eta: float = 0.2,
-        kernel: str = "gaussian",
-        gamma: float | str = "auto",
-        sigma: float | None = None,
-        p: float | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-        multiclass: str = "max-score",
-    ) -> None:
-        self.B = B
-        self.k = k
-        self.eta = eta
-        self.kernel = kernel
-        self.gamma = gamma
-        self.sigma = sigma
-        self.p = p
-        self.degree = degree
-        self.coef0 = coef0
-        self.multiclass = multiclass
+    B: int = param(100, Whole(1), "Support vectors.")
+    k: int = param(
+        20, Whole(1), "Features, at most B. Eigenvalues below 1e-10 of the largest give none."
+    )
+    eta: float = param(0.2, Real(0.0, open_="low"), "Step.")
 
     def resolved_params(self) -> dict[str, Any]:
         """Return all parameters in canonical form; there are no more features than vectors."""

@@ -1,12 +1,12 @@
 """Online learning with kernels, OLK-C (Li, Wen, Li, Zhang, Yang and Mao 2013)."""
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from olscale.compiled.decorator import compiled
 from olscale.compiled.support_vectors import drop
-from olscale.learners.contract.parameters import Domain, Real, Whole
+from olscale.learners.contract.parameters import Real, param
 from olscale.learners.contract.weighted import WeightedClassifier
-from olscale.learners.kernel_learner import KernelLearner
+from olscale.learners.kernel_learner import CAPACITY, KernelLearner
 from olscale.learners.kernel_loop import learns
 from olscale.learners.kernel_model import add, shrink
 
@@ -62,19 +62,6 @@ class OLK(KernelLearner, WeightedClassifier):
     r``, and with ``a > 0`` the row comes in with ``y a / (1 + r)``. Then vectors whose coefficients
     have become less than `threshold` go. With ``r = 0`` it is PA-I with kernels.
 
-    Parameters
-    ----------
-    C : float
-        Most that a row weighs; > 0.
-    r : float
-        Regularisation: how much faster old rows fade.
-    threshold : float
-        Coefficients that are dropped are less than this; with 0 all stay.
-    capacity : int
-        Most support vectors; a row that comes after one more ends learning with an error.
-    kernel, gamma, sigma, p, degree, coef0, multiclass
-        As in `olscale.learners.kernel_learner.KernelLearner`; the paper's width is `p`.
-
     Notes
     -----
     State: ``m (d + outputs)`` numbers for m support vectors with d features. With a threshold a vector stays for at most
@@ -105,39 +92,13 @@ class OLK(KernelLearner, WeightedClassifier):
     numbers_per_second = 1e9
     kept_share = 0.75
     update_params = ("C", "r", "threshold")
-    domains: ClassVar[dict[str, Domain]] = {
-        "C": Real(0.0, open_="low"),
-        "r": Real(0.0),
-        "threshold": Real(0.0),
-        "capacity": Whole(1),
-        **KernelLearner.domains,
-    }
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        r: float = 0.001,
-        threshold: float = 0.0,
-        capacity: int = 100_000,
-        kernel: str = "gaussian",
-        gamma: float | str = "auto",
-        sigma: float | None = None,
-        p: float | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-        multiclass: str = "max-score",
-    ) -> None:
-        self.C = C
-        self.r = r
-        self.threshold = threshold
-        self.capacity = capacity
-        self.kernel = kernel
-        self.gamma = gamma
-        self.sigma = sigma
-        self.p = p
-        self.degree = degree
-        self.coef0 = coef0
-        self.multiclass = multiclass
+    C: float = param(1.0, Real(0.0, open_="low"), "Most that a row weighs.")
+    r: float = param(0.001, Real(0.0), "Regularisation: how much faster old rows fade.")
+    threshold: float = param(
+        0.0, Real(0.0), "Coefficients that are dropped are less than this; with 0 all stay."
+    )
+    capacity: int = CAPACITY
 
     def _rule(self) -> OLKRule:
         return OLKRule(float(self.C), float(self.r), float(self.threshold))

@@ -1,11 +1,11 @@
 """Online learning with kernels for novelties, OLK-N (Li, Wen, Li, Zhang, Yang and Mao 2013)."""
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from olscale.errors import ParameterError
 from olscale.learners.contract.learner import State
-from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
-from olscale.learners.kernel_learner import KernelDetector
+from olscale.learners.contract.parameters import Choice, Real, param
+from olscale.learners.kernel_learner import CAPACITY, KernelDetector
 from olscale.learners.kernel_loop import learns
 from olscale.learners.kernel_model import add, shrink
 from olscale.learners.olk import forget_small
@@ -47,23 +47,6 @@ class OLKN(KernelDetector):
     r``, and the row comes in with ``a / (1 + r)``. Then vectors whose coefficients have become less
     than `threshold` go.
 
-    Parameters
-    ----------
-    C, v : float
-        Most and least that a row weighs; ``0 <= v <= C``. A row is normal after at least ``1 / C``
-        that are like it.
-    r : float
-        Regularisation: how much faster old rows fade.
-    rule : {"69", "68"}
-        How rho moves, an equation of the paper. By (68) it is ``max(0, f(x) - 1)`` after every row,
-        by (69) only where ``v < a < C``. But there f(x) is 1 and so rho 0: with "69" rho stays 0.
-    threshold : float
-        Coefficients that are dropped are less than this; with 0 all stay.
-    capacity : int
-        Most support vectors; a row that comes after one more ends learning with an error.
-    kernel, gamma, sigma, p, degree, coef0
-        As in `olscale.learners.kernel_learner.SupportVectorLearner`; the paper's width is `p`.
-
     Notes
     -----
     State: ``m (d + 1)`` numbers for m support vectors with d features. m grows with every row, up to
@@ -90,43 +73,25 @@ class OLKN(KernelDetector):
     numbers_per_second = 1.5e9
     kept_share = 1.0
     update_params = ("C", "v", "r", "threshold")
-    domains: ClassVar[dict[str, Domain]] = {
-        "C": Real(0.0, open_="low"),
-        "v": Real(0.0),
-        "r": Real(0.0),
-        "rule": Choice(("69", "68")),
-        "threshold": Real(0.0),
-        "capacity": Whole(1),
-        **KernelDetector.domains,
-    }
 
-    def __init__(
-        self,
-        C: float = 0.2,
-        v: float = 0.1,
-        r: float = 0.001,
-        rule: str = "69",
-        threshold: float = 0.0,
-        capacity: int = 100_000,
-        kernel: str = "gaussian",
-        gamma: float | str = "auto",
-        sigma: float | None = None,
-        p: float | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-    ) -> None:
-        self.C = C
-        self.v = v
-        self.r = r
-        self.rule = rule
-        self.threshold = threshold
-        self.capacity = capacity
-        self.kernel = kernel
-        self.gamma = gamma
-        self.sigma = sigma
-        self.p = p
-        self.degree = degree
-        self.coef0 = coef0
+    C: float = param(
+        0.2,
+        Real(0.0, open_="low"),
+        "Most that a row weighs. A row is normal after at least ``1 / C`` that are like it.",
+    )
+    v: float = param(0.1, Real(0.0), "Least that a row weighs; ``v <= C``.")
+    r: float = param(0.001, Real(0.0), "Regularisation: how much faster old rows fade.")
+    rule: str = param(
+        "69",
+        Choice(("69", "68")),
+        "How rho moves, an equation of the paper. By (68) it is ``max(0, f(x) - 1)`` after "
+        "every row, by (69) only where ``v < a < C``. But there f(x) is 1 and so rho 0: with "
+        "'69' rho stays 0.",
+    )
+    threshold: float = param(
+        0.0, Real(0.0), "Coefficients that are dropped are less than this; with 0 all stay."
+    )
+    capacity: int = CAPACITY
 
     def resolved_params(self) -> dict[str, Any]:
         """Return all parameters in canonical form; bounds the wrong way round are refused."""

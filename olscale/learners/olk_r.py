@@ -1,10 +1,10 @@
 """Online learning with kernels for targets, OLK-R (Li, Wen, Li, Zhang, Yang and Mao 2013)."""
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
-from olscale.learners.contract.parameters import Domain, Real, Whole
+from olscale.learners.contract.parameters import Real, param
 from olscale.learners.contract.weighted import WeightedRegressor
-from olscale.learners.kernel_learner import KernelRegressor
+from olscale.learners.kernel_learner import CAPACITY, KernelRegressor
 from olscale.learners.kernel_loop import learns
 from olscale.learners.kernel_model import add, shrink
 from olscale.learners.olk import forget_small
@@ -46,21 +46,6 @@ class OLKR(KernelRegressor, WeightedRegressor):
     (1 + r)``. Then vectors whose coefficients have become less than `threshold` go. With ``r = 0``
     it is PA-I regression with kernels.
 
-    Parameters
-    ----------
-    C : float
-        Most that a row weighs; > 0.
-    r : float
-        Regularisation: how much faster old rows fade.
-    epsilon : float
-        Half the width of the tube in which there is no loss, in units of the target.
-    threshold : float
-        Coefficients that are dropped are less than this; with 0 all stay.
-    capacity : int
-        Most support vectors; a row that comes after one more ends learning with an error.
-    kernel, gamma, sigma, p, degree, coef0
-        As in `olscale.learners.kernel_learner.SupportVectorLearner`; the paper's width is `p`.
-
     Notes
     -----
     State: ``m (d + 1)`` numbers for m support vectors with d features. With a threshold a vector stays for at most
@@ -92,40 +77,18 @@ class OLKR(KernelRegressor, WeightedRegressor):
     numbers_per_second = 2.1e9
     kept_share = 0.75
     update_params = ("C", "r", "epsilon", "threshold")
-    domains: ClassVar[dict[str, Domain]] = {
-        "C": Real(0.0, open_="low"),
-        "r": Real(0.0),
-        "epsilon": Real(0.0),
-        "threshold": Real(0.0),
-        "capacity": Whole(1),
-        **KernelRegressor.domains,
-    }
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        r: float = 0.001,
-        epsilon: float = 0.1,
-        threshold: float = 0.0,
-        capacity: int = 100_000,
-        kernel: str = "gaussian",
-        gamma: float | str = "auto",
-        sigma: float | None = None,
-        p: float | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-    ) -> None:
-        self.C = C
-        self.r = r
-        self.epsilon = epsilon
-        self.threshold = threshold
-        self.capacity = capacity
-        self.kernel = kernel
-        self.gamma = gamma
-        self.sigma = sigma
-        self.p = p
-        self.degree = degree
-        self.coef0 = coef0
+    C: float = param(1.0, Real(0.0, open_="low"), "Most that a row weighs.")
+    r: float = param(0.001, Real(0.0), "Regularisation: how much faster old rows fade.")
+    epsilon: float = param(
+        0.1,
+        Real(0.0),
+        "Half the width of the tube in which there is no loss, in units of the target.",
+    )
+    threshold: float = param(
+        0.0, Real(0.0), "Coefficients that are dropped are less than this; with 0 all stay."
+    )
+    capacity: int = CAPACITY
 
     def _rule(self) -> OLKRegressionRule:
         return OLKRegressionRule(

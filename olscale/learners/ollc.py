@@ -1,6 +1,6 @@
 """Locally linear classification in two regions, learned online (Wang and Saligrama)."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from olscale.learners.contract.class_shards import count_update
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import UNKNOWN, FloatArray, State, score_columns
-from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
+from olscale.learners.contract.parameters import Choice, Real, Whole, param
 from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.contract.weighted import WeightedClassifier
 
@@ -118,17 +118,6 @@ class OLLC(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
     projected onto ``a.x_j >= beta``, which keeps the regions from being exchanged. More than two
     classes: one-vs-all.
 
-    Parameters
-    ----------
-    beta : float
-        Least gate value at the anchor; > 0 (the paper: >= 1).
-    scale : float
-        Standard deviation of the normal random start; > 0.
-    gate : {"printed", "descent"}
-        Direction of the gate's step: as Algorithm 1 prints it, or down the surrogate.
-    seed : int
-        Seed of the random start.
-
     Notes
     -----
     State: ``(3 outputs + 1) d`` numbers for d features. Cost of a row: O(outputs d), or nnz for d on sparse rows.
@@ -158,20 +147,19 @@ class OLLC(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
     takes_unknown = True
     checks_rows = True
     update_params = ("beta",)
-    domains: ClassVar[dict[str, Domain]] = {
-        "beta": Real(0.0, open_="low"),
-        "scale": Real(0.0, open_="low"),
-        "gate": Choice(("printed", "descent")),
-        "seed": Whole(0),
-    }
 
-    def __init__(
-        self, beta: float = 1.0, scale: float = 1.0, gate: str = "printed", seed: int = 0
-    ) -> None:
-        self.beta = beta
-        self.scale = scale
-        self.gate = gate
-        self.seed = seed
+    beta: float = param(
+        1.0, Real(0.0, open_="low"), "Least gate value at the anchor; the paper has at least 1."
+    )
+    scale: float = param(
+        1.0, Real(0.0, open_="low"), "Standard deviation of the normal random start."
+    )
+    gate: str = param(
+        "printed",
+        Choice(("printed", "descent")),
+        "Direction of the gate's step: as Algorithm 1 prints it, or down the surrogate.",
+    )
+    seed: int = param(0, Whole(0), "Seed of the random start.")
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers are gone through for a row: those of two hyperplanes an output, and of its losses."""

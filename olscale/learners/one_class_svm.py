@@ -1,11 +1,11 @@
 """A one-class support vector machine that keeps all rows: a batch reference for novelty detectors that do not."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from olscale.learners.batch_machine import GaussianMachine
 from olscale.learners.contract.detector import Detector
 from olscale.learners.contract.learner import FloatArray
-from olscale.learners.contract.parameters import Domain, Real
+from olscale.learners.contract.parameters import Real, param
 
 
 class OneClassSVM(GaussianMachine, Detector):
@@ -14,15 +14,6 @@ class OneClassSVM(GaussianMachine, Detector):
     It keeps every row, and is trained anew whenever they have doubled in number, as
     `olscale.learners.batch_machine.BatchMachine` says; the scores of the first 64 rows are 0, which
     is normal.
-
-    Parameters
-    ----------
-    nu : float
-        Most rows that are novelties, and fewest that are support vectors, as a share; in (0, 1].
-    gamma : float or "auto"
-        Width of the kernel ``exp(-gamma |x - s|^2)``; "auto" is one over the number of features.
-    capacity : int
-        Most rows that are kept; more end the run.
 
     Notes
     -----
@@ -44,17 +35,12 @@ class OneClassSVM(GaussianMachine, Detector):
 
     name = "one-class-svm"
     numbers_per_second = 1.5e9
-    domains: ClassVar[dict[str, Domain]] = {
-        "nu": Real(0.0, 1.0, open_="low"),
-        **GaussianMachine.shared_domains,
-    }
 
-    def __init__(
-        self, nu: float = 0.1, gamma: float | str = "auto", capacity: int = 100_000
-    ) -> None:
-        self.nu = nu
-        self.gamma = gamma
-        self.capacity = capacity
+    nu: float = param(
+        0.1,
+        Real(0.0, 1.0, open_="low"),
+        "Most rows that are novelties, and fewest that are support vectors, as a share.",
+    )
 
     def _machine(self) -> Any:
         import sklearn.svm

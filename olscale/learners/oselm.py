@@ -2,12 +2,19 @@
 
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.many_targets import LearnsTargets
+from olscale.learners.contract.parameters import Choice, param
 from olscale.learners.contract.regressor import OnePassRegressor
 from olscale.learners.contract.weighted import WeightedClassifier, WeightedRegressor
 from olscale.learners.random_nodes import RandomNodes
 
 
-class OSELM(RandomNodes, OnePassLearner, WeightedClassifier):
+class ChosenNodes(RandomNodes):
+    """Base of those with either kind of nodes."""
+
+    activation: str = param("sigmoid", Choice(("sigmoid", "rbf")), "Kind of the hidden nodes.")
+
+
+class OSELM(ChosenNodes, OnePassLearner, WeightedClassifier):
     """Online sequential extreme learning machine: a random hidden layer, and recursive least squares behind it.
 
     Features ``h_j = 1 / (1 + exp(-(a_j.x + b_j)))``, or radial ones ``exp(-b_j |x - a_j|^2)``, are
@@ -15,28 +22,6 @@ class OSELM(RandomNodes, OnePassLearner, WeightedClassifier):
     ones, from 0 to 1. With targets t of 1 and -1, ``P = I / lam`` at the start and ``u = P h``,
     each row has ``k = u / (forget + h.u)``, ``beta += k (t - h'beta)'`` and ``P = (P - k u') /
     forget``. One output tells two classes; more classes have one each.
-
-    Parameters
-    ----------
-    nodes : int
-        Number of hidden nodes.
-    activation : {"sigmoid", "rbf"}
-        Their kind.
-    start : {"ridge", "boost"}
-        From the first row on, with a penalty; or the paper's: the first `N0` rows are scored 0 and
-        only added up, then the least-squares solution of them is found, without a penalty.
-    lam : float
-        Ridge penalty of the start; > 0. It means nothing with ``start="boost"``.
-    N0 : int, optional
-        Rows of the boosting phase, at least `nodes`; 100 more than `nodes` if it is not given, as
-        the paper has it.
-    forget : float
-        Weight of a row after each row that follows, in (0, 1]; 1 forgets nothing.
-    block : int
-        Rows that are learned together, counted from the first row behind the boosting phase: those
-        of a block are predicted by the model before it, and so are others while it is not full.
-    seed : int
-        Number of the hidden layer; each permutation draws another.
 
     Notes
     -----
@@ -73,13 +58,8 @@ class OSELM(RandomNodes, OnePassLearner, WeightedClassifier):
     numbers_per_second = 2.8e9
 
 
-class OSELMR(RandomNodes, OnePassRegressor, WeightedRegressor, LearnsTargets):
+class OSELMR(ChosenNodes, OnePassRegressor, WeightedRegressor, LearnsTargets):
     """Online sequential extreme learning machine for targets: `OSELM` with the target of a row as it is.
-
-    Parameters
-    ----------
-    nodes, activation, start, lam, N0, forget, block, seed
-        As in `OSELM`.
 
     Notes
     -----

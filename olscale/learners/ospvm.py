@@ -1,7 +1,7 @@
 """The online sequential projection vector machine (Deng and others 2016)."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from olscale.compiled.csr import CSR
 from olscale.errors import ParameterError
 from olscale.learners.block_learner import BLOCK_NUMBERS, BlockLearner
 from olscale.learners.contract.learner import FloatArray, State
-from olscale.learners.contract.parameters import Domain, Flag, Maybe, Whole
+from olscale.learners.contract.parameters import Flag, Maybe, Whole, param
 from olscale.learners.projection_network import Network, ProjectionNetwork, score_rows
 
 
@@ -26,27 +26,6 @@ class OSPVM(ProjectionNetwork, BlockLearner):
     ``keep = None`` all directions are kept, the first r become nodes, and scores are those of pvm
     but for rounding, whatever the blocks. With ``keep = K`` no more than K are kept after a block:
     memory is less and the network another one.
-
-    Parameters
-    ----------
-    nodes : int, optional
-        Nodes r; there are at most as many as singular values above 1e-10 of the largest.
-    ratio : float
-        Without `nodes`: r is the least number whose singular values add up to this part of the sum
-        of all; in (0, 1].
-    ratio_of : {"s", "s2"}
-        Whether singular values are added up, or their squares: the formula of the paper is lost.
-    keep : int, optional
-        Directions that are kept, besides that of the 1; without it all.
-    mean_update : bool
-        Whether the mean is taken off, and follows the rows. If not, no mean is: the "no" of the
-        paper's figure 2, whose curves start apart.
-    block : int
-        Rows that are learned together; they are scored by what was known before their block.
-    lam : float
-        ``beta = (H'H + lam)^-1 H'T``; 0 is the paper's.
-    capacity : int
-        Most rows whose places are kept; more end the run.
 
     Notes
     -----
@@ -77,33 +56,17 @@ class OSPVM(ProjectionNetwork, BlockLearner):
     name = "ospvm"
     numbers_per_second = 7.4e9
     growing = (*BlockLearner.growing, "places", "labels")
-    domains: ClassVar[dict[str, Domain]] = {
-        **ProjectionNetwork.network_domains,
-        "keep": Maybe(Whole(1)),
-        "mean_update": Flag(),
-        "capacity": Whole(1),
-        **BlockLearner.shared_domains,
-    }
 
-    def __init__(
-        self,
-        nodes: int | None = None,
-        ratio: float = 0.9,
-        ratio_of: str = "s",
-        keep: int | None = None,
-        mean_update: bool = True,
-        block: int = 16,
-        lam: float = 0.0,
-        capacity: int = 5_000,
-    ) -> None:
-        self.nodes = nodes
-        self.ratio = ratio
-        self.ratio_of = ratio_of
-        self.keep = keep
-        self.mean_update = mean_update
-        self.block = block
-        self.lam = lam
-        self.capacity = capacity
+    keep: int | None = param(
+        None, Maybe(Whole(1)), "Directions that are kept, besides that of the 1; without it all."
+    )
+    mean_update: bool = param(
+        True,
+        Flag(),
+        "Whether the mean is taken off, and follows the rows. If not, no mean is: the 'no' of "
+        "the paper's figure 2, whose curves start apart.",
+    )
+    capacity: int = param(5_000, Whole(1), "Most rows whose places are kept; more end the run.")
 
     def _length(self, columns: int) -> int:
         return columns + (not self.mean_update)

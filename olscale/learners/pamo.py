@@ -17,7 +17,7 @@ from olscale.learners.contract.class_shards import count_update
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import UNKNOWN, FloatArray, State
-from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
+from olscale.learners.contract.parameters import Choice, Real, Whole, param
 from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.contract.weighted import WeightedClassifier
 
@@ -223,27 +223,6 @@ class PAMO1(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
     - alpha of it, z one for the rest, and the winning hyperplanes ``u_mj`` take regression steps
     towards the moves z. More than two classes: one-vs-all.
 
-    Parameters
-    ----------
-    h : int
-        Dimensions of the projection.
-    k : int
-        Hyperplanes of a dimension.
-    C : float
-        Aggressiveness of both kinds of step (the paper's C and C_r); > 0.
-    alpha : float
-        Part of the loss left to the projection, in [0, 1). With 0 only w is modified (section 3):
-        PA-I on the fixed random projection. Any other value also pulls the projection of a row with
-        loss to unit length, so 0 is no limit of it.
-    epsilon : float
-        Insensitivity of the regression steps (the paper names no value; 0).
-    seed : int
-        Seed of the random start: uniform in [-0.1, 0.1], the hyperplanes of a dimension then made
-        orthogonal.
-    dtype : {"float64", "float32"}
-        Precision of the hyperplanes and of the sums of their products with a row; all else is
-        float64.
-
     Notes
     -----
     State: ``outputs h (k d + 1)`` numbers for d features. Cost of a row: O(outputs h k d), or nnz for d on sparse rows.
@@ -275,33 +254,36 @@ class PAMO1(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
     checks_rows = True
     always: ClassVar[bool] = False
     update_params = ("C", "alpha", "epsilon")
-    domains: ClassVar[dict[str, Domain]] = {
-        "h": Whole(1),
-        "k": Whole(1),
-        "C": Real(0.0, open_="low"),
-        "alpha": Real(0.0, 1.0, open_="high"),
-        "epsilon": Real(0.0),
-        "seed": Whole(0),
-        "dtype": Choice(("float64", "float32")),
-    }
 
-    def __init__(
-        self,
-        h: int = 64,
-        k: int = 2,
-        C: float = 0.125,
-        alpha: float = 0.9,
-        epsilon: float = 0.0,
-        seed: int = 0,
-        dtype: str = "float64",
-    ) -> None:
-        self.h = h
-        self.k = k
-        self.C = C
-        self.alpha = alpha
-        self.epsilon = epsilon
-        self.seed = seed
-        self.dtype = dtype
+    h: int = param(64, Whole(1), "Dimensions of the projection.")
+    k: int = param(2, Whole(1), "Hyperplanes of a dimension.")
+    C: float = param(
+        0.125,
+        Real(0.0, open_="low"),
+        "Aggressiveness of both kinds of step (the paper's C and C_r).",
+    )
+    alpha: float = param(
+        0.9,
+        Real(0.0, 1.0, open_="high"),
+        "Part of the loss left to the projection. With 0 only w is modified (section "
+        "3): PA-I on the fixed random projection. Any other value also pulls the projection of "
+        "a row with loss to unit length, so 0 is no limit of it.",
+    )
+    epsilon: float = param(
+        0.0, Real(0.0), "Insensitivity of the regression steps (the paper names no value; 0)."
+    )
+    seed: int = param(
+        0,
+        Whole(0),
+        "Seed of the random start: uniform in [-0.1, 0.1], the hyperplanes of a dimension then "
+        "made orthogonal.",
+    )
+    dtype: str = param(
+        "float64",
+        Choice(("float64", "float32")),
+        "Precision of the hyperplanes and of the sums of their products with a row; all else is "
+        "float64.",
+    )
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers are gone through for a row: `h` groups of `k` hyperplanes an output."""

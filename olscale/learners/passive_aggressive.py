@@ -3,8 +3,9 @@
 from typing import NamedTuple
 
 from olscale.learners.contract.learner import FloatArray
+from olscale.learners.contract.parameters import Real, param
 from olscale.learners.contract.weighted import WeightedClassifier
-from olscale.learners.linear import AggressiveLearner, LinearLearner, implements, setting
+from olscale.learners.linear import AggressiveLearner, LinearLearner, implements
 
 
 class PARule(NamedTuple):
@@ -45,13 +46,6 @@ class PA(LinearLearner):
     In the max-score form the margin is that of the true class over the best wrong class and ``tau =
     l / (2 |x|^2)``.
 
-    Parameters
-    ----------
-    multiclass : {"max-score", "ova"}
-        True class against the best wrong class, or one binary learner a class.
-    dtype : {"float64", "float32"}
-        Precision of the weights; sums are float64 in both.
-
     Notes
     -----
     State: ``columns * outputs`` weights of 8 (float32: 4) bytes. Time a row: ``O(nonzeros * outputs)`` to score and
@@ -71,21 +65,12 @@ class PA(LinearLearner):
     """
 
     name = "pa"
+    rule_type = PARule
     numbers_per_second = 2.3e9
-
-    def _rule(self) -> NamedTuple:
-        return PARule()
 
 
 class PA1(AggressiveLearner, WeightedClassifier):
     """Passive-aggressive with linear slack: ``tau = min(C, l / |x|^2)``; max-score: ``min(C, l / (2|x|^2))``.
-
-    Parameters
-    ----------
-    C : float
-        Aggressiveness, the largest step; > 0.
-    multiclass, dtype
-        As in `PA`.
 
     Notes
     -----
@@ -108,21 +93,12 @@ class PA1(AggressiveLearner, WeightedClassifier):
     """
 
     name = "pa1"
+    rule_type = PA1Rule
     numbers_per_second = 2.3e9
-
-    def _rule(self) -> NamedTuple:
-        return PA1Rule(setting(self.C))
 
 
 class PA2(AggressiveLearner, WeightedClassifier):
     """Passive-aggressive with squared slack: ``tau = l / (|x|^2 + 1/(2C))``; max-score: ``l / (2|x|^2 + 1/(2C))``.
-
-    Parameters
-    ----------
-    C : float
-        Aggressiveness; > 0.
-    multiclass, dtype
-        As in `PA`.
 
     Notes
     -----
@@ -145,7 +121,7 @@ class PA2(AggressiveLearner, WeightedClassifier):
     """
 
     name = "pa2"
+    rule_type = PA2Rule
     numbers_per_second = 2.2e9
 
-    def _rule(self) -> NamedTuple:
-        return PA2Rule(setting(self.C))
+    C: float = param(1.0, Real(0.0, open_="low"), "Aggressiveness.")

@@ -7,7 +7,7 @@ its nonzeros, and without projection no rounding builds up: on integer features 
 by arithmetic is zero.
 """
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class
 from olscale.learners.contract.class_shards import count_update
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.learner import UNKNOWN, FloatArray, State, frobenius_norm
-from olscale.learners.contract.parameters import Choice, Domain, Flag, Real, Whole
+from olscale.learners.contract.parameters import Choice, Flag, Real, Whole, param
 from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.linear import linear_scores
@@ -129,20 +129,6 @@ class Pegasos(WeightedClassifier, ShardsClasses, EstimatesCost):
     ``1/sqrt(lam)``. In the max-score form the hinge is that of the true class over the best wrong
     class, the two move by ``+-1/(lam t) x``, and the ball holds all classes together.
 
-    Parameters
-    ----------
-    lam : float
-        Weight of the regulariser; > 0.
-    offset : int
-        Added to t in step and shrink; 0 is the paper's.
-    project : bool
-        Project onto the ball after each step that moved the weights (the step the paper calls
-        optional).
-    multiclass : {"max-score", "ova"}
-        True class against the best wrong class, or one binary learner a class.
-    dtype : {"float64", "float32"}
-        Precision of the state; sums are float64 in both, each number is rounded when it is stored.
-
     Notes
     -----
     State: ``columns * outputs`` numbers of 8 (float32: 4) bytes and two numbers an output. Time a row:
@@ -175,27 +161,26 @@ class Pegasos(WeightedClassifier, ShardsClasses, EstimatesCost):
     layout_exact = True
     takes_unknown = True
     checks_rows = True
-    domains: ClassVar[dict[str, Domain]] = {
-        "lam": Real(0.0, open_="low"),
-        "offset": Whole(0),
-        "project": Flag(),
-        "multiclass": Choice(("max-score", "ova")),
-        "dtype": Choice(("float64", "float32")),
-    }
 
-    def __init__(
-        self,
-        lam: float = 1e-4,
-        offset: int = 0,
-        project: bool = False,
-        multiclass: str = "max-score",
-        dtype: str = "float64",
-    ) -> None:
-        self.lam = lam
-        self.offset = offset
-        self.project = project
-        self.multiclass = multiclass
-        self.dtype = dtype
+    lam: float = param(1e-4, Real(0.0, open_="low"), "Weight of the regulariser.")
+    offset: int = param(0, Whole(0), "Added to t in step and shrink; 0 is the paper's.")
+    project: bool = param(
+        False,
+        Flag(),
+        "Project onto the ball after each step that moved the weights (the step the paper calls "
+        "optional).",
+    )
+    multiclass: str = param(
+        "max-score",
+        Choice(("max-score", "ova")),
+        "True class against the best wrong class, or one binary learner a class.",
+    )
+    dtype: str = param(
+        "float64",
+        Choice(("float64", "float32")),
+        "Precision of the state; sums are float64 in both, each number is rounded when it is "
+        "stored.",
+    )
 
     def _allocate(self, columns: int, outputs: int) -> State:
         return {

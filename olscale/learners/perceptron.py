@@ -18,13 +18,6 @@ def _perceptron(rule, s, y, f, square, t, wrong, weight):  # type: ignore[no-unt
 class Perceptron(LinearLearner, WeightedClassifier):
     """The perceptron: ``w += y x`` on a mistake.
 
-    Parameters
-    ----------
-    multiclass : {"max-score", "ova"}
-        True class against the best wrong class, or one binary perceptron a class.
-    dtype : {"float64", "float32"}
-        Precision of the weights; sums are float64 in both.
-
     Notes
     -----
     State and time are as in `PA`. LIBOL's ``Perceptron`` and ``M_PerceptronM`` are this form: the sign of 0 is +1, and of
@@ -49,7 +42,5 @@ class Perceptron(LinearLearner, WeightedClassifier):
     """
 
     name = "perceptron"
+    rule_type = PerceptronRule
     numbers_per_second = 2.3e9
-
-    def _rule(self) -> NamedTuple:
-        return PerceptronRule()

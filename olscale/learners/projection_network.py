@@ -7,7 +7,7 @@ own, which is 1 at the 1 and 0 elsewhere, with the singular value sqrt(n): a nod
 The other nodes are principal components and have no constant part.
 """
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from olscale.compiled.decorator import compiled
 from olscale.compiled.elementary import exponential
 from olscale.compiled.rows import row_scores
 from olscale.learners.contract.learner import FloatArray, Learner
-from olscale.learners.contract.parameters import Choice, Domain, Maybe, Real, Whole
+from olscale.learners.contract.parameters import Choice, Maybe, Real, Whole, param
 
 _FAR = 708.0
 """Beyond it the exponential is not of use."""
@@ -55,32 +55,25 @@ def score_rows(
 
 
 class ProjectionNetwork(Learner):
-    """Base of learners with such a network.
+    """Base of learners with such a network."""
 
-    Parameters
-    ----------
-    nodes : int, optional
-        How many, at most one more than components.
-    ratio : float
-        Without `nodes`: as few as have this part of the sum of all singular values; in (0, 1].
-    ratio_of : {"s", "s2"}
-        Whether the sum is that of the singular values or of their squares.
-    lam : float
-        Ridge of the least squares; 0 is the pseudoinverse.
-    """
-
-    network_domains: ClassVar[dict[str, Domain]] = {
-        "nodes": Maybe(Whole(1)),
-        "ratio": Real(0.0, 1.0, open_="low"),
-        "ratio_of": Choice(("s", "s2")),
-        "lam": Real(0.0),
-    }
-
-    nodes: int | None
-    ratio: float
-    ratio_of: str
-    lam: float
-    _columns: int
+    nodes: int | None = param(
+        None,
+        Maybe(Whole(1)),
+        "Nodes r; there are at most as many as singular values above 1e-10 of the largest.",
+    )
+    ratio: float = param(
+        0.9,
+        Real(0.0, 1.0, open_="low"),
+        "Without `nodes`: r is the least number whose singular values add up to this part of the "
+        "sum of all.",
+    )
+    ratio_of: str = param(
+        "s",
+        Choice(("s", "s2")),
+        "Whether singular values are added up, or their squares: the formula of the paper is lost.",
+    )
+    lam: float = param(0.0, Real(0.0), "``beta = (H'H + lam)^-1 H'T``; 0 is the paper's.")
 
     def resolved_params(self) -> dict[str, Any]:
         """Return all parameters in canonical form: `nodes`, or what decides their number."""

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from olscale.compiled.decorator import compiled
 from olscale.compiled.inverse_gram import LEAST_DISTANCE, border, project
-from olscale.learners.contract.parameters import Choice, Domain, Maybe, Real, Whole
+from olscale.learners.contract.parameters import Choice, Maybe, Real, Whole, param
 from olscale.learners.gram_learner import GramLearner
 from olscale.learners.kernel_learner import KernelLearner
 from olscale.learners.kernel_loop import learns
@@ -79,23 +79,6 @@ class Projectron(GramLearner, KernelLearner):
     k.c`` is the squared distance from it. A row within `eta` moves the vectors' coefficients,
     ``alpha += y c``; another becomes a support vector with coefficient y.
 
-    Parameters
-    ----------
-    form : {"true", "budget"}
-        ``"true"``: as published; a mistake is a row with ``y f <= 0``.
-        ``"budget"``: a row is put in while there are fewer than `B`, and projected afterwards, as
-        in KOL and its MATLAB code; a mistake is a wrong prediction, a score of 0 being one of +1.
-    eta : float, optional
-        Squared distance from the span up to which a row is projected; > 0. The default is 0.1 in
-        the true form; in the budget form rows are projected early only where given, say 1e-3.
-    B : int
-        Budget of that form.
-    capacity : int
-        Most support vectors of the true form; a row that comes after one more ends learning with an
-        error.
-    kernel, gamma, sigma, p, degree, coef0, multiclass
-        As in `olscale.learners.kernel_learner.KernelLearner`.
-
     Notes
     -----
     State: ``m (d + outputs)`` numbers for m vectors of d features, and ``m^2`` of the inverse. Cost of a row: O(m d), or nnz
@@ -126,39 +109,28 @@ class Projectron(GramLearner, KernelLearner):
     kept_power = 0.5
     plus: ClassVar[bool] = False
     update_params = ("eta",)
-    domains: ClassVar[dict[str, Domain]] = {
-        "form": Choice(("true", "budget")),
-        "eta": Maybe(Real(0.0, open_="low")),
-        "B": Whole(1),
-        "capacity": Whole(1),
-        **KernelLearner.domains,
-    }
 
-    def __init__(
-        self,
-        form: str = "true",
-        eta: float | None = None,
-        B: int = 100,
-        capacity: int = 10_000,
-        kernel: str = "gaussian",
-        gamma: float | str = "auto",
-        sigma: float | None = None,
-        p: float | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-        multiclass: str = "max-score",
-    ) -> None:
-        self.form = form
-        self.eta = eta
-        self.B = B
-        self.capacity = capacity
-        self.kernel = kernel
-        self.gamma = gamma
-        self.sigma = sigma
-        self.p = p
-        self.degree = degree
-        self.coef0 = coef0
-        self.multiclass = multiclass
+    form: str = param(
+        "true",
+        Choice(("true", "budget")),
+        "``'true'``: as published; a mistake is a row with ``y f <= 0``. ``'budget'``: a row is "
+        "put in while there are fewer than `B`, and projected afterwards, as in KOL and its "
+        "MATLAB code; a mistake is a wrong prediction, a score of 0 being one of +1.",
+    )
+    eta: float | None = param(
+        None,
+        Maybe(Real(0.0, open_="low")),
+        "Squared distance from the span up to which a row is projected. Without it 0.1 in "
+        "the true form; in the budget form rows are projected early only where it is given, say "
+        "1e-3.",
+    )
+    B: int = param(100, Whole(1), "Budget of that form.")
+    capacity: int = param(
+        10_000,
+        Whole(1),
+        "Most support vectors of the true form; a row that comes after one more ends learning "
+        "with an error.",
+    )
 
     def resolved_params(self) -> dict[str, Any]:
         params = super().resolved_params()

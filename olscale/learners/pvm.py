@@ -1,6 +1,6 @@
 """The projection vector machine, trained on all rows at once: the batch reference of ospvm."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,6 @@ from olscale.compiled.csr import Rows, read_only_csr, rows_of
 from olscale.learners.batch_machine import BatchMachine
 from olscale.learners.contract.estimator import Classifier
 from olscale.learners.contract.learner import FloatArray
-from olscale.learners.contract.parameters import Domain
 from olscale.learners.projection_network import Network, ProjectionNetwork, score_rows
 
 
@@ -23,20 +22,6 @@ class PVM(ProjectionNetwork, BatchMachine, Classifier):
     targets T of 1 and -1, a column a class, or one for two classes. Scores are ``g([x - mu; 1]'
     U_r) beta``. It keeps every row, and is trained anew whenever they have doubled in number, as
     `olscale.learners.batch_machine.BatchMachine` says; the scores of the first 64 rows are 0.
-
-    Parameters
-    ----------
-    nodes : int, optional
-        Nodes r; there are at most as many as singular values above 1e-10 of the largest.
-    ratio : float
-        Without `nodes`: r is the least number whose singular values add up to this part of the sum
-        of all; in (0, 1].
-    ratio_of : {"s", "s2"}
-        Whether singular values are added up, or their squares: the formula of the paper is lost.
-    lam : float
-        ``beta = (H'H + lam)^-1 H'T``; 0 is the paper's.
-    capacity : int
-        Most rows that are kept; more end the run.
 
     Notes
     -----
@@ -62,24 +47,8 @@ class PVM(ProjectionNetwork, BatchMachine, Classifier):
 
     name = "pvm"
     numbers_per_second = 1.4e9
-    domains: ClassVar[dict[str, Domain]] = {
-        **ProjectionNetwork.network_domains,
-        **BatchMachine.shared_domains,
-    }
 
-    def __init__(
-        self,
-        nodes: int | None = None,
-        ratio: float = 0.9,
-        ratio_of: str = "s",
-        lam: float = 0.0,
-        capacity: int = 10_000,
-    ) -> None:
-        self.nodes = nodes
-        self.ratio = ratio
-        self.ratio_of = ratio_of
-        self.lam = lam
-        self.capacity = capacity
+    capacity: int = 10_000
 
     def _train(self, X: Any, y: NDArray[Any]) -> Network:
         found, z = components_of(X.toarray())

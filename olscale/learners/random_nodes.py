@@ -1,6 +1,6 @@
 """Nodes of a network whose weights are drawn once and stay: sigmoids of random directions, and radial ones."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from olscale.compiled.elementary import LEAST, exponential, quotient
 from olscale.compiled.rows import row_scores
 from olscale.errors import ParameterError
 from olscale.learners.contract.learner import FloatArray, State
-from olscale.learners.contract.parameters import Choice, Domain, Maybe, Whole
+from olscale.learners.contract.parameters import Choice, Maybe, Real, Whole, param
 from olscale.learners.fixed_layer import FixedLayer
 
 
@@ -42,37 +42,38 @@ def set_radial(X: Any, A: Any, b: Any, Z: Any) -> None:
 
 
 class RandomNodes(FixedLayer):
-    """Base of learners with such nodes, whatever their task; for parameters see `olscale.learners.oselm.OSELM`."""
+    """Base of learners with such nodes, whatever their task."""
 
     update_params = ("forget",)
-    domains: ClassVar[dict[str, Domain]] = {
-        "nodes": Whole(1),
-        "activation": Choice(("sigmoid", "rbf")),
-        "start": Choice(("ridge", "boost")),
-        "N0": Maybe(Whole(1)),
-        **FixedLayer.shared_domains,
-        "seed": Whole(0),
-    }
 
-    def __init__(
-        self,
-        nodes: int = 100,
-        activation: str = "sigmoid",
-        start: str = "ridge",
-        lam: float = 0.01,
-        N0: int | None = None,
-        forget: float = 1.0,
-        block: int = 1,
-        seed: int = 0,
-    ) -> None:
-        self.nodes = nodes
-        self.activation = activation
-        self.start = start
-        self.lam = lam
-        self.N0 = N0
-        self.forget = forget
-        self.block = block
-        self.seed = seed
+    nodes: int = param(100, Whole(1), "Number of hidden nodes.")
+    start: str = param(
+        "ridge",
+        Choice(("ridge", "boost")),
+        "From the first row on, with a penalty; or the paper's: the first `N0` rows are scored 0 "
+        "and only added up, then the least-squares solution of them is found, without a penalty.",
+    )
+    lam: float = param(
+        0.01,
+        Real(0.0, open_="low"),
+        "Ridge penalty of the start. It means nothing with ``start='boost'``.",
+    )
+    N0: int | None = param(
+        None,
+        Maybe(Whole(1)),
+        "Rows of the boosting phase, at least `nodes`; 100 more than `nodes` if it is not given, "
+        "as the paper has it.",
+    )
+    block: int = param(
+        1,
+        Whole(1),
+        "Rows that are learned together, counted from the first row behind the boosting phase: "
+        "those of a block are predicted by the model before it, and so are others while it is not "
+        "full.",
+    )
+    seed: int = param(0, Whole(0), "Number of the hidden layer; each permutation draws another.")
+    activation = "sigmoid"
+    """Kind of the nodes; a parameter of learners that have a choice."""
 
     def resolved_params(self) -> dict[str, Any]:
         """Return all parameters in canonical form."""

@@ -1,11 +1,10 @@
 """The random budget perceptron (Cavallanti, Cesa-Bianchi and Gentile 2007)."""
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from olscale.compiled.support_vectors import take_out
-from olscale.learners.contract.parameters import Domain, Whole
+from olscale.learners.contract.parameters import Whole, param
 from olscale.learners.contract.weighted import WeightedClassifier
-from olscale.learners.kernel_learner import KernelLearner
 from olscale.learners.kernel_loop import learns
 from olscale.learners.kernel_model import add
 from olscale.learners.random_victim import RandomVictims, random_slot
@@ -39,15 +38,6 @@ class RBP(RandomVictims, WeightedClassifier):
     A row that is predicted wrongly comes in with ``alpha = y``; when the budget is spent it takes
     the place of a vector that is drawn with equal chances.
 
-    Parameters
-    ----------
-    B : int
-        Most support vectors.
-    seed : int
-        Seed of the victims; the seed and number of the permutation count too.
-    kernel, gamma, sigma, p, degree, coef0, multiclass
-        As in `olscale.learners.kernel_learner.KernelLearner`.
-
     Notes
     -----
     State: ``B (d + outputs)`` numbers for d features that the vectors have. Cost of a row: O(B d), or nnz for d. Max-score:
@@ -76,33 +66,11 @@ class RBP(RandomVictims, WeightedClassifier):
     name = "rbp"
     numbers_per_second = 2.4e9
     kept_share = 0.2
-    domains: ClassVar[dict[str, Domain]] = {
-        "B": Whole(1),
-        "seed": Whole(0),
-        **KernelLearner.domains,
-    }
 
-    def __init__(
-        self,
-        B: int = 100,
-        seed: int = 0,
-        kernel: str = "gaussian",
-        gamma: float | str = "auto",
-        sigma: float | None = None,
-        p: float | None = None,
-        degree: int = 3,
-        coef0: float = 1.0,
-        multiclass: str = "max-score",
-    ) -> None:
-        self.B = B
-        self.seed = seed
-        self.kernel = kernel
-        self.gamma = gamma
-        self.sigma = sigma
-        self.p = p
-        self.degree = degree
-        self.coef0 = coef0
-        self.multiclass = multiclass
+    B: int = param(100, Whole(1), "Most support vectors.")
+    seed: int = param(
+        0, Whole(0), "Seed of the victims; the seed and number of the permutation count too."
+    )
 
     def _rule(self) -> RBPRule:
         return RBPRule(int(self.B))

@@ -14,7 +14,7 @@ from olscale.errors import ParameterError
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import FloatArray, State
 from olscale.learners.contract.many_targets import LearnsTargets
-from olscale.learners.contract.parameters import Domain, Flag, Whole
+from olscale.learners.contract.parameters import Flag, Real, Whole, param
 from olscale.learners.contract.regressor import OnePassRegressor
 from olscale.learners.contract.weighted import WeightedClassifier, WeightedRegressor
 from olscale.learners.fixed_layer import FixedLayer
@@ -30,35 +30,22 @@ def _add_rows(X: Any, Z: Any, first: int, columns: int) -> None:
 
 
 class FourierLayer(GammaLearner, FixedLayer):
-    """Base of learners with such features, whatever their task; for parameters see `RFFRLS`."""
+    """Base of learners with such features, whatever their task."""
 
     first_rows_will_do: ClassVar[bool] = True
     update_params = ("forget",)
-    domains: ClassVar[dict[str, Domain]] = {
-        "features": Whole(2),
-        **GammaLearner.domains,
-        "linear": Flag(),
-        **FixedLayer.shared_domains,
-        "seed": Whole(0),
-    }
 
-    def __init__(
-        self,
-        features: int = 1000,
-        gamma: float | str = "median",
-        linear: bool = False,
-        lam: float = 0.001,
-        forget: float = 1.0,
-        block: int = 1,
-        seed: int = 0,
-    ) -> None:
-        self.features = features
-        self.gamma = gamma
-        self.linear = linear
-        self.lam = lam
-        self.forget = forget
-        self.block = block
-        self.seed = seed
+    features: int = param(
+        1000, Whole(2), "Number of features D, even; more are better, at a cost of D^2 a row."
+    )
+    gamma: float | str = "median"
+    linear: bool = param(False, Flag(), "Whether x itself and a 1 are features too.")
+    lam: float = param(
+        0.001,
+        Real(0.0, open_="low"),
+        "Ridge penalty. Features have length 1, so it need not follow the units of x.",
+    )
+    seed: int = param(0, Whole(0), "Number of the frequencies; each permutation draws others.")
 
     def resolved_params(self) -> dict[str, Any]:
         """Return all parameters in canonical form."""
@@ -121,26 +108,6 @@ class RFFRLS(FourierLayer, OnePassLearner, WeightedClassifier):
     x and a 1 if `linear`, the weights are after each row the ridge solution of all rows so far, as
     in `oselm`. One output tells two classes; more classes have one each.
 
-    Parameters
-    ----------
-    features : int
-        Number of features D, even; more are better, at a cost of D^2 a row.
-    gamma : float or {"median", "auto"}
-        Width of the Gaussian kernel ``exp(-gamma |x - s|^2)``: ``"median"`` is ``1 / (2 m^2)`` for
-        the median distance m of a thousand rows that it is shown before the stream, ``"auto"`` one
-        over the number of features of x.
-    linear : bool
-        Whether x itself and a 1 are features too.
-    lam : float
-        Ridge penalty; > 0. Features have length 1, so it need not follow the units of x.
-    forget : float
-        Weight of a row after each row that follows, in (0, 1]; 1 forgets nothing.
-    block : int
-        Rows that are learned together, counted from the first row: those of a block are predicted
-        by the model before it.
-    seed : int
-        Number of the frequencies; each permutation draws others.
-
     Notes
     -----
     State: half of a matrix, ``D^2 / 2`` numbers, D for each output, each row of a block and 17 more, and the key of the
@@ -175,11 +142,6 @@ class RFFRLS(FourierLayer, OnePassLearner, WeightedClassifier):
 class RFFRLSR(FourierLayer, OnePassRegressor, WeightedRegressor, LearnsTargets):
     """Recursive least squares on random Fourier features, for targets: `RFFRLS` with the target of a row as it is.
 
-    Parameters
-    ----------
-    features, gamma, linear, lam, forget, block, seed
-        As in `RFFRLS`; x and a 1 are features too unless ``linear=False``.
-
     Notes
     -----
     State and time are as in `RFFRLS`, with one output. Targets are not scaled: `lam` means more where they are large.
@@ -201,14 +163,5 @@ class RFFRLSR(FourierLayer, OnePassRegressor, WeightedRegressor, LearnsTargets):
     name = "rff-rls-r"
     numbers_per_second = 3e9
 
-    def __init__(
-        self,
-        features: int = 300,
-        gamma: float | str = "median",
-        linear: bool = True,
-        lam: float = 0.001,
-        forget: float = 1.0,
-        block: int = 1,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(features, gamma, linear, lam, forget, block, seed)
+    features: int = 300
+    linear: bool = True

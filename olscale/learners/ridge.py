@@ -1,6 +1,6 @@
 """Ridge regression, exact in one pass: sums of products, solved when a row is scored."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from olscale.compiled.rows import add_row, row_scores
 from olscale.errors import DivergedError, ParameterError
 from olscale.learners.contract.learner import FloatArray, State, frobenius_norm
 from olscale.learners.contract.many_targets import LearnsTargets
-from olscale.learners.contract.parameters import Choice, Domain, Real
+from olscale.learners.contract.parameters import Choice, Real, param
 from olscale.learners.contract.regressor import OnePassRegressor
 from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.contract.weighted import WeightedRegressor
@@ -120,14 +120,6 @@ def _pass(
 class Ridge(PairsFeatures, OnePassRegressor, WeightedRegressor, LearnsTargets):
     """Ridge regression on all rows seen, exact: ``w = (X'X + lam D)^-1 X'y``, solved before each row that is scored.
 
-    Parameters
-    ----------
-    lam : float
-        Penalty; > 0.
-    scaling : {"none", "rms"}
-        Whether all features are penalised alike (D is 1), or as if each were divided by its root
-        mean square in the rows seen (D is its mean square): units of features then do not matter.
-
     Notes
     -----
     State: the sums ``X'X`` and ``X'y``, ``columns^2`` numbers of 8 bytes. Time a row: ``O(columns^3)`` where each row is
@@ -154,14 +146,15 @@ class Ridge(PairsFeatures, OnePassRegressor, WeightedRegressor, LearnsTargets):
     layout_exact = True
     takes_unknown = True
     checks_rows = True
-    domains: ClassVar[dict[str, Domain]] = {
-        "lam": Real(0.0, open_="low"),
-        "scaling": Choice(("none", "rms")),
-    }
 
-    def __init__(self, lam: float = 1.0, scaling: str = "none") -> None:
-        self.lam = lam
-        self.scaling = scaling
+    lam: float = param(1.0, Real(0.0, open_="low"), "Penalty.")
+    scaling: str = param(
+        "none",
+        Choice(("none", "rms")),
+        "Whether all features are penalised alike (D is 1), or as if each were divided by its "
+        "root mean square in the rows seen (D is its mean square): units of features then do "
+        "not matter.",
+    )
 
     def _weights_of(self, y: NDArray[Any], weights: FloatArray | None) -> FloatArray | None:
         if weights is not None and self.scaling == "rms":

@@ -1,6 +1,6 @@
 """Recursive least squares."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from olscale.compiled.simd.vectors import fill_vectors
 from olscale.errors import DivergedError, ParameterError
 from olscale.learners.contract.learner import FloatArray, State, frobenius_norm
 from olscale.learners.contract.many_targets import LearnsTargets
-from olscale.learners.contract.parameters import Choice, Domain, Real
+from olscale.learners.contract.parameters import Choice, Real, param
 from olscale.learners.contract.weighted import WeightedRegressor
 from olscale.learners.feature_pairs import PairsFeatures
 from olscale.learners.linear import linear_scores, one_or_many
@@ -24,16 +24,6 @@ class RLS(PairsFeatures, WeightedRegressor, LearnsTargets):
     With ``P = I / lam`` at the start, ``u = P x`` and ``k = u / (forget + x.u)``: ``w += k (y -
     f)`` and ``P = (P - k u') / forget``. The diagonal form keeps the diagonal of ``P^-1`` and drops
     the rest of ``x x'``.
-
-    Parameters
-    ----------
-    lam : float
-        Ridge penalty of the start; > 0.
-    forget : float
-        Weight of a row after each row that follows, in (0, 1]; 1 forgets nothing, 0.99 remembers
-        some 100 rows.
-    form : {"full", "diagonal"}
-        The whole matrix, or a number a feature.
 
     Notes
     -----
@@ -65,16 +55,17 @@ class RLS(PairsFeatures, WeightedRegressor, LearnsTargets):
     takes_unknown = True
     checks_rows = True
     update_params = ("forget",)
-    domains: ClassVar[dict[str, Domain]] = {
-        "lam": Real(0.0, open_="low"),
-        "forget": Real(0.0, 1.0, open_="low"),
-        "form": Choice(("full", "diagonal")),
-    }
 
-    def __init__(self, lam: float = 1.0, forget: float = 1.0, form: str = "full") -> None:
-        self.lam = lam
-        self.forget = forget
-        self.form = form
+    lam: float = param(1.0, Real(0.0, open_="low"), "Ridge penalty of the start.")
+    forget: float = param(
+        1.0,
+        Real(0.0, 1.0, open_="low"),
+        "Weight of a row after each row that follows; 1 forgets nothing, 0.99 "
+        "remembers some 100 rows.",
+    )
+    form: str = param(
+        "full", Choice(("full", "diagonal")), "The whole matrix, or a number a feature."
+    )
 
     def _pairs(self) -> bool:
         return self.form == "full"

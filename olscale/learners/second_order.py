@@ -18,7 +18,7 @@ covariance.
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ from olscale.learners.contract.learner import (
     no_weights,
     score_columns,
 )
-from olscale.learners.contract.parameters import Choice, Domain
+from olscale.learners.contract.parameters import Choice, param
 from olscale.learners.diagonal_covariance import learn_diagonal
 from olscale.learners.full_covariance import learn_full
 from olscale.learners.linear import linear_scores
@@ -60,14 +60,22 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
     layout_exact = True
     takes_unknown = True
     checks_rows = True
-    covariance: str
-    multiclass: str
-    dtype: str
-    shared_domains: ClassVar[dict[str, Domain]] = {
-        "covariance": Choice(("full", "diagonal")),
-        "multiclass": Choice(("max-score", "ova")),
-        "dtype": Choice(("float64", "float32")),
-    }
+
+    covariance: str = param(
+        "full", Choice(("full", "diagonal")), "All of Sigma, or the diagonal of its inverse."
+    )
+    multiclass: str = param(
+        "max-score",
+        Choice(("max-score", "ova")),
+        "True class against the best wrong class with one Sigma, or one binary learner a class, "
+        "each with its own.",
+    )
+    dtype: str = param(
+        "float64",
+        Choice(("float64", "float32")),
+        "Precision of the state; sums are float64 in both, each number is rounded when it is "
+        "stored. In the full form the rounding of Sigma adds up.",
+    )
 
     @abstractmethod
     def _rule(self, max_score: bool) -> NamedTuple:

@@ -1,11 +1,11 @@
 """Soft confidence-weighted learning (Wang, Zhao, Hoi, ICML 2012)."""
 
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from olscale.learners.confidence_weighted import ConfidenceRule, confidence_gained, needed, quantile
-from olscale.learners.contract.parameters import Domain, Real
+from olscale.learners.contract.parameters import Real, param
 from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.second_order import SecondOrderLearner
 from olscale.learners.second_order_rule import moves
@@ -47,19 +47,6 @@ class SCW1(SecondOrderLearner, WeightedClassifier):
         alpha = min(C, (-m psi + sqrt(m^2 psi^2 - m^2 psi + 2 v phi^2 psi)) / (2 v psi))
         u = (-alpha v phi + sqrt(alpha^2 v^2 phi^2 + 8 v))^2 / 8,   beta = alpha phi / (sqrt(2 u) + alpha phi v)
 
-    Parameters
-    ----------
-    eta : float
-        Confidence, a probability in [0.5, 1).
-    C : float
-        Largest step; > 0.
-    covariance, multiclass
-        As in `AROW`.
-    dtype : {"float64", "float32"}
-        Precision of the state; sums are float64 in both, each number is rounded when it is stored.
-        On a9a the full form makes 5176 mistakes in float32 for 5173, the diagonal form 5384 in
-        both.
-
     Notes
     -----
     State and time are as in `AROW`; a row with ``m >= phi |x|`` costs its scores only.
@@ -86,25 +73,9 @@ class SCW1(SecondOrderLearner, WeightedClassifier):
     name = "scw1"
     numbers_per_second = 1.8e9
     update_params = ("C", "eta")
-    domains: ClassVar[dict[str, Domain]] = {
-        "eta": Real(0.5, 1.0, open_="high"),
-        "C": Real(0.0, open_="low"),
-        **SecondOrderLearner.shared_domains,
-    }
 
-    def __init__(
-        self,
-        eta: float = 0.75,
-        C: float = 1.0,
-        covariance: str = "full",
-        multiclass: str = "max-score",
-        dtype: str = "float64",
-    ) -> None:
-        self.eta = eta
-        self.C = C
-        self.covariance = covariance
-        self.multiclass = multiclass
-        self.dtype = dtype
+    eta: float = param(0.75, Real(0.5, 1.0, open_="high"), "Confidence, a probability.")
+    C: float = param(1.0, Real(0.0, open_="low"), "Largest step.")
 
     def _rule(self, max_score: bool) -> NamedTuple:
         return ConfidenceRule(quantile(self.eta), float(self.C), max_score)
@@ -125,18 +96,6 @@ class SCW2(SecondOrderLearner, WeightedClassifier):
 
         alpha = max(0, (-(2 m n + phi^2 m v) + phi sqrt(phi^2 m^2 v^2 + 8 n v (n + v phi^2))) / (2 (n^2 + n v phi^2)))
         u = (-alpha v phi + sqrt(alpha^2 v^2 phi^2 + 8 v))^2 / 8,   beta = alpha phi / (sqrt(2 u) + alpha phi v)
-
-    Parameters
-    ----------
-    eta : float
-        Confidence, a probability in [0.5, 1).
-    C : float
-        Weight of the squared loss; > 0.
-    covariance, multiclass
-        As in `AROW`.
-    dtype : {"float64", "float32"}
-        Precision of the state; sums are float64 in both, each number is rounded when it is stored.
-        On a9a both forms make the same mistakes in both precisions; norms differ by 1e-3 (full).
 
     Notes
     -----
@@ -164,21 +123,9 @@ class SCW2(SecondOrderLearner, WeightedClassifier):
     name = "scw2"
     numbers_per_second = 1.3e9
     update_params = ("C", "eta")
-    domains: ClassVar[dict[str, Domain]] = SCW1.domains
 
-    def __init__(
-        self,
-        eta: float = 0.9,
-        C: float = 1.0,
-        covariance: str = "full",
-        multiclass: str = "max-score",
-        dtype: str = "float64",
-    ) -> None:
-        self.eta = eta
-        self.C = C
-        self.covariance = covariance
-        self.multiclass = multiclass
-        self.dtype = dtype
+    eta: float = param(0.9, Real(0.5, 1.0, open_="high"), "Confidence, a probability.")
+    C: float = param(1.0, Real(0.0, open_="low"), "Weight of the squared loss.")
 
     def _rule(self, max_score: bool) -> NamedTuple:
         return SquaredSlackRule(quantile(self.eta), float(self.C), max_score)

@@ -1,7 +1,6 @@
 """Soft local online learning: olscale's own learner in the family of LOL."""
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.fused_settings import FusedSettings, FusesSettings
 from olscale.learners.contract.learner import FloatArray, Learner, State, array_of
 from olscale.learners.contract.no_score import ExplainsNoScore
-from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
+from olscale.learners.contract.parameters import Choice, Real, Whole, param
 from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.soft_lol_fused import FusedSoftLOL
 from olscale.learners.soft_lol_loop import (
@@ -41,30 +40,6 @@ class SoftLOL(OnePassLearner, WeightedClassifier, FusesSettings, EstimatesCost, 
     class and the best wrong one move, in opposite directions, with ``l / (2 (1 + 1/lam))``. Steps
     follow the weights as they are; predictions are those of a mean of the weights over the rows so
     far, in which the weights after row t count as ``t^averaging - (t-1)^averaging``.
-
-    Parameters
-    ----------
-    k : int
-        Number of prototypes: the first k rows that are not empty; each later row moves the one
-        nearest to it.
-    m : int
-        Prototypes that score a row, and are moved with it.
-    lam : float
-        Weight of the common component, as in `LOL`: the larger, the less `w` moves; > 0.
-    C : float
-        Aggressiveness, the largest step; > 0. Rows have length 1, so it means the same for all
-        data.
-    sharpness : int
-        How fast a gate falls with the distance: 1 is ``1/distance^2``.
-    averaging : int or "adaptive"
-        1 is the plain mean over all rows; the larger, the more the latest rows count.
-        ``t^averaging`` must stay in the range of `dtype`: below 1e38 in float32. With
-        ``"adaptive"`` either the mean of ``averaging=3`` predicts or the weights as they are now,
-        whichever erred less lately: the mean first; the other takes over once it has made 16 errors
-        fewer than the one in force, counted from when they last were level. For streams that
-        change.
-    dtype : {"float64", "float32"}
-        Precision of hyperplanes and prototype sums, as in `LOL`.
 
     Notes
     -----
@@ -118,33 +93,42 @@ class SoftLOL(OnePassLearner, WeightedClassifier, FusesSettings, EstimatesCost, 
     takes_unknown = True
     checks_rows = True
     update_params = ("C",)
-    domains: ClassVar[dict[str, Domain]] = {
-        "k": Whole(1),
-        "m": Whole(1),
-        "lam": Real(0.0, np.inf, open_="both"),
-        "C": Real(0.0, open_="low"),
-        "sharpness": Whole(1),
-        "averaging": Whole(1, ("adaptive",)),
-        "dtype": Choice(("float64", "float32")),
-    }
 
-    def __init__(
-        self,
-        k: int = 64,
-        m: int = 6,
-        lam: float = 3.0,
-        C: float = 1.0,
-        sharpness: int = 2,
-        averaging: int | str = 3,
-        dtype: str = "float64",
-    ) -> None:
-        self.k = k
-        self.m = m
-        self.lam = lam
-        self.C = C
-        self.sharpness = sharpness
-        self.averaging = averaging
-        self.dtype = dtype
+    k: int = param(
+        64,
+        Whole(1),
+        "Number of prototypes: the first k rows that are not empty; each later row moves the "
+        "one nearest to it.",
+    )
+    m: int = param(6, Whole(1), "Prototypes that score a row, and are moved with it.")
+    lam: float = param(
+        3.0,
+        Real(0.0, np.inf, open_="both"),
+        "Weight of the common component, as in `LOL`: the larger, the less `w` moves.",
+    )
+    C: float = param(
+        1.0,
+        Real(0.0, open_="low"),
+        "Aggressiveness, the largest step. Rows have length 1, so it means the same for all data.",
+    )
+    sharpness: int = param(
+        2, Whole(1), "How fast a gate falls with the distance: 1 is ``1/distance^2``."
+    )
+    averaging: int | str = param(
+        3,
+        Whole(1, ("adaptive",)),
+        "1 is the plain mean over all rows; the larger, the more the latest rows count. "
+        "``t^averaging`` must stay in the range of `dtype`: below 1e38 in float32. With "
+        "``'adaptive'`` either the mean of ``averaging=3`` predicts or the weights as they are "
+        "now, whichever erred less lately: the mean first; the other takes over once it has "
+        "made 16 errors fewer than the one in force, counted from when they last were level. "
+        "For streams that change.",
+    )
+    dtype: str = param(
+        "float64",
+        Choice(("float64", "float32")),
+        "Precision of hyperplanes and prototype sums, as in `LOL`.",
+    )
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers are gone through for a row: the distance to each prototype, and `m` models."""

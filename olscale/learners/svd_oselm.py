@@ -1,14 +1,12 @@
 """An online sequential extreme learning machine on the singular vectors of rows that it looks at first."""
 
-from typing import ClassVar
-
 import numpy as np
 
 from olscale.compiled.csr import Rows, rows_of, slice_rows, to_csr
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import FloatArray, State
 from olscale.learners.contract.look_ahead import LooksAhead
-from olscale.learners.contract.parameters import Domain, Whole
+from olscale.learners.contract.parameters import Whole, param
 from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.random_nodes import RandomNodes
 
@@ -70,13 +68,6 @@ class SVDOSELM(RandomNodes, OnePassLearner, WeightedClassifier, LooksAhead):
     nodes with weights from -1 to 1. Signs of the vectors are fixed: the largest component is
     positive.
 
-    Parameters
-    ----------
-    rank : int
-        Singular vectors; fewer if the rows of the sample have no more.
-    nodes, activation, start, lam, N0, forget, block, seed
-        As in `olscale.learners.oselm.OSELM`; nodes are sigmoids.
-
     Notes
     -----
     State and time are as in `oselm`: projection, scaling and the hidden layer are one matrix. The decomposition is done
@@ -109,24 +100,10 @@ class SVDOSELM(RandomNodes, OnePassLearner, WeightedClassifier, LooksAhead):
     numbers_per_second = 2.8e9
     looks_ahead = True
     first_rows_will_do = True
-    domains: ClassVar[dict[str, Domain]] = {
-        "rank": Whole(1),
-        **{name: domain for name, domain in RandomNodes.domains.items() if name != "activation"},
-    }
 
-    def __init__(
-        self,
-        rank: int = 50,
-        nodes: int = 100,
-        start: str = "ridge",
-        lam: float = 0.01,
-        N0: int | None = None,
-        forget: float = 1.0,
-        block: int = 1,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(nodes, "sigmoid", start, lam, N0, forget, block, seed)
-        self.rank = rank
+    rank: int = param(
+        50, Whole(1), "Singular vectors; fewer if the rows of the sample have no more."
+    )
 
     def _allocate(self, columns: int, outputs: int) -> State:
         """Return the state; there is no layer before rows are seen."""

@@ -1,13 +1,13 @@
 """A support vector machine that keeps all rows: a batch reference for learners that do not."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from olscale.compiled.csr import Rows, rows_of, to_csr
 from olscale.learners.batch_machine import GaussianMachine
 from olscale.learners.contract.learner import FloatArray
-from olscale.learners.contract.parameters import Domain, Real
+from olscale.learners.contract.parameters import Real, param
 from olscale.learners.contract.weighted import WeightedClassifier
 
 
@@ -19,15 +19,6 @@ class SVM(GaussianMachine, WeightedClassifier):
     128, 256 and so on; there is none, and scores are 0, before. So the test error is that of batch
     learning, and the cumulative error that of a batch learner which is trained anew ever more
     rarely.
-
-    Parameters
-    ----------
-    C : float
-        Penalty of a row's loss; > 0.
-    gamma : float or "auto"
-        Width of the kernel ``exp(-gamma |x - s|^2)``; "auto" is one over the number of features.
-    capacity : int
-        Most rows that are kept; more end the run.
 
     Notes
     -----
@@ -51,17 +42,8 @@ class SVM(GaussianMachine, WeightedClassifier):
 
     name = "svm"
     numbers_per_second = 0.8e9
-    domains: ClassVar[dict[str, Domain]] = {
-        "C": Real(0.0, open_="low"),
-        **GaussianMachine.shared_domains,
-    }
 
-    def __init__(
-        self, C: float = 1.0, gamma: float | str = "auto", capacity: int = 100_000
-    ) -> None:
-        self.C = C
-        self.gamma = gamma
-        self.capacity = capacity
+    C: float = param(1.0, Real(0.0, open_="low"), "Penalty of a row's loss.")
 
     def _machine(self) -> Any:
         from sklearn.svm import SVC

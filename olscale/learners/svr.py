@@ -1,9 +1,9 @@
 """Support vector regression that keeps all rows: a batch reference for regressors that do not."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from olscale.learners.batch_machine import GaussianMachine
-from olscale.learners.contract.parameters import Domain, Real
+from olscale.learners.contract.parameters import Real, param
 from olscale.learners.contract.weighted import WeightedRegressor
 
 
@@ -12,17 +12,6 @@ class SVR(GaussianMachine, WeightedRegressor):
 
     It keeps every row, and is trained anew whenever they have doubled in number, as
     `olscale.learners.batch_machine.BatchMachine` says; the scores of the first 64 rows are 0.
-
-    Parameters
-    ----------
-    C : float
-        Penalty of a row's loss; > 0.
-    epsilon : float
-        Half the width of the tube in which there is no loss, in units of the target.
-    gamma : float or "auto"
-        Width of the kernel ``exp(-gamma |x - s|^2)``; "auto" is one over the number of features.
-    capacity : int
-        Most rows that are kept; more end the run.
 
     Notes
     -----
@@ -46,23 +35,13 @@ class SVR(GaussianMachine, WeightedRegressor):
 
     name = "svr"
     numbers_per_second = 1.2e9
-    domains: ClassVar[dict[str, Domain]] = {
-        "C": Real(0.0, open_="low"),
-        "epsilon": Real(0.0),
-        **GaussianMachine.shared_domains,
-    }
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        epsilon: float = 0.1,
-        gamma: float | str = "auto",
-        capacity: int = 100_000,
-    ) -> None:
-        self.C = C
-        self.epsilon = epsilon
-        self.gamma = gamma
-        self.capacity = capacity
+    C: float = param(1.0, Real(0.0, open_="low"), "Penalty of a row's loss.")
+    epsilon: float = param(
+        0.1,
+        Real(0.0),
+        "Half the width of the tube in which there is no loss, in units of the target.",
+    )
 
     def _machine(self) -> Any:
         import sklearn.svm
