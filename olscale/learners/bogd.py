@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 from olscale.compiled.decorator import compiled
 from olscale.compiled.support_vectors import take_out
 from olscale.learners.contract.parameters import Choice, Flag, Real, Whole, param
+from olscale.learners.contract.update_rule import rule_of
 from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.kernel_loop import learns
 from olscale.learners.kernel_model import add, shrink
@@ -125,8 +126,7 @@ class BOGD(RandomVictims, WeightedClassifier):
         return params
 
     def _rule(self) -> BOGDRule:
-        numbers = float(self.eta), float(self.lam), float(self.clip), int(self.B)
-        return BOGDRule(*numbers, self.removal == "oldest", self.rescale)
+        return rule_of(BOGDRule, self, oldest=self.removal == "oldest")
 
     def _slots(self) -> tuple[int, int]:
         return int(self.B) + 1, int(self.B) + 1

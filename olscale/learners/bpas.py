@@ -93,14 +93,12 @@ class BPAS(KernelLearner, WeightedClassifier):
     """
 
     name = "bpas"
+    rule_type = BPASRule
     numbers_per_second = 1.7e9
     update_params = ("C",)
 
     B: int = param(100, Whole(1), "Most support vectors.")
     C: float = param(1.0, Real(0.0, open_="low"), "Aggressiveness.")
-
-    def _rule(self) -> BPASRule:
-        return BPASRule(float(self.C), int(self.B))
 
     def _slots(self) -> tuple[int, int]:
         return int(self.B) + 1, int(self.B) + 1

@@ -7,6 +7,7 @@ from olscale.compiled.support_vectors import put
 from olscale.errors import ParameterError
 from olscale.learners.budget_maintenance import merge_lightest, project_lightest, remove_lightest
 from olscale.learners.contract.parameters import Choice, Real, Whole, param
+from olscale.learners.contract.update_rule import rule_of
 from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.gram_learner import GramLearner
 from olscale.learners.kernel_learner import KernelLearner
@@ -140,7 +141,7 @@ class BSGD(GramLearner, KernelLearner, WeightedClassifier):
         return params
 
     def _rule(self) -> BSGDRule:
-        return BSGDRule(float(self.lam), int(self.B), MAINTENANCE.index(self.maintenance))
+        return rule_of(BSGDRule, self, maintenance=MAINTENANCE.index(self.maintenance))
 
     def _slots(self) -> tuple[int, int]:
         return int(self.B) + 1, int(self.B) + 1

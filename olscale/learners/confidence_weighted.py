@@ -112,6 +112,9 @@ class CW(SecondOrderLearner):
     float32 (332 mistakes on a1a with eta = 0.7, as here). LIBOL's ``CW`` is the full form. Neither
     says when its numbers have broken down.
 
+    On a9a the diagonal form makes the same mistakes in float32 as in float64; the full form breaks
+    down in both.
+
     References
     ----------
     M. Dredze, K. Crammer, F. Pereira, Confidence-weighted linear classification, ICML 2008 (variance form).

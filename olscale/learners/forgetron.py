@@ -114,6 +114,7 @@ class Forgetron(KernelLearner):
     """
 
     name = "forgetron"
+    rule_type = ForgetronRule
     numbers_per_second = 1.9e9
     kept_share = 0.2
     memory: ClassVar[int] = 2
@@ -125,9 +126,6 @@ class Forgetron(KernelLearner):
         "The class against the best of the others. The bound of the mistakes holds where "
         "``k(x, x) <= 1``.",
     )
-
-    def _rule(self) -> ForgetronRule:
-        return ForgetronRule(int(self.B))
 
     def _slots(self) -> tuple[int, int]:
         return int(self.B) + 1, int(self.B) + 1

@@ -38,6 +38,8 @@ class OGD(AggressiveLearner, WeightedClassifier):
     A row's weight multiplies its step, as in CSOGD (J. Wang, P. Zhao, S. C. H. Hoi,
     Cost-sensitive online classification, ICDM 2012): its loss counts so many times.
 
+    With ``dtype="float32"`` mistakes differ in the few rows whose score is within rounding of 0.
+
     References
     ----------
     M. Zinkevich, Online convex programming and generalized infinitesimal gradient ascent, ICML 2003:

@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from olscale.learners.contract.parameters import Choice, Real, param
+from olscale.learners.contract.update_rule import rule_of
 from olscale.learners.contract.weighted import WeightedRegressor
 from olscale.learners.kernel_learner import CAPACITY, KernelRegressor
 from olscale.learners.kernel_loop import learns
@@ -75,4 +76,4 @@ class KernelPerceptronR(KernelRegressor, WeightedRegressor):
     capacity: int = CAPACITY
 
     def _rule(self) -> ResidualRule:
-        return ResidualRule(float(self.eta), self.step == "sign")
+        return rule_of(ResidualRule, self, sign=self.step == "sign")

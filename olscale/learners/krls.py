@@ -10,6 +10,7 @@ from olscale.compiled.simd.columns import multiply_dense
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.contract.many_targets import LearnsTargets
 from olscale.learners.contract.parameters import Maybe, Real, Whole, param
+from olscale.learners.contract.update_rule import rule_of
 from olscale.learners.contract.weighted import WeightedRegressor
 from olscale.learners.gram_learner import GramLearner
 from olscale.learners.kernel_learner import KernelRegressor
@@ -132,7 +133,7 @@ class KRLS(GramLearner, KernelRegressor, WeightedRegressor, LearnsTargets):
         return np.zeros((self.matrices, slots, slots))
 
     def _rule(self) -> KRLSRule:
-        return KRLSRule(float(self.nu), int(self.B or 0))
+        return rule_of(KRLSRule, self, B=self.B or 0)
 
     def _slots(self) -> tuple[int, int]:
         return super()._slots() if self.B is None else (int(self.B) + 1, int(self.B) + 1)

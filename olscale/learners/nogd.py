@@ -101,6 +101,7 @@ class NOGD(GramLearner, KernelLearner, WeightedClassifier):
     """
 
     name = "nogd"
+    rule_type = NOGDRule
     numbers_per_second = 1.8e9
     memory = 1
     update_params = ("eta",)
@@ -119,9 +120,6 @@ class NOGD(GramLearner, KernelLearner, WeightedClassifier):
                 f"learner nogd: k was {self.k}, expected at most B, which was {self.B}"
             )
         return params
-
-    def _rule(self) -> NOGDRule:
-        return NOGDRule(float(self.eta))
 
     def _slots(self) -> tuple[int, int]:
         return int(self.B) + 1, int(self.B)

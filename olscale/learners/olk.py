@@ -89,6 +89,7 @@ class OLK(KernelLearner, WeightedClassifier):
     """
 
     name = "olk"
+    rule_type = OLKRule
     numbers_per_second = 1e9
     kept_share = 0.75
     update_params = ("C", "r", "threshold")
@@ -99,6 +100,3 @@ class OLK(KernelLearner, WeightedClassifier):
         0.0, Real(0.0), "Coefficients that are dropped are less than this; with 0 all stay."
     )
     capacity: int = CAPACITY
-
-    def _rule(self) -> OLKRule:
-        return OLKRule(float(self.C), float(self.r), float(self.threshold))

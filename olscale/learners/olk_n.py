@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 from olscale.errors import ParameterError
 from olscale.learners.contract.learner import State
 from olscale.learners.contract.parameters import Choice, Real, param
+from olscale.learners.contract.update_rule import rule_of
 from olscale.learners.kernel_learner import CAPACITY, KernelDetector
 from olscale.learners.kernel_loop import learns
 from olscale.learners.kernel_model import add, shrink
@@ -108,5 +109,4 @@ class OLKN(KernelDetector):
         return state
 
     def _rule(self) -> OLKNoveltyRule:
-        numbers = float(self.C), float(self.v), float(self.r), float(self.threshold)
-        return OLKNoveltyRule(*numbers, self.rule == "68")
+        return rule_of(OLKNoveltyRule, self, moves=self.rule == "68")

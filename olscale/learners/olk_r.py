@@ -74,6 +74,7 @@ class OLKR(KernelRegressor, WeightedRegressor):
     """
 
     name = "olk-r"
+    rule_type = OLKRegressionRule
     numbers_per_second = 2.1e9
     kept_share = 0.75
     update_params = ("C", "r", "epsilon", "threshold")
@@ -89,8 +90,3 @@ class OLKR(KernelRegressor, WeightedRegressor):
         0.0, Real(0.0), "Coefficients that are dropped are less than this; with 0 all stay."
     )
     capacity: int = CAPACITY
-
-    def _rule(self) -> OLKRegressionRule:
-        return OLKRegressionRule(
-            float(self.C), float(self.r), float(self.epsilon), float(self.threshold)
-        )

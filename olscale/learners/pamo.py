@@ -364,11 +364,6 @@ class PAMO2(PAMO1):
     On a row without loss the hyperplanes move towards the projection's unit-length form, so that it
     is learned.
 
-    Parameters
-    ----------
-    h, k, C, alpha, epsilon, seed, dtype
-        As in `PAMO1`.
-
     Notes
     -----
     Weights of rows count as in `PAMO1`.

@@ -155,11 +155,6 @@ class ProjectronPlusPlus(Projectron):
     delta / eta) / q)`` where that is positive. In the budget form ``tau = min(l / q, 1)`` where ``2
     l - tau q >= 2 U sqrt(delta)`` with ``U = sqrt((B + 1) / ln(B + 1)) / 4``.
 
-    Parameters
-    ----------
-    form, eta, B, capacity, kernel, gamma, sigma, p, degree, coef0, multiclass
-        As in `Projectron`.
-
     Notes
     -----
     State as Projectron's. Cost of a row: O(m d), and O(m^2) more inside the margin.

@@ -64,6 +64,7 @@ class RBP(RandomVictims, WeightedClassifier):
     """
 
     name = "rbp"
+    rule_type = RBPRule
     numbers_per_second = 2.4e9
     kept_share = 0.2
 
@@ -71,9 +72,6 @@ class RBP(RandomVictims, WeightedClassifier):
     seed: int = param(
         0, Whole(0), "Seed of the victims; the seed and number of the permutation count too."
     )
-
-    def _rule(self) -> RBPRule:
-        return RBPRule(int(self.B))
 
     def _slots(self) -> tuple[int, int]:
         return int(self.B) + 1, int(self.B) + 1

@@ -57,6 +57,8 @@ class SCW1(SecondOrderLearner, WeightedClassifier):
 
     A row's weight multiplies `C`: in the objective its slack costs so many times as much.
 
+    On a9a the full form makes 5176 mistakes in float32 for 5173, the diagonal form 5384 in both.
+
     References
     ----------
     J. Wang, P. Zhao, S. C. H. Hoi, Exact soft confidence-weighted learning, ICML 2012: proposition 1. Multi-class:
@@ -106,6 +108,8 @@ class SCW2(SecondOrderLearner, WeightedClassifier):
     paper's formula makes 5254. Ours is the paper's. ``M_SCW2`` has no such slip.
 
     A row's weight multiplies `C`: in the objective its slack costs so many times as much.
+
+    On a9a both forms make the same mistakes in both precisions; norms differ by 1e-3 (full).
 
     References
     ----------

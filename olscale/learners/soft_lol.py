@@ -16,6 +16,7 @@ from olscale.learners.contract.fused_settings import FusedSettings, FusesSetting
 from olscale.learners.contract.learner import FloatArray, Learner, State, array_of
 from olscale.learners.contract.no_score import ExplainsNoScore
 from olscale.learners.contract.parameters import Choice, Real, Whole, param
+from olscale.learners.contract.update_rule import rule_of
 from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.soft_lol_fused import FusedSoftLOL
 from olscale.learners.soft_lol_loop import (
@@ -164,10 +165,8 @@ class SoftLOL(OnePassLearner, WeightedClassifier, FusesSettings, EstimatesCost, 
         learn_and_score(X, y, *model, rule, limits, *counts, learning, scores, array_of(weights))
 
     def _rule(self) -> SoftLOLRule:
-        averaging = EXPONENT if self.averaging == "adaptive" else int(self.averaging)
-        return SoftLOLRule(
-            int(self.m), int(self.sharpness), float(self.lam), float(self.C), averaging
-        )
+        averaging = EXPONENT if self.averaging == "adaptive" else self.averaging
+        return rule_of(SoftLOLRule, self, averaging=averaging)
 
     def grid_key(self) -> object:
         """Return what gates depend on: settings of which only `C`, `lam` and `averaging` differ share prototypes."""

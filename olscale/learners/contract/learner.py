@@ -31,7 +31,6 @@ from olscale.compiled.pages import copy_of, put
 from olscale.errors import ParameterError
 from olscale.learners.contract.init_parameters import InitParameters
 from olscale.learners.contract.many_targets import targets_of
-from olscale.learners.contract.parameters import param
 from olscale.task import Task
 
 FloatArray = NDArray[np.float64]
@@ -121,7 +120,7 @@ def hide_labels(y: NDArray[Any], hidden: NDArray[np.bool_]) -> NDArray[Any]:
     return read_only(np.where(rows, np.nan if y.dtype.kind == "f" else UNKNOWN, y))
 
 
-@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(param,))
+@dataclass_transform(kw_only_default=True, eq_default=False)
 class Learner(InitParameters):
     """Base of every learner: names, domains of parameters and a state of plain arrays.
 
