@@ -8,6 +8,7 @@ Here are the classes of all names in the registry, and all that a new learner ne
 imported when they are first used; `__init__.pyi` names them for type checkers.
 """
 
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -37,6 +38,7 @@ _FOR_AUTHORS = {
 """Modules, and their names that authors of learners use."""
 
 
+@cache
 def _homes() -> dict[str, str]:
     """Return the module of each name."""
     from olscale.learners.registry import LEARNERS

@@ -391,7 +391,7 @@ def test_learners_are_listed_shown_and_checked(
         "ilol",
     }
     shown = run("learners", "show", "pa1").stdout
-    assert "C = 1.0: a number in (0, inf)" in shown
+    assert "C : a number in (0, inf), default 1.0" in shown
     assert "did you mean 'lol'?" in one_line(run("learners", "show", "loll"), 1)
     checked = run("learners", "check", "pa1")
     assert checked.returncode == 0

@@ -117,7 +117,8 @@ def test_exact(row: dict[str, str], dense: bool) -> None:
     if not dense:
         X = to_rows(csr_array(X))
     params = params_of(row)
-    learner = AMM(params["lam"], int(params["limit"]), int(params["k"]), params["c"])
+    counts = {name: int(params[name]) for name in ("limit", "k")}
+    learner = AMM(lam=params["lam"], c=params["c"], **counts)
     learner.begin(WIDTH[row["dataset"]] + ("bias feature 1" in row["variant"]), int(y.max()) + 1)
     scores = learner.learn(X, y)
     g = np.hstack([-scores, scores]) if scores.shape[1] == 1 else scores

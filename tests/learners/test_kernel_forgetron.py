@@ -73,7 +73,7 @@ def test_the_model_fades_no_more_than_it_must(
 ) -> None:
     """Phi is in (0, 1] and Q at most 15/32 M, where phi < 1 just that; the vectors are the last B."""
     X, y = clusters(classes, rows=60, seed=seed)
-    learner = Forgetron(B, kernel, gamma)
+    learner = Forgetron(B=B, kernel=kernel, gamma=gamma)
     learner.begin(4, classes)
     for i in range(len(y)):
         before = learner.state()

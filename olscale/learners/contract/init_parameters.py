@@ -111,13 +111,12 @@ def _is_made(init: Callable[..., None]) -> bool:
 def _make_init(cls: type[InitParameters]) -> Callable[..., None]:
     """Return an ``__init__`` that takes the declared parameters, by name only."""
     declared = cls.declared
+    name_in_errors = f"{cls.__qualname__}.__init__"
 
-    def __init__(self: InitParameters, **values: Any) -> None:
+    def init(self: InitParameters, **values: Any) -> None:
         for name in values:
             if name not in declared:
-                raise TypeError(
-                    f"{init.__qualname__}() got an unexpected keyword argument {name!r}"
-                )
+                raise TypeError(f"{name_in_errors}() got an unexpected keyword argument {name!r}")
         for name, parameter in declared.items():
             setattr(self, name, values.get(name, parameter.default))
 
@@ -126,11 +125,15 @@ def _make_init(cls: type[InitParameters]) -> Callable[..., None]:
         arguments.append(
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=parameter.default)
         )
-    init: Any = __init__
-    init.__qualname__ = f"{cls.__qualname__}.__init__"
-    init.__signature__ = inspect.Signature(arguments)
-    init.declared = declared
-    return __init__
+    attributes = {
+        "__name__": "__init__",
+        "__qualname__": name_in_errors,
+        "__signature__": inspect.Signature(arguments),
+        "declared": declared,
+    }
+    for name, value in attributes.items():
+        setattr(init, name, value)
+    return init
 
 
 _LATER_SECTIONS = re.compile(r"^(Attributes|Notes|References|Examples)\n---", re.MULTILINE)
