@@ -34,10 +34,16 @@ class InitParameters:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        own = [name for name, value in vars(cls).items() if isinstance(value, Param)]
         declared = _collect(cls)
         if "domains" not in vars(cls):
             cls.domains = {**cls.domains, **{name: one.domain for name, one in declared.items()}}
         cls.declared = declared if _is_made(cls.__init__) else {}
+        if own and not cls.declared and "__init__" not in vars(cls):
+            raise TypeError(
+                f"{cls.__name__} declares {', '.join(own)}, but inherits an __init__ that is "
+                "written by hand; declare the parameters of the base class, too"
+            )
         if cls.declared:
             cls.__init__ = _make_init(cls)  # type: ignore[method-assign]
             cls.__doc__ = _describe(vars(cls).get("__doc__"), declared)
