@@ -153,9 +153,12 @@ def _describe(doc: str | None, declared: Mapping[str, Param]) -> str | None:
     lines = ["Parameters", "----------"]
     for name, one in declared.items():
         lines.append(f"{name} : {one.domain}, default {one.default!r}")
-        lines.append(
-            textwrap.fill(one.meaning, 96, initial_indent="    ", subsequent_indent="    ")
-        )
+        lines.append(_indent(one.meaning))
     later = _LATER_SECTIONS.search(text)
     at = later.start() if later else len(text)
     return "\n".join([text[:at].rstrip(), "", *lines, "", text[at:]]).rstrip()
+
+
+@cache  # subclasses inherit parameters
+def _indent(meaning: str) -> str:
+    return textwrap.fill(meaning, 96, initial_indent="    ", subsequent_indent="    ")
