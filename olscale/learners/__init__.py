@@ -1,4 +1,4 @@
-"""Single-pass learners: an algorithm or family a file, what all promise in `contract`, names in `registry`.
+"""Single-pass learners: a folder for each kind, what all promise in `contract`, names in `registry`.
 
 >>> from olscale.learners import PA1
 >>> PA1(C=0.5)
@@ -32,8 +32,8 @@ _FOR_AUTHORS = {
     "olscale.learners.contract.update_rule": "rule_of",
     "olscale.learners.contract.usable_rows": "unusable",
     "olscale.learners.contract.weighted": "WeightedClassifier WeightedRegressor",
-    "olscale.learners.linear": "LinearLearner implements",
-    "olscale.learners.linear_regression": "LinearRegressor",
+    "olscale.learners.linear.first_order": "LinearLearner implements",
+    "olscale.learners.linear.regression": "LinearRegressor",
 }
 """Modules, and their names that authors of learners use."""
 

@@ -301,7 +301,7 @@ PACED = """
 import os
 import time
 
-from olscale.learners.passive_aggressive import PA
+from olscale.learners.linear.passive_aggressive import PA
 
 FOLDER = os.path.dirname(__file__)
 
@@ -397,7 +397,7 @@ def test_learners_are_listed_shown_and_checked(
     assert checked.returncode == 0
     assert [line.partition(" ")[0] for line in checked.stdout.splitlines()] == ["passed", "passed"]
     (tmp_path / "peeking.py").write_text(
-        "from olscale.learners.passive_aggressive import PA\n\n\n"
+        "from olscale.learners.linear.passive_aggressive import PA\n\n\n"
         "class Peeks(PA):\n    def learn(self, X, y):\n        super().learn(X, y)\n        "
         "return self.scores(X)\n"
     )

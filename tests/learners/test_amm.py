@@ -8,9 +8,9 @@ from scipy.sparse import csr_array
 from sklearn.datasets import load_svmlight_file
 
 from olscale.compiled.csr import to_dense
-from olscale.learners.amm import AMM
 from olscale.learners.contract.estimator import to_rows
 from olscale.learners.contract.learner import codes_of
+from olscale.learners.local.amm import AMM
 from tests.learners.exact import DATA, WIDTH, exact_rows, noted, params_of, rows_of_file
 
 

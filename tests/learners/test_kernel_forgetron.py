@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from olscale.errors import ParameterError
-from olscale.learners.forgetron import Forgetron
-from olscale.learners.kernels import KERNELS
+from olscale.learners.kernel.forgetron import Forgetron
+from olscale.learners.kernel.kernels import KERNELS
 from tests.learners.kernel_oracle import FORMS, Oracle, assert_equal_to_oracle, clusters
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from olscale.compiled.csr import to_dense
 from olscale.errors import ParameterError
-from olscale.learners.bogd import BOGD
-from olscale.learners.rbp import RBP
+from olscale.learners.kernel.bogd import BOGD
+from olscale.learners.kernel.rbp import RBP
 from tests.learners.exact import WIDTH, exact_rows, params_of, rows_of_file
 from tests.learners.kernel_oracle import FORMS, Oracle, assert_equal_to_oracle, clusters
 
