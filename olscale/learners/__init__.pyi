@@ -51,8 +51,8 @@ from olscale.learners.kernel.kernel_perceptron import OGDKernel as OGDKernel
 from olscale.learners.kernel.krls import KRLS as KRLS
 from olscale.learners.kernel.nogd import NOGD as NOGD
 from olscale.learners.kernel.norma import NORMA as NORMA
-from olscale.learners.kernel.norma_n import NORMAN as NORMAN
-from olscale.learners.kernel.norma_r import NORMAR as NORMAR
+from olscale.learners.kernel.norma import NORMAN as NORMAN
+from olscale.learners.kernel.norma import NORMAR as NORMAR
 from olscale.learners.kernel.olk import OLK as OLK
 from olscale.learners.kernel.olk import OLKN as OLKN
 from olscale.learners.kernel.olk import OLKR as OLKR
