@@ -97,9 +97,9 @@ from olscale.learners.reference.baselines import LastValue as LastValue
 from olscale.learners.reference.baselines import Majority as Majority
 from olscale.learners.reference.baselines import Mean as Mean
 from olscale.learners.reference.baselines import NoChange as NoChange
-from olscale.learners.reference.ls_svm import LSSVM as LSSVM
-from olscale.learners.reference.one_class_svm import OneClassSVM as OneClassSVM
+from olscale.learners.reference.svm import LSSVM as LSSVM
 from olscale.learners.reference.svm import SVM as SVM
-from olscale.learners.reference.svr import SVR as SVR
+from olscale.learners.reference.svm import SVR as SVR
+from olscale.learners.reference.svm import OneClassSVM as OneClassSVM
 
 def __getattr__(name: str) -> Any: ...

@@ -80,9 +80,9 @@ LEARNERS: Registry[Any] = Registry(
         "rff-rls-r": "olscale.learners.network.rff_rls:RFFRLSR",
         "mean": "olscale.learners.reference.baselines:Mean",
         "last-value": "olscale.learners.reference.baselines:LastValue",
-        "svr": "olscale.learners.reference.svr:SVR",
-        "ls-svm": "olscale.learners.reference.ls_svm:LSSVM",
-        "one-class-svm": "olscale.learners.reference.one_class_svm:OneClassSVM",
+        "svr": "olscale.learners.reference.svm:SVR",
+        "ls-svm": "olscale.learners.reference.svm:LSSVM",
+        "one-class-svm": "olscale.learners.reference.svm:OneClassSVM",
     },
 )
 
