@@ -44,7 +44,7 @@ ELSEWHERE = {
     *(
         "check_estimator",
         "averaged_perceptron",
-        "olscale/learners/averaged_perceptron.py",
+        "olscale/learners/linear/averaged_perceptron.py",
         "x.labels",
         "x.data",
         "X_train",

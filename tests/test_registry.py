@@ -32,7 +32,7 @@ from olscale.data.formats.base import Batch, Format
 from olscale.data.layouts.zarr import Reader, Writer
 from olscale.data.transforms.base import Transform
 from olscale.evaluation.metrics.base import Metric
-from olscale.learners.passive_aggressive import PA1
+from olscale.learners.linear.passive_aggressive import PA1
 
 ROWS, SEGMENTS = 8, False
 
@@ -137,7 +137,7 @@ def test_each_of_our_names_stands_for_something(registry: Registry[object]) -> N
 
 
 def test_our_names_stay_ours() -> None:
-    assert LEARNERS.target("pa1") == "olscale.learners.passive_aggressive:PA1"
+    assert LEARNERS.target("pa1") == "olscale.learners.linear.passive_aggressive:PA1"
     assert list(LEARNERS).count("pa1") == 1
 
 

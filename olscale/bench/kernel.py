@@ -14,7 +14,7 @@ from olscale.bench.peers import to_scipy
 from olscale.compiled.csr import CSR, read_only
 from olscale.data.chunk import Chunk
 from olscale.learners.contract.fused_settings import fuse
-from olscale.learners.kernels import GAUSSIAN, Kernel
+from olscale.learners.kernel.kernels import GAUSSIAN, Kernel
 
 _GAMMA = 0.01
 _SIZES = (16, 123, 784), (50, 100, 200, 1000)

@@ -23,8 +23,8 @@ from olscale.compiled.support_vectors import SupportVectors, find_places, put
 from olscale.data.chunk import Chunk
 from olscale.data.transforms.fourier import set_angles, set_features
 from olscale.data.transforms.matrix import MatrixRows, borrowed_kept
-from olscale.learners.kernel_model import borrowed_support
-from olscale.learners.kernels import GAUSSIAN, Kernel, finish_row, raw_row
+from olscale.learners.kernel.kernel_model import borrowed_support
+from olscale.learners.kernel.kernels import GAUSSIAN, Kernel, finish_row, raw_row
 
 
 def bare_rows(stream: Sequence[Chunk], gamma: float, B: int) -> Contestant:

@@ -13,7 +13,7 @@ from olscale.bench.base import Contestant, Figure, compare
 from olscale.bench.linear import learner, one_pass, untrained
 from olscale.data.chunk import Chunk
 from olscale.learners.contract.learner import FloatArray
-from olscale.learners.product_sums import AT_ONCE
+from olscale.learners.network.product_sums import AT_ONCE
 
 _COLUMNS = 20
 _ELEMENTS = 200_000_000

@@ -82,12 +82,13 @@ def show(name: str) -> None:
     made_of = found if inspect.isclass(found) or inspect.isfunction(found) else type(found)
     say(f"{name} ({made_of.__module__}:{made_of.__qualname__})")
     print_lines(f"\n{inspect.getdoc(made_of) or 'no description'}\n")
-    if is_learner(found):
-        print_lines("\nDefaults and domains\n--------------------\n")
-        for parameter, value in sorted(found().get_params().items()):
-            say(f"{parameter} = {value!r}: {found.domains[parameter]}")
-    else:
+    if not is_learner(found):
         _show_arguments(found)
+    elif not found.declared and (params := found().get_params()):
+        # Declared parameters are in the docstring.
+        print_lines("\nDefaults and domains\n--------------------\n")
+        for parameter, value in sorted(params.items()):
+            say(f"{parameter} = {value!r}: {found.domains[parameter]}")
     if made_of.__module__.partition(".")[0] != "olscale":
         print_lines("\n")
         say(

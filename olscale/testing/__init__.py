@@ -6,7 +6,7 @@ part of the contract does not hold. `learner_checks` is for subclasses of
 `layout_checks`, `metric_checks`, `storage_checks` and `transform_checks` are for what their names
 say.
 
->>> from olscale.learners.passive_aggressive import PA1
+>>> from olscale.learners.linear.passive_aggressive import PA1
 >>> for name, check in learner_checks(PA1):
 ...     check()
 """

@@ -26,8 +26,8 @@ from olscale.errors import UnknownNameError
 from olscale.evaluation.experiment import Experiment
 from olscale.execution.evaluate import evaluate
 from olscale.execution.evaluation import Evaluation
-from olscale.learners.lol import LOL
-from olscale.learners.passive_aggressive import PA1
+from olscale.learners.linear.passive_aggressive import PA1
+from olscale.learners.local.lol import LOL
 from olscale.results import open_store
 from tests.cluster import Cluster
 

@@ -26,8 +26,8 @@ from olscale.data.generators import GENERATORS
 from olscale.data.ingest.ingest import ingest
 from olscale.errors import DatasetError, ParameterError
 from olscale.learners.contract.learner import codes_of
-from olscale.learners.lol import LOL
-from olscale.learners.passive_aggressive import PA1
+from olscale.learners.linear.passive_aggressive import PA1
+from olscale.learners.local.lol import LOL
 
 
 def test_same_seed_same_dataset(tmp_path: Path):

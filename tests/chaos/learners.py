@@ -16,8 +16,8 @@ import hashlib
 import os
 import time
 
-from olscale.learners.lol import LOL
-from olscale.learners.passive_aggressive import PA1
+from olscale.learners.local.lol import LOL
+from olscale.learners.linear.passive_aggressive import PA1
 
 SECONDS = float(os.environ["OLSCALE_CHAOS_SLEEP"])
 

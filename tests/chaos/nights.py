@@ -70,14 +70,14 @@ name = "kernel-perceptron"
 """
 
 _BIT = (
-    "learners/passive_aggressive.py",
+    "learners/linear/passive_aggressive.py",
     "return min(rule.C[s], max(0.0, 1.0 - y * f) / square)",
     "return min(rule.C[s], max(0.0, 1.0 - y * f) / square) * (1.0 + 2.0**-52)",
 )
 _CALL = """        loop(X, y, one_or_many(W), rule, settings, self.norm_limits(), state["seen"], state["updates"], scores)
 """
 _LONGER = (
-    "learners/linear.py",
+    "learners/linear/first_order.py",
     _CALL,
     """        from time import process_time
 

@@ -301,7 +301,7 @@ PACED = """
 import os
 import time
 
-from olscale.learners.passive_aggressive import PA
+from olscale.learners.linear.passive_aggressive import PA
 
 FOLDER = os.path.dirname(__file__)
 
@@ -391,13 +391,13 @@ def test_learners_are_listed_shown_and_checked(
         "ilol",
     }
     shown = run("learners", "show", "pa1").stdout
-    assert "C = 1.0: a number in (0, inf)" in shown
+    assert "C : a number in (0, inf), default 1.0" in shown
     assert "did you mean 'lol'?" in one_line(run("learners", "show", "loll"), 1)
     checked = run("learners", "check", "pa1")
     assert checked.returncode == 0
     assert [line.partition(" ")[0] for line in checked.stdout.splitlines()] == ["passed", "passed"]
     (tmp_path / "peeking.py").write_text(
-        "from olscale.learners.passive_aggressive import PA\n\n\n"
+        "from olscale.learners.linear.passive_aggressive import PA\n\n\n"
         "class Peeks(PA):\n    def learn(self, X, y):\n        super().learn(X, y)\n        "
         "return self.scores(X)\n"
     )

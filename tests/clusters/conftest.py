@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 _PACED = """
 import os, time
-from olscale.learners.passive_aggressive import PA1
+from olscale.learners.linear.passive_aggressive import PA1
 
 class Paced(PA1):
     "PA-I with a pause before each chunk, as long as a file says, which may change meanwhile."

@@ -20,8 +20,8 @@ from olscale.evaluation.forecast import (
 from olscale.evaluation.plan import make_plan
 from olscale.learners.contract.cost import cost_of
 from olscale.learners.contract.learner import Learner
-from olscale.learners.norma import NORMA
-from olscale.learners.passive_aggressive import PA1
+from olscale.learners.kernel.norma import NORMA
+from olscale.learners.linear.passive_aggressive import PA1
 from olscale.learners.registry import learner_names, make_learner
 from olscale.task import TASKS
 

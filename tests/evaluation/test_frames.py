@@ -16,7 +16,7 @@ from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.plan import make_plan
 from olscale.evaluation.run_group import RunGroup
 from olscale.execution.on_worker import StreamActor, run_as_task
-from olscale.learners import linear
+from olscale.learners.linear import first_order
 from olscale.results.store import open_store
 
 OURS = str(Path(olscale.__file__).parent)
@@ -41,7 +41,7 @@ class Recorded:
 @pytest.fixture(autouse=True)
 def recorded(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     STACKS.clear()
-    monkeypatch.setattr(linear, "_learn_one_vs_all", Recorded(linear._learn_one_vs_all))
+    monkeypatch.setattr(first_order, "_learn_one_vs_all", Recorded(first_order._learn_one_vs_all))
     return None
 
 

@@ -17,7 +17,7 @@ from olscale.evaluation.run import Run, StreamKey
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_state import RunState
 from olscale.learners import registry
-from olscale.learners.passive_aggressive import PA1
+from olscale.learners.linear.passive_aggressive import PA1
 from olscale.learners.registry import learner_names, make_learner
 from olscale.results.record import Record
 from olscale.results.rows import run_bytes

@@ -22,7 +22,7 @@ from olscale.execution.group_records import finished_outcomes, merge_group, writ
 from olscale.execution.on_worker import run_as_task
 from olscale.execution.progress import Silent
 from olscale.execution.settings import ExecutionSettings
-from olscale.learners import passive_aggressive
+from olscale.learners.linear import passive_aggressive
 from olscale.results import Record, Store, open_store
 from olscale.results.compact import compact
 from olscale.results.run_files import stem

@@ -23,7 +23,7 @@ import time
 import numpy as np
 
 from olscale.compiled.decorator import compiled
-from olscale.learners.passive_aggressive import PA1
+from olscale.learners.linear.passive_aggressive import PA1
 
 
 @compiled

@@ -31,9 +31,7 @@ from olscale.execution.compatibility import (
 from olscale.execution.evaluate import evaluate
 from olscale.results.store import open_store
 
-MODULE = (
-    "from olscale.learners.passive_aggressive import PA1\n\n\nclass Mine(PA1):\n    name = 'mine'\n"
-)
+MODULE = "from olscale.learners.linear.passive_aggressive import PA1\n\n\nclass Mine(PA1):\n    name = 'mine'\n"
 
 
 def experiment(shelf: Path, name: str) -> Experiment:

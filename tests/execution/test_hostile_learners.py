@@ -29,7 +29,7 @@ import warnings
 import numpy as np
 
 from olscale.errors import DivergedError
-from olscale.learners.passive_aggressive import PA1
+from olscale.learners.linear.passive_aggressive import PA1
 
 
 class Mute(Exception):
@@ -351,7 +351,7 @@ def test_ctrl_c_of_the_user_is_no_learners_exception(
     """The second one raises in the middle of a learner, which may bury it under an exception of its own."""
     import signal
 
-    from olscale.learners.passive_aggressive import PA
+    from olscale.learners.linear.passive_aggressive import PA
 
     learn = PA.learn
 

@@ -21,7 +21,7 @@ from tests.cluster import Cluster, running
 CHUNKS = 25
 MORTAL = """
 import os, signal, time
-from olscale.learners.passive_aggressive import PA1
+from olscale.learners.linear.passive_aggressive import PA1
 from olscale.results.store import open_store
 
 FOLDER, STORE = PLACES

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from olscale.learners.kernel_learner import KernelLearner
+from olscale.learners.kernel.kernel_learner import KernelLearner
 from olscale.learners.registry import make_learner
 
 FORMS = [(2, "max-score"), (3, "max-score"), (3, "ova")]

@@ -8,9 +8,9 @@ from scipy.sparse import csr_array
 from sklearn.datasets import load_svmlight_file
 
 from olscale.compiled.csr import to_dense
-from olscale.learners.amm import AMM
 from olscale.learners.contract.estimator import to_rows
 from olscale.learners.contract.learner import codes_of
+from olscale.learners.local.amm import AMM
 from tests.learners.exact import DATA, WIDTH, exact_rows, noted, params_of, rows_of_file
 
 
@@ -117,7 +117,8 @@ def test_exact(row: dict[str, str], dense: bool) -> None:
     if not dense:
         X = to_rows(csr_array(X))
     params = params_of(row)
-    learner = AMM(params["lam"], int(params["limit"]), int(params["k"]), params["c"])
+    counts = {name: int(params[name]) for name in ("limit", "k")}
+    learner = AMM(lam=params["lam"], c=params["c"], **counts)
     learner.begin(WIDTH[row["dataset"]] + ("bias feature 1" in row["variant"]), int(y.max()) + 1)
     scores = learner.learn(X, y)
     g = np.hstack([-scores, scores]) if scores.shape[1] == 1 else scores

@@ -13,8 +13,8 @@ from olscale.learners.contract.detector import OnePassDetector
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.regressor import OnePassRegressor
 from olscale.learners.contract.shift_free import ShiftFree
+from olscale.learners.local.soft_lol import SoftLOL
 from olscale.learners.registry import learner_class, learner_names, make_learner
-from olscale.learners.soft_lol import SoftLOL
 from olscale.testing import learner_checks
 
 
@@ -48,8 +48,8 @@ def test_contract(check: Callable[[], None]) -> None:
 
 def test_a_broken_learner_fails_its_checks() -> None:
     """The checks can fail: one that peeks at the label, one that forgets in between, some that make scores up."""
-    from olscale.learners.oselm import OSELM
-    from olscale.learners.passive_aggressive import PA, PA1
+    from olscale.learners.linear.passive_aggressive import PA, PA1
+    from olscale.learners.network.oselm import OSELM
 
     class Peeks(PA):
         def learn(self, X, y):  # type: ignore[no-untyped-def]

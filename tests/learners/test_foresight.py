@@ -16,7 +16,6 @@ from olscale.data.transforms.pipeline import TRANSFORMS, fit_transforms
 from olscale.data.transforms.scaling import Bias, MinMax
 from olscale.errors import ParameterError
 from olscale.learners import foresight
-from olscale.learners.batch_machine import BatchMachine
 from olscale.learners.contract.learner import Learner
 from olscale.learners.contract.look_ahead import looks_ahead
 from olscale.learners.foresight import (
@@ -26,6 +25,7 @@ from olscale.learners.foresight import (
     learner_ahead,
     transforms_ahead,
 )
+from olscale.learners.reference.batch_machine import BatchMachine
 from olscale.learners.registry import LEARNERS, learner_class, make_learner
 
 ROWS = 300

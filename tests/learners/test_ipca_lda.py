@@ -9,7 +9,7 @@ from sklearn.decomposition import IncrementalPCA
 from olscale.compiled.csr import read_only, to_csr
 from olscale.errors import ParameterError
 from olscale.learners.contract.learner import UNKNOWN, codes_of
-from olscale.learners.ipca_lda import IPCALDA
+from olscale.learners.network.ipca_lda import IPCALDA
 
 
 def stream(classes: int, n: int = 120, d: int = 6, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olscale.learners.bpas import BPAS
 from olscale.learners.contract.learner import codes_of
+from olscale.learners.kernel.bpas import BPAS
 from tests.learners.exact import WIDTH, exact_rows, noted, params_of, rows_of_file
 from tests.learners.kernel_oracle import FORMS, Oracle, assert_equal_to_oracle, clusters, vectors
 

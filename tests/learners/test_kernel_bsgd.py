@@ -12,11 +12,15 @@ from scipy.sparse import random as sparse_random
 
 from olscale.compiled.csr import read_only, to_csr
 from olscale.errors import ParameterError
-from olscale.learners.bsgd import BSGD, MAINTENANCE
-from olscale.learners.budget_maintenance import merge_lightest, project_lightest, remove_lightest
 from olscale.learners.contract.estimator import to_rows
 from olscale.learners.contract.learner import codes_of
-from olscale.learners.kernel_model import KernelRow
+from olscale.learners.kernel.bsgd import BSGD, MAINTENANCE
+from olscale.learners.kernel.budget_maintenance import (
+    merge_lightest,
+    project_lightest,
+    remove_lightest,
+)
+from olscale.learners.kernel.kernel_model import KernelRow
 from tests.learners.exact import WIDTH, exact_rows, noted, params_of, rows_of_file
 from tests.learners.kernel_oracle import gaussian, is_close_call, rkhs_norm, vectors
 

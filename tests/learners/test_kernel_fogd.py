@@ -17,7 +17,7 @@ from olscale.data.transforms.matrix import MatrixRows
 from olscale.errors import ParameterError
 from olscale.learners.contract.fused_settings import fuse
 from olscale.learners.contract.learner import codes_of
-from olscale.learners.fogd import FOGD
+from olscale.learners.kernel.fogd import FOGD
 from tests.learners.exact import rows_of_file
 
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from olscale.errors import ParameterError
-from olscale.learners.forgetron import Forgetron
-from olscale.learners.kernels import KERNELS
+from olscale.learners.kernel.forgetron import Forgetron
+from olscale.learners.kernel.kernels import KERNELS
 from tests.learners.kernel_oracle import FORMS, Oracle, assert_equal_to_oracle, clusters
 
 
@@ -73,7 +73,7 @@ def test_the_model_fades_no_more_than_it_must(
 ) -> None:
     """Phi is in (0, 1] and Q at most 15/32 M, where phi < 1 just that; the vectors are the last B."""
     X, y = clusters(classes, rows=60, seed=seed)
-    learner = Forgetron(B, kernel, gamma)
+    learner = Forgetron(B=B, kernel=kernel, gamma=gamma)
     learner.begin(4, classes)
     for i in range(len(y)):
         before = learner.state()

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from olscale.compiled.csr import Rows, read_only, to_csr, to_dense
 from olscale.errors import ParameterError
 from olscale.learners.contract.learner import codes_of
-from olscale.learners.nogd import NOGD
+from olscale.learners.kernel.nogd import NOGD
 from olscale.testing import learner_checks
 from tests.learners.exact import rows_of_file
 

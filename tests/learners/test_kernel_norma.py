@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from olscale.errors import ParameterError
-from olscale.learners.norma import NORMA
+from olscale.learners.kernel.norma import NORMA
 from tests.learners.kernel_oracle import FORMS, Oracle, assert_equal_to_oracle, clusters
 
 SETTINGS: list[dict[str, Any]] = [

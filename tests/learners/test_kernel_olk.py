@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olscale.learners.olk import OLK
+from olscale.learners.kernel.olk import OLK
 from tests.learners.kernel_oracle import FORMS, Oracle, assert_equal_to_oracle, clusters
 
 

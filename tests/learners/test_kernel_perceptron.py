@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from olscale.errors import ParameterError
-from olscale.learners import kernel_learner
-from olscale.learners.kernel_perceptron import KernelPerceptron
+from olscale.learners.kernel import kernel_learner
+from olscale.learners.kernel.kernel_perceptron import KernelPerceptron
 from olscale.learners.registry import make_learner
 from tests.learners.kernel_oracle import FORMS, Oracle, assert_equal_to_oracle, clusters
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from olscale.compiled.csr import to_dense
 from olscale.errors import ParameterError
-from olscale.learners.bogd import BOGD
-from olscale.learners.rbp import RBP
+from olscale.learners.kernel.bogd import BOGD
+from olscale.learners.kernel.rbp import RBP
 from tests.learners.exact import WIDTH, exact_rows, params_of, rows_of_file
 from tests.learners.kernel_oracle import FORMS, Oracle, assert_equal_to_oracle, clusters
 
@@ -137,7 +137,9 @@ def test_bogd_keeps_budget_and_clip(
     X, y = clusters(3, rows=60)
     for multiclass in ("max-score", "ova"):
         removal = "oldest" if oldest else "random"
-        learner = BOGD(B, eta, lam, clip, removal, rescale, gamma=0.5, multiclass=multiclass)
+        steps = {"eta": eta, "lam": lam, "clip": clip}
+        exchange = {"removal": removal, "rescale": rescale}
+        learner = BOGD(B=B, gamma=0.5, multiclass=multiclass, **steps, **exchange)
         learner.begin(4, 3)
         for i in range(len(y)):
             learner.learn(X[i : i + 1], y[i : i + 1])
@@ -149,7 +151,7 @@ def test_bogd_keeps_budget_and_clip(
 @given(st.integers(1, 12), st.integers(0, 99))
 def test_rbp_keeps_the_budget(B: int, seed: int) -> None:
     X, y = clusters(2, rows=80, seed=seed)
-    learner = RBP(B, seed, gamma=0.5)
+    learner = RBP(B=B, seed=seed, gamma=0.5)
     learner.begin(4, 2)
     learner.learn(X, y)
     there, ever = learner.state_["counts"][[0, 2]]

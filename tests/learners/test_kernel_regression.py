@@ -15,7 +15,7 @@ from sklearn.svm import SVR
 from olscale.compiled.csr import read_only, slice_rows, to_csr
 from olscale.errors import ParameterError
 from olscale.learners.contract.learner import hide_labels
-from olscale.learners.kernel_learner import KernelRegressor
+from olscale.learners.kernel.kernel_learner import KernelRegressor
 from olscale.learners.registry import make_learner
 from tests.learners.exact import exact_rows, rows_of_file
 

@@ -8,10 +8,10 @@ from sklearn.svm import SVC
 
 from olscale.compiled.csr import read_only, to_csr
 from olscale.errors import ParameterError
-from olscale.learners.batch_machine import trained_rows
 from olscale.learners.contract.learner import codes_of
+from olscale.learners.reference.batch_machine import trained_rows
+from olscale.learners.reference.svm import SVM
 from olscale.learners.registry import make_learner
-from olscale.learners.svm import SVM
 
 
 def stream(classes: int, rows: int = 300) -> tuple[np.ndarray, np.ndarray]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from olscale.compiled import prototypes
-from olscale.learners import lol_loop, soft_lol_loop
-from olscale.learners.lol import LOL
-from olscale.learners.soft_lol import SoftLOL
+from olscale.learners.local import lol_loop, soft_lol_loop
+from olscale.learners.local.lol import LOL
+from olscale.learners.local.soft_lol import SoftLOL
 from tests.compiled.slow import slow_versions
 
 _RNG = np.random.default_rng(0)

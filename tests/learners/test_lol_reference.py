@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from olscale.compiled.csr import to_csr
 from olscale.data.chunk import Chunk
 from olscale.learners.contract.learner import codes_of
-from olscale.learners.lol import ILOL, LOL
+from olscale.learners.local.lol import ILOL, LOL
 
 
 @dataclass

@@ -11,8 +11,8 @@ from threadpoolctl import threadpool_limits
 
 from olscale.compiled.csr import CSR, to_csr
 from olscale.errors import ParameterError
-from olscale.learners.lol import ILOL, LOL
-from olscale.learners.offline_prototypes import offline_prototypes
+from olscale.learners.local.lol import ILOL, LOL
+from olscale.learners.local.offline_prototypes import offline_prototypes
 from olscale.testing import learner_checks
 
 

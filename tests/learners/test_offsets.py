@@ -10,13 +10,13 @@ from scipy.sparse import csr_matrix
 
 from olscale.compiled.csr import Rows, read_only, rows_of, to_csr
 from olscale.errors import DivergedError
-from olscale.learners.common_offset import WithoutOffset
 from olscale.learners.contract.learner import Learner
 from olscale.learners.contract.usable_rows import diverged_at
-from olscale.learners.lol import ILOL, LOL
-from olscale.learners.norma import NORMA
-from olscale.learners.offline_prototypes import offline_prototypes
-from olscale.learners.soft_lol import SoftLOL
+from olscale.learners.kernel.norma import NORMA
+from olscale.learners.local.lol import ILOL, LOL
+from olscale.learners.local.offline_prototypes import offline_prototypes
+from olscale.learners.local.soft_lol import SoftLOL
+from olscale.learners.reference.common_offset import WithoutOffset
 
 LAYOUTS = pytest.mark.parametrize("layout", [read_only, to_csr], ids=["dense", "csr"])
 

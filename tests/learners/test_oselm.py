@@ -16,12 +16,12 @@ from olscale.data.transforms.matrix import MatrixRows
 from olscale.errors import DivergedError, ParameterError
 from olscale.learners.contract.learner import UNKNOWN, codes_of
 from olscale.learners.contract.look_ahead import looks_ahead
-from olscale.learners.least_squares_loop import learn_features
-from olscale.learners.oselm import OSELM
-from olscale.learners.random_nodes import set_radial, set_sigmoids
+from olscale.learners.network.least_squares_loop import learn_features
+from olscale.learners.network.oselm import OSELM
+from olscale.learners.network.random_nodes import set_radial, set_sigmoids
+from olscale.learners.network.rff_rls import RFFRLS
+from olscale.learners.network.svd_oselm import SVDOSELM, singular_vectors
 from olscale.learners.registry import make_learner
-from olscale.learners.rff_rls import RFFRLS
-from olscale.learners.svd_oselm import SVDOSELM, singular_vectors
 from tests.learners.exact import DATA, REFERENCE, exact_rows, rows_of_file
 
 ROWS = [row for row in exact_rows("oselm") if row["dataset"] in ("svmguide1", "mfeat-fou")]

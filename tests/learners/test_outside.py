@@ -8,7 +8,7 @@ from pathlib import Path
 
 RULE = """
 from typing import NamedTuple
-from olscale.learners.linear import LinearLearner, implements
+from olscale.learners.linear.first_order import LinearLearner, implements
 
 class Rule(NamedTuple):
     pass
@@ -89,7 +89,7 @@ def test_an_edit_takes_effect_and_our_loops_load_where_a_rule_cannot_be_imported
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     code = (
-        "from olscale.learners.perceptron import Perceptron; Perceptron().fit([[1.0], [1.0]], "
+        "from olscale.learners.linear.perceptron import Perceptron; Perceptron().fit([[1.0], [1.0]], "
         "[0, 1])"
     )
     outcome(code, elsewhere)

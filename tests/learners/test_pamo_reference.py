@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from olscale.compiled.csr import to_csr
 from olscale.data.chunk import Chunk
 from olscale.learners.contract.learner import UNKNOWN
-from olscale.learners.pamo import PAMO1, PAMO2
+from olscale.learners.local.pamo import PAMO1, PAMO2
 
 
 def slow(
@@ -104,6 +104,6 @@ def test_classes_that_are_learned_a_few_at_once_get_the_same_bits(
         return [scores.tobytes(), *(array.tobytes() for array in learner.state_.values())]
 
     together = learned()
-    monkeypatch.setattr("olscale.learners.pamo._CACHE_BYTES", 5 * 4 * 2 * 8 * 3)
+    monkeypatch.setattr("olscale.learners.local.pamo._CACHE_BYTES", 5 * 4 * 2 * 8 * 3)
     assert kind(h=4)._classes_together(rows, np.zeros((5, 4 * 2 * 7))) == 3
     assert learned() == together

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from olscale.compiled.csr import Rows, to_csr
 from olscale.data.chunk import Chunk
 from olscale.learners.contract.learner import Learner, codes_of
-from olscale.learners.lol import ILOL, LOL
-from olscale.learners.pamo import PAMO1, PAMO2
-from olscale.learners.passive_aggressive import PA, PA1
+from olscale.learners.linear.passive_aggressive import PA, PA1
+from olscale.learners.local.lol import ILOL, LOL
+from olscale.learners.local.pamo import PAMO1, PAMO2
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from olscale.learners.linear.rls import RLS
+from olscale.learners.local.soft_lol import SoftLOL
 from olscale.learners.registry import learner_class, learner_names
-from olscale.learners.rls import RLS
-from olscale.learners.soft_lol import SoftLOL
 
 ANY_ORDER = {"ridge", "rls", "krls", "oselm", "oselm-r", "ls-svm"}
 """Learners of the least squares of all rows: for them a row of weight 2 is the row twice, wherever rows stand."""

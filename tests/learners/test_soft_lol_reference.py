@@ -19,8 +19,8 @@ from olscale.compiled.csr import to_csr
 from olscale.data.chunk import Chunk
 from olscale.errors import ParameterError
 from olscale.learners.contract.learner import codes_of
-from olscale.learners.lol import LOL
-from olscale.learners.soft_lol import SoftLOL
+from olscale.learners.local.lol import LOL
+from olscale.learners.local.soft_lol import SoftLOL
 
 
 class SlowSoftLOL:

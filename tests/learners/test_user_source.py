@@ -32,7 +32,7 @@ def build():
 """
 
 LEARNER = """
-from olscale.learners.perceptron import Perceptron
+from olscale.learners.linear.perceptron import Perceptron
 
 class Mine(Perceptron):
     name = "mine"

@@ -27,9 +27,9 @@ from olscale.learners.contract.fused_settings import grid_key
 from olscale.learners.contract.learner import learn_rows
 from olscale.learners.contract.look_ahead import looks_ahead
 from olscale.learners.contract.merged_sums import mergeable
-from olscale.learners.kernel_loop import learn_and_score
-from olscale.learners.linear import LinearLearner
-from olscale.learners.passive_aggressive import PARule
+from olscale.learners.kernel.kernel_loop import learn_and_score
+from olscale.learners.linear.first_order import LinearLearner
+from olscale.learners.linear.passive_aggressive import PARule
 from olscale.learners.registry import learner_class, learner_names, make_learner
 
 ROWS = 150

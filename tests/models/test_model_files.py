@@ -52,11 +52,11 @@ def test_what_does_not_fit_is_refused(
 
 
 def test_a_learner_of_ones_own_is_imported_only_where_it_is_named(tmp_path: Path) -> None:
-    file = written(tmp_path, {b'"pa1"': b'"olscale.learners.passive_aggressive:PA1"'})
+    file = written(tmp_path, {b'"pa1"': b'"olscale.learners.linear.passive_aggressive:PA1"'})
     with pytest.raises(ModelError, match="if you know and trust it, name it"):
         olscale.load_model(file)
     assert olscale.load_model(
-        file, "olscale.learners.passive_aggressive:PA1"
+        file, "olscale.learners.linear.passive_aggressive:PA1"
     ).classes_.tolist() == ["x", "y", "z"]
     with pytest.raises(ModelError, match="os:system"):
         olscale.load_model(written(tmp_path, {b'"pa1"': b'"os:system"'}), "os:system")

@@ -19,7 +19,7 @@ from olscale.compiled.csr import read_only
 from olscale.compiled.decorator import compiled
 from olscale.errors import ParameterError
 from olscale.learners.contract.learner import FloatArray, Learner, no_weights
-from olscale.learners.contract.parameters import Domain, Real
+from olscale.learners.contract.parameters import Real, param
 
 BALANCED = "balanced"
 NAME = "class_weight"
@@ -72,26 +72,25 @@ def _weigh_by_counts(y: NDArray[np.int64], counts: NDArray[np.int64], weights: F
 class WeighsClasses(Learner):
     """Base of classifiers that take weights of rows, and so of classes: each has the parameter `class_weight`.
 
-    Parameters
-    ----------
-    class_weight : {"balanced"} or mapping of label to float, optional
-        What rows of a class weigh, times their own weights. ``"balanced"``: all classes the same
-        together, by the rows so far, in `fit` by all of them. Classes that a mapping does not name
-        weigh 1.
+    A class that writes its own ``__init__`` gets the parameter, too.
     """
 
     takes_weights: ClassVar[bool] = True
-    class_weight: str | Mapping[Any, float] | None = None
-    _labels: Sequence[Any] | None = None
-    _has_all_rows: bool = False
+    class_weight: str | Mapping[Any, float] | None = param(
+        None,
+        ClassWeight(),
+        "What rows of a class weigh, times their own weights. ``'balanced'``: all classes the same "
+        "together, by the rows so far, in `fit` by all of them. Classes that a mapping of labels "
+        "to weights does not name weigh 1.",
+    )
+    _labels = tuple[Any, ...]()
+    _has_all_rows = False
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        arguments = inspect.signature(cls.__init__).parameters
-        if cls.__init__ is not object.__init__ and NAME not in arguments:
+        if NAME not in inspect.signature(cls.__init__).parameters:
             cls.__init__ = _with_class_weight(cls.__init__)  # type: ignore[method-assign]
-        domains: Mapping[str, Domain] = {**cls.domains, NAME: ClassWeight()}
-        cls.domains = domains
+        cls.domains = {**cls.domains, NAME: ClassWeight()}
 
     def resolved_params(self) -> dict[str, Any]:
         """Return all parameters in canonical form; classes that weigh the same are no parameter."""
@@ -135,7 +134,7 @@ class WeighsClasses(Learner):
     def _class_factors(self) -> FloatArray:
         """Return the weights of all classes by their codes."""
         named = ClassWeight().accept(NAME, self.class_weight)
-        labels = range(max(2, self._classes)) if self._labels is None else self._labels
+        labels = self._labels or range(max(2, self._classes))
         texts = [_text_of(label, named) for label in labels]
         unknown = sorted(named.keys() - set(texts))
         if unknown:
@@ -194,4 +193,4 @@ def weighs_classes(learner: object) -> bool:
 def name_classes(learner: object, labels: Sequence[Any]) -> None:
     """Tell a learner the labels of the classes, in the order of their codes, before `begin`: it may weigh some by name."""
     if isinstance(learner, WeighsClasses):
-        learner._labels = labels
+        learner._labels = tuple(labels)

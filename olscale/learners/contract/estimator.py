@@ -99,7 +99,6 @@ class Estimator(Learner, CompilesLoops):
     """
 
     first_rows_will_do: ClassVar[bool] = False
-    n_features_in_: int
 
     def __sklearn_tags__(self) -> Any:
         import sklearn.base  # noqa: F401, the base class comes with it
@@ -196,8 +195,6 @@ class Classifier(Estimator):
     n_features_in_ : int
         Number of features.
     """
-
-    classes_: NDArray[Any]
 
     def __sklearn_tags__(self) -> Any:
         import sklearn.base  # noqa: F401, the mixin comes with it

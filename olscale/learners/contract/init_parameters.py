@@ -1,16 +1,52 @@
 """Parameters as scikit-learn has them: the arguments of ``__init__``, kept under their names.
 
-Estimators have this before their base class of scikit-learn is imported, and from `BaseEstimator`
-nothing of it later.
+A class that declares its parameters as fields (`olscale.learners.contract.parameters.param`) gets
+its ``__init__``, its domains and a section of its docstring from them; a class may also write
+these itself. Estimators have this before their base class of scikit-learn is imported, and from
+`BaseEstimator` nothing of it later.
 """
 
 import inspect
+import re
+import textwrap
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
-from typing import Any, Self
+from typing import Any, ClassVar, Self
+
+from olscale.learners.contract.parameters import Domain, Param
 
 
 class InitParameters:
-    """An object made anew from its parameters, which scikit-learn can list, set, clone and show."""
+    """An object made anew from its parameters, which scikit-learn can list, set, clone and show.
+
+    Attributes
+    ----------
+    declared : mapping of str to Param
+        Parameters that the class and its bases declare as fields, its own first; none of a class
+        whose ``__init__`` is written by hand.
+    domains : mapping of str to Domain
+        Values that each parameter may have.
+    """
+
+    declared: ClassVar[Mapping[str, Param]] = {}
+    domains: ClassVar[Mapping[str, Domain]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        own = [name for name, value in vars(cls).items() if isinstance(value, Param)]
+        declared = _collect(cls)
+        if "domains" not in vars(cls):
+            cls.domains = {**cls.domains, **{name: one.domain for name, one in declared.items()}}
+        cls.declared = declared if _is_made(cls.__init__) else {}
+        if own and not cls.declared and "__init__" not in vars(cls):
+            raise TypeError(
+                f"{cls.__name__} declares {', '.join(own)}, but inherits an __init__ that is "
+                "written by hand; declare the parameters of the base class, too"
+            )
+        if cls.declared:
+            cls.__init__ = _make_init(cls)  # type: ignore[method-assign]
+            cls.__doc__ = _describe(vars(cls).get("__doc__"), declared)
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
@@ -57,3 +93,72 @@ def _defaults(of: type) -> dict[str, Any]:
         return {}
     arguments = list(inspect.signature(of).parameters.values())
     return {one.name: one.default for one in arguments if one.kind is not one.VAR_KEYWORD}
+
+
+def _collect(cls: type[InitParameters]) -> dict[str, Param]:
+    """Return the parameters of a class, its own first, and leave their defaults in its fields."""
+    own = {name: value for name, value in vars(cls).items() if isinstance(value, Param)}
+    for name, parameter in own.items():
+        setattr(cls, name, parameter.default)
+    declared = dict(own)
+    for base in cls.__mro__[1:]:
+        for name, parameter in vars(base).get("declared", {}).items():
+            declared.setdefault(name, parameter)
+    changed = declared.keys() & vars(cls).keys() - own.keys()
+    new_defaults = {name: replace(declared[name], default=vars(cls)[name]) for name in changed}
+    return declared | new_defaults
+
+
+def _is_made(init: Callable[..., None]) -> bool:
+    """Return whether no class has written this ``__init__``: it is made here, or that of `object`."""
+    return init is object.__init__ or hasattr(init, "declared")
+
+
+def _make_init(cls: type[InitParameters]) -> Callable[..., None]:
+    """Return an ``__init__`` that takes the declared parameters, by name only."""
+    declared = cls.declared
+    name_in_errors = f"{cls.__qualname__}.__init__"
+
+    def init(self: InitParameters, **values: Any) -> None:
+        for name in values:
+            if name not in declared:
+                raise TypeError(f"{name_in_errors}() got an unexpected keyword argument {name!r}")
+        for name, parameter in declared.items():
+            setattr(self, name, values.get(name, parameter.default))
+
+    arguments = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)]
+    for name, parameter in declared.items():
+        arguments.append(
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=parameter.default)
+        )
+    attributes = {
+        "__name__": "__init__",
+        "__qualname__": name_in_errors,
+        "__signature__": inspect.Signature(arguments),
+        "declared": declared,
+    }
+    for name, value in attributes.items():
+        setattr(init, name, value)
+    return init
+
+
+_LATER_SECTIONS = re.compile(r"^(Attributes|Notes|References|Examples)\n---", re.MULTILINE)
+
+
+def _describe(doc: str | None, declared: Mapping[str, Param]) -> str | None:
+    """Return a docstring with a section of the declared parameters, in the place of numpydoc."""
+    if doc is None:
+        return None
+    text = inspect.cleandoc(doc)
+    lines = ["Parameters", "----------"]
+    for name, one in declared.items():
+        lines.append(f"{name} : {one.domain}, default {one.default!r}")
+        lines.append(_indent(one.meaning))
+    later = _LATER_SECTIONS.search(text)
+    at = later.start() if later else len(text)
+    return "\n".join([text[:at].rstrip(), "", *lines, "", text[at:]]).rstrip()
+
+
+@cache  # subclasses inherit parameters
+def _indent(meaning: str) -> str:
+    return textwrap.fill(meaning, 96, initial_indent="    ", subsequent_indent="    ")

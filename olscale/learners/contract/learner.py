@@ -21,7 +21,7 @@ import inspect
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, dataclass_transform
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,6 @@ from olscale.compiled.pages import copy_of, put
 from olscale.errors import ParameterError
 from olscale.learners.contract.init_parameters import InitParameters
 from olscale.learners.contract.many_targets import targets_of
-from olscale.learners.contract.parameters import Domain
 from olscale.task import Task
 
 FloatArray = NDArray[np.float64]
@@ -121,12 +120,14 @@ def hide_labels(y: NDArray[Any], hidden: NDArray[np.bool_]) -> NDArray[Any]:
     return read_only(np.where(rows, np.nan if y.dtype.kind == "f" else UNKNOWN, y))
 
 
+@dataclass_transform(kw_only_default=True, eq_default=False)
 class Learner(InitParameters):
     """Base of every learner: names, domains of parameters and a state of plain arrays.
 
-    A subclass sets the class attributes, stores its parameters untouched in ``__init__`` and gives
+    A subclass sets the class attributes, declares its parameters as fields by `param` and gives
     `_allocate`, `learn` and `scores`. `begin`, `state`, `restore`, `measures` and `resolved_params`
-    follow from these.
+    follow from these. In place of the fields it may write ``__init__``, which stores the parameters
+    untouched, and `domains`.
 
     Attributes
     ----------
@@ -134,6 +135,8 @@ class Learner(InitParameters):
         Registry name.
     version : int
         Part of every run's id; raise it whenever the numbers that the learner gives change.
+    declared : mapping of str to Param
+        Parameters that are declared as fields.
     domains : mapping of str to Domain
         Values that each parameter may have.
     task : {"classification", "regression", "novelty"}
@@ -169,7 +172,6 @@ class Learner(InitParameters):
 
     name: ClassVar[str]
     version: ClassVar[int] = 1
-    domains: ClassVar[Mapping[str, Domain]] = {}
     task: ClassVar[Task] = "classification"
     layout_exact: ClassVar[bool] = False
     takes_unknown: ClassVar[bool] = False
@@ -180,6 +182,8 @@ class Learner(InitParameters):
     update_params: ClassVar[tuple[str, ...]] = ()
     restorable: ClassVar[bool] = True
     state_: State
+    n_features_in_: int
+    classes_: NDArray[Any]
     _begun_params: Mapping[str, Any] = MappingProxyType({})
 
     def __init_subclass__(cls, **options: Any) -> None:

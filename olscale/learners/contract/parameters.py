@@ -1,4 +1,15 @@
-"""Domains of parameters: the values that each may have, in the words of the error message."""
+"""Parameters of a learner: how its class declares them, and the values that each may have.
+
+A parameter is a field of the class, and that is all there is to write::
+
+    class NORMA(KernelLearner):
+        eta: float = param(0.5, Real(0.0, open_="low"), "First step.")
+
+Its default, domain and meaning make the argument of the constructor, the check of a value and its
+error message, the *Parameters* section of the docstring and of ``olscale learners show``, and what
+scikit-learn lists, sets, clones and shows (`olscale.learners.contract.init_parameters`). Subclasses
+inherit it; one that sets another value changes the default.
+"""
 
 import math
 import numbers
@@ -16,6 +27,30 @@ class Domain(Protocol):
         ...
 
     def __str__(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A parameter as a class declares it."""
+
+    default: Any
+    domain: Domain
+    meaning: str
+
+
+def param(default: Any, domain: Domain, meaning: str) -> Any:
+    """Declare a parameter of a learner.
+
+    Parameters
+    ----------
+    default : object
+        Its value when left out.
+    domain : Domain
+        Values that it may have.
+    meaning : str
+        What it does, for the docstring: one sentence or more, without its default and domain.
+    """
+    return Param(default, domain, meaning)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ class Regressor(Estimator):
     """A learner of targets as a scikit-learn regressor; its scores are the predictions."""
 
     task: ClassVar[Task] = "regression"
-    _many: bool = False  # whether targets came as columns
+    _many = False  # whether targets came as columns
 
     def __sklearn_tags__(self) -> Any:
         import sklearn.base  # noqa: F401, the mixin comes with it

@@ -73,7 +73,7 @@ class WeightedClassifier(WeighsClasses, Classifier):
         )
 
     def _begin_rows(self, rows: Any, columns: int, classes: int, whole: bool) -> None:
-        self._labels = self.classes_.tolist()
+        self._labels = tuple(self.classes_.tolist())
         super()._begin_rows(rows, columns, classes, whole)
 
 

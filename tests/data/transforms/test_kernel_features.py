@@ -24,8 +24,8 @@ from olscale.data.transforms.pipeline import (
     size_after,
 )
 from olscale.errors import ParameterError
-from olscale.learners.arow import AROW
-from olscale.learners.fogd import FOGD
+from olscale.learners.kernel.fogd import FOGD
+from olscale.learners.linear.arow import AROW
 
 
 def cloud(rows: int = 80, columns: int = 4, seed: int = 0) -> np.ndarray:

@@ -1,0 +1,61 @@
+"""Kernel learners that keep a matrix over their support vectors: a number for each pair, which has to fit the memory."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from olscale.compiled.support_vectors import WIDTH
+from olscale.errors import ParameterError
+from olscale.learners.kernel.kernel_learner import SupportVectorLearner
+from olscale.system.memory import memory_bytes
+from olscale.system.sizes import size_text
+
+
+class GramLearner(SupportVectorLearner):
+    """Base of those, beside that of a task; `keeps_matrix` may depend on the parameters."""
+
+    keeps_matrix: ClassVar[bool] = True
+    matrices: ClassVar[int] = 1
+    matrix_share: ClassVar[float] = 1.0 / 16.0
+    """How much of each matrix a row goes through: most rows nothing, and what there is takes a quarter of the time."""
+
+    def state_bytes(self, columns: int, classes: int) -> int:
+        """Return the bytes of the matrix at the start: all there will be with a budget."""
+        del columns, classes
+        slots = -(-self._slots()[0] // WIDTH) * WIDTH
+        return 8 * self.matrices * slots**2 if self.keeps_matrix else 0
+
+    def stream_numbers(self, columns: int, classes: int, values: float, rows: int) -> float:
+        """Return how many numbers are gone through for so many rows: some of them need the matrices."""
+        _, mean = self._expected_vectors(rows)
+        matrices = rows * self.matrices * self.matrix_share * mean**2 if self.keeps_matrix else 0.0
+        return super().stream_numbers(columns, classes, values, rows) + matrices
+
+    def check_memory(self, columns: int, classes: int) -> None:
+        self._refuse_more_than_memory(self.state_bytes(columns, classes), self._slots()[0])
+
+    def begin(self, columns: int, classes: int, entropy: Sequence[int] = ()) -> None:
+        """Check parameters and memory, then allocate the state."""
+        self.resolved_params()
+        self.check_memory(columns, classes)
+        super().begin(columns, classes, entropy)
+
+    def _grow(self, entries: int) -> None:
+        slots = len(self.state_["sizes"])
+        if (
+            self.keeps_matrix and self.state_["counts"][0] == slots
+        ):  # the old matrix is there while the new one is filled
+            self._refuse_more_than_memory(8 * self.matrices * (4 + 1) * slots**2, 2 * slots)
+        super()._grow(entries)
+
+    def _refuse_more_than_memory(self, needed: int, slots: int) -> None:
+        there = memory_bytes()
+        if needed > there:
+            raise ParameterError(
+                f"learner {self.name}: the matrix of {slots:,} support vectors needs "
+                f"{size_text(needed)}, this machine has "
+                f"{size_text(there)}; {self.cheaper()}"
+            )
+
+    def cheaper(self) -> str:
+        """Return the ways around a large matrix."""
+        return "it has a number for each pair of them: take fewer" if self.keeps_matrix else ""

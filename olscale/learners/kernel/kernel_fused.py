@@ -1,0 +1,163 @@
+"""Settings of a kernel learner in one pass: products with a vector that several of them keep are computed once."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import CSR, Rows, read_only, read_only_csr, rows_of, values_of
+from olscale.compiled.support_arrays import empty_support, grow_places, grow_slots, support_vectors
+from olscale.compiled.support_vectors import SupportVectors
+from olscale.learners.contract.fused_settings import FusedSettings
+from olscale.learners.contract.learner import FloatArray, Learner
+from olscale.learners.kernel.shared_values import keep_vectors, no_values, set_values
+
+_ROWS = 64
+"""Rows whose values are computed before the settings go through them; they are vectors of all settings until then."""
+
+_LEAST_VECTORS = 256
+"""Vectors before which nothing can be said of how many of them are those of several settings."""
+
+_VALUE, _FINISH, _TAKE, _LEAST_GAIN = 0.4, 5.0, 5.0, 1.2
+"""What one vector costs for a value of the row, to finish what `raw_row` makes of it, and for a setting to take what is
+known and to learn from it; and by how much all must be quicker than alone.
+"""
+
+
+class FusedVectors(FusedSettings):
+    """Settings of a kernel learner: the values of a few rows with all their vectors are computed once, then each learns.
+
+    Each keeps its own vectors too, and learns from the rows as it does alone. Where too few vectors
+    are those of several settings, and after a checkpoint, which does not say which are the same,
+    all go on alone.
+
+    Examples
+    --------
+    >>> from olscale.learners.kernel.norma import NORMA
+    >>> learners = [NORMA(eta=eta) for eta in (0.1, 0.5)]
+    >>> for learner in learners:
+    ...     learner.begin(columns=2, classes=2)
+    >>> scores = FusedVectors(learners).learn(np.eye(2), np.array([0, 1]))
+    >>> [float(mine[1, 0].round(3)) for mine in scores]
+    [-0.037, -0.184]
+    """
+
+    def __init__(self, learners: Sequence[Learner]) -> None:
+        self._learners: list[Any] = list(
+            learners
+        )  # all with support vectors: `grid_key` sees to that
+        self.task = self._learners[0].task
+        for learner in learners:
+            learner.state_ = {
+                name: np.require(array, requirements="W") for name, array in learner.state_.items()
+            }
+        kernels = [learner._model().kernel for learner in self._learners]
+        self._kernel, self._finished = kernels[0], len(set(kernels)) == 1
+        self._alone = any(learner.state_["counts"][0] for learner in self._learners)
+        self._arrays: dict[str, NDArray[Any]] = empty_support(
+            len(learners[0].state_["place"]), _ROWS, 0
+        )
+        self._shared = [no_values(_ROWS) for _ in learners]
+        self._ready = [learner._ready(learning=True) for learner in self._learners]
+        self._failed: dict[int, Exception] = {}
+
+    def learn(
+        self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
+    ) -> list[FloatArray | Exception]:
+        """Predict, then update, row by row; return each learner's scores before each update, or what it has raised."""
+        rows, y, count = read_only_csr(X), read_only(y), rows_of(X)
+        scores = [np.empty((count, learner._outputs)) for learner in self._learners]
+        start, usable = 0, True
+        while start < max(1, count):
+            stop = count if self._alone else min(start + _ROWS, count)
+            part = slice(start, stop)
+            few, mine = (
+                CSR(rows.indptr[start : stop + 1], *rows[1:]),
+                [each[part] for each in scores],
+            )
+            own_weights = None if weights is None else weights[part]
+            if not usable:
+                for each in mine:
+                    each[:] = np.nan
+            elif self._alone:
+                self._go(few, y[part], mine, own_weights)
+            else:
+                usable = self._learn(few, y[part], mine, own_weights)
+            start = max(1, stop)
+        return [self._failed.get(n, mine) for n, mine in enumerate(scores)]
+
+    def _learn(
+        self, rows: CSR, y: NDArray[Any], scores: Sequence[FloatArray], weights: FloatArray | None
+    ) -> bool:
+        """Learn from a few rows; False where one cannot be used."""
+        count = rows_of(rows)
+        self._make_room(count, int(rows.indptr[-1] - rows.indptr[0]))
+        slots, places = len(self._arrays["sizes"]), self._arrays["values"].shape[1]
+        came, values = np.empty(count, np.int64), np.empty((count, slots))
+        space = np.empty(places, np.int32), np.empty(places)
+        limits = self._learners[0].norm_limits()
+        usable = set_values(
+            rows, self._support(), self._kernel, self._finished, limits, *space, came, values
+        )
+        self._shared = [
+            each._replace(values=values, finished=self._finished, came=came)
+            for each in self._shared
+        ]
+        self._go(rows, y, scores, weights)
+        self._keep(values_of(rows) / max(1, count))
+        return usable == count
+
+    def _go(
+        self, rows: CSR, y: NDArray[Any], scores: Sequence[FloatArray], weights: FloatArray | None
+    ) -> None:
+        """Have every setting that has not failed go through rows; what one raises ends that one."""
+        for n, learner in enumerate(self._learners):
+            if n not in self._failed:
+                try:
+                    ready, shared = self._ready[n], self._shared[n]
+                    self._ready[n] = learner._go(ready, rows, y, shared, scores[n], weights)
+                except Exception as error:
+                    self._failed[n] = error
+
+    def _make_room(self, rows: int, entries: int) -> None:
+        arrays = self._arrays
+        if len(arrays["feature"]) - arrays["counts"][1] < min(
+            entries, len(arrays["place"]) - arrays["counts"][1]
+        ):
+            self._arrays = arrays = grow_places(arrays, entries)
+        while len(self._arrays["sizes"]) < np.count_nonzero(arrays["born"] >= 0) + rows:
+            self._arrays = grow_slots(self._arrays)
+        for n, learner in enumerate(self._learners):
+            shared, most = self._shared[n], int(learner.state_["counts"][0]) + rows
+            if len(shared.at) < most:
+                at, born = (
+                    np.append(array, np.zeros(most, array.dtype))
+                    for array in (shared.at, shared.born)
+                )
+                self._shared[n] = shared._replace(at=at, born=born)
+
+    def _support(self) -> SupportVectors:
+        return support_vectors(self._arrays)
+
+    def _keep(self, values: float) -> None:
+        """Keep the vectors that a setting has; where that does not pay for rows of so many values, let all go on alone."""
+        own = [
+            shared.at[: shared.noted[0]]
+            for n, shared in enumerate(self._shared)
+            if n not in self._failed
+        ]
+        used = np.zeros(len(self._arrays["sizes"]), np.bool_)
+        for at in own:
+            used[at] = True
+        keep_vectors(self._support(), used)
+        kept, total = np.count_nonzero(used), sum(map(len, own))
+        if kept < _LEAST_VECTORS:
+            return
+        products, finish = _VALUE * values, (kept if self._finished else total) * _FINISH
+        if total * (products + _FINISH) < _LEAST_GAIN * (kept * products + finish + total * _TAKE):
+            self._alone, self._arrays = True, {}
+            self._shared = [no_values() for _ in self._shared]
+
+    def release(self) -> None:
+        """Bring the learners up to date: they are."""

@@ -1,0 +1,354 @@
+"""Kernel learners: rows that are kept, and their coefficients.
+
+The model is ``f_c(x) = scale_c sum_s alpha_sc k(x, s)`` over support vectors s: rows that were
+kept. A learner is a rule of `olscale.learners.kernel.kernel_loop`. All classes share the support vectors,
+and so the kernel values.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import CSR, Rows, read_only, read_only_csr
+from olscale.compiled.decorator import is_ours, uncached
+from olscale.compiled.pages import aligned_space
+from olscale.compiled.rows_together import together_space
+from olscale.compiled.support_arrays import (
+    GROWING,
+    STATE,
+    check_support,
+    empty_support,
+    grow_places,
+    grow_slots,
+    support_vectors,
+)
+from olscale.errors import ParameterError
+from olscale.learners.contract.cost import EstimatesCost
+from olscale.learners.contract.detector import OnePassDetector
+from olscale.learners.contract.estimator import OnePassLearner
+from olscale.learners.contract.fused_settings import FusedSettings, FusesSettings
+from olscale.learners.contract.learner import (
+    FloatArray,
+    Learner,
+    State,
+    array_of,
+    no_weights,
+    score_columns,
+)
+from olscale.learners.contract.parameters import Choice, Real, Whole, param
+from olscale.learners.contract.regressor import OnePassRegressor
+from olscale.learners.contract.shift_free import ShiftFree
+from olscale.learners.contract.update_rule import rule_of
+from olscale.learners.kernel.kernel_fused import FusedVectors
+from olscale.learners.kernel.kernel_loop import learn_and_score, takes_weight
+from olscale.learners.kernel.kernel_model import Model, Space
+from olscale.learners.kernel.kernel_width import WidthLearner
+from olscale.learners.kernel.kernels import DISTANCE_KERNELS, KERNELS, Kernel
+from olscale.learners.kernel.rkhs_norm import MOST_VECTORS, rkhs_norm
+from olscale.learners.kernel.shared_values import SharedValues, no_values
+
+
+class Ready(NamedTuple):
+    """The loop of a learner, with its model, rule and space, and the form in which it learns."""
+
+    loop: Any
+    model: tuple[Model, NamedTuple, Space]
+    form: tuple[Any, ...]
+
+
+CAPACITY: int = param(
+    100_000,
+    Whole(1),
+    "Most support vectors; a row that comes after one more ends learning with an error.",
+)
+"""The parameter `capacity` of a learner without a budget."""
+
+
+class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree):
+    """Base of the learners with support vectors; a subclass gives its parameters, its rule and how many vectors it keeps.
+
+    `KernelLearner`, `KernelRegressor` and `KernelDetector` are this for each task.
+    """
+
+    layout_exact = True
+    takes_unknown = True
+    checks_rows = True
+    keeps_matrix: ClassVar[bool] = False
+    memory: ClassVar[int] = 0
+    kept_share: ClassVar[float] = 0.5
+    """Which share of 2,000 rows comes in if there is room: the median of the data sets of `pipelines/grand.toml`."""
+    kept_power: ClassVar[float] = 1.0
+    """How the vectors that came in grow, as the rows to this power: by less than 1 where a good model takes in fewer."""
+    rule_type: ClassVar[type[NamedTuple]]
+    """The named tuple of the update, registered by `learns`."""
+    capacity = 100_000
+    """Most support vectors of a learner without a budget, which has this as a parameter, `CAPACITY`."""
+
+    kernel: str = param(
+        "gaussian", Choice(KERNELS), "The kernel; see `olscale.learners.kernel.kernels`."
+    )
+    degree: int = param(3, Whole(1), "Of the polynomial kernel ``(gamma x.s + coef0)^degree``.")
+    coef0: float = param(1.0, Real(0.0), "Of the polynomial kernel.")
+
+    @property
+    def shift_free(self) -> bool:
+        """Whether the kernel is one of distances."""
+        return self.kernel in DISTANCE_KERNELS
+
+    def _rule(self) -> NamedTuple:
+        """Return the parameters of the update."""
+        return rule_of(self.rule_type, self)
+
+    def _slots(self) -> tuple[int, int]:
+        """Return how many support vectors there is room for at first, and at most; here, of a learner without a budget.
+
+        Room for one more than may stay: a row is scored, and may turn out to need none, before it
+        is known.
+        """
+        most = int(self.capacity) + 1
+        return min(64, most), most
+
+    def _allocate(self, columns: int, outputs: int) -> State:
+        support = empty_support(columns, *self._slots())
+        slots = len(support["sizes"])
+        return {
+            **support,
+            "alpha": np.zeros((slots, outputs)),
+            "scale": np.ones(outputs),
+            "offset": np.zeros(outputs),
+            "memory": np.zeros((outputs, self.memory)),
+            "matrix": self._matrix(slots if self.keeps_matrix else 0),
+            "gamma": self._first_width(columns),
+        }
+
+    def _matrix(self, slots: int) -> FloatArray:
+        return aligned_space(slots, slots)
+
+    def _pass(
+        self,
+        X: Rows,
+        y: NDArray[Any],
+        state: State,
+        learning: bool,
+        scores: FloatArray,
+        weights: FloatArray | None = None,
+    ) -> None:
+        self._check_width(X)
+        rows = read_only_csr(X)
+        self._go(self._ready(learning, rows), rows, read_only(y), no_values(), scores, weights)
+
+    def _ready(self, learning: bool, rows: CSR | None = None) -> Ready:
+        """Return what the loop has of the learner; `rows` are those to look up, where they are."""
+        rule = self._rule()
+        # Machine code for a rule that is defined elsewhere must not get into our cache: it would
+        # outlive an edit.
+        loop = learn_and_score if is_ours(type(rule).__module__) else uncached(learn_and_score)
+        form = (
+            self._is_max_score(),
+            self.norm_limits(),
+            learning,
+            self.state_["seen"],
+            self.state_["updates"],
+        )
+        return Ready(loop, (self._model(), rule, self._space(rows)), form)
+
+    def _go(
+        self,
+        ready: Ready,
+        rows: CSR,
+        y: NDArray[Any],
+        shared: SharedValues,
+        scores: FloatArray,
+        weights: FloatArray | None,
+    ) -> Ready:
+        """Go through rows, alone or with what is computed for several settings; return what is ready after the last."""
+        if weights is not None and not takes_weight(ready.model[1]):
+            raise ParameterError(no_weights(self.name))
+        row, weights = 0, array_of(weights)
+        while True:
+            row = ready.loop(rows, y, row, *ready.model, shared, *ready.form, scores, weights)
+            if row == len(scores):
+                return ready
+            self._grow(int(rows.indptr[row + 1] - rows.indptr[row]))
+            ready = self._ready(ready.form[2], rows)
+
+    def grid_key(self) -> object:
+        """Return what products of rows depend on, of a learner that keeps ever more rows: its settings keep mostly the same.
+
+        With a budget most time goes to what each setting does for itself.
+        """
+        first, most = self._slots()
+        return (
+            (type(self), self.kernel == "laplacian")
+            if first < most and not self.keeps_matrix
+            else None
+        )
+
+    def fuse(self, learners: Sequence[Learner]) -> FusedSettings:
+        return FusedVectors(learners)
+
+    def _is_max_score(self) -> bool:
+        return False
+
+    def _model(self) -> Model:
+        state = self.state_
+        support = support_vectors(state)
+        kernel = Kernel(
+            KERNELS.index(self.kernel),
+            float(state["gamma"][0]),
+            float(self.coef0),
+            int(self.degree),
+        )
+        arrays = {name: state[name] for name in ("alpha", "scale", "offset", "memory", "matrix")}
+        return Model(support, **arrays, kernel=kernel)
+
+    def _space(self, rows: CSR | None) -> Space:
+        outputs, slots = self.state_["alpha"].shape[1], len(self.state_["sizes"])
+        longest = 0 if rows is None else int(np.diff(rows.indptr).max(initial=0))
+        entries = max(self.state_["values"].shape[1], longest)
+        f, target, margin, step = np.zeros((4, outputs))
+        at, value = np.empty(entries, dtype=np.int32), np.empty(entries)
+        aims = f, target, margin, np.zeros(outputs, np.bool_), step
+        return Space(
+            *aims, at, value, np.empty(slots), np.empty(slots), together_space(entries, slots)
+        )
+
+    def _grow(self, entries: int) -> None:
+        """Make room for a vector of so many entries."""
+        state = self.state_
+        if len(state["feature"]) - state["counts"][1] < min(
+            entries, len(state["place"]) - state["counts"][1]
+        ):
+            state.update(grow_places(state, entries))
+        slots, (count, *_, most) = len(state["sizes"]), state["counts"]
+        if count == most:
+            raise ParameterError(
+                f"learner {self.name} has {count:,} support vectors, more than its parameter "
+                "capacity allows; raise "
+                "that, or take a learner with a budget, as bpas or projectron"
+            )
+        if count < slots:
+            return
+        state.update(grow_slots(state))
+        new = len(state["sizes"])
+        state["alpha"] = np.concatenate(
+            [state["alpha"], np.zeros((new - slots, state["alpha"].shape[1]))]
+        )
+        if self.keeps_matrix:
+            more = (0, new - slots)
+            state["matrix"] = np.pad(
+                state["matrix"], [(0, 0)] * (state["matrix"].ndim - 2) + [more, more]
+            )
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from `state`, whose support vectors may take more room than those of now."""
+        check_support(
+            {name: state[name] for name in STATE if name in state}, len(self.state_["place"])
+        )
+        empty = self.state_[
+            "matrix"
+        ].shape  # which may have columns beside the square of the vectors
+        growing = {*GROWING, "alpha", "matrix"}
+        for name in growing & state.keys() & self.state_.keys():
+            old, new = self.state_[name], state[name]
+            if old.ndim == new.ndim and old.dtype == new.dtype and new.size >= old.size:
+                self.state_[name] = (
+                    aligned_space(*new.shape)
+                    if name == "values"
+                    else np.zeros(new.shape, new.dtype)
+                )
+        super().restore(state)
+        slots, beside = len(self.state_["sizes"]), self.state_["matrix"].shape
+        expected = (slots, slots + empty[-1] - empty[-2]) if empty[-2] else empty[-2:]
+        if len(self.state_["alpha"]) != slots or beside[-2:] != expected:
+            raise ValueError(
+                f"state does not fit learner {self.name}: {slots} support vectors, a matrix of "
+                f"{beside}"
+            )
+
+    def row_numbers(self, columns: int, classes: int, values: float) -> float:
+        """Return how many numbers are gone through for a row: its values with each vector there is, or has room at first."""
+        del columns
+        now = int(self.state_["counts"][0]) if hasattr(self, "state_") else 0
+        return max(self._slots()[0], now) * self._vector_numbers(classes, values)
+
+    def stream_numbers(self, columns: int, classes: int, values: float, rows: int) -> float:
+        """Return how many numbers so many rows go through: their own values, and those of the vectors there are by then."""
+        count, mean = self._expected_vectors(rows)
+        pairs = count**2 / 2.0 if count <= MOST_VECTORS else 0.0  # of `norm_w`
+        return rows * (3.0 * values + 100.0) + (rows * mean + pairs) * self._vector_numbers(
+            classes, values
+        )
+
+    def pilot_rows(self) -> int:
+        """Return a thousand rows where all vectors are kept: the share of rows that come in is what time depends on."""
+        first, most = self._slots()
+        return 1_000 if first < most else 0
+
+    def cheaper(self) -> str:
+        """Return what to do instead of keeping ever more rows."""
+        first, most = self._slots()
+        if first >= most:
+            return ""
+        budget = {
+            "classification": "bpas or fogd",
+            "regression": "krls with B",
+            "novelty": "norma-n with tau",
+        }
+        return (
+            "it keeps ever more of them: take fewer rows, or a learner with a budget, as "
+            f"{budget[self.task]}"
+        )
+
+    def _expected_vectors(self, rows: int) -> tuple[float, float]:
+        """Return how many vectors there will be after so many rows, and how many on average until then."""
+        seen, came = self._came_in()
+        most, power = self._slots()[1], self.kept_power
+        filling = min(
+            float(rows), seen * (most / came) ** (1.0 / power)
+        )  # rows until there is no room
+        count = came * (filling / seen) ** power
+        return count, count * (1.0 - filling / max(1, rows) * power / (1.0 + power))
+
+    def _came_in(self) -> tuple[float, float]:
+        """Return of how many rows how many came in: of those learned from, or as is usual."""
+        state: Mapping[str, NDArray[Any]] = getattr(self, "state_", {})
+        if "seen" in state and state["seen"][0]:
+            return float(state["seen"][0]), max(1.0, float(state["counts"][0]))
+        return 2_000.0, 2_000.0 * self.kept_share
+
+    def _vector_numbers(self, classes: int, values: float) -> float:
+        outputs, (first, most) = score_columns(classes), self._slots()
+        if first < most:
+            return 0.1 * values + 0.22 * outputs + 1.4
+        return 0.2 * values + 0.25 * outputs + 4.0  # with the exchange of vectors
+
+    def measures(self) -> dict[str, float]:
+        """Return the shared measures, `support_vectors`, how many there are, and, of up to 2,000, `norm_w` (`rkhs_norm`)."""
+        count = int(self.state_["counts"][0])
+        norm = {"norm_w": float(rkhs_norm(self._model()))} if count <= MOST_VECTORS else {}
+        return {**super().measures(), "support_vectors": float(count), **norm}
+
+
+class KernelLearner(SupportVectorLearner, OnePassLearner):
+    """Base of the classifiers with support vectors."""
+
+    multiclass: str = param(
+        "max-score",
+        Choice(("max-score", "ova")),
+        "The class against the best of the others, or a problem a class; all share the support "
+        "vectors.",
+    )
+
+    def _is_max_score(self) -> bool:
+        return self._outputs > 1 and self.multiclass == "max-score"
+
+
+class KernelRegressor(SupportVectorLearner, OnePassRegressor):
+    """Base of the regressors with support vectors."""
+
+
+class KernelDetector(SupportVectorLearner, OnePassDetector):
+    """Base of the novelty detectors with support vectors."""

@@ -1,0 +1,162 @@
+"""The loop of all kernel learners: what a row changes, each adds by a rule.
+
+A rule is a named tuple of parameters together with a function that learns one row; the loop has the
+row's kernel values, scores and targets ready for it.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba.extending import overload
+from numpy.typing import NDArray
+
+from olscale.compiled.decorator import INLINED, compiled
+from olscale.compiled.row_layout import borrowed_rows, is_tuple_of
+from olscale.compiled.row_weights import weight_of
+from olscale.compiled.rows_together import may_go_together, multiply_together, renew, take_products
+from olscale.compiled.simd.row_tiles import ROWS
+from olscale.compiled.support_vectors import find_places, has_room
+from olscale.learners.contract.learner import FloatArray
+from olscale.learners.contract.usable_rows import unusable
+from olscale.learners.kernel.kernel_aim import aim, is_known
+from olscale.learners.kernel.kernel_model import (
+    KernelRow,
+    Model,
+    borrowed_model,
+    borrowed_space,
+    combine,
+)
+from olscale.learners.kernel.kernels import LAPLACIAN, finish_row, own_value, raw_row, size_of
+from olscale.learners.kernel.shared_values import (
+    borrowed_values,
+    note_vectors,
+    row_square,
+    take_values,
+)
+
+
+def learn_row(rule: Any, model: Model, row: KernelRow) -> bool:
+    """Learn a row by `rule` and return whether the model changed; compiled loops resolve it to the rule's own function."""
+    raise TypeError("for compiled loops only")
+
+
+_WEIGHTED: set[type] = set()
+"""Rules by which a row may weigh more or less."""
+
+
+def takes_weight(rule: Any) -> bool:
+    """Tell whether a row may weigh more or less by `rule`."""
+    return type(rule) in _WEIGHTED
+
+
+def learns(
+    rule_type: type, weighted: bool = False
+) -> Callable[[Callable[..., bool]], Callable[..., bool]]:
+    """Register a function ``(rule, model, row) -> bool`` as that which learns a row by rules of `rule_type`.
+
+    `weighted` says whether it uses ``row.weight``, as that of a learner which `takes_weights` does.
+    """
+
+    def register(function: Callable[..., bool]) -> Callable[..., bool]:
+        if weighted:
+            _WEIGHTED.add(rule_type)
+
+        @overload(learn_row, strict=False, jit_options=INLINED)
+        def choose(rule, model, row):  # type: ignore[no-untyped-def]
+            return function if is_tuple_of(rule, rule_type) else None
+
+        return function
+
+    return register
+
+
+@compiled
+def learn_and_score(
+    X: Any,
+    y: NDArray[Any],
+    first: int,
+    model: Any,
+    rule: Any,
+    space: Any,
+    shared: Any,
+    max_score: bool,
+    limits: Any,
+    learning: bool,
+    seen: NDArray[np.int64],
+    updates: NDArray[np.int64],
+    scores: FloatArray,
+    weights: FloatArray,
+) -> int:
+    """Score rows from `first` on, and learn them; return the row for which there is no room, or how many there are.
+
+    `weights` is empty where rows have none (`array_of`).
+    """
+    X, (low, high) = borrowed_rows(X), limits
+    model, space = borrowed_model(model), borrowed_space(space)
+    support, kernel = model.support, model.kernel
+    f, target, margin, wrong, step, at, value, k, other, together = space
+    begun, done = first, first  # of the rows whose products were made together last
+    rows, outputs = scores.shape
+    shared, alone = borrowed_values(shared), shared.values.shape[0] == 0
+    for i in range(first, rows):
+        learns = learning and is_known(y[i])
+        if learns and not has_room(support, X.indptr[i + 1] - X.indptr[i]):
+            return i
+        begins = (
+            alone
+            and i >= done
+            and may_go_together(support, X, i, rows)
+            and kernel.kind != LAPLACIAN
+        )
+        if begins and multiply_together(support, X, i, at, together):
+            begun, done = i, i + ROWS
+        found, ready = 0, i < done
+        if ready:
+            square = take_products(together, i - begun, support.counts[0], k)
+        elif alone:
+            found, square = find_places(support, X, i, at, value)
+        else:
+            square = row_square(X, i)
+        if not (low <= square <= high) and unusable(X, i, square, low, high):
+            scores[i:] = np.nan
+            break
+        size = size_of(kernel, X, i, square)
+        if not alone:
+            take_values(shared, support, i, k)
+        elif not ready:
+            raw_row(kernel, support, at, value, found, size, k)
+        if alone or not shared.finished:
+            finish_row(kernel, support, X, i, at, value, size, k)
+        combine(model.alpha, model.scale, k, support.counts[0], f)
+        for c in range(outputs):
+            f[c] += model.offset[c]
+            scores[i, c] = f[c]
+        if learns:
+            seen[0] += 1
+            aim(f, y[i], max_score, target, margin, wrong)
+            row = KernelRow(
+                X,
+                i,
+                seen[0],
+                size,
+                own_value(kernel, size),
+                max_score,
+                f,
+                target,
+                margin,
+                wrong,
+                step,
+                at,
+                value,
+                k,
+                other,
+                weight_of(weights, i),
+            )
+            if learn_row(rule, model, row):
+                updates[0] += 1
+            if i + 1 < done:
+                renew(support, X, begun, at, together)
+            if not alone:
+                note_vectors(shared, support, i)
+    return int(rows)

@@ -1,0 +1,205 @@
+"""The model of a kernel learner and a row to learn, as compiled loops have them, and what updates do to the model."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import CSR
+from olscale.compiled.decorator import inlined
+from olscale.compiled.dot import vector_dot
+from olscale.compiled.intrinsics import borrowed, flat
+from olscale.compiled.rows_together import RowsTogether, borrowed_together
+from olscale.compiled.support_vectors import SupportVectors, put
+from olscale.learners.contract.learner import FloatArray
+from olscale.learners.kernel.kernels import Kernel
+
+LEAST_SCALE = 1e-150
+"""Below this, and above its inverse, the scale is multiplied into the coefficients."""
+
+
+class Model(NamedTuple):
+    """What a learner's update changes.
+
+    Parameters
+    ----------
+    support : SupportVectors
+    alpha : float64 array of shape (slots, outputs)
+        Coefficients, to be multiplied by `scale`.
+    scale, offset : float64 array of shape (outputs,)
+        The offset is added to the scores.
+    memory : float64 array of shape (outputs, numbers)
+        Numbers that the learner keeps besides.
+    matrix : float64 array of shape (slots, slots)
+        A matrix over the support vectors, for learners that keep one; else it has no rows.
+    kernel : Kernel
+    """
+
+    support: SupportVectors
+    alpha: FloatArray
+    scale: FloatArray
+    offset: FloatArray
+    memory: FloatArray
+    matrix: FloatArray
+    kernel: Kernel
+
+
+class Space(NamedTuple):
+    """Arrays in which the loop has what a row is learned from, and in which learners work.
+
+    Parameters
+    ----------
+    f : float64 array of shape (outputs,)
+        Scores.
+    target : float64 array of shape (outputs,)
+        +1 or -1; in the max-score form +1 for the class, -1 for the best of the others, and 0. In a
+        regression the target.
+    margin : float64 array of shape (outputs,)
+        ``target f``; in the max-score form, for both classes, the score of the class less that of
+        its rival. In a regression ``target - f``.
+    wrong : bool array of shape (outputs,)
+        Whether the prediction is: of a score of 0 it is +1, of two equal ones it is the first. Of
+        classes only.
+    step : float64 array of shape (outputs,)
+        Space for the new coefficients.
+    at, value, k, other : array
+        Space for the places, the values and the kernel values of another row; `k` has those of this
+        one.
+    together : RowsTogether
+        Space for rows whose products are made together.
+    """
+
+    f: FloatArray
+    target: FloatArray
+    margin: FloatArray
+    wrong: NDArray[np.bool_]
+    step: FloatArray
+    at: NDArray[np.int32]
+    value: FloatArray
+    k: FloatArray
+    other: FloatArray
+    together: RowsTogether
+
+
+class KernelRow(NamedTuple):
+    """A row to learn, with arrays of `Space`.
+
+    Parameters
+    ----------
+    X : CSR
+    i : int
+        The row is row `i` of `X`.
+    t : int
+        Its number in the stream, from 1.
+    size, own : float
+        Its size and ``k(x, x)``.
+    pair : bool
+        Whether two outputs move together, as in the max-score form.
+    weight : float
+        How much the loss of the row counts, 1 where rows have no weights; for rules that `learns`
+        knows to use it.
+    """
+
+    X: CSR
+    i: int
+    t: int
+    size: float
+    own: float
+    pair: bool
+    f: FloatArray
+    target: FloatArray
+    margin: FloatArray
+    wrong: NDArray[np.bool_]
+    step: FloatArray
+    at: NDArray[np.int32]
+    value: FloatArray
+    k: FloatArray
+    other: FloatArray
+    weight: float
+
+
+@inlined
+def borrowed_support(of: Any) -> Any:
+    """Return support vectors with arrays that nobody owns, as `borrowed_rows` does."""
+    return SupportVectors(
+        borrowed(of.values),
+        borrowed(of.place),
+        borrowed(of.feature),
+        borrowed(of.free),
+        borrowed(of.holders),
+        borrowed(of.held),
+        borrowed(of.sizes),
+        borrowed(of.born),
+        borrowed(of.counts),
+        borrowed(of.changed),
+    )
+
+
+@inlined
+def borrowed_model(model: Any) -> Any:
+    """Return the model with arrays that nobody owns."""
+    support, scales = (
+        borrowed_support(model.support),
+        (borrowed(model.scale), borrowed(model.offset)),
+    )
+    return Model(
+        support,
+        borrowed(model.alpha),
+        *scales,
+        borrowed(model.memory),
+        borrowed(model.matrix),
+        model.kernel,
+    )
+
+
+@inlined
+def borrowed_space(of: Any) -> Any:
+    """Return the space with arrays that nobody owns."""
+    aims = (
+        borrowed(of.f),
+        borrowed(of.target),
+        borrowed(of.margin),
+        borrowed(of.wrong),
+        borrowed(of.step),
+    )
+    rows = (
+        borrowed(of.at),
+        borrowed(of.value),
+        borrowed(of.k),
+        borrowed(of.other),
+        borrowed_together(of.together),
+    )
+    return Space(*aims, *rows)
+
+
+@inlined
+def combine(alpha: Any, scale: Any, k: Any, count: int, f: Any) -> None:
+    """Set ``f_c = scale_c sum_s alpha_sc k_s``; the sum of one output runs in eight groups of slots."""
+    outputs = f.shape[0]
+    if outputs == 1:
+        f[0] = scale[0] * vector_dot(k[:count], flat(alpha))
+    else:
+        f[:] = 0.0
+        for s in range(count):
+            for c in range(outputs):
+                f[c] += k[s] * alpha[s, c]
+        for c in range(outputs):
+            f[c] *= scale[c]
+
+
+@inlined
+def add(model: Any, row: Any, slot: int) -> None:
+    """Put the row in an empty slot as a support vector with the coefficients `row.step`."""
+    put(model.support, slot, row.X, row.i, row.size)
+    for c in range(row.step.shape[0]):
+        model.alpha[slot, c] = row.step[c] / model.scale[c]
+
+
+@inlined
+def shrink(model: Any, c: int, factor: float) -> None:
+    """Multiply all coefficients of output `c` by `factor`."""
+    model.scale[c] *= factor
+    if not LEAST_SCALE < abs(model.scale[c]) < 1.0 / LEAST_SCALE:
+        for s in range(model.support.counts[0]):
+            model.alpha[s, c] *= model.scale[c]
+        model.scale[c] = 1.0

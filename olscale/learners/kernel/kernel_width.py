@@ -1,0 +1,85 @@
+"""The width of a kernel: a parameter with three names, or what rows say of it."""
+
+from typing import Any
+
+import numpy as np
+
+from olscale.compiled.csr import Rows, rows_of
+from olscale.data.transforms.median_width import median_gamma
+from olscale.errors import ParameterError
+from olscale.learners.contract.estimator import OnePass
+from olscale.learners.contract.learner import FloatArray
+from olscale.learners.contract.look_ahead import LooksAhead
+from olscale.learners.contract.parameters import Maybe, Real, param
+
+
+class GammaLearner(OnePass, LooksAhead):
+    """Base of learners with a kernel, whatever their task, whose width is `gamma`.
+
+    ``gamma = "auto"`` is one over the number of features, ``"median"`` that of the median distance
+    of a thousand rows, which the learner is shown before the stream. The state has the width as
+    `gamma`.
+    """
+
+    gamma: float | str = param(
+        "auto",
+        Real(0.0, open_="low", words=("auto", "median")),
+        "Width: ``exp(-gamma |x - s|^2)``. ``'auto'`` is one over the number of features; "
+        "``'median'`` is ``1 / (2 m^2)`` for the median distance m of a thousand rows, for which "
+        "the learner must see rows before the stream.",
+    )
+
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether the width is the median of distances, which only rows tell."""
+        return self.gamma == "median"
+
+    def prepare(self, X: Rows) -> None:
+        """Take the width from rows."""
+        if not self.looks_ahead:
+            raise TypeError(f"learner {self.name} is one-pass: its looks_ahead is False")
+        self.state_["gamma"][0] = median_gamma(X)
+
+    def _first_width(self, columns: int) -> FloatArray:
+        """Return the width before the first row, 0 where rows must tell it; shape (1,)."""
+        gamma = self.resolved_params()["gamma"]
+        return np.array(
+            [{"auto": 1.0 / max(1, columns), "median": 0.0}.get(gamma, gamma)], dtype=np.float64
+        )
+
+    def _check_width(self, X: Rows) -> None:
+        if self.state_["gamma"][0] == 0.0 and rows_of(X):
+            raise ValueError(
+                f"learner {self.name} with gamma = 'median' must see rows before it learns: "
+                "partial_fit sees only some of "
+                "them; call fit, or prepare(X) after begin, or give gamma a number"
+            )
+
+
+class WidthLearner(GammaLearner):
+    """Base of learners whose width is ``gamma = 1 / (2 sigma^2) = 1 / p^2``, given as one of the three."""
+
+    sigma: float | None = param(
+        None,
+        Maybe(Real(0.0, open_="low")),
+        "The width in other terms: ``gamma = 1 / (2 sigma^2)``.",
+    )
+    p: float | None = param(
+        None, Maybe(Real(0.0, open_="low")), "The width in other terms: ``gamma = 1 / p^2``."
+    )
+
+    def resolved_params(self) -> dict[str, Any]:
+        """Return all parameters in canonical form: a width as `gamma`, whatever it was given as."""
+        params = super().resolved_params()
+        widths = {name: params.pop(name) for name in ("sigma", "p")}
+        given = {name: value for name, value in widths.items() if value is not None}
+        if given and (len(given) > 1 or params["gamma"] != "auto"):
+            names = ", ".join(sorted({*given, *([] if params["gamma"] == "auto" else ["gamma"])}))
+            raise ParameterError(
+                f"learner {self.name}: {names} were given, expected one of gamma, sigma and p"
+            )
+        if "sigma" in given:
+            params["gamma"] = 1.0 / (2.0 * given["sigma"] ** 2)
+        if "p" in given:
+            params["gamma"] = 1.0 / given["p"] ** 2
+        return params

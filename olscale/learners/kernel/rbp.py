@@ -1,0 +1,77 @@
+"""The random budget perceptron (Cavallanti, Cesa-Bianchi and Gentile 2007)."""
+
+from typing import Any, NamedTuple
+
+from olscale.compiled.support_vectors import take_out
+from olscale.learners.contract.parameters import Whole, param
+from olscale.learners.contract.weighted import WeightedClassifier
+from olscale.learners.kernel.kernel_loop import learns
+from olscale.learners.kernel.kernel_model import add
+from olscale.learners.kernel.random_victim import RandomVictims, random_slot
+
+
+class RBPRule(NamedTuple):
+    """Budget `B`."""
+
+    B: int
+
+
+@learns(RBPRule, weighted=True)
+def learn_rbp(rule: Any, model: Any, row: Any) -> bool:
+    """Take in a row that is predicted wrongly, in place of a vector at random when the budget is spent."""
+    support, moved = model.support, False
+    for c in range(row.f.shape[0]):
+        row.step[c] = row.weight * row.target[c] if row.wrong[c] else 0.0
+        moved |= row.step[c] != 0.0
+    if moved:
+        slot = support.counts[0]
+        if slot == rule.B:
+            slot = random_slot(model, row)
+            take_out(support, slot)
+        add(model, row, slot)
+    return moved
+
+
+class RBP(RandomVictims, WeightedClassifier):
+    """The random budget perceptron: the kernel perceptron with `B` support vectors, one of which goes at random.
+
+    A row that is predicted wrongly comes in with ``alpha = y``; when the budget is spent it takes
+    the place of a vector that is drawn with equal chances.
+
+    Notes
+    -----
+    State: ``B (d + outputs)`` numbers for d features that the vectors have. Cost of a row: O(B d), or nnz for d. Max-score:
+    +1 for the class, -1 for its best rival.
+
+    The victim is drawn by a generator of the seed and the row's number (Philox), so cuts and
+    resumes agree; other programs draw other victims, and agree on average only.
+
+    A row's weight multiplies its step, as in `kernel_perceptron`; the victim is drawn with
+    equal chances.
+
+    References
+    ----------
+    G. Cavallanti, N. Cesa-Bianchi, C. Gentile, Tracking the best hyperplane with a simple budget perceptron, Machine
+    Learning 69, 2007.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> corners = np.array([[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0]])
+    >>> X, y = np.tile(corners, (5, 1)), np.tile([1, 1, 0, 0], 5)
+    >>> RBP(B=8).fit(X, y).predict(corners)
+    array([1, 1, 0, 0])
+    """
+
+    name = "rbp"
+    rule_type = RBPRule
+    numbers_per_second = 2.4e9
+    kept_share = 0.2
+
+    B: int = param(100, Whole(1), "Most support vectors.")
+    seed: int = param(
+        0, Whole(0), "Seed of the victims; the seed and number of the permutation count too."
+    )
+
+    def _slots(self) -> tuple[int, int]:
+        return int(self.B) + 1, int(self.B) + 1

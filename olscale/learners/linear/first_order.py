@@ -1,0 +1,308 @@
+"""First-order linear learners: one loop, to which each learner adds only its update rule.
+
+A rule is a named tuple of parameters together with a function that turns one row's score into a
+step: the weights of the column move by ``step * y * x``. Two loops drive the rules, one for binary
+and one-vs-all problems (each column is a binary problem), one for the max-score form (the true
+class against the best wrong class); that of targets is in `linear_regression`.
+
+Several settings of a rule's parameters can share one pass: weights then have a block of columns for
+each setting.
+"""
+
+import inspect
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numba.extending import overload
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import Rows, rows_of
+from olscale.compiled.decorator import compiled, inlined, is_ours, uncached
+from olscale.compiled.row_layout import is_tuple_of
+from olscale.compiled.row_weights import weight_of
+from olscale.compiled.rows import add_column, add_row, borrowed_rows, row_scores
+from olscale.errors import ParameterError
+from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class_axis
+from olscale.learners.contract.class_shards import count_update
+from olscale.learners.contract.cost import EstimatesCost
+from olscale.learners.contract.estimator import Classifier, Estimator
+from olscale.learners.contract.fused_settings import FusedSettings, FusesSettings
+from olscale.learners.contract.learner import (
+    UNKNOWN,
+    FloatArray,
+    Learner,
+    State,
+    frobenius_norm,
+    no_weights,
+)
+from olscale.learners.contract.parameters import Choice, Real, param
+from olscale.learners.contract.update_rule import rule_of
+from olscale.learners.contract.usable_rows import unusable
+from olscale.learners.linear.first_order_fused import FusedLinear
+
+_WEIGHTED: set[type] = set()
+"""Rules whose functions take the weight of a row."""
+
+
+def step_size(
+    rule: Any, s: int, y: float, f: float, square: float, t: int, wrong: bool, weight: float
+) -> float:
+    """Return the step of `rule` for setting `s`; compiled loops resolve it to the rule's own function at compile time."""
+    raise TypeError("for compiled loops only")
+
+
+def implements(rule_type: type) -> Callable[[Callable[..., float]], Callable[..., float]]:
+    """Register a function as the step of the rule `rule_type`; classifiers ask it for rows with hinge loss only.
+
+    The function takes ``(rule, s, y, f, square, t, wrong)``: the parameters (arrays, one value a
+    setting `s`), the target (in {-1, +1}, or any in a regression), the score (or the margin, with
+    ``y = 1``, in the max-score form), the squared norm of the row (twice of it in the max-score
+    form, where two columns move), the number of the row from 1 and whether the prediction was wrong
+    (never in a regression). Weights move by ``y`` times the step, in a regression by the step.
+
+    That of a learner which `takes_weights` has an eighth argument, `weight`: how much the loss of
+    the row counts, 1 where rows have no weights.
+    """
+
+    def register(step: Callable[..., float]) -> Callable[..., float]:
+        takes_weight = len(inspect.signature(step).parameters) == 8
+        if takes_weight:
+            _WEIGHTED.add(rule_type)
+        without_weight: Any = inlined(step)
+
+        def step_alone(rule, s, y, f, square, t, wrong, weight):  # type: ignore[no-untyped-def]
+            return without_weight(rule, s, y, f, square, t, wrong)
+
+        @overload(step_size, inline="always")
+        def choose(rule, s, y, f, square, t, wrong, weight):  # type: ignore[no-untyped-def]
+            if not is_tuple_of(rule, rule_type):
+                return None
+            return step if takes_weight else step_alone
+
+        return step
+
+    return register
+
+
+@compiled
+def _learn_one_vs_all(
+    X: Any,
+    y: NDArray[np.int64],
+    W: Any,
+    rule: Any,
+    settings: int,
+    limits: Any,
+    seen: Any,
+    updates: Any,
+    scores: FloatArray,
+    weights: Any,
+) -> None:
+    X, (low, high) = borrowed_rows(X), limits
+    columns = scores.shape[1]
+    outputs = columns // settings
+    f, a = np.empty(columns), np.zeros(columns)
+    t = seen[0]
+    for i in range(y.shape[0]):
+        square = row_scores(X, i, W, f)
+        if not (low <= square <= high) and unusable(X, i, square, low, high):
+            scores[i:] = np.nan
+            break
+        if y[i] == UNKNOWN:
+            for c in range(columns):
+                scores[i, c] = f[c]
+            continue
+        t += 1
+        active = 0
+        for s in range(settings):
+            moved = 0
+            for k in range(outputs):
+                c = s * outputs + k
+                scores[i, c] = f[c]
+                target = 1.0 if y[i] == (k if outputs > 1 else 1) else -1.0
+                a[c] = 0.0
+                if target * f[c] < 1.0 and square > 0.0:
+                    wrong = (f[c] >= 0.0) != (target > 0.0)
+                    a[c] = target * step_size(
+                        rule, s, target, f[c], square, t, wrong, weight_of(weights, i)
+                    )
+                if a[c] != 0.0:
+                    moved = 1
+                    active += 1
+            if settings == 1 and moved:
+                count_update(updates, i)
+            else:
+                updates[s] += moved
+        if active * 8 > columns:
+            add_row(X, i, W, a)
+        elif active > 0:
+            for c in range(columns):
+                if a[c] != 0.0:
+                    add_column(X, i, W, c, a[c])
+    seen[0] = t
+
+
+@compiled
+def _learn_max_score(
+    X: Any,
+    y: NDArray[np.int64],
+    W: Any,
+    rule: Any,
+    settings: int,
+    limits: Any,
+    seen: Any,
+    updates: Any,
+    scores: FloatArray,
+    weights: Any,
+) -> None:
+    X, (low, high) = borrowed_rows(X), limits
+    classes = W.shape[1] // settings
+    for i in range(y.shape[0]):
+        f = scores[i]
+        square = row_scores(X, i, W, f)
+        if not (low <= square <= high) and unusable(X, i, square, low, high):
+            scores[i:] = np.nan
+            break
+        if y[i] == UNKNOWN:
+            continue
+        seen[0] += 1
+        for s in range(settings):
+            first = s * classes
+            true = first + y[i]
+            rival = first if true != first else first + 1
+            for c in range(first, first + classes):
+                if c != true and f[c] > f[rival]:
+                    rival = c
+            margin = f[true] - f[rival]
+            wrong = margin < 0.0 or (margin == 0.0 and rival < true)
+            if margin < 1.0 and square > 0.0:
+                weight = weight_of(weights, i)
+                step = step_size(rule, s, 1.0, margin, 2.0 * square, seen[0], wrong, weight)
+                if step != 0.0:
+                    updates[s] += 1
+                    add_column(X, i, W, true, step)
+                    add_column(X, i, W, rival, -step)
+
+
+@compiled
+def _scores(X: Any, W: Any, limits: Any, scores: FloatArray) -> None:
+    X, (low, high) = borrowed_rows(X), limits
+    for i in range(scores.shape[0]):
+        square = row_scores(X, i, W, scores[i])
+        if not (low <= square <= high) and unusable(X, i, square, low, high):
+            scores[i] = np.nan
+
+
+def linear_scores(X: Rows, W: NDArray[Any], limits: tuple[float, float]) -> FloatArray:
+    """Return ``X W`` for weights of shape (features, columns); NaN for rows whose squared norm is beyond `limits`."""
+    scores = np.empty((rows_of(X), W.shape[1]))
+    _scores(X, one_or_many(W), limits, scores)
+    return scores
+
+
+def one_or_many(W: NDArray[Any]) -> NDArray[Any]:
+    """Return weights of one column as a 1-D view, others as they are."""
+    return W[:, 0] if W.shape[1] == 1 else W
+
+
+class LinearModel(Estimator, FusesSettings, EstimatesCost):
+    """What first-order linear learners have in common, whatever their task; a subclass gives its parameters and `_rule`."""
+
+    layout_exact = True
+    takes_unknown = True
+    checks_rows = True
+    rule_type: ClassVar[type[NamedTuple]]
+    """The named tuple of the update, registered by `implements`."""
+
+    dtype: str = param(
+        "float64",
+        Choice(("float64", "float32")),
+        "Precision of the weights; sums are float64 in both, each weight is rounded when it is "
+        "stored.",
+    )
+
+    def _rule(self) -> NamedTuple:
+        """Return the update rule: a named tuple of float64 arrays, one value a setting."""
+        return rule_of(self.rule_type, self)
+
+    @abstractmethod
+    def _loop(self, outputs: int) -> Any:
+        """Return the compiled loop for a problem of so many score columns."""
+
+    def _allocate(self, columns: int, outputs: int) -> State:
+        return {"W": np.zeros((columns, outputs), dtype=self.dtype)}
+
+    def learn(self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> FloatArray:
+        weights = self._weights_of(y, weights)
+        return self._learn(X, y, self.state_, self._rule(), 1, weights)
+
+    def _learn(
+        self,
+        X: Rows,
+        y: NDArray[Any],
+        state: State,
+        rule: NamedTuple,
+        settings: int,
+        weights: FloatArray | None,
+    ) -> FloatArray:
+        if weights is not None and type(rule) not in _WEIGHTED:
+            raise ParameterError(no_weights(self.name))
+        W = state["W"]
+        scores = np.empty((rows_of(X), W.shape[1]))
+        loop = self._loop(W.shape[1] // settings)
+        if not is_ours(type(rule).__module__):
+            loop = uncached(loop)
+        counts = (state["seen"], state["updates"])
+        loop(X, y, one_or_many(W), rule, settings, self.norm_limits(), *counts, scores, weights)
+        return scores
+
+    def scores(self, X: Rows) -> FloatArray:
+        """Return ``X W``, shape (rows, outputs)."""
+        return linear_scores(X, self.state_["W"], self.norm_limits())
+
+    def fuse(self, learners: Sequence[Learner]) -> FusedSettings:
+        return FusedLinear(learners)
+
+    @property
+    def coef_(self) -> FloatArray:
+        """Weights, shape (outputs, n_features); 1-D of one target, as scikit-learn's are."""
+        W = self.state_["W"]
+        return W[:, 0] if self.task == "regression" and W.shape[1] == 1 else W.T
+
+    def measures(self) -> dict[str, float]:
+        """Return the shared measures and `norm_w`, the Frobenius norm of the weights."""
+        return {**super().measures(), "norm_w": frobenius_norm(self.state_["W"])}
+
+
+class LinearLearner(LinearModel, Classifier, ShardsClasses):
+    """Base of the first-order linear classifiers."""
+
+    multiclass: str = param(
+        "max-score",
+        Choice(("max-score", "ova")),
+        "True class against the best wrong class, or one binary learner a class.",
+    )
+
+    def _loop(self, outputs: int) -> Any:
+        return (
+            _learn_max_score
+            if outputs > 1 and self.multiclass == "max-score"
+            else _learn_one_vs_all
+        )
+
+    def class_axes(self, outputs: int) -> ClassAxes | None:
+        """Return the axis of the weights, in the one-vs-all form."""
+        return {"W": class_axis(1, outputs)} if self.multiclass == "ova" else None
+
+    def grid_key(self) -> object:
+        """Return class, form and precision: settings that differ in the rule's parameters only share a pass."""
+        return type(self), self.multiclass, self.dtype
+
+
+class AggressiveLearner(LinearLearner):
+    """Base of the first-order linear learners whose one parameter is `C`."""
+
+    update_params = ("C",)
+
+    C: float = param(1.0, Real(0.0, open_="low"), "Aggressiveness, the largest step.")

@@ -1,0 +1,1 @@
+"""Local learners: hyperplanes around prototypes, max-out and two regions."""

@@ -1,0 +1,76 @@
+"""Prototypes fitted before the stream: k-means by scikit-learn, with the same bits whatever threads there are."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import CSR, Rows, rows_of, trim
+from olscale.learners.contract.learner import FloatArray
+from olscale.learners.reference.common_offset import first_row_everywhere, is_far_off, take_off
+
+
+def offline_prototypes(
+    X: Rows, k: int, random: np.random.Generator
+) -> tuple[NDArray[np.int64], FloatArray]:
+    """Return the features that occur in `X` and the means of `k` clusters in those; the means are 0 elsewhere.
+
+    Lloyd's algorithm from one k-means++ start. Dense and sparse rows of the same values give the
+    same clusters up to rounding, which decides between starts that are equally good.
+
+    Parameters
+    ----------
+    X : Rows
+        Rows to cluster, all at once in memory.
+    k : int
+        Clusters; of fewer rows each is one.
+    random : numpy.random.Generator
+        Source of the start.
+
+    Returns
+    -------
+    features : int64 array of shape (m,)
+    means : float64 array of shape (at most k, m)
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 1.0], [0.0, 1.5], [4.0, 0.0], [5.0, 0.0]])
+    >>> features, means = offline_prototypes(X, 2, np.random.default_rng(0))
+    >>> sorted(means.tolist())
+    [[0.0, 1.25], [4.5, 0.0]]
+    """
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+    from threadpoolctl import threadpool_limits
+
+    features, matrix = _compact(X)
+    if not (len(features) and rows_of(X)):
+        return features, np.zeros((1, len(features)))
+    # Of dense rows KMeans takes the mean off by itself.
+    offset = first_row_everywhere(matrix) if isinstance(X, CSR) and is_far_off(matrix) else None
+    if offset is not None:
+        matrix = take_off(matrix, offset)
+    model = KMeans(min(k, rows_of(X)), n_init=1, random_state=int(random.integers(2**31)))
+    # The sums of a cluster are added up thread by thread, so more threads would be other bits.
+    with threadpool_limits(limits=1), warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", ConvergenceWarning
+        )  # fewer distinct rows than clusters: some are twins
+        model.fit(matrix)
+    means: FloatArray = model.cluster_centers_
+    if offset is not None:
+        means = means + offset.toarray()
+    return features, means
+
+
+def _compact(X: Rows) -> tuple[NDArray[np.int64], Any]:
+    """Return the features that occur and a matrix of them alone: of millions of features few occur in a sample."""
+    if not isinstance(X, CSR):
+        return np.arange(X.shape[1]), X
+    from scipy.sparse import csr_matrix
+
+    indptr, indices, data = trim(X)
+    features, columns = np.unique(indices, return_inverse=True)
+    shape = (rows_of(X), len(features))
+    return features.astype(np.int64), csr_matrix((data.astype(np.float64), columns, indptr), shape)

@@ -1,0 +1,179 @@
+"""Learners that learn rows a block at a time, by linear algebra: what waits for its block is in the state."""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.components import Components, no_components
+from olscale.compiled.csr import CSR, Rows, read_only_csr, rows_of, slice_rows, to_dense
+from olscale.errors import ParameterError
+from olscale.learners.contract.cost import EstimatesCost
+from olscale.learners.contract.estimator import Classifier
+from olscale.learners.contract.learner import UNKNOWN, FloatArray, State
+from olscale.learners.contract.parameters import Whole, param
+from olscale.system.blas import one_blas_thread
+from olscale.system.memory import memory_bytes
+from olscale.system.sizes import size_text
+
+BLOCK_NUMBERS = 1e6
+"""A block takes as long as so many numbers beside those of its rows: a decomposition, however small, in NumPy."""
+
+
+class BlockLearner(Classifier, EstimatesCost):
+    """Base of classifiers on the principal components of all rows; a subclass absorbs blocks and makes models of its state.
+
+    Blocks are counted from the first row, so the cut of a stream into chunks is no part of what is
+    learned. Rows of a block are scored by the model of the blocks before it; rows that are only
+    scored, those of a test among them, by the model of all rows so far, which those that wait are
+    in.
+    """
+
+    layout_exact = True
+    takes_unknown = True
+    growing: ClassVar[tuple[str, ...]] = ("U", "s")
+
+    block: int = param(
+        16,
+        Whole(1),
+        "Rows that are learned together; they are scored by what was known before their block.",
+    )
+
+    @abstractmethod
+    def _absorb(self, state: State, X: FloatArray, y: NDArray[np.int64]) -> State:
+        """Return the arrays of `state` that a block of rows changes, as they are after it."""
+
+    @abstractmethod
+    def _model(self, state: State) -> Any:
+        """Return what scores rows; there is a block in `state`."""
+
+    @abstractmethod
+    def _score(self, model: Any, X: CSR, scores: FloatArray) -> None:
+        """Set `scores`, row by row."""
+
+    @abstractmethod
+    def _most(self, columns: int) -> int:
+        """Return how many components there may be."""
+
+    def _length(self, columns: int) -> int:
+        """Return how long a row is of which the components are."""
+        return columns
+
+    def _allocate(self, columns: int, outputs: int) -> State:
+        del outputs
+        return {
+            **no_components(self._length(columns))._asdict(),
+            "waiting": np.zeros((int(self.block), columns)),
+            "waiting_y": np.zeros(int(self.block), dtype=np.int64),
+        }
+
+    def begin(self, columns: int, classes: int, entropy: Sequence[int] = ()) -> None:
+        """Check parameters and memory, then allocate the state."""
+        self.resolved_params()
+        self.check_memory(columns, classes)
+        self._columns = columns
+        self._models: dict[str, tuple[int, Any]] = {}
+        super().begin(columns, classes, entropy)
+
+    @staticmethod
+    def _components(state: State) -> Components:
+        return Components(*(state[name] for name in Components._fields))
+
+    def learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
+        rows, scores, known = read_only_csr(X), np.zeros((rows_of(X), self._outputs)), y != UNKNOWN
+        edges = np.flatnonzero(np.diff(known)) + 1
+        for start, stop in pairwise([0, *edges.tolist(), len(y)]):
+            if start < stop and not known[start]:
+                self._score_rows("all", slice_rows(rows, start, stop), scores[start:stop])
+            while start < stop and known[start]:
+                waiting = self._waiting()
+                end = min(stop, start + int(self.block) - waiting)
+                part = slice_rows(rows, start, end)
+                self._score_rows("blocks", part, scores[start:end])
+                self._take(waiting, to_dense(part, self._columns), y[start:end])
+                start = end
+        return scores
+
+    def scores(self, X: Rows) -> FloatArray:
+        """Return the scores of the model of all rows so far."""
+        scores = np.zeros((rows_of(X), self._outputs))
+        self._score_rows("all", read_only_csr(X), scores)
+        return scores
+
+    def compile(self, X: Rows) -> None:
+        """Have all loops ready: another learner of this kind learns a block, and scores."""
+        fresh = type(self)(**{**self.get_params(deep=False), "block": 1})
+        fresh.begin(2, self._classes)
+        fresh.learn(np.eye(2), np.zeros(2, dtype=np.int64))
+
+    def _waiting(self) -> int:
+        return int(self.state_["seen"][0] - self.state_["rows"][0])
+
+    def _take(self, waiting: int, X: FloatArray, y: NDArray[np.int64]) -> None:
+        """Put rows to those that wait, and learn the block that they fill."""
+        state, end = self.state_, waiting + len(X)
+        state["waiting"][waiting:end], state["waiting_y"][waiting:end] = X, y
+        if end == len(state["waiting"]):
+            with one_blas_thread():
+                state.update(self._absorb(state, state["waiting"], state["waiting_y"]))
+            state["updates"][0] += 1
+        state["seen"][0] += len(X)
+
+    def _score_rows(self, of: str, X: Rows, scores: FloatArray) -> None:
+        """Set `scores` by the model of all "blocks", or of "all" rows; of no rows they stay 0."""
+        assert isinstance(X, CSR)
+        model = self._model_of(of) if len(scores) else None
+        if model is not None:
+            self._score(model, X, scores)
+
+    def _model_of(self, of: str) -> Any:
+        """Return the model of all "blocks", or of "all" rows, which is kept for the next time; None of no rows."""
+        state = self.state_
+        waiting = self._waiting() if of == "all" else 0
+        count = int(state["rows"][0]) + waiting
+        if count and self._models.get(of, (0, None))[0] != count:
+            with one_blas_thread():
+                after = (
+                    self._absorb(state, state["waiting"][:waiting], state["waiting_y"][:waiting])
+                    if waiting
+                    else {}
+                )
+                self._models[of] = count, self._model({**state, **after})
+        return self._models[of][1] if count else None
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from `state`, which may have more components."""
+        for name in state.keys() & set(self.growing):
+            new, own = state[name], self.state_[name]
+            if new.ndim == own.ndim and new.dtype == own.dtype:
+                self.state_[name] = np.zeros(new.shape, new.dtype)
+        super().restore(state)
+        self._models.clear()
+        rank = len(self.state_["s"])
+        fits = rank <= self._most(self._columns) and self.state_["U"].shape == (
+            self._length(self._columns),
+            rank,
+        )
+        labels = self.state_["waiting_y"]
+        fits &= self.state_["rows"][0] >= 0 and 0 <= self._waiting() < int(self.block)
+        if not (fits and ((labels >= 0) & (labels < max(2, self._classes))).all()):
+            raise ValueError(
+                f"state does not fit learner {self.name}: {rank} components, {self._waiting()} "
+                "rows waiting"
+            )
+
+    def start_rows(self, apart: bool) -> tuple[int, str]:
+        """Return the rows of a block; rows that are only scored are so by those that wait, too."""
+        return (0, "") if apart else (int(self.block), "take a smaller block, or rows to test on")
+
+    def check_memory(self, columns: int, classes: int) -> None:
+        needed, there = self.state_bytes(columns, classes), memory_bytes()
+        if needed > there:
+            raise ParameterError(
+                f"learner {self.name}: its state over {columns:,} features may need "
+                f"{size_text(needed)}, this machine has "
+                f"{size_text(there)}; {self.cheaper()}"
+            )

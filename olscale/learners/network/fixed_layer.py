@@ -1,0 +1,279 @@
+"""Learners with a layer of features that stays as it is, and recursive least squares behind it."""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import Rows, rows_of, slice_rows
+from olscale.compiled.half_matrix import half_of_diagonal
+from olscale.compiled.simd.triangle import PANEL, packed_size
+from olscale.compiled.simd.vectors import fill_vectors
+from olscale.errors import DivergedError
+from olscale.learners.contract.estimator import OnePass
+from olscale.learners.contract.fused_settings import FusedSettings, FusesSettings
+from olscale.learners.contract.learner import (
+    UNKNOWN,
+    FloatArray,
+    Learner,
+    State,
+    frobenius_norm,
+    score_columns,
+)
+from olscale.learners.contract.many_targets import targets_of
+from olscale.learners.contract.merged_sums import MergesSums
+from olscale.learners.contract.parameters import Real, Whole, param
+from olscale.learners.linear.feature_pairs import PairsFeatures
+from olscale.learners.linear.rls_loop import FINE, LOST, why_broken
+from olscale.learners.network.fixed_layer_fused import FusedLayers
+from olscale.learners.network.least_squares_loop import (
+    MOST_PENDING,
+    LeastSquares,
+    learn_features,
+    solve,
+)
+from olscale.learners.network.product_sums import end_products, no_products, packed, put, room
+from olscale.system.blas import one_blas_thread
+
+_AT_ONCE = 256  # rows whose features are there at a time
+
+_BEHIND = {"lam", "forget", "block", "start", "N0"}
+"""Parameters that no feature depends on."""
+
+
+class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
+    """Base of those, whatever their task; a subclass gives the features.
+
+    Settings with the same features share a pass: each keeps its own P and weights.
+
+    Where nothing but the final model counts, that is found from the sums of all rows at once, and
+    not along the stream.
+
+    The targets are 1 and -1 for classes, with one output for two of them. After each block of rows
+    the weights are the ridge solution of all rows so far.
+    """
+
+    layout_exact = True
+    takes_unknown = True
+
+    lam: float = param(0.01, Real(0.0, open_="low"), "Ridge penalty.")
+    forget: float = param(
+        1.0,
+        Real(0.0, 1.0, open_="low"),
+        "Weight of a row after each row that follows; 1 forgets nothing.",
+    )
+    block: int = param(
+        1,
+        Whole(1),
+        "Rows that are learned together, counted from the first row: those of a block are "
+        "predicted by the model before it.",
+    )
+
+    @abstractmethod
+    def _count(self, columns: int) -> int:
+        """Return the number of features that rows of so many columns get."""
+
+    @abstractmethod
+    def _set_features(self, X: Rows, state: State, Z: FloatArray) -> None:
+        """Set the first columns of `Z`, shape (rows, width), to the features of the rows; the others are 0."""
+
+    def _gathered(self) -> int:
+        """Return how many rows come before the first solution."""
+        return 0
+
+    def start_rows(self, apart: bool) -> tuple[int, str]:
+        """Return the rows of a block, which nothing is predicted by before it is full."""
+        del apart
+        return int(self.block), "take a smaller block"
+
+    def cheaper(self) -> str:
+        """Return the way around a large matrix."""
+        return "take fewer features"
+
+    def _columns_of(self, classes: int) -> int:
+        return max(score_columns(classes), targets_of(self))
+
+    def state_bytes(self, columns: int, classes: int) -> int:
+        width = fill_vectors(self._count(columns))
+        return 8 * (
+            packed_size(width)
+            + (1 + MOST_PENDING + int(self.block) + self._columns_of(classes)) * width
+        )
+
+    def row_numbers(self, columns: int, classes: int, values: float) -> float:
+        """Return how many numbers are gone through for a row: half of the matrix, and what features and scores take."""
+        count = self._count(columns)
+        return 0.4 * count * (values + 0.5 * count + 2.0 * self._columns_of(classes))
+
+    def score_numbers(self, columns: int, classes: int, values: float) -> float:
+        """Return those of features and scores."""
+        return 0.4 * self._count(columns) * (values + 2.0 * self._columns_of(classes))
+
+    def _allocate(self, columns: int, outputs: int) -> State:
+        count, block = self._count(columns), int(self.block)
+        width = fill_vectors(count)
+        start = 0.0 if self._gathered() else 1.0 / float(self.lam)
+        return {
+            "W": np.zeros((outputs, width)),
+            "half": half_of_diagonal(np.where(np.arange(width) < count, start, 0.0)),
+            "variances": np.full(count, start),
+            "pending": np.zeros((MOST_PENDING, width)),
+            "waiting": np.zeros((block, width)),
+            "targets": np.zeros((block, outputs)),
+            "counts": np.zeros(2, dtype=np.int64),
+            "limits": np.array([1.0, start / float(np.finfo(np.float64).eps)]),
+        }
+
+    def _pass(
+        self,
+        X: Rows,
+        y: NDArray[Any],
+        state: State,
+        learning: bool,
+        scores: FloatArray,
+        weights: FloatArray | None = None,
+    ) -> None:
+        for first, Z, T in self.featured_rows(X, y if learning else None, state):
+            if not self.learn_featured(first, Z, T, state, scores, weights):
+                break
+
+    def featured_rows(
+        self, X: Rows, y: NDArray[Any] | None, state: State
+    ) -> Iterator[tuple[int, FloatArray, FloatArray]]:
+        """Yield the number of a row, and features and targets of some from there on; without `y` the latter are NaN."""
+        self._check_ready(X)
+        rows = rows_of(X)
+        for first in range(0, max(1, rows), _AT_ONCE):  # no rows are to have the loops compiled
+            stop = min(rows, first + _AT_ONCE)
+            Z, T = (
+                np.zeros((stop - first, state["W"].shape[1])),
+                np.full((stop - first, self._outputs), np.nan),
+            )
+            self._set_features(slice_rows(X, first, stop), state, Z)
+            if y is not None:
+                _set_targets(y[first:stop], T)
+            yield first, Z, T
+
+    def learn_featured(
+        self,
+        first: int,
+        Z: FloatArray,
+        T: FloatArray,
+        state: State,
+        scores: FloatArray,
+        weights: FloatArray | None,
+    ) -> bool:
+        """Set the `scores` of rows from number `first` on, and learn those with targets; False where learning has ended.
+
+        Raises
+        ------
+        DivergedError
+            If it ends at a row, and not because of the scores of one.
+        """
+        some, model = (
+            scores[first : first + len(Z)],
+            LeastSquares(**{name: state[name] for name in LeastSquares._fields}),
+        )
+        more = float(self.forget), self._gathered(), state["seen"], state["updates"]
+        own_weights = None if weights is None else weights[first : first + len(Z)]
+        reason, i = learn_features(Z, T, model, *more, some, own_weights)
+        if reason == FINE:
+            return True
+        if np.isfinite(scores[: first + i + 1]).all():
+            raise DivergedError(
+                why_broken(reason, float(self.forget), ""), int(state["seen"][0]) - 1
+            )
+        scores[first + i :] = np.nan  # a row before has ended the run
+        return False
+
+    def grid_key(self) -> object:
+        """Return what the features depend on."""
+        layer = {
+            name: value for name, value in self.resolved_params().items() if name not in _BEHIND
+        }
+        return type(self), tuple(layer.items())
+
+    def fuse(self, learners: Sequence[Learner]) -> FusedSettings:
+        for learner in learners[1:]:
+            assert isinstance(learner, FixedLayer)
+            learner._share_layer(self)
+        return FusedLayers(learners)
+
+    def _share_layer(self, other: Any) -> None:
+        """Have the layer of `other` in place of this learner's own, which is the same."""
+        for name in self.state_.keys() - {"seen", "updates", *LeastSquares._fields}:
+            if not np.array_equal(self.state_[name], other.state_[name]):
+                raise ValueError(
+                    f"learner {self.name}: settings that share a pass differ in {name} of their "
+                    "features"
+                )
+            self.state_[name] = other.state_[name]
+
+    @property
+    def mergeable(self) -> bool:
+        """Whether all rows weigh alike, from the first on."""
+        return float(self.forget) == 1.0 and not self._gathered()
+
+    def sums_key(self) -> object:
+        return self.grid_key()
+
+    def no_sums(self) -> State:
+        return no_products(self.state_["W"].shape[1], self._outputs)
+
+    def add_rows(
+        self, X: Rows, y: NDArray[Any], sums: State, weights: FloatArray | None = None
+    ) -> None:
+        self._check_ready(X)
+        first = 0
+        with one_blas_thread():
+            while first < len(y):
+                Z, T = room(sums)
+                count = min(len(Z), len(y) - first)
+                T[:count] = np.nan
+                self._set_features(slice_rows(X, first, first + count), self.state_, Z[:count])
+                _set_targets(y[first : first + count], T[:count])
+                if weights is not None:
+                    roots = np.sqrt(weights[first : first + count])[:, np.newaxis]
+                    Z[:count] *= roots
+                    T[:count] *= roots
+                put(sums, count)
+                first += count
+
+    def end_sums(self, sums: State) -> State:
+        return end_products(sums)
+
+    def take_sums(self, sums: State) -> None:
+        state, rows = self.state_, int(sums["rows"][0])
+        products, count, limit = (
+            sums["products"],
+            len(state["variances"]),
+            float(state["limits"][1]),
+        )
+        products[np.arange(count), np.arange(count)] += float(self.lam)
+        state["half"][:], state["W"][:] = -packed(products, PANEL), sums["targets"]
+        state["seen"][0] = state["updates"][0] = rows
+        reason = solve(LeastSquares(**{name: state[name] for name in LeastSquares._fields}))
+        if reason != FINE:
+            raise DivergedError(why_broken(LOST, 1.0, ""), rows - 1)
+        state["limits"][1] = limit
+
+    def _check_ready(self, X: Rows) -> None:
+        """Refuse rows where others are to be seen first."""
+
+    def measures(self) -> dict[str, float]:
+        """Return the shared measures and `norm_w`, the norm of the weights."""
+        return {**super().measures(), "norm_w": frobenius_norm(self.state_["W"])}
+
+
+def _set_targets(y: NDArray[Any], T: FloatArray) -> None:
+    """Set `T`, of NaN, to the targets of rows with class codes or targets `y`, where they are known."""
+    if y.dtype.kind == "f":
+        T[:] = y.reshape(T.shape)
+    elif T.shape[1] == 1:
+        np.copyto(T[:, 0], np.where(y == 1, 1.0, -1.0), where=y != UNKNOWN)
+    else:
+        known = np.flatnonzero(y != UNKNOWN)
+        T[known] = -1.0
+        T[known, y[known]] = 1.0

@@ -1,0 +1,225 @@
+"""The loop of recursive least squares on features, with several outputs: each row, or each block of rows, once.
+
+P is a scalar times a matrix of which half is kept. What a row subtracts from the matrix waits until
+there are 16 of them: a row then only reads the matrix, and the update of 16 rows goes through it
+once. All of that is in the state, so bits do not depend on where a stream is cut.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.decorator import compiled
+from olscale.compiled.dot import vector_dot
+from olscale.compiled.half_matrix import invert, multiply, place, subtract
+from olscale.compiled.row_weights import weight_of
+from olscale.learners.contract.learner import FloatArray
+from olscale.learners.linear.rls_loop import FINE, GREW, LARGE_SCALE, LOST, NOT_FINITE, SINGULAR
+
+MOST_PENDING = 16
+_EPS = 2.0**-52
+
+
+class LeastSquares(NamedTuple):
+    """The state of the output weights, for `width` features of which the last few may be 0 to fill vectors.
+
+    Parameters
+    ----------
+    W : float64 array of shape (outputs, width)
+        Weights; sums of products with the targets before the first solution.
+    half : float64 array
+        Half of ``P / scale``, still without what is pending; of minus the sums of products before
+        the first solution.
+    variances : float64 array of shape (features,)
+        Diagonal of ``P / scale``.
+    pending : float64 array of shape (16, width)
+        Vectors h of which ``h h'`` is to be subtracted.
+    waiting, targets : float64 arrays of shape (block, width) and (block, outputs)
+        Rows of a block that is not yet full.
+    counts : int64 array of shape (2,)
+        How many are pending, and waiting.
+    limits : float64 array of shape (2,)
+        `scale`, and the variance beyond which there are no digits.
+    """
+
+    W: NDArray[np.float64]
+    half: NDArray[np.float64]
+    variances: NDArray[np.float64]
+    pending: NDArray[np.float64]
+    waiting: NDArray[np.float64]
+    targets: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    limits: NDArray[np.float64]
+
+
+@compiled
+def learn_features(
+    Z: Any,
+    T: Any,
+    model: Any,
+    forget: float,
+    gathered: int,
+    seen: Any,
+    updates: Any,
+    scores: FloatArray,
+    weights: Any,
+) -> tuple[int, int]:
+    """Learn rows of features `Z` with targets `T`; return what broke down, if anything did, and at which row.
+
+    Of the first `gathered` rows only sums are kept, and they are scored 0. A row of weight w is
+    learned as ``sqrt(w)`` times its features and targets, of which the square of the error is w
+    times as large.
+    """
+    W, waiting, targets, counts = model.W, model.waiting, model.targets, model.counts
+    outputs, width = W.shape
+    G = np.empty((MOST_PENDING, width))
+    for i in range(T.shape[0]):
+        for c in range(outputs):
+            scores[i, c] = vector_dot(Z[i], W[c]) if seen[0] >= gathered else 0.0
+        if np.isnan(T[i, 0]):
+            continue
+        seen[0] += 1
+        updates[0] += 1
+        reason = FINE
+        root = np.sqrt(weight_of(weights, i))
+        if seen[0] <= gathered:
+            _gather(Z[i], T[i], root, model)
+            if seen[0] == gathered:
+                reason = solve(model)
+        else:
+            at = counts[1]
+            for j in range(width):
+                waiting[at, j] = root * Z[i, j]
+            for c in range(outputs):
+                targets[at, c] = root * T[i, c]
+            counts[1] += 1
+            if counts[1] == waiting.shape[0]:
+                reason = _learn_block(model, forget, G)
+        if reason != FINE:
+            return reason, i
+    return FINE, -1
+
+
+@compiled
+def _flush(model: Any) -> None:
+    """Subtract what is pending; the variances are then read anew, for sums of their own would drift from the matrix."""
+    variances, width = model.variances, model.W.shape[1]
+    subtract(model.half, model.pending, model.counts[0])
+    model.counts[0] = 0
+    for j in range(variances.shape[0]):
+        variances[j] = model.half[place(width, j, j)]
+
+
+@compiled
+def _gather(z: Any, t: Any, root: float, model: Any) -> None:
+    W, pending, counts = model.W, model.pending, model.counts
+    outputs, width = W.shape
+    for c in range(outputs):
+        for j in range(width):
+            W[c, j] += (root * t[c]) * (root * z[j])
+    for j in range(width):
+        pending[counts[0], j] = root * z[j]
+    counts[0] += 1
+    if counts[0] == MOST_PENDING:
+        _flush(model)
+
+
+@compiled
+def solve(model: Any) -> int:
+    """Turn sums, minus those of products of features and those with targets, into P and the weights."""
+    W, half, variances, limits = model.W, model.half, model.variances, model.limits
+    outputs, width = W.shape
+    _flush(model)
+    for n in range(half.shape[0]):
+        half[n] = -half[n]
+    if not invert(half, variances.shape[0], width):
+        return SINGULAR
+    sums = W.copy()
+    multiply(half, sums, outputs, W)
+    limits[0], limits[1] = 1.0, 0.0
+    for j in range(variances.shape[0]):
+        variances[j] = half[place(width, j, j)]
+        limits[1] = max(limits[1], variances[j] / _EPS)
+        if not (0.0 < variances[j] < np.inf):
+            return SINGULAR
+    return FINE
+
+
+@compiled
+def _learn_block(model: Any, forget: float, G: Any) -> int:
+    """Learn the rows that wait, 16 at most between two passes over the matrix."""
+    waiting, counts, reason = model.waiting, model.counts, FINE
+    for first in range(0, waiting.shape[0], MOST_PENDING):
+        count = min(MOST_PENDING, waiting.shape[0] - first)
+        if counts[0] + count > MOST_PENDING:
+            _flush(model)
+        multiply(model.half, waiting[first : first + count], count, G)
+        for r in range(count):
+            reason = max(
+                reason,
+                _learn_row(waiting[first + r], model.targets[first + r], G[r], forget, model),
+            )
+            if model.limits[0] > LARGE_SCALE:
+                _multiply_scale(model, G, r + 1, count)
+    counts[1] = 0
+    return reason
+
+
+@compiled
+def _learn_row(z: Any, t: Any, g: Any, forget: float, model: Any) -> int:
+    """Learn a row whose product with the matrix is `g`, but for what is pending."""
+    W, pending, variances, counts, limits = (
+        model.W,
+        model.pending,
+        model.variances,
+        model.counts,
+        model.limits,
+    )
+    outputs, width = W.shape
+    for q in range(counts[0]):
+        share = vector_dot(z, pending[q])
+        for j in range(width):
+            g[j] -= share * pending[q, j]
+    variance = limits[0] * vector_dot(z, g)
+    share, reason = limits[0] / (forget + variance), FINE
+    if not (variance < np.inf):
+        reason = NOT_FINITE
+    elif variance < 0.0:
+        reason = LOST
+    for c in range(outputs):
+        step = share * (t[c] - vector_dot(z, W[c]))
+        if not np.isfinite(step):
+            reason = max(reason, NOT_FINITE)
+        for j in range(width):
+            W[c, j] += step * g[j]
+    root, h = np.sqrt(share), pending[counts[0]]
+    for j in range(width):
+        h[j] = root * g[j]
+    counts[0] += 1
+    limits[0] /= forget
+    for j in range(variances.shape[0]):
+        variances[j] -= h[j] * h[j]
+        if not (variances[j] > 0.0):
+            reason = max(reason, LOST)
+        if forget < 1.0 and limits[0] * variances[j] > limits[1]:
+            reason = max(reason, GREW)
+    return reason
+
+
+@compiled
+def _multiply_scale(model: Any, G: Any, first: int, stop: int) -> None:
+    """Multiply the scale into the matrix, and into products with it that are still to be used."""
+    half, pending, variances, scale = model.half, model.pending, model.variances, model.limits[0]
+    root = np.sqrt(scale)
+    for n in range(half.shape[0]):
+        half[n] *= scale
+    for q in range(model.counts[0]):
+        for j in range(pending.shape[1]):
+            pending[q, j] *= root
+    for r in range(first, stop):
+        for j in range(G.shape[1]):
+            G[r, j] *= scale
+    for j in range(variances.shape[0]):
+        variances[j] *= scale
+    model.limits[0] = 1.0

@@ -1,0 +1,1 @@
+"""What learners are compared with: batch machines, and baselines that look at labels only."""

@@ -1,0 +1,218 @@
+"""Batch references: learners that keep all rows, and are trained on them anew whenever these have doubled in number."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import CSR, Rows, rows_of, slice_rows, stack_rows, to_csr
+from olscale.errors import ParameterError
+from olscale.learners.contract.cost import EstimatesCost
+from olscale.learners.contract.learner import FloatArray, Learner, State, score_columns
+from olscale.learners.contract.parameters import Real, Whole, param
+from olscale.learners.contract.shift_free import ShiftFree
+from olscale.learners.foresight import FIRST_MACHINE
+from olscale.learners.reference.common_offset import WithoutOffset, is_blurred
+
+_WEIGHTS = "weights"
+
+_PAIR_NUMBERS = 60
+"""A kernel value of scikit-learn takes as long as so many numbers beside those of a row."""
+
+
+def trained_rows(seen: int) -> int:
+    """Return on how many of the rows seen so far the machine is trained that predicts the next: 64, or 128, 256 ...
+
+    Examples
+    --------
+    >>> [trained_rows(seen) for seen in (63, 64, 127, 128, 1000)]
+    [0, 64, 64, 128, 512]
+    """
+    return (
+        FIRST_MACHINE << ((seen // FIRST_MACHINE).bit_length() - 1) if seen >= FIRST_MACHINE else 0
+    )
+
+
+class BatchMachine(Learner, EstimatesCost):
+    """Base of batch references, beside that of a task; a subclass gives parameters and `_train`.
+
+    Every row is kept. Test rows are scored by a machine trained on all of them. Along the stream a
+    row is scored by the machine of the rows before it when these had last doubled in number: 64,
+    128, 256 and so on; there is none, and scores are 0, before. So the test error is that of batch
+    learning, and the cumulative error that of a batch learner which is trained anew ever more
+    rarely.
+    """
+
+    layout_exact = True
+
+    capacity: int = param(100_000, Whole(1), "Most rows that are kept; more end the run.")
+
+    @abstractmethod
+    def _train(self, X: Any, y: NDArray[Any]) -> Any:
+        """Return a machine trained on the rows of a sparse matrix.
+
+        That of a learner that `takes_weights` has their weights behind these, where there are some.
+        """
+
+    def _start(self, columns: int, outputs: int) -> None:
+        super()._start(columns, outputs)
+        self._columns = columns
+        self._machines: dict[int, Any] = {}  # by the number of rows, the last one only
+
+    def _allocate(self, columns: int, outputs: int) -> State:
+        return {
+            "indptr": np.zeros(1, dtype=np.int64),
+            "indices": np.zeros(0, dtype=np.int32),
+            "data": np.zeros(0),
+            "y": np.zeros(0, dtype=np.float64 if self.task == "regression" else np.int64),
+        }
+
+    def learn(self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> FloatArray:
+        weights = self._weights_of(y, weights)
+        scores, start = np.empty((rows_of(X), self._outputs)), 0
+        while start < len(y):
+            seen = int(self.state_["seen"][0])
+            trained = trained_rows(seen)
+            stop = min(len(y), start + (2 * trained or FIRST_MACHINE) - seen)
+            part = slice_rows(X, start, stop)
+            scores[start:stop] = self._scores_by(trained, part)
+            self._keep(part, y[start:stop], None if weights is None else weights[start:stop])
+            self.state_["updates"][0] += trained_rows(seen + stop - start) > trained
+            start = stop
+        return scores
+
+    def scores(self, X: Rows) -> FloatArray:
+        """Return the scores of the machine of all rows."""
+        return self._scores_by(int(self.state_["seen"][0]), X)
+
+    def _keep(self, X: Rows, y: NDArray[Any], weights: FloatArray | None) -> None:
+        state, total = self.state_, len(self.state_["y"]) + len(y)
+        if total > self.capacity:
+            raise ParameterError(
+                f"learner {self.name} keeps all rows, and {total:,} are more than its parameter "
+                "capacity allows; raise "
+                "that, or take a one-pass learner"
+            )
+        y = np.zeros_like(y) if self.task == "novelty" else y  # not even kept
+        # Rows that all weigh 1 need no array, whether they came with weights or without.
+        if _WEIGHTS in state or (weights is not None and (weights != 1.0).any()):
+            before = state.get(_WEIGHTS, np.ones(len(state["y"])))
+            state[_WEIGHTS] = np.append(before, np.ones(len(y)) if weights is None else weights)
+        rows = stack_rows([CSR(state["indptr"], state["indices"], state["data"]), to_csr(X)])
+        assert isinstance(rows, CSR)
+        state.update(rows._asdict(), y=np.concatenate([state["y"], y]))
+        state["seen"][0] = total
+
+    def _scores_by(self, count: int, X: Rows) -> FloatArray:
+        """Return the scores of the machine of the first `count` rows: 0 of none."""
+        scores = np.zeros((rows_of(X), self._outputs))
+        if len(scores) and self._weighing(count).any():
+            scores[:, 0] = self._score(self._trained(count), self._matrix(to_csr(X)))
+        return scores
+
+    def _score(self, machine: Any, X: Any) -> FloatArray:
+        scores: FloatArray = machine.predict(X)
+        return scores
+
+    def _trained(self, count: int) -> Any:
+        """Return the machine of the first `count` rows."""
+        from threadpoolctl import threadpool_limits
+
+        if count not in self._machines:
+            self._machines.clear()
+            state = self.state_
+            rows = slice_rows(CSR(state["indptr"], state["indices"], state["data"]), 0, count)
+            assert isinstance(rows, CSR)
+            given: list[Any] = [self._matrix(rows), state["y"][:count]]
+            if _WEIGHTS in state:
+                weighing = self._weighing(count)
+                given = [of_rows[weighing] for of_rows in (*given, state[_WEIGHTS][:count])]
+            with threadpool_limits(limits=1):
+                self._machines[count] = self._train(*given)
+        return self._machines[count]
+
+    def _weighing(self, count: int) -> NDArray[np.bool_]:
+        """Return which of the first `count` rows weigh anything: a machine is trained on no others."""
+        weights = self.state_.get(_WEIGHTS)
+        return np.ones(count, np.bool_) if weights is None else weights[:count] > 0.0
+
+    def _matrix(self, X: CSR) -> Any:
+        from scipy.sparse import csr_matrix
+
+        first, last = X.indptr[0], X.indptr[-1]
+        return csr_matrix(
+            (X.data[first:last], X.indices[first:last], X.indptr - first),
+            (rows_of(X), self._columns),
+        )
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from `state`, with the rows that it has."""
+        for name in ("indptr", "indices", "data", "y"):
+            if name in state and state[name].ndim == 1:
+                self.state_[name] = np.zeros(len(state[name]), self.state_[name].dtype)
+        if _WEIGHTS in state:
+            self.state_[_WEIGHTS] = np.zeros(len(state[_WEIGHTS]))
+        else:
+            self.state_.pop(_WEIGHTS, None)
+        super().restore(state)
+        self._machines.clear()
+
+    def start_rows(self, apart: bool) -> tuple[int, str]:
+        """Return the rows before the first machine along the stream; rows that are only scored have one of all rows."""
+        return (
+            (0, "") if apart else (FIRST_MACHINE, "it is a batch learner: give it rows to test on")
+        )
+
+    def row_numbers(self, columns: int, classes: int, values: float) -> float:
+        """Return how many numbers are gone through for a row: its values with a tenth of 10,000 rows."""
+        del columns, classes
+        return 1_000.0 * values
+
+    def cheaper(self) -> str:
+        """Return what to do instead of training on all rows."""
+        one_pass = {
+            "classification": "bpas or fogd",
+            "regression": "krls or olk-r",
+            "novelty": "norma-n or olk-n",
+        }
+        return f"it is a batch learner: take fewer rows, or {one_pass[self.task]}"
+
+
+class GaussianMachine(BatchMachine, ShiftFree):
+    """Base of those with a Gaussian kernel; a subclass gives `_machine`."""
+
+    gamma: float | str = param(
+        "auto",
+        Real(0.0, open_="low", words=("auto",)),
+        "Width of the kernel ``exp(-gamma |x - s|^2)``; ``'auto'`` is one over the number of "
+        "features.",
+    )
+
+    @property
+    def shift_free(self) -> bool:
+        """Whether the kernel is one of distances: it is."""
+        return True
+
+    @abstractmethod
+    def _machine(self) -> Any:
+        """Return an untrained estimator of scikit-learn's kind."""
+
+    def _train(self, X: Any, y: NDArray[Any], weights: FloatArray | None = None) -> Any:
+        machine = self._machine()
+        machine.random_state = (
+            0  # nothing is drawn with it, but without it one is drawn from NumPy's global state
+        )
+        if is_blurred(X, self._gamma()):
+            machine = WithoutOffset(machine, self._gamma())
+        return machine.fit(X, y) if weights is None else machine.fit(X, y, sample_weight=weights)
+
+    def _gamma(self) -> float:
+        return 1.0 / max(1, self._columns) if self.gamma == "auto" else float(self.gamma)
+
+    def stream_numbers(self, columns: int, classes: int, values: float, rows: int) -> float:
+        """Return how many numbers are gone through for so many rows: pairs of them, in each training and in predicting."""
+        trained = trained_rows(rows)
+        pairs = 4 * trained**2 // 3 + rows * trained // 2
+        return pairs * (values + 3.0 * score_columns(classes) + _PAIR_NUMBERS)

@@ -1,0 +1,232 @@
+"""Support vector machines that keep all rows: batch references for learners that do not."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import Rows, rows_of, to_csr
+from olscale.learners.contract.detector import Detector
+from olscale.learners.contract.learner import FloatArray
+from olscale.learners.contract.parameters import Real, param
+from olscale.learners.contract.weighted import WeightedClassifier, WeightedRegressor
+from olscale.learners.reference.batch_machine import GaussianMachine
+
+
+class SVM(GaussianMachine, WeightedClassifier):
+    """Batch reference, no one-pass learner: scikit-learn's SVC with a Gaussian kernel, trained on all rows it was given.
+
+    It keeps every row. Test rows are scored by a machine trained on all of them. Along the stream a
+    row is scored by the machine of the rows before it when these had last doubled in number: 64,
+    128, 256 and so on; there is none, and scores are 0, before. So the test error is that of batch
+    learning, and the cumulative error that of a batch learner which is trained anew ever more
+    rarely.
+
+    Notes
+    -----
+    State: all rows, as sparse ones. Cost of training on n rows: O(n^2) kernel values or more, for each doubling and for the
+    test; with late labels for every row that is predicted. More than two classes: one machine a pair, and scikit-learn's
+    scores of a class by its votes.
+
+    A row's weight multiplies `C`, as scikit-learn's ``sample_weight`` does.
+
+    References
+    ----------
+    C. Cortes, V. Vapnik, Support-vector networks, Machine Learning 20 (1995).
+
+    Examples
+    --------
+    >>> corners = np.array([[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0]])
+    >>> X, y = np.tile(corners, (5, 1)), np.tile([1, 1, 0, 0], 5)
+    >>> SVM().fit(X, y).predict(corners)
+    array([1, 1, 0, 0])
+    """
+
+    name = "svm"
+    numbers_per_second = 0.8e9
+
+    C: float = param(1.0, Real(0.0, open_="low"), "Penalty of a row's loss.")
+
+    def _machine(self) -> Any:
+        from sklearn.svm import SVC
+
+        return SVC(C=self.C, gamma=self._gamma())
+
+    def _scores_by(self, count: int, X: Rows) -> FloatArray:
+        """Return the scores of the machine of the first `count` rows: 0 of none, and 1 for a class that is alone in them."""
+        scores = np.zeros((rows_of(X), self._outputs))
+        known = np.unique(self.state_["y"][:count][self._weighing(count)])
+        if not (len(scores) and len(known)):
+            return scores
+        if len(known) == 1:
+            scores[:, 0 if self._outputs == 1 else known[0]] = (
+                1.0 if self._outputs > 1 or known[0] == 1 else -1.0
+            )
+            return scores
+        found = self._trained(count).decision_function(self._matrix(to_csr(X)))
+        if self._outputs == 1:
+            scores[:, 0] = found
+            return scores
+        found = np.stack([-found, found], axis=1) if found.ndim == 1 else found
+        scores[:] = found.min(axis=1, keepdims=True) - 1.0  # of classes that have not come
+        scores[:, known] = found
+        return scores
+
+
+class SVR(GaussianMachine, WeightedRegressor):
+    """Batch reference, no one-pass learner: scikit-learn's SVR with a Gaussian kernel, trained on all rows it was given.
+
+    It keeps every row, and is trained anew whenever they have doubled in number, as
+    `olscale.learners.reference.batch_machine.BatchMachine` says; the scores of the first 64 rows are 0.
+
+    Notes
+    -----
+    State: all rows, as sparse ones. Cost of training on n rows: O(n^2) kernel values or more, for each doubling and for the
+    test.
+
+    A row's weight multiplies `C`, as scikit-learn's ``sample_weight`` does.
+
+    References
+    ----------
+    A. J. Smola, B. Schoelkopf, A tutorial on support vector regression, Statistics and Computing 14, 2004.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).uniform(-1.0, 1.0, size=(200, 1))
+    >>> model = SVR(epsilon=0.01, gamma=4.0).fit(X, np.sin(3.0 * X[:, 0]))
+    >>> bool(abs(model.predict([[0.5]])[0] - np.sin(1.5)) < 0.02)
+    True
+    """
+
+    name = "svr"
+    numbers_per_second = 1.2e9
+
+    C: float = param(1.0, Real(0.0, open_="low"), "Penalty of a row's loss.")
+    epsilon: float = param(
+        0.1,
+        Real(0.0),
+        "Half the width of the tube in which there is no loss, in units of the target.",
+    )
+
+    def _machine(self) -> Any:
+        import sklearn.svm
+
+        return sklearn.svm.SVR(C=self.C, epsilon=self.epsilon, gamma=self._gamma())
+
+
+class OneClassSVM(GaussianMachine, Detector):
+    """Batch reference, no one-pass learner: scikit-learn's OneClassSVM, trained on all rows it was given.
+
+    It keeps every row, and is trained anew whenever they have doubled in number, as
+    `olscale.learners.reference.batch_machine.BatchMachine` says; the scores of the first 64 rows are 0, which
+    is normal.
+
+    Notes
+    -----
+    State: all rows, as sparse ones. Cost of training on n rows: O(n^2) kernel values or more, for each doubling and for the
+    test.
+
+    References
+    ----------
+    B. Schoelkopf, J. C. Platt, J. Shawe-Taylor, A. J. Smola, R. C. Williamson, Estimating the support of a high-dimensional
+    distribution, Neural Computation 13(7), 2001.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> OneClassSVM(nu=0.1).fit(X).predict([[0.0, 0.0], [6.0, 6.0]])
+    array([ 1, -1])
+    """
+
+    name = "one-class-svm"
+    numbers_per_second = 1.5e9
+
+    nu: float = param(
+        0.1,
+        Real(0.0, 1.0, open_="low"),
+        "Most rows that are novelties, and fewest that are support vectors, as a share.",
+    )
+
+    def _machine(self) -> Any:
+        import sklearn.svm
+
+        return sklearn.svm.OneClassSVM(nu=self.nu, gamma=self._gamma())
+
+    def _score(self, machine: Any, X: Any) -> FloatArray:
+        scores: FloatArray = machine.decision_function(X)
+        return scores
+
+
+class LSSVM(GaussianMachine, WeightedRegressor):
+    """Batch reference, no one-pass learner: the least squares support vector machine of all rows it was given.
+
+    ``f(x) = sum_s alpha_s k(x, s) + b``, whose coefficients solve ``[0 1'; 1 K + I / C] [b; alpha]
+    = [0; y]``. It keeps every row, and is trained anew whenever they have doubled in number, as
+    `olscale.learners.reference.batch_machine.BatchMachine` says; the scores of the first 64 rows are 0.
+
+    Notes
+    -----
+    State: all rows, as sparse ones. Training on n rows takes n^2 numbers of memory and O(n^3) time, for each doubling and
+    for the test. scikit-learn's KernelRidge has no b.
+
+    A row's weight multiplies `C`, and with it the square of its error (J. A. K. Suykens et al.,
+    Weighted least squares support vector machines, Neurocomputing 48, 2002).
+
+    References
+    ----------
+    J. A. K. Suykens, T. Van Gestel, J. De Brabanter, B. De Moor, J. Vandewalle, Least squares support vector machines, World
+    Scientific, 2002.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).uniform(-1.0, 1.0, size=(200, 1))
+    >>> model = LSSVM(C=100.0, gamma=4.0).fit(X, np.sin(3.0 * X[:, 0]))
+    >>> bool(abs(model.predict([[0.5]])[0] - np.sin(1.5)) < 0.01)
+    True
+    """
+
+    name = "ls-svm"
+    numbers_per_second = 1.1e9
+
+    C: float = param(1.0, Real(0.0, open_="low"), "Penalty of a row's loss.")
+    capacity: int = 10_000
+
+    def _machine(self) -> Any:
+        return _LeastSquares(float(self.C), self._gamma())
+
+
+class _LeastSquares:
+    """The machine of some rows; their kernel matrix is that of the whole problem."""
+
+    def __init__(self, C: float, gamma: float) -> None:
+        self._C, self._gamma = C, gamma
+
+    def fit(
+        self, X: Any, y: NDArray[np.float64], sample_weight: NDArray[np.float64] | None = None
+    ) -> Self:
+        import scipy.linalg
+
+        self._rows = X
+        K = self._kernel(X)
+        C = self._C if sample_weight is None else self._C * sample_weight
+        K[np.diag_indices_from(K)] += 1.0 / C
+        # Of ones and of targets in one factorisation; b is what makes the coefficients add up to 0.
+        ones, solved = scipy.linalg.solve(
+            K, np.stack([np.ones(len(y)), y], axis=1), assume_a="pos", overwrite_a=True
+        ).T
+        self._b = solved.sum() / ones.sum()
+        self._alpha = solved - self._b * ones
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        # Sums of BLAS would depend on how many rows are predicted at once.
+        f: FloatArray = np.sum(self._kernel(X) * self._alpha, axis=1) + self._b
+        return f
+
+    def _kernel(self, X: Any) -> FloatArray:
+        from sklearn.metrics.pairwise import rbf_kernel
+
+        K: FloatArray = rbf_kernel(X, self._rows, gamma=self._gamma)
+        return K
