@@ -120,9 +120,13 @@ def test_exact(
         )
 
 
+# A row so short that its squared length is no number ends a run, as one too long does.
+_NUMBERS = st.floats(-5.0, 5.0).map(lambda number: round(number, 9))
+
+
 @given(
-    x=st.lists(st.floats(-5.0, 5.0), min_size=3, max_size=3),
-    s=st.lists(st.floats(-5.0, 5.0), min_size=3, max_size=3),
+    x=st.lists(_NUMBERS, min_size=3, max_size=3),
+    s=st.lists(_NUMBERS, min_size=3, max_size=3),
     gamma=st.sampled_from([0.01, 0.3, 2.0]),
 )
 @settings(max_examples=60)
