@@ -165,7 +165,7 @@ def test_a_command_may_write_much_and_leave_something_behind(home: JobHome, tmp_
     begin = monotonic()
     job = job_with({"command": [sys.executable, "-S", "-c", code]}, tmp_path)
     assert tell_state(job, home, "1", "failed", [], ["line"]) == "failed"
-    assert monotonic() - begin < 9
+    assert monotonic() - begin < 30
     assert read_json(home.path / "told.json")["faults"] == []
 
 
