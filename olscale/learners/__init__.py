@@ -1,11 +1,13 @@
-"""Single-pass learners: a folder for each kind, what all promise in `contract`, names in `registry`.
+"""Single-pass learners: one folder per kind.
+
+What all learners promise is in `contract`, their names are in `registry`.
 
 >>> from olscale.learners import PA1
 >>> PA1(C=0.5)
 PA1(C=0.5)
 
-Here are the classes of all names in the registry, and all that a new learner needs. They are
-imported when they are first used; `__init__.pyi` names them for type checkers.
+The classes of all names in the registry are here, with all that a new learner needs. They are
+imported on first use; `__init__.pyi` names them for type checkers.
 """
 
 from functools import cache
@@ -35,7 +37,7 @@ _FOR_AUTHORS = {
     "olscale.learners.linear.first_order": "LinearLearner implements",
     "olscale.learners.linear.regression": "LinearRegressor",
 }
-"""Modules, and their names that authors of learners use."""
+"""The modules, each with the names that authors of learners use."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What `olscale.learners` has, for type checkers: a learner that is not named here is `Any` to them."""
+"""The names in `olscale.learners`, for type checkers: other learners are `Any` to them."""
 
 from typing import Any
 

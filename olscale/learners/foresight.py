@@ -1,7 +1,7 @@
-"""What sees rows before their turn, and references, which predict late: told from the definition of a run.
+"""What sees rows before their turn, and which references predict late, by definition of a run.
 
-Names and parameters tell it. No learner and no transform of ours is imported, so that reading a
-store stays quick, and figures of an old store say what they rest on as those of a new one do.
+Names and parameters decide it. No learner or transform is imported, so that reading a store stays
+quick and figures of old and new stores are judged alike.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,10 +17,10 @@ REFERENCES = {
     "one-class-svm": "norma-n or olk-n",
     "pvm": "ospvm",
 }
-"""Batch learners, which are trained anew as rows double in number, and one-pass learners of their kind."""
+"""Batch learners, retrained as the number of rows doubles, and one-pass learners of their kind."""
 
 FIRST_MACHINE = 64
-"""Rows that a reference learns from before it is trained for the first time along a stream; it predicts nothing before."""
+"""Rows that a reference needs before its first training; it predicts nothing before."""
 
 _TRANSFORMS = {
     "standardize": "take running-standardize",
@@ -28,18 +28,18 @@ _TRANSFORMS = {
     "svd": "take ipca",
     "nystroem": "take rff",
 }
-"""Transforms of ours that are always fitted on all rows that train, and what to do instead."""
+"""Transforms of this package that are always fitted on all training rows, and the alternatives."""
 
 _GIVE_WIDTH = "give gamma a number"
 
 
 class Foresight(NamedTuple):
-    """Something that sees rows of the future, without labels but for tuning and passes.
+    """Something that sees rows of the future, without their labels except in tuning and passes.
 
     Parameters
     ----------
     name : str
-        What tables call it.
+        Its name in tables.
     cure : str
         What to do instead.
     """
@@ -49,7 +49,7 @@ class Foresight(NamedTuple):
 
 
 def transforms_ahead(transforms: Iterable[str]) -> list[Foresight]:
-    """Return those of some transforms, with their parameters, that are fitted ahead of the stream.
+    """Return which transforms, with their parameters, are fitted ahead of the stream.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def _transform_ahead(text: str) -> Iterator[Foresight]:
 
 
 def _is_fitted(name: str) -> bool:
-    """Return whether a transform of another package is fitted; one that is not here any more cannot tell."""
+    """Return whether a transform of another package is fitted; False if it is not installed."""
     from olscale.data.transforms.base import Transform
     from olscale.data.transforms.pipeline import TRANSFORMS
     from olscale.errors import OlscaleError
@@ -83,7 +83,7 @@ def _is_fitted(name: str) -> bool:
 
 
 def learner_ahead(name: str, params: Mapping[str, Any], prepares: bool = False) -> list[Foresight]:
-    """Return what lets a learner see rows ahead of the stream: at most one thing.
+    """Return what lets a learner see rows ahead of the stream: at most one item.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def learner_ahead(name: str, params: Mapping[str, Any], prepares: bool = False) 
     params : mapping of str to object
         All its parameters.
     prepares : bool
-        Whether it is known to have been shown rows: what tells it of a learner from elsewhere.
+        Whether the learner is known to have seen rows: decides for external learners.
 
     Examples
     --------
@@ -108,11 +108,11 @@ def learner_ahead(name: str, params: Mapping[str, Any], prepares: bool = False) 
 
 
 TUNED = Foresight("tuning", "give params in place of tune")
-"""Parameters were chosen by errors on rows that come along the stream: labels, too, were seen."""
+"""Parameters were chosen by errors on rows of the stream: their labels were seen too."""
 
 
 def passes_ahead(passes: int) -> list[Foresight]:
-    """Return that rows of later passes were learned from before they are predicted.
+    """Return that rows of later passes are learned before they are predicted.
 
     Examples
     --------
@@ -123,10 +123,10 @@ def passes_ahead(passes: int) -> list[Foresight]:
 
 
 def first_predicted(learner: str, protocol: Mapping[str, Any]) -> int:
-    """Return the row, counted from 0, that a learner first predicts by others: 0 but of references.
+    """Return the first row, from 0, that a learner predicts from others: 0 but for references.
 
-    A row that is scored apart, as its label comes late or another model learns from it, a reference
-    predicts by a machine of all rows so far: by the first, as other learners do.
+    Where rows are scored separately, as labels come late or another model learns, a reference
+    predicts by a machine of all rows so far: from the first row, as other learners do.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def first_predicted(learner: str, protocol: Mapping[str, Any]) -> int:
 
 
 def is_counted_in_time(learner: str, protocol: Mapping[str, Any]) -> bool:
-    """Return whether a protocol counts no row before the learner predicts by others.
+    """Return whether a protocol counts rows only from the first that the learner can predict.
 
     Examples
     --------

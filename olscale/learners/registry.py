@@ -1,9 +1,8 @@
 """Names of learners and how to get the class behind a name.
 
-A learner is named by its registry name (``pa1``) or, for one that lives elsewhere, by
-``module:Class``: a class that keeps the learner contract is used as it is, any scikit-learn or
-River estimator is wrapped. Packages add names of their own with the entry point group
-``olscale.learners``.
+A learner is named by its registry name (``pa1``) or, if it is external, by ``module:Class``: a
+class that keeps the learner contract is used directly, any scikit-learn or River estimator is
+wrapped. Packages add names with the entry point group ``olscale.learners``.
 """
 
 from collections.abc import Callable
@@ -88,12 +87,12 @@ LEARNERS: Registry[Any] = Registry(
 
 
 def learner_names(task: Task | None = None) -> list[str]:
-    """Return the registered names, families together; all, or those of a task."""
+    """Return the registered names, grouped by family; all, or those of a task."""
     return [name for name in LEARNERS if task is None or learner_class(name).task == task]
 
 
 def learner_class(name: str) -> Any:
-    """Return the class behind `name`; ``module:name`` may also be a function that returns a model, or a model.
+    """Return the class behind `name`; ``module:name`` may also be a function or a model.
 
     Raises
     ------
@@ -134,7 +133,7 @@ def is_ours(name: str) -> bool:
 
 
 def ask(name: str, what: str, call: Callable[[], T]) -> T:
-    """Call learner `name` for `what` while an evaluation is planned, and return its answer.
+    """Call learner `name` for `what` while an evaluation is planned, and return the result.
 
     Raises
     ------
@@ -161,7 +160,7 @@ def is_restorable(name: str) -> bool:
 
 
 def is_learner(target: Any) -> TypeGuard[type[Learner]]:
-    """Tell whether what `learner_class` returns is a class that keeps the learner contract."""
+    """Return whether a result of `learner_class` is a class that keeps the learner contract."""
     return isinstance(target, type) and issubclass(target, Learner)
 
 

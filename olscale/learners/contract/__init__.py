@@ -1,1 +1,1 @@
-"""What a learner promises, and what it may promise besides: see `olscale.learners.contract.learner`."""
+"""The contract of a learner and its optional capabilities: see `contract.learner`."""

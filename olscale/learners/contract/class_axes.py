@@ -1,7 +1,7 @@
-"""Class axes: where the classes of a one-vs-all learner lie in its state, so that a shard of them can learn apart.
+"""Class axes: where the classes of a one-vs-all learner lie in its state.
 
-`cut_classes` takes the state of a shard out of the whole, `join_classes` puts the shards together
-again.
+With them a shard of the classes can learn alone: `cut_classes` takes the state of a shard out of
+the full state, `join_classes` puts the shards together again.
 """
 
 from abc import abstractmethod
@@ -24,8 +24,8 @@ class ClassAxis(NamedTuple):
     axis : int
         Number of the axis.
     positions : int64 array of shape (classes, positions of a class)
-        Which positions along the axis belong to each class; what is at no class's position is
-        shared by all.
+        Which positions along the axis belong to each class; positions of no class are shared by
+        all.
     """
 
     axis: int
@@ -33,26 +33,29 @@ class ClassAxis(NamedTuple):
 
 
 ClassAxes = Mapping[str, ClassAxis]
-"""The class axis of each state array that has one; an array that is not named is shared by all classes."""
+"""The class axis of each state array that has one; all classes share the other arrays."""
 
 
 class ShardsClasses(Capability):
-    """A one-vs-all learner that can learn some classes apart from the others, to the same bits.
+    """A one-vs-all learner that can learn some classes without the others, to the same bits.
 
-    Each score column, and all that belongs to it, must be the same whatever other columns there
-    are, and what the columns share must depend on the rows alone. The loops count updates with
+    Each score column, and all that belongs to it, must not depend on the other columns, and what
+    the columns share must depend on the rows alone. The loops count updates with
     `olscale.learners.contract.class_shards.count_update`. `olscale.testing` checks the claim.
     """
 
     @abstractmethod
     def class_axes(self, outputs: int) -> ClassAxes | None:
-        """Return where the classes of a state with `outputs` score columns lie, or None if they depend on each other."""
+        """Return where the classes of a state with `outputs` score columns lie, or None.
+
+        None says that the classes depend on each other.
+        """
 
 
 def class_axes(learner: object, outputs: int) -> ClassAxes | None:
-    """Return the class axes of `learner`, or None if its classes cannot be learned apart.
+    """Return the class axes of `learner`, or None if its classes cannot be learned separately.
 
-    Weights of classes come from the labels of all of them, which a shard does not have.
+    Weights of classes come from the labels of all classes, which a shard does not have.
     """
     if not isinstance(learner, ShardsClasses) or weighs_classes(learner):
         return None
@@ -60,7 +63,7 @@ def class_axes(learner: object, outputs: int) -> ClassAxes | None:
 
 
 def class_axis(axis: int, classes: int, each: int = 1) -> ClassAxis:
-    """Return the axis of an array that has `each` consecutive positions a class, class after class.
+    """Return the axis of an array with `each` consecutive positions per class, in class order.
 
     Examples
     --------
@@ -78,9 +81,9 @@ def cut_classes(
     Parameters
     ----------
     state : dict of str to ndarray
-        State of the whole learner.
+        State of the full learner.
     whole, part : ClassAxes
-        Class axes of the whole learner and of the shard.
+        Class axes of the full learner and of the shard.
     classes : range
         Classes of the shard.
 
@@ -101,7 +104,7 @@ def cut_classes(
         order[own] = positions[classes.start : classes.stop]
         order[np.setdiff1d(np.arange(size), own)] = shared
         filled = filled_blocks(array)
-        if filled is not None and not len(filled):  # of a wide model at its start no page is there
+        if filled is not None and not len(filled):  # a wide model has no page at its start
             cut[name] = aligned_zeros(
                 (*array.shape[:axis], size, *array.shape[axis + 1 :]), array.dtype
             )
@@ -113,7 +116,7 @@ def cut_classes(
 def join_classes(
     states: Sequence[Mapping[str, NDArray[Any]]], whole: ClassAxes, parts: Sequence[ClassAxes]
 ) -> dict[str, NDArray[Any]]:
-    """Return the state of the whole learner from those of its shards, in the order of their classes.
+    """Return the state of the full learner from those of its shards, in the order of classes.
 
     What the classes share is taken from the first shard.
 
@@ -134,7 +137,7 @@ def join_classes(
         sizes = ((size, positions), (first.shape[axis], parts[0][name].positions))
         here, there = (
             np.setdiff1d(np.arange(n), own) for n, own in sizes
-        )  # where what all classes share lies
+        )  # positions of what all classes share
         target[here] = np.moveaxis(first, axis, 0)[there]
         start = 0
         for state, part in zip(states, parts, strict=True):

@@ -1,9 +1,9 @@
-"""Class shards: some of the classes of a one-vs-all learner, as a learner of its own.
+"""Class shards: some of the classes of a one-vs-all learner, as a separate learner.
 
-A one-vs-all learner learns each class by itself, and what the classes share (prototypes, the number
-of rows) depends on the rows alone. So a learner of the classes ``[first, last)`` alone learns them
-to the same bits. All shards together are the learner: their scores stand side by side, their states
-join along the class axes. `ShardsClasses` declares this.
+A one-vs-all learner learns each class independently, and what the classes share (prototypes, the
+number of rows) depends on the rows alone. So a learner of the classes ``[first, last)`` alone
+learns them to the same bits. All shards together are the learner: their scores are concatenated,
+their states join along the class axes. `ShardsClasses` declares this.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,10 +23,10 @@ from olscale.learners.contract.learner import FloatArray, Learner, State, learn_
 
 @compiled
 def count_update(updates: Any, row: int) -> None:
-    """Count `row` of a chunk as one that changed the model; the loops of every `ShardsClasses` learner call this.
+    """Count `row` of a chunk as one that changed the model.
 
-    A shard leaves room to mark the rows too, because a row that changes several shards is one
-    update.
+    The loops of every `ShardsClasses` learner call this. A shard leaves room to mark the rows too,
+    because a row that changes several shards is one update.
     """
     updates[0] += 1
     if updates.shape[0] > 1:
@@ -34,7 +34,9 @@ def count_update(updates: Any, row: int) -> None:
 
 
 def cut_ranges(classes: int, shards: int) -> list[range]:
-    """Return `shards` consecutive ranges of `classes` classes, at most one a class, of nearly equal size.
+    """Return `shards` consecutive ranges of `classes` classes, of nearly equal size.
+
+    There are at most as many ranges as classes.
 
     Examples
     --------
@@ -52,14 +54,14 @@ class ClassShard(Learner, EstimatesCost, CompilesLoops):
     Parameters
     ----------
     learner : Learner
-        The learner before `begin`, from now on the shard's own.
+        The learner before `begin`; from now on it belongs to the shard.
     classes : range
         Consecutive classes.
 
     Attributes
     ----------
     moved : bool ndarray of shape (rows,)
-        Which of the rows last learned from changed the shard.
+        Which of the last learned rows changed the shard.
 
     Examples
     --------
@@ -85,7 +87,7 @@ class ClassShard(Learner, EstimatesCost, CompilesLoops):
         return self.learner.state_
 
     def begin(self, columns: int, classes: int, entropy: Sequence[int] = ()) -> None:
-        """Begin the learner of all `classes`, a random start included, and keep those of the shard.
+        """Begin the learner of all `classes`, with its random start, and keep the shard's part.
 
         Raises
         ------
@@ -106,27 +108,30 @@ class ClassShard(Learner, EstimatesCost, CompilesLoops):
         return self.learner.norm_limits()
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
-        """Return the numbers of a row of the whole learner: chunks are cut alike for all shards."""
+        """Return the numbers of a row of the full learner: all shards have the same chunks."""
         return cost_of(self.learner).row_numbers(columns, classes, values)
 
     def stream_numbers(self, columns: int, classes: int, values: float, rows: int) -> float:
-        """Return the numbers of a stream of the whole learner."""
+        """Return the numbers of a stream of the full learner."""
         return cost_of(self.learner).stream_numbers(columns, classes, values, rows)
 
     def score_numbers(self, columns: int, classes: int, values: float) -> float:
-        """Return the numbers of a predicted row of the whole learner."""
+        """Return the numbers of a predicted row of the full learner."""
         return cost_of(self.learner).score_numbers(columns, classes, values)
 
     def _allocate(self, columns: int, outputs: int) -> State:
         raise TypeError("a shard's arrays are allocated by its learner")
 
     def learn(self, X: Rows, y: NDArray[np.int64], weights: FloatArray | None = None) -> FloatArray:
-        """Predict, then update, row by row; return the scores of the shard's classes before each update."""
-        updates = np.zeros(1 + len(y), dtype=np.int64)  # the count, then a mark for each row
+        """Predict, then update, row by row; return the scores of the shard's classes.
+
+        The scores of a row are those before its update.
+        """
+        updates = np.zeros(1 + len(y), dtype=np.int64)  # the count, then a mark per row
         updates[0] = self.state_["updates"][0]
         self.state_["updates"] = updates
         try:
-            if weights is None:  # a frame less for what every shard calls
+            if weights is None:  # saves a call, which every shard makes
                 return self.learner.learn(X, self._targets(y))
             return learn_rows(self.learner, X, self._targets(y), weights)
         finally:
@@ -134,8 +139,8 @@ class ClassShard(Learner, EstimatesCost, CompilesLoops):
             self.moved = updates[1:] > 0
 
     def _targets(self, y: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the codes of the rows as the learner of the shard's classes has them; -1 is none of them."""
-        if len(self.classes) == 1:  # one score column: the class is the second of two
+        """Return the codes of the rows within the shard's classes; -1 for other classes."""
+        if len(self.classes) == 1:  # one score column: its class is the second of two
             return read_only((y == self.classes.start).astype(np.int64))
         inside = (y >= self.classes.start) & (y < self.classes.stop)
         return read_only(np.where(inside, y - self.classes.start, -1))

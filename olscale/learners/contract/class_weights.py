@@ -1,9 +1,9 @@
-"""Weights of classes: a row weighs what its class does, besides what it weighs itself.
+"""Weights of classes: a row's weight is multiplied by that of its class.
 
-With ``"balanced"`` all classes weigh the same together. Along a stream nobody knows how many rows
-of a class there will be, so the weight of a row is that of the rows so far: with n of them, this
-one included, of K classes, and m of its class, ``n / (K m)``. The counts are part of the state.
-`fit`, which has all rows, takes n, K and m of all of them.
+With ``"balanced"`` all classes have the same total weight. Along a stream the final number of rows
+per class is unknown, so the weight of a row depends on the rows so far: with n of them, including
+this one, of K classes, and m of its class, it is ``n / (K m)``. The counts are part of the state.
+`fit`, which has all rows, uses their n, K and m.
 """
 
 import inspect
@@ -28,12 +28,12 @@ _COUNTS = "class_counts"
 
 @dataclass(frozen=True, slots=True)
 class ClassWeight:
-    """The word ``"balanced"``, or weights by the labels of classes, or nothing."""
+    """The word ``"balanced"``, weights by class label, or nothing."""
 
     words: tuple[str, ...] = (BALANCED,)
 
     def accept(self, name: str, value: Any) -> Any:
-        """Return weights by the texts of the labels, in their order; the word and None as they are."""
+        """Return weights by the text of the labels, in their order; None and words unchanged."""
         if value is None or (isinstance(value, str) and value in self.words):
             return value
         if not isinstance(value, Mapping) or not value:
@@ -53,7 +53,7 @@ class ClassWeight:
 
 @compiled
 def _weigh_by_counts(y: NDArray[np.int64], counts: NDArray[np.int64], weights: FloatArray) -> None:
-    """Set the weights of rows so that classes weigh the same together in the rows so far, and count the rows."""
+    """Set the weights of rows so that classes have equal total weight so far; count the rows."""
     rows = 0
     classes = 0
     for count in counts:
@@ -61,7 +61,7 @@ def _weigh_by_counts(y: NDArray[np.int64], counts: NDArray[np.int64], weights: F
         classes += count > 0
     for i in range(y.shape[0]):
         weights[i] = 1.0
-        if y[i] < 0:  # a label that is not known
+        if y[i] < 0:  # an unknown label
             continue
         classes += counts[y[i]] == 0
         counts[y[i]] += 1
@@ -70,9 +70,9 @@ def _weigh_by_counts(y: NDArray[np.int64], counts: NDArray[np.int64], weights: F
 
 
 class WeighsClasses(Learner):
-    """Base of classifiers that take weights of rows, and so of classes: each has the parameter `class_weight`.
+    """Base of classifiers that take weights of rows and so of classes: adds `class_weight`.
 
-    A class that writes its own ``__init__`` gets the parameter, too.
+    A class that writes its own ``__init__`` gets the parameter too.
     """
 
     takes_weights: ClassVar[bool] = True
@@ -93,7 +93,7 @@ class WeighsClasses(Learner):
         cls.domains = {**cls.domains, NAME: ClassWeight()}
 
     def resolved_params(self) -> dict[str, Any]:
-        """Return all parameters in canonical form; classes that weigh the same are no parameter."""
+        """Return all parameters in canonical form, without `class_weight` if it is None."""
         params = super().resolved_params()
         if params.get(NAME) is None:
             params.pop(NAME, None)
@@ -106,7 +106,7 @@ class WeighsClasses(Learner):
         if self.class_weight == BALANCED:
             self.state_[_COUNTS] = np.zeros(max(2, self._classes), dtype=np.int64)
         elif self.class_weight is not None:
-            self._class_factors()  # of labels that there are
+            self._class_factors()  # raises for unknown labels
 
     def _weights_of(self, y: NDArray[Any], weights: FloatArray | None) -> FloatArray | None:
         weights = super()._weights_of(y, weights)
@@ -132,7 +132,7 @@ class WeighsClasses(Learner):
         return weights
 
     def _class_factors(self) -> FloatArray:
-        """Return the weights of all classes by their codes."""
+        """Return the weights of all classes in the order of their codes."""
         named = ClassWeight().accept(NAME, self.class_weight)
         labels = self._labels or range(max(2, self._classes))
         texts = [_text_of(label, named) for label in labels]
@@ -147,21 +147,21 @@ class WeighsClasses(Learner):
 
 
 def _text_of(label: Any, named: Mapping[str, float]) -> str:
-    """Return a label as a mapping may name it: a whole number is one without a point too."""
+    """Return the key of a label in a mapping; a whole number also matches without a point."""
     if str(label) in named:
         return str(label)
     return _name_of(label)
 
 
 def _name_of(label: Any) -> str:
-    """Return the text of a label; that of a whole number has no point, as 1.0 and 1 are one label."""
+    """Return the text of a label; whole numbers have no point, as 1.0 and 1 are one label."""
     if isinstance(label, float | np.floating) and label == label // 1:
         return str(int(label))
     return str(label)
 
 
 def _with_class_weight(init: Callable[..., None]) -> Callable[..., None]:
-    """Return `init` with the parameter `class_weight` besides."""
+    """Return `init` with the additional parameter `class_weight`."""
 
     @wraps(init)
     def init_weighted(self: Any, *values: Any, class_weight: Any = None, **named: Any) -> None:
@@ -176,10 +176,10 @@ def _with_class_weight(init: Callable[..., None]) -> Callable[..., None]:
 
 
 def weighs_classes(learner: object) -> bool:
-    """Tell whether classes weigh differently for `learner`, with the parameters that it has.
+    """Return whether `learner`, with its parameters, weighs classes differently.
 
-    It then learns alone, all its classes at once and in the order of the stream: what a row weighs
-    depends on the labels before it.
+    It then learns alone, all its classes at once and in the order of the stream: the weight of a
+    row depends on the labels before it.
 
     Examples
     --------
@@ -191,6 +191,9 @@ def weighs_classes(learner: object) -> bool:
 
 
 def name_classes(learner: object, labels: Sequence[Any]) -> None:
-    """Tell a learner the labels of the classes, in the order of their codes, before `begin`: it may weigh some by name."""
+    """Give a learner the labels of the classes in code order, before `begin`.
+
+    It may weigh some classes by name.
+    """
     if isinstance(learner, WeighsClasses):
         learner._labels = tuple(labels)

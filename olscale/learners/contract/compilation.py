@@ -12,16 +12,19 @@ class CompilesLoops(Capability):
     """A learner with compiled loops, as every `Estimator` is."""
 
     def compile(self, X: Rows) -> None:
-        """Have the loops for rows like `X` ready, by learning and scoring none of them; override where that misses some."""
+        """Compile the loops for rows like `X` by learning and scoring none of them.
+
+        Override it where that misses a loop.
+        """
         learner, none = cast("Learner", self), slice_rows(X, 0, 0)
         learner.learn(none, no_labels(learner.task, targets_of(learner)))
         learner.scores(none)
 
 
 def compile_loops(learner: Learner, X: Rows, weighted: bool = False) -> None:
-    """Have the loops of a begun learner ready for rows like `X`, so that no measured time has compilation in it.
+    """Compile the loops of a begun learner for rows like `X`, so that no timing includes it.
 
-    `weighted` says whether rows come with weights, for which there is other machine code.
+    `weighted` says whether rows have weights, which need other machine code.
     """
     if isinstance(learner, CompilesLoops):
         learner.compile(X)

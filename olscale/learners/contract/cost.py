@@ -1,4 +1,7 @@
-"""Cost: what a run takes, said before it starts. Plans warn of long runs and refuse states that do not fit."""
+"""Cost: the time and memory of a run, estimated before it starts.
+
+Plans warn of long runs and refuse states that do not fit.
+"""
 
 from math import inf
 
@@ -10,31 +13,33 @@ from olscale.system.memory import memory_bytes
 from olscale.system.sizes import size_text
 
 _MOST_MEMORIES = 1_000
-"""Times what fits the memory that a row may go through: who means that much works for hours on a row."""
+"""Times that a row may go through a full memory: more would take hours per row."""
 LARGE = 1_000_000
-"""A whole number from which a parameter is named as one that may be mistyped."""
+"""A whole number from which a parameter is reported as possibly mistyped."""
 
 
 class EstimatesCost(Capability):
-    """A learner that says what it costs; the defaults are those of a linear learner with a small state."""
+    """A learner that estimates its cost; the defaults are those of a small linear learner."""
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
-        """Return how many numbers a row goes through, within a small factor: time is about proportional to it.
+        """Return how many numbers a row goes through, up to a small factor.
+
+        Time is about proportional to it.
 
         Parameters
         ----------
         columns, classes : int
             Features and classes of the stream.
         values : float
-            Values of a row that are stored: all of a dense one.
+            Stored values per row: all of them in a dense row.
         """
         del columns
         return values * max(score_columns(classes), targets_of(self))
 
     def stream_numbers(self, columns: int, classes: int, values: float, rows: int) -> float:
-        """Return how many numbers are gone through for so many rows: more than for each of them where a state grows.
+        """Return how many numbers `rows` rows go through: more per row where a state grows.
 
-        A learner that has learned from rows tells it by what it has kept of them.
+        A learner that has learned from rows bases the estimate on what it kept of them.
 
         Parameters
         ----------
@@ -46,7 +51,9 @@ class EstimatesCost(Capability):
         return rows * self.row_numbers(columns, classes, values)
 
     def score_numbers(self, columns: int, classes: int, values: float) -> float:
-        """Return how many numbers a row goes through that is only predicted, where that is less than learning from it.
+        """Return how many numbers a row goes through that is only predicted.
+
+        It matters where that is less than learning from the row.
 
         Parameters
         ----------
@@ -57,7 +64,7 @@ class EstimatesCost(Capability):
         return inf
 
     def pilot_rows(self) -> int:
-        """Return from how many rows to learn before `stream_numbers` is asked of long runs; 0 where that changes nothing."""
+        """Return how many rows to learn before `stream_numbers` of long runs; 0 if useless."""
         return 0
 
     def state_bytes(self, columns: int, classes: int) -> int:
@@ -75,19 +82,24 @@ class EstimatesCost(Capability):
         """
 
     def start_rows(self, apart: bool) -> tuple[int, str]:
-        """Return how many rows are learned from before any is predicted by them, and what to do to need fewer.
+        """Return how many rows are learned before any is predicted by them, and a remedy.
+
+        The remedy says what to do to need fewer rows.
 
         Parameters
         ----------
         apart : bool
-            Whether rows are predicted that are not learned from at once: those of a test, or whose
+            Whether rows are predicted that are not learned at once: rows of a test, or rows whose
             labels come late.
         """
         del apart
         return 0, ""
 
     def cheaper(self) -> str:
-        """Return what to do where a run takes too much time or memory, as half a sentence; empty if there is nothing."""
+        """Return what to do if a run takes too much time or memory, as half a sentence.
+
+        The text is empty if there is nothing to do.
+        """
         return ""
 
 
@@ -104,12 +116,12 @@ def cost_of(learner: object) -> EstimatesCost:
 
 
 def check_row_numbers(learner: Learner, columns: int, classes: int) -> None:
-    """Refuse a learner with sizes beyond reason, or with a speed that is none.
+    """Refuse a learner with excessive sizes, or with an invalid speed.
 
     Raises
     ------
     ParameterError
-        With the parameters that ask for so much, or the speed.
+        With the parameters that cause the size, or the speed.
     """
     speed = learner.numbers_per_second
     if not 0.0 < speed < inf:
@@ -138,12 +150,12 @@ def check_row_numbers(learner: Learner, columns: int, classes: int) -> None:
 
 
 def check_rows(learner: Learner, rows: int, apart: bool) -> None:
-    """Refuse a stream of which a learner has learned from so few rows, when it predicts the last, that it predicts none.
+    """Refuse a stream that is too short for a learner to predict even its last row.
 
     Raises
     ------
     ParameterError
-        With how many are needed and what to do.
+        With how many rows are needed and what to do.
     """
     least, cure = cost_of(learner).start_rows(apart)
     if rows < least:

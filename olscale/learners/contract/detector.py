@@ -1,4 +1,4 @@
-"""The scikit-learn face of a learner that tells novelties."""
+"""The scikit-learn interface of a novelty detector."""
 
 from typing import Any, ClassVar, Self
 
@@ -14,9 +14,10 @@ from olscale.task import NORMAL, NOVEL, Task
 
 @inherits("OutlierMixin")
 class Detector(Estimator):
-    """A novelty detector as an outlier detector of scikit-learn: its one score is 0 or more for rows like those before.
+    """A novelty detector as an outlier detector of scikit-learn.
 
-    It learns without labels: from every row, whatever the row is.
+    Its only score is 0 or more for rows like those before. It learns from every row, without
+    labels.
     """
 
     task: ClassVar[Task] = "novelty"
@@ -24,7 +25,7 @@ class Detector(Estimator):
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Forget everything and learn from the rows in one pass, in their order.
 
-        A learner that `looks_ahead` is shown the rows once before that pass.
+        A learner that `looks_ahead` sees the rows once before that pass.
 
         Parameters
         ----------
@@ -72,7 +73,7 @@ class Detector(Estimator):
         return self.fit(X).predict(X)
 
     def score_samples(self, X: ArrayLike) -> FloatArray:
-        """Return how normal each row is, shape (n_samples,): the lower, the more of a novelty."""
+        """Return how normal each row is, shape (n_samples,): lower for novelties."""
         return self._scores_of(X)[:, 0]
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
@@ -81,7 +82,7 @@ class Detector(Estimator):
 
     @property
     def offset_(self) -> float:
-        """What `decision_function` takes from `score_samples`: nothing."""
+        """What `decision_function` subtracts from `score_samples`: nothing."""
         return 0.0
 
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:

@@ -1,7 +1,9 @@
-"""The scikit-learn face of a learner: `fit`, `partial_fit`, `predict`, `decision_function` over the streaming contract.
+"""The scikit-learn interface of a learner, over the streaming contract.
 
-scikit-learn is imported where somebody uses a learner as its estimator: an evaluation calls the
-contract and never needs it.
+It has `fit`, `partial_fit`, `predict` and `decision_function`.
+
+scikit-learn is imported when a learner is used as its estimator: an evaluation calls the contract
+and never needs it.
 """
 
 import numbers
@@ -33,13 +35,15 @@ from olscale.system.plain_arrays import refuse_masked
 
 
 def checked_weights(X: Any, sample_weight: Any, whole: bool) -> FloatArray | None:
-    """Return weights of the rows of `X`, all rows where `whole`, for compiled loops; None where there are none.
+    """Return weights of the rows of `X`, or None, for compiled loops.
+
+    `whole` says whether `X` has all rows of the stream.
 
     Raises
     ------
     ValueError
-        If they are not one for each row, or for all, each finite and not negative; or all rows
-        weigh nothing.
+        If there is not one weight per row, or one for all, each finite and not negative; or if all
+        rows have weight 0.
     """
     if sample_weight is None:
         return None
@@ -73,7 +77,7 @@ def to_rows(X: Any) -> Rows:
     if scipy.sparse.issparse(X):
         matrix = X.tocsr()
         if not matrix.has_canonical_format:
-            # It may be the caller's own, whose arrays would be sorted where they are.
+            # It may belong to the caller, whose arrays would be sorted in place.
             matrix = matrix.copy()
             matrix.sum_duplicates()
         arrays = (
@@ -87,21 +91,21 @@ def to_rows(X: Any) -> Rows:
 
 @inherits("BaseEstimator")
 class Estimator(Learner, CompilesLoops):
-    """What learners have in common as estimators of scikit-learn, whatever their task.
+    """Common base of learners as estimators of scikit-learn, for any task.
 
     Attributes
     ----------
     n_features_in_ : int
         Number of features.
     first_rows_will_do : bool
-        Whether ``partial_fit`` shows a learner that looks ahead the rows of its first call, if
+        Whether ``partial_fit`` lets a learner that looks ahead see the rows of its first call, if
         there are at least two.
     """
 
     first_rows_will_do: ClassVar[bool] = False
 
     def __sklearn_tags__(self) -> Any:
-        import sklearn.base  # noqa: F401, the base class comes with it
+        import sklearn.base  # noqa: F401, the import adds the base class
 
         tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.input_tags.sparse = True
@@ -109,7 +113,7 @@ class Estimator(Learner, CompilesLoops):
 
     @property
     def _repr_html_(self) -> Any:
-        import sklearn.base  # noqa: F401, the base class comes with it
+        import sklearn.base  # noqa: F401, the import adds the base class
 
         return super()._repr_html_  # type: ignore[misc]
 
@@ -117,15 +121,15 @@ class Estimator(Learner, CompilesLoops):
         return hasattr(self, "state_")
 
     def _forget(self) -> None:
-        """Be no fitted model from here on, also if the rows or parameters that come are refused.
+        """Drop the fitted model, even if the next rows or parameters are refused.
 
-        By then the number of features may be that of the new rows, for which no array is made.
+        By then the number of features may be that of the new rows, for which there is no array.
         """
         for name in ("state_", "classes_"):
             vars(self).pop(name, None)
 
     def _begin_rows(self, rows: Rows, columns: int, classes: int, whole: bool) -> None:
-        """Begin with a stream of which `rows` are the first, or all where `whole`."""
+        """Begin a stream with `rows` as its first rows, or as all rows if `whole`."""
         self.begin(columns, classes)
         if whole:
             check_rows(self, rows_of(rows), apart=True)
@@ -133,11 +137,11 @@ class Estimator(Learner, CompilesLoops):
             self.prepare(rows)
 
     def _learn_rows(self, rows: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> Self:
-        """Learn from rows; where learning ends at one of them, warn as scikit-learn's own estimators do."""
+        """Learn from rows; if learning ends at one, warn as scikit-learn's estimators do."""
         from sklearn.exceptions import ConvergenceWarning
 
         self._check_model()
-        self.resolved_params()  # those of `update_params` may have been set since `begin`
+        self.resolved_params()  # `update_params` may have been set since `begin`
         try:
             scores = learn_rows(self, rows, read_only(y), weights)
             wrong = np.flatnonzero(~np.isfinite(scores).all(axis=1))
@@ -151,14 +155,14 @@ class Estimator(Learner, CompilesLoops):
         return self
 
     def _check_model(self) -> None:
-        """See that the state is such as the loops take it for.
+        """Check that the state is what the loops expect.
 
-        They index its arrays by the parameters that `begin` made them for.
+        They index its arrays by the parameters for which `begin` allocated them.
 
         Raises
         ------
         ParameterError
-            If a parameter was set that is none of the `update_params`.
+            If a parameter was set that is not one of the `update_params`.
         """
         for name, value in self._begun_params.items():
             now = getattr(self, name)
@@ -197,7 +201,7 @@ class Classifier(Estimator):
     """
 
     def __sklearn_tags__(self) -> Any:
-        import sklearn.base  # noqa: F401, the mixin comes with it
+        import sklearn.base  # noqa: F401, the import adds the mixin
 
         tags = super().__sklearn_tags__()
         # One pass over a few dozen rows in the order given: the checks' accuracy bars assume many
@@ -208,7 +212,7 @@ class Classifier(Estimator):
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Forget everything and learn from the rows in one pass, in their order.
 
-        A learner that `looks_ahead` is shown the rows, without labels, once before that pass.
+        A learner that `looks_ahead` sees the rows, without labels, once before that pass.
 
         Parameters
         ----------
@@ -233,8 +237,8 @@ class Classifier(Estimator):
         y : array-like of shape (n_samples,)
             Class labels.
         classes : array-like of shape (n_classes,), optional
-            All labels that may come; needed in the first call unless `y` has them all, and in
-            later calls the same.
+            All labels that may come; needed in the first call unless `y` has them all; the same in
+            later calls.
 
         Returns
         -------
@@ -243,12 +247,13 @@ class Classifier(Estimator):
         Raises
         ------
         ValueError
-            If `classes` are others than in the first call, or `y` has a label that is none of them.
+            If `classes` differ from those of the first call, or `y` has a label that is not among
+            them.
         """
         return self._partial_fit(X, y, classes, first=not self._is_begun())
 
     def _is_begun(self) -> bool:
-        # A fit that was refused may have come as far as the classes.
+        # A refused fit may already have set the classes.
         return hasattr(self, "classes_") and hasattr(self, "state_")
 
     def _partial_fit(
@@ -308,15 +313,16 @@ class Classifier(Estimator):
 
 
 class OnePass(Learner):
-    """Base of learners that score a row in the same way whether they learn from it or not; a subclass gives `_pass`."""
+    """Base of learners with one way of scoring, learning or not; a subclass gives `_pass`."""
 
     @abstractmethod
     def _pass(
         self, X: Rows, y: NDArray[Any], state: State, learning: bool, scores: FloatArray
     ) -> None:
-        """Set `scores`; when `learning`, update `state` after each row. Without learning `y` is empty.
+        """Set `scores`; when `learning`, update `state` after each row.
 
-        A learner that `takes_weights` has ``weights=None`` behind these.
+        Without learning `y` is empty. The `_pass` of a learner that `takes_weights` has a last
+        argument ``weights=None``.
         """
 
     def learn(self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> FloatArray:

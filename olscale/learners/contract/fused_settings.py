@@ -1,8 +1,8 @@
 """Fused settings: several settings of one learner share a pass over the rows.
 
-The weights of all settings lie side by side, ``[features, settings x outputs]``: a row is read
-once, and the weights of a feature come in a few cache lines for all settings. Every setting gets
-the bits it would get alone.
+The weights of all settings are adjacent, ``[features, settings x outputs]``: a row is read once,
+and a few cache lines hold a feature's weights for all settings. Every setting gets the bits it
+would get alone.
 """
 
 from abc import ABC, abstractmethod
@@ -19,7 +19,7 @@ from olscale.task import Task
 
 
 class FusedSettings(ABC):
-    """Learners on their way through one stream together.
+    """Learners that pass through one stream together.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class FusedSettings(ABC):
     Attributes
     ----------
     task : {"classification", "regression", "novelty"}
-        That of the learners.
+        The task of the learners.
     """
 
     task: Task = "classification"
@@ -40,28 +40,29 @@ class FusedSettings(ABC):
 
     @abstractmethod
     def learn(self, X: Rows, y: NDArray[Any]) -> Sequence[FloatArray | Exception]:
-        """Predict, then update, row by row; return each learner's scores before each update, or what it alone has raised.
+        """Predict, then update, row by row; return each learner's scores, or its exception.
 
-        Those of learners that `takes_weights` have ``weights=None`` besides, as their `learn` has.
+        The scores of a row are those before its update. `learn` of settings that `takes_weights`
+        has the additional argument ``weights=None``.
         """
 
     @abstractmethod
     def release(self) -> None:
-        """Bring the learners up to date; the fused settings go on from where they are."""
+        """Bring the learners up to date; the fused settings can continue afterwards."""
 
     def compile(self, X: Rows, weighted: bool = False) -> None:
-        """Have the compiled loops for rows like `X` ready, of which each has a weight or none."""
+        """Compile the loops for rows like `X`, with or without weights."""
         learn_together(
             self, slice_rows(X, 0, 0), no_labels(self.task), NO_WEIGHTS if weighted else None
         )
 
 
 class FusesSettings(Capability):
-    """A learner whose settings can share a pass; they meet the rows that it meets alone, and fail as it does alone."""
+    """A learner whose settings can share a pass; each sees and rejects the same rows as alone."""
 
     @abstractmethod
     def grid_key(self) -> object:
-        """Return a key that settings must have in common to share a pass, or None to run alone."""
+        """Return the key that settings must share to run in one pass, or None to run alone."""
 
     @abstractmethod
     def fuse(self, learners: Sequence[Learner]) -> FusedSettings:
@@ -69,9 +70,9 @@ class FusesSettings(Capability):
 
 
 def grid_key(learner: Learner) -> object:
-    """Return the key that `learner` shares with the settings it can be fused with, or None if it runs alone.
+    """Return the key that `learner` shares with fusible settings, or None if it runs alone.
 
-    One that weighs classes does: what rows weigh is part of its state.
+    A learner that weighs classes runs alone: the weights of rows are part of its state.
     """
     if not isinstance(learner, FusesSettings) or weighs_classes(learner):
         return None
@@ -81,7 +82,7 @@ def grid_key(learner: Learner) -> object:
 def learn_together(
     fused: FusedSettings, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
 ) -> Sequence[FloatArray | Exception]:
-    """Have fused settings learn rows, with their weights where there are some."""
+    """Let fused settings learn rows, with their weights if there are some."""
     if weights is None:
         return fused.learn(X, y)
     weighted: Any = fused
@@ -98,7 +99,7 @@ def fuse(learners: Sequence[Learner]) -> FusedSettings:
 
 
 def group_fusible(learners: Sequence[Learner]) -> list[list[int]]:
-    """Return the positions of `learners` in groups that can share a pass; most groups have one member.
+    """Return the positions of `learners` in groups that can share a pass, often of one member.
 
     Examples
     --------

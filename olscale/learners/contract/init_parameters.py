@@ -1,9 +1,9 @@
-"""Parameters as scikit-learn has them: the arguments of ``__init__``, kept under their names.
+"""Parameters in scikit-learn's style: the arguments of ``__init__``, kept under their names.
 
 A class that declares its parameters as fields (`olscale.learners.contract.parameters.param`) gets
-its ``__init__``, its domains and a section of its docstring from them; a class may also write
-these itself. Estimators have this before their base class of scikit-learn is imported, and from
-`BaseEstimator` nothing of it later.
+its ``__init__``, its domains and a section of its docstring from them; a class may also write these
+by hand. Estimators have this class before their base class of scikit-learn is imported, and use
+nothing of `BaseEstimator` later.
 """
 
 import inspect
@@ -18,13 +18,13 @@ from olscale.learners.contract.parameters import Domain, Param
 
 
 class InitParameters:
-    """An object made anew from its parameters, which scikit-learn can list, set, clone and show.
+    """An object defined by its parameters, which scikit-learn can list, set, clone and show.
 
     Attributes
     ----------
     declared : mapping of str to Param
-        Parameters that the class and its bases declare as fields, its own first; none of a class
-        whose ``__init__`` is written by hand.
+        Parameters that the class and its bases declare as fields, its own first; empty if
+        ``__init__`` is written by hand.
     domains : mapping of str to Domain
         Values that each parameter may have.
     """
@@ -54,7 +54,7 @@ class InitParameters:
         return sorted(_defaults(cls))  # type: ignore[arg-type]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name; they hold no other estimators, so `deep` changes nothing."""
+        """Return the parameters by name; none is an estimator, so `deep` changes nothing."""
         del deep
         return {name: getattr(self, name) for name in self._get_param_names()}
 
@@ -77,7 +77,7 @@ class InitParameters:
         return self
 
     def __repr__(self) -> str:
-        """Return the call that makes such an object, without the parameters at their defaults."""
+        """Return the call that makes this object, without parameters at their defaults."""
         defaults, shown = _defaults(type(self)), []  # type: ignore[arg-type]
         for name in self._get_param_names():
             value = repr(getattr(self, name, None))
@@ -86,7 +86,7 @@ class InitParameters:
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
-@cache  # to look at a signature takes as long as a small run
+@cache  # inspecting a signature takes as long as a small run
 def _defaults(of: type) -> dict[str, Any]:
     """Return the arguments of ``__init__`` with their defaults."""
     if of.__init__ is object.__init__:  # type: ignore[misc]
@@ -96,7 +96,7 @@ def _defaults(of: type) -> dict[str, Any]:
 
 
 def _collect(cls: type[InitParameters]) -> dict[str, Param]:
-    """Return the parameters of a class, its own first, and leave their defaults in its fields."""
+    """Return the parameters of a class, its own first, and leave the defaults in its fields."""
     own = {name: value for name, value in vars(cls).items() if isinstance(value, Param)}
     for name, parameter in own.items():
         setattr(cls, name, parameter.default)
@@ -110,7 +110,7 @@ def _collect(cls: type[InitParameters]) -> dict[str, Param]:
 
 
 def _is_made(init: Callable[..., None]) -> bool:
-    """Return whether no class has written this ``__init__``: it is made here, or that of `object`."""
+    """Return whether ``__init__`` is made here or that of `object`, not written by hand."""
     return init is object.__init__ or hasattr(init, "declared")
 
 
@@ -146,7 +146,7 @@ _LATER_SECTIONS = re.compile(r"^(Attributes|Notes|References|Examples)\n---", re
 
 
 def _describe(doc: str | None, declared: Mapping[str, Param]) -> str | None:
-    """Return a docstring with a section of the declared parameters, in the place of numpydoc."""
+    """Return a docstring with a numpydoc section of the declared parameters."""
     if doc is None:
         return None
     text = inspect.cleandoc(doc)

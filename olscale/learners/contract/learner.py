@@ -1,19 +1,19 @@
 """The learner contract.
 
-A learner meets a stream in chunks. For every row it predicts, then updates, then forgets the row;
-so `learn` returns the scores each row got *before* it was learned from. All a learner knows is in
+A learner sees a stream in chunks. For every row it predicts, then updates, then forgets the row; so
+`learn` returns the scores each row got *before* it was learned. All that a learner knows is in
 `state_`, a dictionary of plain arrays: saving those in mid-stream and restoring them elsewhere
 continues to the same bits.
 
-The contract holds whatever way a stream is cut into chunks: scores and state are the same bits.
+The contract holds for any split of a stream into chunks: scores and state are the same bits.
 `olscale.testing` checks it for every registered learner.
 
 A learner has one task. It learns classes: the number of score columns is the number of classes, or
-one for two classes (positive score: the second class). Or it learns targets (regression): the one
-score is the prediction; one that learns several targets has a score of each. Or it tells novelties
-without labels: the one score is negative for a novelty.
+one for two classes (positive score: the second class). Or it learns targets (regression): the only
+score is the prediction; with several targets there is a score of each. Or it detects novelties
+without labels: the only score is negative for a novelty.
 
-What a learner can do beyond this contract it declares as a capability: see
+A learner declares what it can do beyond this contract as capabilities: see
 `olscale.learners.contract.capability`.
 """
 
@@ -37,7 +37,11 @@ FloatArray = NDArray[np.float64]
 State = dict[str, NDArray[Any]]
 
 NO_LABELS = read_only(np.empty(0, dtype=np.int64))
-"""Class codes of no rows, read-only as those of chunks: for another kind of array numba would compile the loops anew."""
+"""Class codes of no rows.
+
+They are read-only like those of chunks: another kind of array would make numba compile the loops
+again.
+"""
 
 NO_TARGETS = read_only(np.empty(0, dtype=np.float64))
 """Targets of no rows, as `NO_LABELS`."""
@@ -47,19 +51,23 @@ NO_WEIGHTS = read_only(np.empty(0, dtype=np.float64))
 
 
 def array_of(weights: FloatArray | None) -> FloatArray:
-    """Return the weights of rows, none where they have none: so a loop that takes seconds to compile is compiled once."""
+    """Return the weights of rows, or an empty array.
+
+    With one type of argument a loop that takes seconds to compile is compiled once.
+    """
     return NO_WEIGHTS if weights is None else weights
 
 
 UNKNOWN = -2
-"""Class code of a row whose label is not known: learners that `takes_unknown` score it and learn nothing from it.
+"""Class code of a row whose label is unknown.
 
-The code -1 is a class that a class shard does not have. A target that is not known is NaN.
+Learners that `takes_unknown` score such a row and learn nothing from it. The code -1 is a class
+that a class shard does not have. An unknown target is NaN.
 """
 
 
 def _norm_limits(dtype: str, power: int) -> tuple[float, float]:
-    """Return the limits of a squared norm whose square root to the `power` must be in the range of `dtype`."""
+    """Return limits of squared norms whose square root to the `power` fits `dtype`."""
     number, squares = np.finfo(dtype), 2.0 / power
     return (float(number.tiny) / float(number.eps)) ** squares, (
         float(number.max) * 2.0 ** (-40 * power)
@@ -70,20 +78,20 @@ _NORM_LIMITS = {"float64": _norm_limits("float64", 2), "float32": _norm_limits("
 
 
 def score_columns(classes: int) -> int:
-    """Return how many score columns a problem of so many classes has: one for two classes or none, else one a class."""
+    """Return the number of score columns: one for up to two classes, otherwise one each."""
     return 1 if classes <= 2 else classes
 
 
 def frobenius_norm(W: NDArray[Any]) -> float:
-    """Return the Frobenius norm, summed without BLAS, whose sums depend on the number of threads."""
-    with np.errstate(over="ignore"):  # infinite then
+    """Return the Frobenius norm, summed without BLAS, whose sums depend on threads."""
+    with np.errstate(over="ignore"):  # the norm is then infinite
         return float(np.sqrt(np.sum(np.square(W, dtype=np.float64))))
 
 
 def codes_of(scores: FloatArray) -> NDArray[np.int64]:
     """Return the predicted class codes of `scores`, shape (rows, columns).
 
-    The sign of 0 is +1; of equal best scores the first class wins.
+    The sign of 0 is +1; among equal best scores the first class wins.
     """
     if scores.shape[1] == 1:
         return (scores[:, 0] >= 0.0).astype(np.int64)
@@ -92,9 +100,9 @@ def codes_of(scores: FloatArray) -> NDArray[np.int64]:
 
 
 def predictions_of(scores: FloatArray, task: Task) -> NDArray[Any]:
-    """Return what is predicted of rows with such `scores`, shape (rows,): targets, or codes; 1 is normal, 0 a novelty.
+    """Return the predictions for `scores`, shape (rows,): targets, or codes; 1 normal, 0 novelty.
 
-    Several targets of a row have shape (rows, targets).
+    Several targets per row have shape (rows, targets).
 
     Examples
     --------
@@ -108,14 +116,14 @@ def predictions_of(scores: FloatArray, task: Task) -> NDArray[Any]:
 
 
 def no_labels(task: Task, targets: int = 1) -> NDArray[Any]:
-    """Return the labels of no rows, of so many targets each."""
+    """Return the labels of no rows, with `targets` targets each."""
     if targets > 1:
         return read_only(np.empty((0, targets)))
     return NO_TARGETS if task == "regression" else NO_LABELS
 
 
 def hide_labels(y: NDArray[Any], hidden: NDArray[np.bool_]) -> NDArray[Any]:
-    """Return class codes or targets in which those `hidden` are not known."""
+    """Return class codes or targets in which the `hidden` ones are unknown."""
     rows = hidden if y.ndim == 1 else hidden[:, np.newaxis]
     return read_only(np.where(rows, np.nan if y.dtype.kind == "f" else UNKNOWN, y))
 
@@ -126,15 +134,15 @@ class Learner(InitParameters):
 
     A subclass sets the class attributes, declares its parameters as fields by `param` and gives
     `_allocate`, `learn` and `scores`. `begin`, `state`, `restore`, `measures` and `resolved_params`
-    follow from these. In place of the fields it may write ``__init__``, which stores the parameters
-    untouched, and `domains`.
+    follow from these. Instead of the fields it may write ``__init__``, which stores the parameters
+    unchanged, and `domains`.
 
     Attributes
     ----------
     name : str
         Registry name.
     version : int
-        Part of every run's id; raise it whenever the numbers that the learner gives change.
+        Part of every run's id; raise it whenever the numbers that the learner produces change.
     declared : mapping of str to Param
         Parameters that are declared as fields.
     domains : mapping of str to Domain
@@ -150,19 +158,19 @@ class Learner(InitParameters):
     checks_rows : bool
         Whether `learn` and `scores` themselves give NaN for a row that is not finite or whose
         squared norm is beyond `norm_limits`, `learn` for all rows after it too; `olscale.testing`
-        checks it. Others are never shown such rows.
+        checks it. Other learners never see such rows.
     baseline : bool
-        Whether it looks at labels only, so that others can be set beside it; it need not learn
-        anything of rows.
+        Whether it looks at labels only, so that others can be compared to it; it need not learn
+        anything from rows.
     takes_weights : bool
         Whether `learn` has a third argument, the weights of the rows; others are never called with
         it.
     numbers_per_second : float
-        How many of the numbers that `EstimatesCost` counts a core goes through in a second;
-        ``olscale bench costs`` measures it. Plans are cut by it, and forecasts made.
+        How many of the numbers that `EstimatesCost` counts a core processes per second;
+        ``olscale bench costs`` measures it. Plans and forecasts use it.
     update_params : tuple of str
-        Parameters that nothing but later updates depend on, neither what `begin` allocates nor what
-        a score is: they may be set between two calls of `learn`; `olscale.testing` checks it.
+        Parameters that affect only later updates, neither what `begin` allocates nor a score: they
+        may be set between two calls of `learn`; `olscale.testing` checks it.
     restorable : bool
         Whether `state` is all that was learned, so that a run can be continued from it after a
         loss.
@@ -191,7 +199,7 @@ class Learner(InitParameters):
         if not cls.takes_weights or "takes_weights" in vars(cls):
             return
         own_methods = [vars(cls)[name] for name in ("learn", "_pass") if name in vars(cls)]
-        # A class that replaces these without the argument inherits no promise about it.
+        # A class that overrides these without the argument inherits no promise about it.
         cls.takes_weights = all(
             "weights" in inspect.signature(method).parameters for method in own_methods
         )
@@ -221,8 +229,8 @@ class Learner(InitParameters):
             Features and classes of the stream; no classes in a regression, two in novelty
             detection.
         entropy : sequence of int
-            What sets this run apart from its repetitions (seed and number of the permutation): a
-            learner that starts at random starts elsewhere in each.
+            What distinguishes this run from its repetitions (seed and number of the permutation): a
+            learner with a random start begins differently in each.
         """
         self.resolved_params()
         params = self.get_params(deep=False)
@@ -243,15 +251,15 @@ class Learner(InitParameters):
         }
 
     def norm_limits(self) -> tuple[float, float]:
-        """Return the least and the greatest squared norm of a row that is not empty; a row beyond them ends a run.
+        """Return the least and greatest squared norm of a non-empty row that a run accepts.
 
-        Within them squares keep their digits, and 2^40 rows add up. Weights in float32 must hold
-        lengths, not squares.
+        Within these limits squares keep their digits, and 2^40 rows add up. Weights in float32 must
+        hold lengths, not squares.
         """
         return _NORM_LIMITS.get(getattr(self, "dtype", "float64"), _NORM_LIMITS["float64"])
 
     def _random(self) -> np.random.Generator:
-        """Return the generator of this run, which depends on its entropy and on the parameter `seed` if there is one."""
+        """Return the generator of this run, from its entropy and the parameter `seed`."""
         seed = int(self.get_params(deep=False).get("seed", 0))
         return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, *self._entropy])))
 
@@ -261,19 +269,21 @@ class Learner(InitParameters):
 
     @abstractmethod
     def learn(self, X: Rows, y: NDArray[Any]) -> FloatArray:
-        """Predict, then update, row by row; return the scores before each update, shape (rows, outputs).
+        """Predict, then update, row by row; return the scores, shape (rows, outputs).
 
-        `y` are int64 class codes or float64 targets, of shape (rows, targets) where there are
-        several; novelty detectors are shown zeros in place of labels.
+        The scores of a row are those before its update.
 
-        A learner that `takes_weights` has ``weights=None`` besides: None, or a read-only float64
-        array of shape (rows,), finite and not negative. A weight says how much the loss of its row
-        counts, and is nothing that the row is scored by. Weights of 1 and none give the same bits.
-        Call `learn_rows` where a learner may be any.
+        `y` are int64 class codes or float64 targets, of shape (rows, targets) if there are several;
+        novelty detectors get zeros instead of labels.
+
+        A learner that `takes_weights` has the additional argument ``weights=None``: None, or a
+        read-only float64 array of shape (rows,), finite and not negative. A weight says how much
+        the loss of its row counts and does not change the row's score. Weights of 1 and no weights
+        give the same bits. Call `learn_rows` for any learner.
         """
 
     def _weights_of(self, y: NDArray[Any], weights: FloatArray | None) -> FloatArray | None:
-        """Return what the rows of labels `y` weigh, which are learned next: `weights`, where nothing else counts."""
+        """Return the weights of the next rows to learn, with labels `y`: here `weights`."""
         del y
         if weights is not None and not self.takes_weights:
             raise ParameterError(no_weights(self.name))
@@ -302,10 +312,10 @@ class Learner(InitParameters):
                 f"state does not fit learner {self.name}: got {got}, expected {expected}"
             )
         for name, array in self.state_.items():
-            put(array, state[name])  # where it is: compiled loops rely on where `begin` laid it
+            put(array, state[name])  # in place: compiled loops rely on where `begin` allocated it
 
     def measures(self) -> dict[str, float]:
-        """Return what the model says of itself: updates, size in bytes, and more in subclasses."""
+        """Return measures of the model: updates, size in bytes, and more in subclasses."""
         return {
             "updates": float(self.state_["updates"][0]),
             "model_bytes": float(sum(array.nbytes for array in self.state_.values())),
@@ -315,12 +325,12 @@ class Learner(InitParameters):
 def learn_rows(
     learner: Learner, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
 ) -> FloatArray:
-    """Have `learner` learn rows, with their weights where there are some; return the scores before.
+    """Let `learner` learn rows, with their weights if any; return the scores before updates.
 
     Raises
     ------
     ParameterError
-        If there are weights and it takes none.
+        If there are weights and the learner takes none.
     """
     if weights is None:
         return learner.learn(X, y)
@@ -332,7 +342,7 @@ def learn_rows(
 
 
 def no_weights(name: str) -> str:
-    """Return what is said where rows with weights come to a learner that takes none."""
+    """Return the message for rows with weights that come to a learner that takes none."""
     return (
         f"learner {name} takes no weights of rows: its rule has no loss that could count more for "
         "one of them; "

@@ -1,4 +1,4 @@
-"""Looking ahead: a learner that must see rows before it begins, and so is not one-pass."""
+"""Look-ahead: a learner that must see rows before it begins, and so is not one-pass."""
 
 from abc import abstractmethod
 from typing import TypeGuard
@@ -8,12 +8,12 @@ from olscale.learners.contract.capability import Capability
 
 
 class LooksAhead(Capability):
-    """A learner that is shown rows of the stream, without labels, between `begin` and the first `learn`."""
+    """A learner that sees rows without labels between `begin` and the first `learn`."""
 
     @property
     @abstractmethod
     def looks_ahead(self) -> bool:
-        """Whether it does so with the parameters that it has."""
+        """Whether it looks ahead with its parameters."""
 
     @abstractmethod
     def prepare(self, X: Rows) -> None:
@@ -21,7 +21,7 @@ class LooksAhead(Capability):
 
 
 def looks_ahead(learner: object) -> TypeGuard[LooksAhead]:
-    """Tell whether `learner` must `prepare` on rows of the stream before it learns.
+    """Return whether `learner` must `prepare` on rows of the stream before it learns.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Look up what ``module:name`` stands for, and say what to do when it is not there."""
+"""Import what ``module:name`` stands for, or say what to do when it does not exist."""
 
 import difflib
 import importlib
@@ -12,7 +12,7 @@ from olscale.system.interrupts import let_interrupt_out, text_of
 
 
 def look_up(target: str) -> Any:
-    """Return the class, function or model that ``module:name`` names; `name` may have dots, as a nested class does.
+    """Return the object that ``module:name`` names; `name` may have dots, as a nested class.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def look_up(target: str) -> Any:
 def _module(target: str, name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
-    # a module may raise anything when it is imported, and end the process with sys.exit.
+    # A module may raise anything when it is imported, and end the process with sys.exit.
     except BaseException as error:
         let_interrupt_out(error)
         raise ParameterError(f"learner {target!r} cannot be imported {_why(name, error)}") from None
@@ -63,7 +63,7 @@ def _why(module: str, error: BaseException) -> str:
         )
     if isinstance(error, ValueError) and not module:
         return f"({error}); expected module:Class"
-    if isinstance(error, SyntaxError):  # it says itself where
+    if isinstance(error, SyntaxError):  # it includes its position
         return f"({text_of(error)}); mend the module"
     frames = [one for one in traceback.extract_tb(error.__traceback__) if one.filename != __file__]
     frames = [one for one in frames if "importlib" not in one.filename]

@@ -1,4 +1,4 @@
-"""Several targets: what they share is learned once, as the matrix of recursive least squares."""
+"""Several targets: what they share is learned once, such as recursive least squares' matrix."""
 
 from olscale.learners.contract.capability import Capability
 
@@ -12,31 +12,34 @@ class LearnsTargets(Capability):
     _targets: int = 1
 
     def takes_several(self) -> bool:
-        """Tell whether the parameters allow several targets."""
+        """Return whether the parameters allow several targets."""
         return True
 
     def expect_targets(self, targets: int) -> None:
-        """Take so many targets a row from the next `begin` on; raise `ParameterError` where the parameters allow but one."""
+        """Expect `targets` targets per row from the next `begin` on.
+
+        Raise `ParameterError` where the parameters allow only one.
+        """
         self._targets = targets
 
 
 def learns_targets(learner: object) -> bool:
-    """Tell whether `learner` learns several targets in one pass."""
+    """Return whether `learner` learns several targets in one pass."""
     return isinstance(learner, LearnsTargets)
 
 
 def takes_several(learner: object) -> bool:
-    """Tell whether `learner`, with the parameters that it has, learns several targets in one pass."""
+    """Return whether `learner`, with its parameters, learns several targets in one pass."""
     return isinstance(learner, LearnsTargets) and learner.takes_several()
 
 
 def expect_targets(learner: object, targets: int) -> None:
-    """Have `learner` expect so many targets a row.
+    """Let `learner` expect `targets` targets per row.
 
     Raises
     ------
     TypeError
-        If it learns one target.
+        If the learner learns one target.
     """
     if isinstance(learner, LearnsTargets):
         learner.expect_targets(targets)
@@ -45,5 +48,5 @@ def expect_targets(learner: object, targets: int) -> None:
 
 
 def targets_of(learner: object) -> int:
-    """Return how many targets a row `learner` expects."""
+    """Return how many targets per row `learner` expects."""
     return learner._targets if isinstance(learner, LearnsTargets) else 1

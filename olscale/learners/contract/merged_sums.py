@@ -1,7 +1,7 @@
 """Merged sums: a learner whose final model is made of sums over the rows.
 
-Rows are added in blocks that depend on the length of the stream alone, and the sums of blocks are
-added up in their order. So the final model has the same bits however the stream is cut into chunks.
+Rows are added in blocks that depend only on the length of the stream, and the sums of blocks are
+added in their order. So the final model has the same bits for any split of the stream.
 Settings that differ only in the solution share the sums.
 """
 
@@ -17,15 +17,15 @@ from olscale.learners.contract.learner import State
 
 
 class MergesSums(Capability):
-    """A learner that needs no order of the rows where nothing but its final model counts."""
+    """A learner that needs no order of the rows if only its final model counts."""
 
     @property
     @abstractmethod
     def mergeable(self) -> bool:
-        """Whether it is so with the parameters that it has."""
+        """Whether that holds with its parameters."""
 
     def sums_key(self) -> object:
-        """Return a key that mergeable settings whose sums are the same have in common, or None."""
+        """Return the key that mergeable settings with the same sums share, or None."""
         return None
 
     @abstractmethod
@@ -34,23 +34,23 @@ class MergesSums(Capability):
 
     @abstractmethod
     def add_rows(self, X: Rows, y: NDArray[Any], sums: State) -> None:
-        """Add rows to `sums`; the cut of a block into calls changes no bit.
+        """Add rows to `sums`; the split of a block into calls changes no bit.
 
-        A learner that `takes_weights` has ``weights=None`` besides, as its `learn` has.
+        A learner that `takes_weights` has the additional argument ``weights=None``, as in `learn`.
         """
 
     @abstractmethod
     def end_sums(self, sums: State) -> State:
-        """Return what the rows of a block add up to: arrays of which those of other blocks can be added."""
+        """Return the sums of the rows of a block, arrays to which those of others are added."""
 
     @abstractmethod
     def take_sums(self, sums: State) -> None:
-        """Become the final model of all rows, whose sums these are, whatever the model was before.
+        """Become the final model of all rows, whose sums these are, replacing any model before.
 
         Raises
         ------
         DivergedError
-            If they have none.
+            If the sums have no solution.
         """
 
 

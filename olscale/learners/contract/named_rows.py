@@ -1,4 +1,4 @@
-"""Names: a library that addresses features by name is given those of the dataset, and its labels as they stand there."""
+"""Names: libraries that address features by name get the names and labels of the dataset."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -14,10 +14,10 @@ class TakesNames(Capability):
 
     @abstractmethod
     def expect_names(self, features: FeatureNames, labels: Sequence[Label]) -> None:
-        """From the next `begin` on, call the features so; `labels` are those of the class codes 0, 1, ..."""
+        """Name the features from the next `begin` on; `labels` belong to the codes 0, 1, ..."""
 
 
 def expect_names(learner: object, features: FeatureNames, labels: Sequence[Label]) -> None:
-    """Tell `learner` what features and classes are called, if it asks for that."""
+    """Give `learner` the names of features and classes, if it asks for them."""
     if isinstance(learner, TakesNames):
         learner.expect_names(features, labels)

@@ -1,4 +1,4 @@
-"""Learners that know why a row which can be used has no score."""
+"""Learners that know why a usable row has no score."""
 
 from abc import abstractmethod
 
@@ -7,8 +7,8 @@ from olscale.learners.contract.capability import Capability
 
 
 class ExplainsNoScore(Capability):
-    """A learner whose scores are NaN for a reason of its own, which the run that ends there gives."""
+    """A learner whose scores are NaN for its own reason, which the run that ends there reports."""
 
     @abstractmethod
     def why_no_score(self, row: Rows) -> str:
-        """Return why the only row of `row` has no score, or an empty text if nothing is known."""
+        """Return why the only row of `row` has no score, or an empty text if that is unknown."""

@@ -1,6 +1,6 @@
 """Parameters of a learner: how its class declares them, and the values that each may have.
 
-A parameter is a field of the class, and that is all there is to write::
+A parameter is a field of the class, and needs nothing else::
 
     class NORMA(KernelLearner):
         eta: float = param(0.5, Real(0.0, open_="low"), "First step.")
@@ -20,7 +20,7 @@ from olscale.errors import ParameterError
 
 
 class Domain(Protocol):
-    """What a parameter may be: `accept` returns the value in its one canonical type, or raises `ParameterError`."""
+    """Values of a parameter: `accept` returns one in canonical type, or raises `ParameterError`."""
 
     def accept(self, name: str, value: Any) -> Any:
         """Return `value` in canonical form (so that ``C=1`` and ``C=1.0`` are one run)."""
@@ -44,20 +44,20 @@ def param(default: Any, domain: Domain, meaning: str) -> Any:
     Parameters
     ----------
     default : object
-        Its value when left out.
+        The value when the parameter is omitted.
     domain : Domain
         Values that it may have.
     meaning : str
-        What it does, for the docstring: one sentence or more, without its default and domain.
+        The effect, for the docstring: one sentence or more, without default and domain.
     """
     return Param(default, domain, meaning)
 
 
 @dataclass(frozen=True, slots=True)
 class Real:
-    """A finite number in an interval, open at the end(s) named in `open_`: ``"low"``, ``"high"``, ``"both"`` or ``""``.
+    """A finite number in an interval, open at the end(s) named in `open_`, or one of `words`.
 
-    Or one of a few `words`.
+    `open_` is ``"low"``, ``"high"``, ``"both"`` or ``""``.
     """
 
     low: float = -math.inf
@@ -66,7 +66,7 @@ class Real:
     words: tuple[str, ...] = ()
 
     def accept(self, name: str, value: Any) -> float | str:
-        """Return `value` as a float, a word as it is."""
+        """Return `value` as a float, or a word unchanged."""
         if isinstance(value, str) and value in self.words:
             return value
         number = _finite(value)
@@ -91,7 +91,7 @@ class Whole:
     words: tuple[str, ...] = ()
 
     def accept(self, name: str, value: Any) -> int | str:
-        """Return `value` as an int, a word as it is."""
+        """Return `value` as an int, or a word unchanged."""
         if isinstance(value, str) and value in self.words:
             return value
         if not _finite(value).is_integer() or value < self.low:
@@ -104,12 +104,12 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class Maybe:
-    """What another domain has, or nothing."""
+    """A value of another domain, or None."""
 
     domain: Domain
 
     def accept(self, name: str, value: Any) -> Any:
-        """Return None as it is, another value as the domain has it."""
+        """Return None unchanged, another value as its domain returns it."""
         return None if value is None else self.domain.accept(name, value)
 
     def __str__(self) -> str:
@@ -123,13 +123,13 @@ class Choice:
     words: tuple[str, ...]
 
     def accept(self, name: str, value: Any) -> str:
-        """Return `value` as it is."""
+        """Return `value` unchanged."""
         if value not in self.words:
             raise _refuse(name, value, self)
         return str(value)
 
     def word_of(self, value: Any) -> Any:
-        """Return the word that `value` is read as where nobody quotes it (``true``, ``false``, ``none``); else `value`."""
+        """Return the word that an unquoted `value` (``true``, ``none``) is; else `value` itself."""
         word = str(value).lower()
         return word if (value is None or isinstance(value, bool)) and word in self.words else value
 
@@ -152,7 +152,7 @@ class Flag:
 
 
 def _finite(value: Any) -> float:
-    """Return a number as a float; not a number where it is none, or larger than any: no record could have it."""
+    """Return a number as a float; NaN if it is not a finite number, which no record can hold."""
     try:
         number = (
             float(value)

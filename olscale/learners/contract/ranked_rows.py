@@ -1,4 +1,7 @@
-"""Scores that rank rows: what the area under the ROC curve is of, where a learner's own scores only say which class."""
+"""Scores that rank rows, for the area under the ROC curve.
+
+A learner gives them where its own scores only say which class.
+"""
 
 from abc import abstractmethod
 
@@ -12,14 +15,14 @@ class RanksRows(Capability):
     def expect_ranking(self) -> None:
         """From the next `begin` on, return scores that rank rows of two classes, if there are any.
 
-        They stand in one column of what `learn` and `scores` return, behind the scores and before
-        probabilities: the higher, the more of the second class.
+        They are one column of what `learn` and `scores` return, after the scores and before
+        probabilities: higher for the second class.
         """
 
     @property
     @abstractmethod
     def ranking_columns(self) -> int:
-        """How many columns that makes: 1, or 0 where there are none; known after `begin`."""
+        """Number of columns for that: 1, or 0 if there are none; known after `begin`."""
 
     @property
     @abstractmethod
@@ -28,16 +31,16 @@ class RanksRows(Capability):
 
 
 def expect_ranking(learner: object) -> None:
-    """Tell `learner` that rows will be ranked by its scores."""
+    """Tell `learner` that its scores will rank rows."""
     if isinstance(learner, RanksRows):
         learner.expect_ranking()
 
 
 def ranking_columns(learner: object) -> int:
-    """Return how many columns `learner` has for scores that rank rows, and for nothing else."""
+    """Return how many columns of `learner` only rank rows."""
     return learner.ranking_columns if isinstance(learner, RanksRows) else 0
 
 
 def ranks_by_class(learner: object) -> bool:
-    """Return whether `learner` only says which class, so that measures of its ranking are measures of classes."""
+    """Return whether `learner` only says which class, so that its ranking measures classes."""
     return isinstance(learner, RanksRows) and learner.ranks_by_class

@@ -1,4 +1,4 @@
-"""The scikit-learn face of a learner of targets."""
+"""The scikit-learn interface of a regressor."""
 
 from typing import Any, ClassVar, Self
 
@@ -21,7 +21,7 @@ class Regressor(Estimator):
     _many = False  # whether targets came as columns
 
     def __sklearn_tags__(self) -> Any:
-        import sklearn.base  # noqa: F401, the mixin comes with it
+        import sklearn.base  # noqa: F401, the import adds the mixin
 
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = takes_several(self)
@@ -32,7 +32,7 @@ class Regressor(Estimator):
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Forget everything and learn from the rows in one pass, in their order.
 
-        A learner that `looks_ahead` is shown the rows, without targets, once before that pass.
+        A learner that `looks_ahead` sees the rows, without targets, once before that pass.
 
         Parameters
         ----------
@@ -90,7 +90,10 @@ class Regressor(Estimator):
         return self._learn_rows(rows, np.asarray(column, dtype=np.float64), weights)
 
     def predict(self, X: ArrayLike) -> FloatArray:
-        """Return the predicted targets, shape (n_samples,) or (n_samples, n_targets) as those that were learned."""
+        """Return the predicted targets, in the shape of those learned.
+
+        The shape is (n_samples,) or (n_samples, n_targets).
+        """
         scores = self._scores_of(X)
         return scores if self._many else scores[:, 0]
 

@@ -1,6 +1,6 @@
-"""Base classes of scikit-learn, taken on as soon as somebody imports it.
+"""Base classes of scikit-learn, added to our classes as soon as scikit-learn is imported.
 
-To import `sklearn.base` takes longer than a small evaluation, which needs nothing of it. Whoever
+Importing `sklearn.base` takes longer than a small evaluation, which does not need it. Code that
 asks whether a learner is a `BaseEstimator` has imported it, though. So a class names the base here,
 and has it from then on: at once, or when an import hook sees the import.
 """
@@ -24,8 +24,8 @@ _BASES: list[tuple[type, str]] = []
 def inherits(base: str) -> Callable[[Class], Class]:
     """Return a decorator that gives a class the class `base` of `sklearn.base`.
 
-    A mixin stands before the bases that the class has, as scikit-learn wants it; another base
-    behind them, so that no method changes at the import.
+    A mixin comes before the existing bases, as scikit-learn requires; another base comes after
+    them, so that the import changes no method.
 
     Examples
     --------
@@ -53,13 +53,13 @@ def _add_base(cls: type, name: str) -> None:
         cls.__bases__ = (base, *cls.__bases__)
         return
     cls.__bases__ = (*cls.__bases__, base)
-    # What scikit-learn does where such a class is defined, as giving it `set_score_request`.
+    # scikit-learn runs this where such a class is defined, for instance to add `set_score_request`.
     for member in _family(cls):
         base.__init_subclass__.__func__(member)  # type: ignore[attr-defined]
 
 
 def _family(cls: type) -> Iterator[type]:
-    """Yield a class and those derived from it, bases first."""
+    """Yield a class and its subclasses, bases first."""
     yield cls
     subclasses: list[type] = cls.__subclasses__()
     for derived in subclasses:
@@ -67,7 +67,7 @@ def _family(cls: type) -> Iterator[type]:
 
 
 class _Finder(MetaPathFinder):
-    """Leaves the module to other finders, and adds the bases once it is imported."""
+    """Import hook that leaves the module to other finders and adds the bases after its import."""
 
     def __init__(self) -> None:
         self._asks_others = False

@@ -6,19 +6,20 @@ from olscale.learners.contract.capability import Capability
 
 
 class ShiftFree(Capability):
-    """A learner whose predictions stay where all rows are shifted alike, as with a Gaussian kernel.
+    """A learner whose predictions do not change when all rows are shifted alike.
 
-    `olscale.testing` checks it by an offset of 1e8, of which products of rows leave only rounding.
+    A Gaussian kernel gives that. `olscale.testing` checks it by an offset of 1e8, of which products
+    of rows leave only rounding.
     """
 
     @property
     @abstractmethod
     def shift_free(self) -> bool:
-        """Whether that is so with the parameters that it has."""
+        """Whether that holds with its parameters."""
 
 
 def shift_free(learner: object) -> bool:
-    """Tell whether a shift of all rows leaves the predictions of `learner`.
+    """Return whether a shift of all rows leaves the predictions of `learner` unchanged.
 
     Examples
     --------

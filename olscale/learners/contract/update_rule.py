@@ -1,4 +1,4 @@
-"""What a compiled loop gets of a learner's parameters: a named tuple, whose fields are named after them."""
+"""The parameters of a learner for a compiled loop: a named tuple with fields of the same names."""
 
 from collections.abc import Callable
 from functools import cache
@@ -12,9 +12,9 @@ Rule = TypeVar("Rule")
 
 
 def rule_of(rule_type: Callable[..., Rule], learner: Learner, **computed: Any) -> Rule:
-    """Return the rule of a learner: its parameters in the types that the fields of the rule have.
+    """Return the rule of a learner: its parameters in the types of the rule's fields.
 
-    A field of an array gets one element: such rules have a value for each setting of a pass.
+    An array field gets one element: such rules have a value per setting of a pass.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ def rule_of(rule_type: Callable[..., Rule], learner: Learner, **computed: Any) -
         A named tuple.
     learner : Learner
     **computed : object
-        Values of the fields that are no parameters, or have another value than the parameter.
+        Values of the fields that are not parameters, or differ from the parameter.
 
     Examples
     --------

@@ -1,10 +1,10 @@
-"""Rows that a learner can use: finite, and of a length whose square its numbers can hold, or empty.
+"""Rows that a learner can use: finite, and empty or of a length whose square fits its numbers.
 
-The score of a row with missing values is no number. Where the squared length of a row overflows or
-underflows, steps become 0 or infinite and distances are lost, and predictions would be constant
-without a word. Such a row ends its run. The loops of a learner compute ``|x|^2`` anyway, so a check
-costs one comparison a row; only a row that fails it is looked at closely. The functions here check
-the rows for learners whose loops do not (`Learner.checks_rows`).
+The score of a row with missing values is NaN. Where the squared length of a row overflows or
+underflows, steps become 0 or infinite and distances are lost, and predictions would silently be
+constant. Such a row ends its run. The loops of a learner compute ``|x|^2`` anyway, so a check costs
+one comparison per row; only a row that fails it is examined closely. The functions here check the
+rows for learners whose loops do not (`Learner.checks_rows`).
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,10 @@ def _any_unusable(values: Any, square: float, low: float, high: float) -> bool:
 
 @by_layout
 def unusable(X: Rows, i: int, square: float, low: float, high: float) -> Any:
-    """Tell whether row `i`, of squared norm `square`, cannot be used; call it where not ``low <= square <= high``."""
+    """Return whether row `i`, of squared norm `square`, cannot be used.
+
+    Call it where ``low <= square <= high`` is false.
+    """
 
     def dense(X, i, square, low, high):
         return _any_unusable(X[i], square, low, high)
@@ -86,7 +89,7 @@ def usable_rows(X: Rows, limits: tuple[float, float]) -> NDArray[np.bool_]:
 def learn_usable(
     learner: Learner, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
 ) -> FloatArray:
-    """Have `learner` learn the rows before the first that cannot be used, and return NaN from there on."""
+    """Let `learner` learn the rows before the first unusable one; return NaN from there on."""
     end = _first_unusable(learner, X)
     if end == len(y):
         return learn_rows(learner, X, y, weights)
@@ -104,7 +107,7 @@ def learn_usable_together(
     y: NDArray[Any],
     weights: FloatArray | None = None,
 ) -> Sequence[FloatArray | Exception]:
-    """Do so with settings of `learner`; one that has ended gives the reason in place of scores."""
+    """Do the same with settings of `learner`; one that ended gives its reason instead of scores."""
     end = _first_unusable(learner, X)
     if end == len(y):
         return learn_together(fused, X, y, weights)
@@ -116,7 +119,7 @@ def learn_usable_together(
 
 
 def _first_unusable(learner: Learner, X: Rows) -> int:
-    """Return the number of the first row that the learner must not be shown, or how many rows there are."""
+    """Return the first row that the learner must not see, or the number of rows."""
     usable = () if learner.checks_rows else usable_rows(X, learner.norm_limits())
     return rows_of(X) if np.all(usable) else int(np.argmin(usable))
 
@@ -126,7 +129,7 @@ def _followed_by_nan(scores: FloatArray, rows: int) -> FloatArray:
 
 
 def score_usable(learner: Learner, X: Rows) -> FloatArray:
-    """Have `learner` score the rows that can be used; scores of the others are NaN."""
+    """Let `learner` score the usable rows; scores of the others are NaN."""
     usable = None if learner.checks_rows else usable_rows(X, learner.norm_limits())
     if usable is None or usable.all():
         return learner.scores(X)
@@ -140,7 +143,10 @@ def score_usable(learner: Learner, X: Rows) -> FloatArray:
 
 
 def _no_scores(learner: Learner, X: Rows) -> FloatArray:
-    """Return the scores of no rows, as wide as those of a row of zeros: not every library takes no rows."""
+    """Return the scores of no rows, as wide as those of a row of zeros.
+
+    Not every library accepts an empty array.
+    """
     empty = (
         CSR(np.zeros(2, np.int64), X.indices[:0], X.data[:0])
         if isinstance(X, CSR)
@@ -150,7 +156,10 @@ def _no_scores(learner: Learner, X: Rows) -> FloatArray:
 
 
 def why_unusable(X: Rows, i: int, limits: tuple[float, float], names: Sequence[str] = ()) -> str:
-    """Return why row `i` cannot be used, or an empty text if it can; `names` are those of its first features."""
+    """Return why row `i` cannot be used, or an empty text.
+
+    `names` are those of its first features.
+    """
     row = slice_rows(X, i, i + 1)
     if usable_rows(row, limits)[0]:
         return ""
@@ -184,16 +193,18 @@ def why_unusable(X: Rows, i: int, limits: tuple[float, float], names: Sequence[s
 def diverged_at(
     learner: Learner, X: Rows, i: int, row: int, where: str = "row", names: Sequence[str] = ()
 ) -> DivergedError:
-    """Return the error of row `i` of `X`, whose score is not finite; `row` is its number, `where` says of what.
+    """Return the error of row `i` of `X`, whose score is not finite; `row` is its number.
 
-    `names` are those of the first features.
+    `where` says what the number counts.
+
+    `names` are the names of the first features.
     """
     why = why_no_score(learner, X, i, names)
     return DivergedError(why or "score is not finite", row, where)
 
 
 def why_no_score(learner: Learner, X: Rows, i: int, names: Sequence[str] = ()) -> str:
-    """Return why `learner` has no score for row `i`, or an empty text if nothing is known."""
+    """Return why `learner` has no score for row `i`, or an empty text if that is unknown."""
     why = why_unusable(X, i, learner.norm_limits(), names)
     if why == "" and isinstance(learner, ExplainsNoScore):
         why = learner.why_no_score(slice_rows(X, i, i + 1))

@@ -1,4 +1,4 @@
-"""The version of a learner's numbers: what its author or package says and, for a user's own, a digest of its source."""
+"""The version of a learner's numbers: from its author, its package or a digest of its source."""
 
 import hashlib
 import importlib.metadata
@@ -12,10 +12,12 @@ from olscale.system.user_source import DIGITS, edited, is_installed, source_dige
 
 
 def learner_version(path: str, target: Any) -> int | str:
-    """Return the version that stands in the definition of the runs of `target`, which ``module:name`` stands for.
+    """Return the version of `target`, as it enters the definition of its runs.
 
-    Of olscale's learners it is the number that they state; of an estimator that is installed the
-    version of its package; of a user's own ``VERSION+DIGEST``, with the digest of its source
+    `path` is its ``module:name``.
+
+    For olscale's learners it is the number that they state; for an installed estimator the version
+    of its package; for user code ``VERSION+DIGEST``, with the digest of its source
     (`olscale.system.user_source`): an edit makes it another learner.
     """
     version: int | str = (
@@ -30,7 +32,7 @@ def learner_version(path: str, target: Any) -> int | str:
 
 
 def source_note(path: str, target: Any) -> str:
-    """Return what the user must know of a learner whose edits go unnoticed; empty where they do not."""
+    """Return a note for a learner whose edits go unnoticed; empty if they are noticed."""
     if not _is_own(path, target) or _digest(path, target):
         return ""
     if _home(path, target) == "__main__":
@@ -46,7 +48,7 @@ def source_note(path: str, target: Any) -> str:
 
 
 def check_unedited(path: str, target: Any) -> None:
-    """Refuse a learner that was edited after this process imported it: what runs is not what the user sees.
+    """Refuse a learner edited after this process imported it: its source is not what runs.
 
     Raises
     ------
@@ -73,13 +75,13 @@ def _is_own(path: str, target: Any) -> bool:
 
 
 def _home(path: str, target: Any) -> str:
-    """Return the module in which it is written: that of a class or function, or the one that has the model."""
+    """Return the module of a class or function, or the one that holds the model."""
     has_module = isinstance(target, type) or inspect.isfunction(target)
     return str(target.__module__) if has_module else path.partition(":")[0]
 
 
 def _sources(path: str, target: Any) -> tuple[list[str], list[str]]:
-    """Return the modules in which it is written, those of the classes that it inherits from too, and its package."""
+    """Return the modules that define it and its base classes, and its package."""
     kind, home = target if isinstance(target, type) else type(target), _home(path, target)
     return [home, *(base.__module__ for base in kind.__mro__)], [home.partition(".")[0]]
 
@@ -89,19 +91,19 @@ def _digest(path: str, target: Any) -> str | None:
 
 
 def _cells_digest(target: Any) -> str | None:
-    """Return a digest of the methods of a class that was typed in: their text is all that can be had of it."""
+    """Return a digest of the methods of an interactively typed class: only their text is known."""
     texts = []
     for base in target.__mro__ if isinstance(target, type) else ():
         for name, method in sorted(vars(base).items()) if base.__module__ == "__main__" else ():
             try:
                 texts.append(f"{base.__qualname__}.{name}\0{inspect.getsource(method)}\0")
-            except (OSError, TypeError):  # no method, or one without a text
+            except (OSError, TypeError):  # not a method, or one without source
                 continue
     return hashlib.sha256("".join(texts).encode()).hexdigest()[:DIGITS] if texts else None
 
 
 def _package_version(module: str) -> str:
-    """Return the version of the package that a module is from; ``"0"`` for a module that belongs to none."""
+    """Return the version of the package of a module; ``"0"`` if it belongs to none."""
     distributions = _distributions().get(module.partition(".")[0])
     return importlib.metadata.version(distributions[0]) if distributions else "0"
 

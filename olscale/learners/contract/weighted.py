@@ -1,4 +1,4 @@
-"""The scikit-learn face of learners that take weights of rows: `fit` and `partial_fit` have `sample_weight`."""
+"""The scikit-learn interface of learners that take weights: `fit` with `sample_weight`."""
 
 from typing import Any, Self
 
@@ -10,16 +10,16 @@ from olscale.learners.contract.regressor import Regressor
 
 
 class WeightedClassifier(WeighsClasses, Classifier):
-    """A classifier that takes weights of rows, and of classes: inherit it beside the base of the learner.
+    """A classifier that takes weights of rows and classes: inherit it next to the learner's base.
 
-    Its `learn` has ``weights=None`` as the contract says, a `_pass` the weights behind all else
-    where there are some.
+    Its `learn` has ``weights=None`` as in the contract; its `_pass` gets the weights as last
+    argument if there are some.
     """
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything and learn from the rows in one pass, in their order.
 
-        A learner that `looks_ahead` is shown the rows, without labels, once before that pass.
+        A learner that `looks_ahead` sees the rows, without labels, once before that pass.
 
         Parameters
         ----------
@@ -28,7 +28,7 @@ class WeightedClassifier(WeighsClasses, Classifier):
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : float or array-like of shape (n_samples,), optional
-            How much the loss of each row counts, >= 0; 1 where it is not given.
+            How much the loss of each row counts, >= 0; 1 by default.
 
         Returns
         -------
@@ -56,8 +56,8 @@ class WeightedClassifier(WeighsClasses, Classifier):
         X, y, sample_weight
             As in `fit`.
         classes : array-like of shape (n_classes,), optional
-            All labels that may come; needed in the first call unless `y` has them all, and in
-            later calls the same.
+            All labels that may come; needed in the first call unless `y` has them all; the same in
+            later calls.
 
         Returns
         -------
@@ -66,7 +66,8 @@ class WeightedClassifier(WeighsClasses, Classifier):
         Raises
         ------
         ValueError
-            If `classes` are others than in the first call, or `y` has a label that is none of them.
+            If `classes` differ from those of the first call, or `y` has a label that is not among
+            them.
         """
         return self._partial_fit(
             X, y, classes, first=not self._is_begun(), sample_weight=sample_weight
@@ -78,10 +79,10 @@ class WeightedClassifier(WeighsClasses, Classifier):
 
 
 class WeightedRegressor(Regressor):
-    """A regressor that takes weights of rows: inherit it beside the base of the learner.
+    """A regressor that takes weights of rows: inherit it next to the base of the learner.
 
-    Its `learn` has ``weights=None`` as the contract says, a `_pass` the weights behind all else
-    where there are some.
+    Its `learn` has ``weights=None`` as in the contract; its `_pass` gets the weights as last
+    argument if there are some.
     """
 
     takes_weights = True
@@ -89,7 +90,7 @@ class WeightedRegressor(Regressor):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything and learn from the rows in one pass, in their order.
 
-        A learner that `looks_ahead` is shown the rows, without targets, once before that pass.
+        A learner that `looks_ahead` sees the rows, without targets, once before that pass.
 
         Parameters
         ----------
@@ -99,7 +100,7 @@ class WeightedRegressor(Regressor):
         n_targets)
             Targets.
         sample_weight : float or array-like of shape (n_samples,), optional
-            How much the loss of each row counts, >= 0; 1 where it is not given.
+            How much the loss of each row counts, >= 0; 1 by default.
 
         Returns
         -------

@@ -1,1 +1,1 @@
-"""Kernel learners: support vectors with and without a budget, and features that stand for a kernel."""
+"""Kernel learners: support vectors with or without a budget, and approximate kernel features."""

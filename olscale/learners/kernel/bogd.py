@@ -14,7 +14,7 @@ from olscale.learners.kernel.random_victim import RandomVictims, random_slot
 
 
 class BOGDRule(NamedTuple):
-    """Step `eta`, regularisation `lam`, greatest coefficient ``eta clip``, budget `B`, and what happens to the victim."""
+    """Step `eta`, regularisation `lam`, greatest coefficient ``eta clip``, budget and removal."""
 
     eta: float
     lam: float
@@ -26,7 +26,7 @@ class BOGDRule(NamedTuple):
 
 @learns(BOGDRule, weighted=True)
 def learn_bogd(rule: Any, model: Any, row: Any) -> bool:
-    """Fade the model and take in a row with loss, in place of a vector when the budget is spent."""
+    """Fade the model and add a row with loss, replacing a vector when the budget is spent."""
     support, outputs = model.support, row.f.shape[0]
     moved = False
     for c in range(outputs):
@@ -66,31 +66,35 @@ def clip_coefficients(model: Any, greatest: float, together: bool) -> None:
 
 
 class BOGD(RandomVictims, WeightedClassifier):
-    """Budgeted online gradient descent: kernel gradient descent with `B` support vectors, one of which goes at random.
+    """Budgeted online gradient descent: kernel gradient descent with at most `B` support vectors.
 
-    Every row multiplies all coefficients by ``1 - eta lam``, and one with ``y f <= 1`` comes in
-    with ``alpha = eta y``. When the budget is spent it takes the place of another, drawn with equal
-    chances, and the others are multiplied by ``B / (B - 1)``, so that the model stays what it was
-    on average. Then the whole model shrinks until no coefficient is above ``eta clip``.
+    When the budget is spent, a random vector goes.
+
+    Every row multiplies all coefficients by ``1 - eta lam``, and one with ``y f <= 1`` is added
+    with ``alpha = eta y``. When the budget is spent it replaces another, drawn with equal
+    probability, and the others are multiplied by ``B / (B - 1)``, so that the model stays what it
+    was on average. Then the whole model shrinks until no coefficient is above ``eta clip``.
 
     Notes
     -----
-    State: ``B (d + outputs)`` numbers for d features that the vectors have. Cost of a row: O(B d), or nnz for d. Max-score:
-    +eta for the class, -eta for its best rival; one factor for all classes.
+    State: ``B (d + outputs)`` numbers for d features that the vectors have. Cost of a row: O(B d),
+    or nnz for d. Max-score: +eta for the class, -eta for its best rival; one factor for all
+    classes.
 
     The code of the KOL paper has ``lam = 1/n^2`` for n rows and ``clip = 10``. With sigma = 8, B =
     100 and eta = 0.2 that gives the BOGD row of PAMO's Table 2, and loses to predicting the
     majority on its four datasets: ``B / (B - 1)`` inflates what is left. The defaults fade and clip
-    more. KOL's program drops the oldest and lets nothing grow (``removal = "oldest", rescale =
-    False``). Clipping each coefficient alone is worse (a9a: 32 % errors for 28).
+    more. KOL's program drops the oldest and lets nothing grow
+    (``removal = "oldest", rescale = False``). Clipping each coefficient alone is worse (a9a: 32 %
+    errors instead of 28).
 
-    A row's weight multiplies its step, that of a loss which counts so many times; `clip` and
+    A row's weight multiplies its step, the step on a loss that counts that many times; `clip` and
     the fading stay.
 
     References
     ----------
-    P. Zhao, J. Wang, P. Wu, R. Jin, S. C. H. Hoi, Fast bounded online gradient descent algorithms for scalable kernel-based
-    online learning, ICML 2012.
+    P. Zhao, J. Wang, P. Wu, R. Jin, S. C. H. Hoi, Fast bounded online gradient descent algorithms
+    for scalable kernel-based online learning, ICML 2012.
 
     Examples
     --------
@@ -120,7 +124,7 @@ class BOGD(RandomVictims, WeightedClassifier):
     )
 
     def resolved_params(self) -> dict[str, Any]:
-        """Return all parameters in canonical form; steps that would turn the model over are refused."""
+        """Return all parameters in canonical form; refuse steps that would flip the model."""
         params = super().resolved_params()
         check_fading(self.name, params["eta"], params["lam"])
         return params

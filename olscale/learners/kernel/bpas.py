@@ -21,7 +21,7 @@ class BPASRule(NamedTuple):
 
 @inlined
 def _least_loss(model: Any, row: Any) -> int:
-    """Return the vector r with the least ``|alpha_r|^2 (k_rr - k_r^2 / k_xx)``, the first of equals."""
+    """Return the first vector r with the least ``|alpha_r|^2 (k_rr - k_r^2 / k_xx)``."""
     support, alpha, k, loss = model.support, model.alpha, row.k, row.other
     count, outputs = support.counts[0], alpha.shape[1]
     for s in range(count):
@@ -39,13 +39,13 @@ def _least_loss(model: Any, row: Any) -> int:
 
 @learns(BPASRule, weighted=True)
 def learn_bpas(rule: Any, model: Any, row: Any) -> bool:
-    """Take a row with loss in, in place of another vector where the budget is spent."""
+    """Add a row with loss, replacing another vector when the budget is spent."""
     outputs, moving = row.f.shape[0], 0
     for c in range(outputs):
         moving += row.target[c] != 0.0 and row.margin[c] < 1.0
     if moving == 0 or row.own <= 0.0 or row.weight == 0.0:
         return False
-    # The two outputs of the max-score form share the loss; those of one-vs-all have one each.
+    # The two outputs of the max-score form share the loss; each one-vs-all output has its own.
     parts = 2.0 if row.pair else 1.0
     for c in range(outputs):
         loss = max(0.0, 1.0 - row.margin[c]) if row.target[c] != 0.0 else 0.0
@@ -64,20 +64,21 @@ def learn_bpas(rule: Any, model: Any, row: Any) -> bool:
 class BPAS(KernelLearner, WeightedClassifier):
     """Budgeted passive-aggressive, BPA-S: PA-I with kernels and at most `B` support vectors.
 
-    With hinge loss l the row comes in with ``tau = min(C, l / k(x, x))``. When the budget is spent
-    it takes the place of the support vector r with the least ``|alpha_r|^2 (k_rr - k_r^2 / k_xx)``,
-    whose part along the row it takes over. That is the vector which the paper's objective picks,
-    without the rounding of its long form.
+    With hinge loss l the row is added with ``tau = min(C, l / k(x, x))``. When the budget is spent
+    it replaces the support vector r with the least ``|alpha_r|^2 (k_rr - k_r^2 / k_xx)``, whose
+    part along the row it takes over. That is the vector which the paper's objective picks, without
+    the rounding of its long form.
 
     Notes
     -----
-    State: ``B (d + outputs)`` numbers for d features that the vectors have. Cost of a row: O(B d), or nnz for d.
-    Max-score: ``tau = min(C, l / (2 k(x, x)))`` for the class, -tau for its best rival.
+    State: ``B (d + outputs)`` numbers for d features that the vectors have. Cost of a row: O(B d),
+    or nnz for d. Max-score: ``tau = min(C, l / (2 k(x, x)))`` for the class, -tau for its best
+    rival.
 
-    The objective in its long form loses digits: other implementations make 6870 to 7022 mistakes on
-    a9a (B = 100), by compiler and kernel, this one 6807 in all.
+    The long form of the objective loses digits: other implementations make 6870 to 7022 mistakes on
+    a9a (B = 100), by compiler and kernel, this one always 6807.
 
-    A row's weight multiplies `C`: in the objective its slack costs so many times as much.
+    A row's weight multiplies `C`: in the objective its slack costs that many times as much.
 
     References
     ----------

@@ -34,7 +34,7 @@ class BSGDRule(NamedTuple):
 
 @learns(BSGDRule, weighted=True)
 def learn_bsgd(rule: Any, model: Any, row: Any) -> bool:
-    """Learn a row; all coefficients shrink by ``1 - 1 / t`` in that the scale is ``1 / (lam t)``."""
+    """Learn a row; the scale ``1 / (lam t)`` shrinks all coefficients by ``1 - 1 / t``."""
     outputs, slot, moved = row.f.shape[0], model.support.counts[0], False
     for c in range(outputs):
         model.scale[c] = 1.0 / (rule.lam * row.t)
@@ -53,7 +53,7 @@ def learn_bsgd(rule: Any, model: Any, row: Any) -> bool:
     put(model.support, slot, row.X, row.i, row.size)
     for c in range(
         outputs
-    ):  # as it is: divided by the scale and multiplied again it would not be 1
+    ):  # unscaled: dividing by the scale and multiplying again would not give 1
         model.alpha[slot, c] = row.step[c]
     if slot == rule.B:
         if rule.maintenance == MERGING:
@@ -66,11 +66,11 @@ def learn_bsgd(rule: Any, model: Any, row: Any) -> bool:
 
 
 class BSGD(GramLearner, KernelLearner, WeightedClassifier):
-    """Budgeted stochastic gradient descent, BSGD: Pegasos with kernels, at most `B` support vectors and no offset.
+    """Budgeted stochastic gradient descent, BSGD: Pegasos with kernels, a budget and no offset.
 
-    Row t is scored, all coefficients shrink by ``1 - 1 / t``, and where ``y f < 1`` the row comes
-    in with ``y / (lam t)``. A model of more than `B` vectors is then brought back by what changes
-    it least:
+    Row t is scored, all coefficients shrink by ``1 - 1 / t``, and where ``y f < 1`` the row is
+    added with ``y / (lam t)``. A model of more than `B` vectors is then brought back by what
+    changes it least:
 
     ``"removal"``
         The vector with the least ``|a|^2 k(s, s)`` is dropped.
@@ -79,7 +79,7 @@ class BSGD(GramLearner, KernelLearner, WeightedClassifier):
         ``|a_s|^2 / K_ss`` is dropped and the others take over its projection, ``a_r -= a_s K_rs /
         K_ss``.
     ``"merging"``
-        The vector with the least ``|a|`` and the partner for which that loses least become one
+        The vector with the least ``|a|`` and the partner for which the merge loses least become one
         vector between them (for the Gaussian kernel only); a vector without a partner of its sign
         is dropped.
 
@@ -88,28 +88,30 @@ class BSGD(GramLearner, KernelLearner, WeightedClassifier):
 
     Notes
     -----
-    State: ``B (d + outputs)`` numbers for d features that the vectors have, and B^2 for projection. Cost of a row: O(B d),
-    or nnz for d; of one that comes in O(B d) more for merging, O(B^2) for projection. Coefficients are kept times
-    ``lam t``: a new one is 1 or -1, and no row passes over the others to shrink them.
+    State: ``B (d + outputs)`` numbers for d features that the vectors have, and B^2 for projection.
+    Cost of a row: O(B d), or nnz for d; of one that comes in O(B d) more for merging, O(B^2) for
+    projection. Coefficients are kept times ``lam t``: a new one is 1 or -1, and no row passes over
+    the others to shrink them.
 
     Max-score, as in Crammer and Singer: class and best rival move by 1 and -1 where their scores
     differ by less than 1. Merging then maximises the norm of the merged vector's coefficients;
     BudgetedSVM sums a ratio over classes instead.
 
-    All that have not been merged weigh the same, so the choice among equals matters: BudgetedSVM
-    leaves it to rounding. It also looks beyond the two vectors, and at partners of the other sign.
+    All vectors that have not been merged weigh the same, so the choice among equals matters:
+    BudgetedSVM leaves it to rounding. It also looks beyond the two vectors, and at partners of the
+    other sign.
     Its two-class form moves two weight vectors: its lam is twice this one.
 
     With projection, a row nearer than 1e-8 ``k(x, x)`` to the vectors' span is projected and does
     not come in; 1e-10 of ``k(x, x)`` is added to the diagonal.
 
-    A row's weight multiplies its step, that of gradient descent on a loss which counts so many
+    A row's weight multiplies its step, that of gradient descent on a loss that counts as many
     times. The shrinks are those of any row.
 
     References
     ----------
-    Z. Wang, K. Crammer, S. Vucetic, Breaking the curse of kernelization: budgeted stochastic gradient descent for
-    large-scale SVM training, JMLR 13 (2012).
+    Z. Wang, K. Crammer, S. Vucetic, Breaking the curse of kernelization: budgeted stochastic
+    gradient descent for large-scale SVM training, JMLR 13 (2012).
 
     Examples
     --------
@@ -130,7 +132,7 @@ class BSGD(GramLearner, KernelLearner, WeightedClassifier):
 
     @property
     def keeps_matrix(self) -> bool:  # type: ignore[override]
-        """Whether there is a matrix: for projection."""
+        """Whether the learner keeps a matrix: only for projection."""
         return self.maintenance == "projection"
 
     def resolved_params(self) -> dict[str, Any]:

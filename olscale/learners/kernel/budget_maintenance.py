@@ -1,4 +1,4 @@
-"""How a model of one support vector too many gets back to its budget, changing as little as it can."""
+"""Ways back to the budget for a model with one support vector too many, at the least change."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from olscale.learners.kernel.kernels import own_value
 _NEVER = np.int64(2**63 - 1)
 
 ORTHOGONAL = 1e-18
-"""Squared cosine up to which coefficients of several classes count as orthogonal: it is 0 but for rounding."""
+"""Squared cosine up to which coefficients of several classes count as orthogonal."""
 
 
 @compiled
@@ -39,14 +39,14 @@ def weight(model: Any, slot: int) -> float:
 
 @inlined
 def oldest_of_least(values: Any, born: Any, count: int) -> int:
-    """Return the slot of the least value, of equal ones that of the oldest vector; -1 where all are infinite.
+    """Return the slot of the least value, the oldest vector among equals; -1 if all are infinite.
 
-    There is room for whole vectors of eight in `values`.
+    `values` has room for full vectors of eight numbers.
     """
     least, first = values[first_least(values, count)], _NEVER
     if count == 0 or not least < np.inf:
         return -1
-    # Three loops without a branch that cannot be foreseen: most coefficients of `bsgd` are equal.
+    # Three loops without unpredictable branches: most coefficients of `bsgd` are equal.
     for s in range(count):
         first = min(first, born[s] if values[s] == least else _NEVER)
     slot = -1
@@ -66,7 +66,7 @@ def remove_lightest(model: Any, row: Any) -> None:
 
 @compiled
 def project_lightest(model: Any, row: Any) -> None:
-    """Drop the vector that the others stand in for best, and have them do so."""
+    """Drop the vector that the others can replace best, and move its part to them."""
     support, alpha, inverse, count = (
         model.support,
         model.alpha,
@@ -86,7 +86,7 @@ def project_lightest(model: Any, row: Any) -> None:
 
 @compiled
 def merge_lightest(model: Any, row: Any) -> None:
-    """Merge the vector of the least coefficients with the partner that loses least; without any, drop it."""
+    """Merge the lightest vector with the partner that loses least; without one, drop it."""
     support, alpha, count = model.support, model.alpha, model.support.counts[0]
     room = -(-count // VECTOR) * VECTOR
     work, places = np.empty((6, room)), np.empty((2, room), np.int64)

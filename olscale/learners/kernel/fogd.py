@@ -35,7 +35,7 @@ from olscale.learners.kernel.kernel_aim import aim
 from olscale.learners.kernel.kernel_width import WidthLearner
 
 _SINE_NUMBERS = 3
-"""A pair of cosine and sine takes as long as so many numbers that are gone through."""
+"""Numbers whose processing takes as long as one pair of cosine and sine."""
 
 
 @compiled
@@ -105,20 +105,22 @@ class FOGD(
 
     Notes
     -----
-    State: ``2 D outputs`` numbers and the key of the frequencies. These are functions of key, feature and number, by the
-    matrix of the transform ``project``: at most 64 MiB of them are kept outside the state (`frequency_bytes` says how
-    many), those of features met most, also for millions of features. Cost of a row: O(D (nnz + outputs)); settings that
-    share a pass have the projections in common, and those of one width the features.
+    State: ``2 D outputs`` numbers and the key of the frequencies. These are functions of key,
+    feature and number, by the matrix of the transform ``project``: at most 64 MiB of them are kept
+    outside the state (`frequency_bytes` says how many), those of features met most, also for
+    millions of features. Cost of a row: O(D (nnz + outputs)); settings that share a pass have the
+    projections in common, and those of one width the features.
 
     The papers' MATLAB code takes ``D B`` frequencies for its parameter D and a budget B. Angles
     beyond 1e5 lose whole turns first, so that features are cosines and sines however long a row is.
 
-    A row's weight multiplies its step, as in CSOGD (J. Wang, P. Zhao, S. C. H. Hoi,
-    Cost-sensitive online classification, ICDM 2012): its loss counts so many times.
+    A row's weight multiplies its step, as in CSOGD (J. Wang, P. Zhao, S. C. H. Hoi, Cost-sensitive
+    online classification, ICDM 2012): its loss counts as many times.
 
     References
     ----------
-    J. Lu, S. C. H. Hoi, J. Wang, P. Zhao, Z.-Y. Liu, Large scale online kernel learning, JMLR 17 (2016), algorithm 1.
+    J. Lu, S. C. H. Hoi, J. Wang, P. Zhao, Z.-Y. Liu, Large scale online kernel learning, JMLR 17
+    (2016), algorithm 1.
     A. Rahimi, B. Recht, Random features for large-scale kernel machines, NIPS 2007.
 
     Examples
@@ -159,7 +161,7 @@ class FOGD(
         self._draw()
 
     def _draw(self) -> None:
-        """Have the frequencies of the state's key."""
+        """Derive the frequencies from the state's key."""
         first, second = self.state_["key"].tolist()
         self._frequencies = MatrixRows((first, second), self._columns, int(self.D), 0.0)
 
@@ -176,7 +178,7 @@ class FOGD(
         self._draw()
 
     def class_axes(self, outputs: int) -> ClassAxes | None:
-        """Return the axis of the weights, in the one-vs-all form; the features are shared by all classes."""
+        """Return the axis of the weights in the one-vs-all form; all classes share the features."""
         return (
             {"W": class_axis(0, outputs)}
             if self.multiclass == "ova" and not self.looks_ahead
@@ -205,7 +207,10 @@ class FOGD(
         scores: FloatArray,
         weights: FloatArray | None,
     ) -> None:
-        """Go through rows with one setting or more: `state` has their weights, shape (settings, outputs, 2 D), and steps."""
+        """Learn and score rows for one or more settings.
+
+        `state` holds their weights, shape (settings, outputs, 2 D), and steps.
+        """
         rows, y = read_only_csr(X), read_only(y)
         scale = float(self.D) ** -0.5 if self.scale == "unit" else 1.0
         model = (
@@ -231,25 +236,25 @@ class FOGD(
             )
 
     def grid_key(self) -> object:
-        """Return what the projections depend on, and the form: settings of other steps and widths share a pass."""
+        """Return what the projections depend on: steps and widths may differ in a pass."""
         return type(self), int(self.D), self.scale, int(self.seed), self.multiclass
 
     def fuse(self, learners: Sequence[Learner]) -> FusedSettings:
         return FusedFOGD(learners)
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
-        """Return how many numbers are gone through for a row: its values and the weights, with each frequency."""
+        """Return how many numbers a row goes through: values and weights, times frequencies."""
         del columns
         return float(self.D) * (0.2 * values + _SINE_NUMBERS + 0.4 * score_columns(classes))
 
     def measures(self) -> dict[str, float]:
-        """Return the shared measures, `norm_w`, and `frequency_bytes`, of the frequencies that may be kept."""
+        """Return the shared measures, `norm_w` and `frequency_bytes`, of frequencies kept."""
         norm, size = frobenius_norm(self.state_["W"]), self._frequencies.nbytes
         return {**super().measures(), "norm_w": norm, "frequency_bytes": float(size)}
 
 
 class FusedFOGD(FusedSettings):
-    """Settings of FOGD in one pass, those of one width side by side.
+    """Settings of FOGD in one pass, those of one width next to each other.
 
     Examples
     --------

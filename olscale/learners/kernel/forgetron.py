@@ -13,7 +13,7 @@ from olscale.learners.kernel.kernel_model import add, combine, shrink
 from olscale.learners.kernel.kernels import own_value, vector_row
 
 SHARE = 15.0 / 32.0
-"""Of the mistakes M, what the sum Q of the damage by removals may be at most."""
+"""Share of the mistakes M that the damage Q by removals may reach at most."""
 
 
 class ForgetronRule(NamedTuple):
@@ -24,7 +24,7 @@ class ForgetronRule(NamedTuple):
 
 @learns(ForgetronRule)
 def learn_forgetron(rule: Any, model: Any, row: Any) -> bool:
-    """Take in a row with ``y f <= 0``; when the budget is spent, all shrink so that the oldest can go without damage."""
+    """Add a row with ``y f <= 0``; with the budget spent, fade all so that the oldest can go."""
     support, outputs = model.support, row.f.shape[0]
     moved = False
     for c in range(outputs):
@@ -47,7 +47,7 @@ def learn_forgetron(rule: Any, model: Any, row: Any) -> bool:
 
 @compiled
 def fading(model: Any, row: Any, slot: int) -> float:
-    """Return the greatest factor up to 1 with which vector `slot` may go, and note the damage.
+    """Return the greatest factor up to 1 with which vector `slot` may go, and record the damage.
 
     With delta the coefficient of the vector and mu its margin once the row is in, the damage is
     ``Psi(phi) = (delta phi)^2 k_rr + 2 delta phi (1 - phi mu)``, and ``Q + Psi <= 15/32 M`` must
@@ -56,9 +56,9 @@ def fading(model: Any, row: Any, slot: int) -> float:
     support, alpha, memory = model.support, model.alpha, model.memory[0]
     outputs = alpha.shape[1]
     vector_row(model.kernel, support, slot, row.at, row.value, row.other)
-    f = row.f  # its own scores have done their work
+    f = row.f  # the row's own scores are no longer needed
     combine(alpha, model.scale, row.other, support.counts[0], f)
-    # In the max-score form a vector pulls two outputs: its part along the model is half the
+    # In the max-score form a vector moves two outputs: its part along the model is half the
     # difference of their scores.
     parts = 2.0 if row.pair else 1.0
     delta, mu = 0.0, 0.0
@@ -68,8 +68,8 @@ def fading(model: Any, row: Any, slot: int) -> float:
     a = delta * delta * own_value(model.kernel, support.sizes[slot]) - 2.0 * delta * mu
     b = 2.0 * delta
     c = memory[0] - SHARE * memory[1]
-    # The root of a phi^2 + b phi + c in (0, 1], in the form that is right for both signs of a, and
-    # for 0.
+    # The root of a phi^2 + b phi + c in (0, 1], in the form that is accurate for both signs of a
+    # and for 0.
     phi = (
         1.0
         if a + b + c <= 0.0
@@ -80,29 +80,29 @@ def fading(model: Any, row: Any, slot: int) -> float:
 
 
 class Forgetron(KernelLearner):
-    """The self-tuned Forgetron: the kernel perceptron with `B` support vectors, which fade so that the oldest can go.
+    """The self-tuned Forgetron: the kernel perceptron with `B` support vectors that fade with age.
 
-    A row with ``y f <= 0`` counts as a mistake, M, and comes in with ``alpha = y``. When the budget
+    A row with ``y f <= 0`` counts as a mistake, M, and is added with ``alpha = y``. When the budget
     is spent, all coefficients are multiplied by phi and the oldest vector r goes. Phi is the
-    greatest number in (0, 1] with ``Q + Psi <= 15/32 M``, where ``Psi = (delta phi)^2 k_rr + 2
-    delta phi (1 - phi mu)`` with ``delta = |alpha_r|`` and ``mu = sign(alpha_r) f(x_r)``, the row
-    counted in, and Q sums Psi.
+    greatest number in (0, 1] with ``Q + Psi <= 15/32 M``, where
+    ``Psi = (delta phi)^2 k_rr + 2 delta phi (1 - phi mu)`` with ``delta = |alpha_r|`` and
+    ``mu = sign(alpha_r) f(x_r)``, the row counted in, and Q sums Psi.
 
     Notes
     -----
-    State: ``B (d + outputs)`` numbers for d features that the vectors have, Q and M. Cost of a row: O(B d), or nnz for d,
-    and once more when a vector goes.
+    State: ``B (d + outputs)`` numbers for d features that the vectors have, Q and M. Cost of a row:
+    O(B d), or nnz for d, and once more when a vector goes.
 
-    A score of 0 is a mistake whatever is predicted. The code of the KOL paper takes the other root
-    for phi when ``delta < 2 mu``, which is above 1 (svmguide1: 251 mistakes for 190). Several
-    classes have the max-score form only, +1 for the class and -1 for its best rival, where mu is
-    half the difference of the two scores, so that the bound is that of two classes; models of one
-    class each cannot share the vectors that go.
+    A score of 0 is always a mistake. The code of the KOL paper takes the other root for phi when
+    ``delta < 2 mu``, which is above 1 (svmguide1: 251 mistakes instead of 190). Several classes
+    have the max-score form only, +1 for the class and -1 for its best rival, where mu is half the
+    difference of the two scores, so that the bound is that of two classes; models of one class each
+    cannot share the vectors that go.
 
     References
     ----------
-    O. Dekel, S. Shalev-Shwartz, Y. Singer, The Forgetron: a kernel-based perceptron on a budget, SIAM Journal on Computing
-    37(5), 2008.
+    O. Dekel, S. Shalev-Shwartz, Y. Singer, The Forgetron: a kernel-based perceptron on a budget,
+    SIAM Journal on Computing 37(5), 2008.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Kernel learners that keep a matrix over their support vectors: a number for each pair, which has to fit the memory."""
+"""Kernel learners with a matrix over their support vectors, which has to fit in memory."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -11,21 +11,21 @@ from olscale.system.sizes import size_text
 
 
 class GramLearner(SupportVectorLearner):
-    """Base of those, beside that of a task; `keeps_matrix` may depend on the parameters."""
+    """Base of kernel learners with a matrix; `keeps_matrix` may depend on the parameters."""
 
     keeps_matrix: ClassVar[bool] = True
     matrices: ClassVar[int] = 1
     matrix_share: ClassVar[float] = 1.0 / 16.0
-    """How much of each matrix a row goes through: most rows nothing, and what there is takes a quarter of the time."""
+    """Share of each matrix that a row costs on average: most rows do not read it."""
 
     def state_bytes(self, columns: int, classes: int) -> int:
-        """Return the bytes of the matrix at the start: all there will be with a budget."""
+        """Return the bytes of the matrix at the start; with a budget it never grows."""
         del columns, classes
         slots = -(-self._slots()[0] // WIDTH) * WIDTH
         return 8 * self.matrices * slots**2 if self.keeps_matrix else 0
 
     def stream_numbers(self, columns: int, classes: int, values: float, rows: int) -> float:
-        """Return how many numbers are gone through for so many rows: some of them need the matrices."""
+        """Return how many numbers `rows` rows go through: some of them need the matrices."""
         _, mean = self._expected_vectors(rows)
         matrices = rows * self.matrices * self.matrix_share * mean**2 if self.keeps_matrix else 0.0
         return super().stream_numbers(columns, classes, values, rows) + matrices
@@ -43,7 +43,7 @@ class GramLearner(SupportVectorLearner):
         slots = len(self.state_["sizes"])
         if (
             self.keeps_matrix and self.state_["counts"][0] == slots
-        ):  # the old matrix is there while the new one is filled
+        ):  # the old matrix stays in memory while the new one is filled
             self._refuse_more_than_memory(8 * self.matrices * (4 + 1) * slots**2, 2 * slots)
         super()._grow(entries)
 
@@ -57,5 +57,5 @@ class GramLearner(SupportVectorLearner):
             )
 
     def cheaper(self) -> str:
-        """Return the ways around a large matrix."""
+        """Return how to avoid a large matrix."""
         return "it has a number for each pair of them: take fewer" if self.keeps_matrix else ""

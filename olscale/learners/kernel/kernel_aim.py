@@ -1,4 +1,4 @@
-"""What the label of a row asks of its scores: a class of margins, a target of residuals."""
+"""The aim of a row's scores, given by its label: a class sets margins, a target residuals."""
 
 from typing import Any
 
@@ -11,12 +11,12 @@ from olscale.learners.contract.learner import UNKNOWN
 
 
 def is_known(y: float) -> bool:
-    """Tell whether a class code or a target is known; for compiled loops only, as `aim`."""
+    """Return whether a class code or a target is known; for compiled loops only, as `aim`."""
     raise TypeError("for compiled loops only")
 
 
 def aim(f: Any, y: float, max_score: bool, target: Any, margin: Any, wrong: Any) -> None:
-    """Set targets, margins and mistakes of a row of class or target `y` (see `kernel_model.Space`)."""
+    """Set targets, margins and mistakes of a row of class or target `y` (see `Space`)."""
     raise TypeError("for compiled loops only")
 
 

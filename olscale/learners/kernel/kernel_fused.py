@@ -1,4 +1,4 @@
-"""Settings of a kernel learner in one pass: products with a vector that several of them keep are computed once."""
+"""Settings of a kernel learner in one pass: products with shared vectors are computed once."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,23 +14,26 @@ from olscale.learners.contract.learner import FloatArray, Learner
 from olscale.learners.kernel.shared_values import keep_vectors, no_values, set_values
 
 _ROWS = 64
-"""Rows whose values are computed before the settings go through them; they are vectors of all settings until then."""
+"""Rows whose values are computed before the settings learn; until then all share them."""
 
 _LEAST_VECTORS = 256
-"""Vectors before which nothing can be said of how many of them are those of several settings."""
+"""Vectors before which the share of common vectors cannot be estimated."""
 
 _VALUE, _FINISH, _TAKE, _LEAST_GAIN = 0.4, 5.0, 5.0, 1.2
-"""What one vector costs for a value of the row, to finish what `raw_row` makes of it, and for a setting to take what is
-known and to learn from it; and by how much all must be quicker than alone.
+"""Time for one vector to compute, to finish and to learn a value, and the gain that sharing needs.
+
+The first is for a value of the row, the second to finish what `raw_row` makes of it, the third for
+a setting to take the known values and to learn; the last is how much quicker than alone all must
+be.
 """
 
 
 class FusedVectors(FusedSettings):
-    """Settings of a kernel learner: the values of a few rows with all their vectors are computed once, then each learns.
+    """Settings of a kernel learner: values of a few rows with all vectors are computed once.
 
-    Each keeps its own vectors too, and learns from the rows as it does alone. Where too few vectors
-    are those of several settings, and after a checkpoint, which does not say which are the same,
-    all go on alone.
+    Then each setting learns. Each keeps its own vectors too, and learns from the rows as it does
+    alone. Where settings have too few vectors in common, and after a checkpoint, which does not say
+    which are the same, all continue alone.
 
     Examples
     --------
@@ -46,7 +49,7 @@ class FusedVectors(FusedSettings):
     def __init__(self, learners: Sequence[Learner]) -> None:
         self._learners: list[Any] = list(
             learners
-        )  # all with support vectors: `grid_key` sees to that
+        )  # all have support vectors: `grid_key` guarantees it
         self.task = self._learners[0].task
         for learner in learners:
             learner.state_ = {
@@ -65,7 +68,10 @@ class FusedVectors(FusedSettings):
     def learn(
         self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None
     ) -> list[FloatArray | Exception]:
-        """Predict, then update, row by row; return each learner's scores before each update, or what it has raised."""
+        """Predict, then update, row by row; return each learner's scores, or its error.
+
+        The scores of a row are those before its update.
+        """
         rows, y, count = read_only_csr(X), read_only(y), rows_of(X)
         scores = [np.empty((count, learner._outputs)) for learner in self._learners]
         start, usable = 0, True
@@ -90,7 +96,7 @@ class FusedVectors(FusedSettings):
     def _learn(
         self, rows: CSR, y: NDArray[Any], scores: Sequence[FloatArray], weights: FloatArray | None
     ) -> bool:
-        """Learn from a few rows; False where one cannot be used."""
+        """Learn from a few rows; False if one cannot be used."""
         count = rows_of(rows)
         self._make_room(count, int(rows.indptr[-1] - rows.indptr[0]))
         slots, places = len(self._arrays["sizes"]), self._arrays["values"].shape[1]
@@ -111,7 +117,7 @@ class FusedVectors(FusedSettings):
     def _go(
         self, rows: CSR, y: NDArray[Any], scores: Sequence[FloatArray], weights: FloatArray | None
     ) -> None:
-        """Have every setting that has not failed go through rows; what one raises ends that one."""
+        """Let every setting that has not failed learn the rows; an error ends its own one."""
         for n, learner in enumerate(self._learners):
             if n not in self._failed:
                 try:
@@ -141,7 +147,10 @@ class FusedVectors(FusedSettings):
         return support_vectors(self._arrays)
 
     def _keep(self, values: float) -> None:
-        """Keep the vectors that a setting has; where that does not pay for rows of so many values, let all go on alone."""
+        """Keep the vectors of a setting.
+
+        Where that does not pay for rows of so many values, let all settings continue alone.
+        """
         own = [
             shared.at[: shared.noted[0]]
             for n, shared in enumerate(self._shared)
@@ -160,4 +169,4 @@ class FusedVectors(FusedSettings):
             self._shared = [no_values() for _ in self._shared]
 
     def release(self) -> None:
-        """Bring the learners up to date: they are."""
+        """Do nothing: the learners are up to date."""

@@ -1,8 +1,8 @@
 """Kernel learners: rows that are kept, and their coefficients.
 
 The model is ``f_c(x) = scale_c sum_s alpha_sc k(x, s)`` over support vectors s: rows that were
-kept. A learner is a rule of `olscale.learners.kernel.kernel_loop`. All classes share the support vectors,
-and so the kernel values.
+kept. A learner is a rule of `olscale.learners.kernel.kernel_loop`. All classes share the support
+vectors, and so the kernel values.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,7 +51,7 @@ from olscale.learners.kernel.shared_values import SharedValues, no_values
 
 
 class Ready(NamedTuple):
-    """The loop of a learner, with its model, rule and space, and the form in which it learns."""
+    """The loop of a learner, with its model, rule, space and the form in which it learns."""
 
     loop: Any
     model: tuple[Model, NamedTuple, Space]
@@ -67,7 +67,7 @@ CAPACITY: int = param(
 
 
 class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree):
-    """Base of the learners with support vectors; a subclass gives its parameters, its rule and how many vectors it keeps.
+    """Base of the learners with support vectors: a subclass gives parameters, rule and limits.
 
     `KernelLearner`, `KernelRegressor` and `KernelDetector` are this for each task.
     """
@@ -78,13 +78,13 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
     keeps_matrix: ClassVar[bool] = False
     memory: ClassVar[int] = 0
     kept_share: ClassVar[float] = 0.5
-    """Which share of 2,000 rows comes in if there is room: the median of the data sets of `pipelines/grand.toml`."""
+    """Share of 2,000 rows that are added if there is room: the median in `pipelines/grand.toml`."""
     kept_power: ClassVar[float] = 1.0
-    """How the vectors that came in grow, as the rows to this power: by less than 1 where a good model takes in fewer."""
+    """Growth of the vectors, as a power of the rows: below 1 where a good model adds fewer."""
     rule_type: ClassVar[type[NamedTuple]]
     """The named tuple of the update, registered by `learns`."""
     capacity = 100_000
-    """Most support vectors of a learner without a budget, which has this as a parameter, `CAPACITY`."""
+    """Most support vectors of a learner without a budget, the parameter `CAPACITY`."""
 
     kernel: str = param(
         "gaussian", Choice(KERNELS), "The kernel; see `olscale.learners.kernel.kernels`."
@@ -94,7 +94,7 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
 
     @property
     def shift_free(self) -> bool:
-        """Whether the kernel is one of distances."""
+        """Whether the kernel depends on distances only."""
         return self.kernel in DISTANCE_KERNELS
 
     def _rule(self) -> NamedTuple:
@@ -102,10 +102,10 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         return rule_of(self.rule_type, self)
 
     def _slots(self) -> tuple[int, int]:
-        """Return how many support vectors there is room for at first, and at most; here, of a learner without a budget.
+        """Return how many support vectors there is room for at first and at most, without a budget.
 
-        Room for one more than may stay: a row is scored, and may turn out to need none, before it
-        is known.
+        There is room for one more than may stay: a row is scored, and may turn out not to need its
+        slot, before that is known.
         """
         most = int(self.capacity) + 1
         return min(64, most), most
@@ -140,9 +140,9 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         self._go(self._ready(learning, rows), rows, read_only(y), no_values(), scores, weights)
 
     def _ready(self, learning: bool, rows: CSR | None = None) -> Ready:
-        """Return what the loop has of the learner; `rows` are those to look up, where they are."""
+        """Return what the loop needs of the learner; `rows` are those to look up, if any."""
         rule = self._rule()
-        # Machine code for a rule that is defined elsewhere must not get into our cache: it would
+        # Machine code for a rule that is defined elsewhere must not enter our cache: it would
         # outlive an edit.
         loop = learn_and_score if is_ours(type(rule).__module__) else uncached(learn_and_score)
         form = (
@@ -163,7 +163,7 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         scores: FloatArray,
         weights: FloatArray | None,
     ) -> Ready:
-        """Go through rows, alone or with what is computed for several settings; return what is ready after the last."""
+        """Learn rows, alone or with values shared by settings; return the last `Ready`."""
         if weights is not None and not takes_weight(ready.model[1]):
             raise ParameterError(no_weights(self.name))
         row, weights = 0, array_of(weights)
@@ -175,9 +175,10 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
             ready = self._ready(ready.form[2], rows)
 
     def grid_key(self) -> object:
-        """Return what products of rows depend on, of a learner that keeps ever more rows: its settings keep mostly the same.
+        """Return what products of rows depend on, for a learner without a budget.
 
-        With a budget most time goes to what each setting does for itself.
+        Its settings keep mostly the same rows. With a budget most time is spent on each setting
+        alone.
         """
         first, most = self._slots()
         return (
@@ -216,7 +217,7 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         )
 
     def _grow(self, entries: int) -> None:
-        """Make room for a vector of so many entries."""
+        """Make room for a vector of `entries` entries."""
         state = self.state_
         if len(state["feature"]) - state["counts"][1] < min(
             entries, len(state["place"]) - state["counts"][1]
@@ -243,13 +244,13 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
             )
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Continue from `state`, whose support vectors may take more room than those of now."""
+        """Continue from `state`, whose support vectors may need more room than the current ones."""
         check_support(
             {name: state[name] for name in STATE if name in state}, len(self.state_["place"])
         )
         empty = self.state_[
             "matrix"
-        ].shape  # which may have columns beside the square of the vectors
+        ].shape  # which may have columns besides the square of the vectors
         growing = {*GROWING, "alpha", "matrix"}
         for name in growing & state.keys() & self.state_.keys():
             old, new = self.state_[name], state[name]
@@ -269,13 +270,13 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
             )
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
-        """Return how many numbers are gone through for a row: its values with each vector there is, or has room at first."""
+        """Return how many numbers a row goes through: its values times the vectors."""
         del columns
         now = int(self.state_["counts"][0]) if hasattr(self, "state_") else 0
         return max(self._slots()[0], now) * self._vector_numbers(classes, values)
 
     def stream_numbers(self, columns: int, classes: int, values: float, rows: int) -> float:
-        """Return how many numbers so many rows go through: their own values, and those of the vectors there are by then."""
+        """Return how many numbers `rows` rows go through: theirs and those of vectors."""
         count, mean = self._expected_vectors(rows)
         pairs = count**2 / 2.0 if count <= MOST_VECTORS else 0.0  # of `norm_w`
         return rows * (3.0 * values + 100.0) + (rows * mean + pairs) * self._vector_numbers(
@@ -283,7 +284,7 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         )
 
     def pilot_rows(self) -> int:
-        """Return a thousand rows where all vectors are kept: the share of rows that come in is what time depends on."""
+        """Return 1,000 rows if all vectors are kept: time depends on the share of added rows."""
         first, most = self._slots()
         return 1_000 if first < most else 0
 
@@ -303,7 +304,7 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         )
 
     def _expected_vectors(self, rows: int) -> tuple[float, float]:
-        """Return how many vectors there will be after so many rows, and how many on average until then."""
+        """Return the expected number of vectors after `rows` rows, and their average until then."""
         seen, came = self._came_in()
         most, power = self._slots()[1], self.kept_power
         filling = min(
@@ -313,7 +314,7 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         return count, count * (1.0 - filling / max(1, rows) * power / (1.0 + power))
 
     def _came_in(self) -> tuple[float, float]:
-        """Return of how many rows how many came in: of those learned from, or as is usual."""
+        """Return a number of rows, and how many of them were added or usually are."""
         state: Mapping[str, NDArray[Any]] = getattr(self, "state_", {})
         if "seen" in state and state["seen"][0]:
             return float(state["seen"][0]), max(1.0, float(state["counts"][0]))
@@ -323,10 +324,13 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         outputs, (first, most) = score_columns(classes), self._slots()
         if first < most:
             return 0.1 * values + 0.22 * outputs + 1.4
-        return 0.2 * values + 0.25 * outputs + 4.0  # with the exchange of vectors
+        return 0.2 * values + 0.25 * outputs + 4.0  # includes the exchange of vectors
 
     def measures(self) -> dict[str, float]:
-        """Return the shared measures, `support_vectors`, how many there are, and, of up to 2,000, `norm_w` (`rkhs_norm`)."""
+        """Return the shared measures, `support_vectors` and, of up to 2,000, `norm_w`.
+
+        The first is the number of support vectors, the second is `rkhs_norm`.
+        """
         count = int(self.state_["counts"][0])
         norm = {"norm_w": float(rkhs_norm(self._model()))} if count <= MOST_VECTORS else {}
         return {**super().measures(), "support_vectors": float(count), **norm}

@@ -1,7 +1,7 @@
-"""The loop of all kernel learners: what a row changes, each adds by a rule.
+"""The loop of all kernel learners: each learner adds a rule for what a row changes.
 
-A rule is a named tuple of parameters together with a function that learns one row; the loop has the
-row's kernel values, scores and targets ready for it.
+A rule is a named tuple of parameters together with a function that learns one row; the loop
+provides the row's kernel values, scores and targets.
 """
 
 from collections.abc import Callable
@@ -37,25 +37,29 @@ from olscale.learners.kernel.shared_values import (
 
 
 def learn_row(rule: Any, model: Model, row: KernelRow) -> bool:
-    """Learn a row by `rule` and return whether the model changed; compiled loops resolve it to the rule's own function."""
+    """Learn a row by `rule` and return whether the model changed.
+
+    Compiled loops resolve the call to the rule's own function.
+    """
     raise TypeError("for compiled loops only")
 
 
 _WEIGHTED: set[type] = set()
-"""Rules by which a row may weigh more or less."""
+"""Rules that accept weights of rows."""
 
 
 def takes_weight(rule: Any) -> bool:
-    """Tell whether a row may weigh more or less by `rule`."""
+    """Return whether `rule` accepts weights of rows."""
     return type(rule) in _WEIGHTED
 
 
 def learns(
     rule_type: type, weighted: bool = False
 ) -> Callable[[Callable[..., bool]], Callable[..., bool]]:
-    """Register a function ``(rule, model, row) -> bool`` as that which learns a row by rules of `rule_type`.
+    """Register ``(rule, model, row) -> bool`` as the function that learns a row by `rule_type`.
 
-    `weighted` says whether it uses ``row.weight``, as that of a learner which `takes_weights` does.
+    `weighted` says whether it uses ``row.weight``, as the rule of a learner that `takes_weights`
+    does.
     """
 
     def register(function: Callable[..., bool]) -> Callable[..., bool]:
@@ -88,7 +92,7 @@ def learn_and_score(
     scores: FloatArray,
     weights: FloatArray,
 ) -> int:
-    """Score rows from `first` on, and learn them; return the row for which there is no room, or how many there are.
+    """Score rows from `first` on and learn them; return the row that has no room, or the row count.
 
     `weights` is empty where rows have none (`array_of`).
     """
@@ -96,7 +100,7 @@ def learn_and_score(
     model, space = borrowed_model(model), borrowed_space(space)
     support, kernel = model.support, model.kernel
     f, target, margin, wrong, step, at, value, k, other, together = space
-    begun, done = first, first  # of the rows whose products were made together last
+    begun, done = first, first  # bounds of the rows whose products were computed last
     rows, outputs = scores.shape
     shared, alone = borrowed_values(shared), shared.values.shape[0] == 0
     for i in range(first, rows):

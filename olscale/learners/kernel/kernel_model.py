@@ -1,4 +1,4 @@
-"""The model of a kernel learner and a row to learn, as compiled loops have them, and what updates do to the model."""
+"""The model of a kernel learner and a row to learn, as compiled loops use them, with updates."""
 
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ LEAST_SCALE = 1e-150
 
 
 class Model(NamedTuple):
-    """What a learner's update changes.
+    """The state that a learner's update changes.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class Model(NamedTuple):
     scale, offset : float64 array of shape (outputs,)
         The offset is added to the scores.
     memory : float64 array of shape (outputs, numbers)
-        Numbers that the learner keeps besides.
+        Further numbers that the learner keeps.
     matrix : float64 array of shape (slots, slots)
         A matrix over the support vectors, for learners that keep one; else it has no rows.
     kernel : Kernel
@@ -45,7 +45,7 @@ class Model(NamedTuple):
 
 
 class Space(NamedTuple):
-    """Arrays in which the loop has what a row is learned from, and in which learners work.
+    """Arrays that hold what the loop knows of a row, and space for learners.
 
     Parameters
     ----------
@@ -58,15 +58,15 @@ class Space(NamedTuple):
         ``target f``; in the max-score form, for both classes, the score of the class less that of
         its rival. In a regression ``target - f``.
     wrong : bool array of shape (outputs,)
-        Whether the prediction is: of a score of 0 it is +1, of two equal ones it is the first. Of
+        Whether the prediction is wrong: a score of 0 predicts +1, equal scores the first class. For
         classes only.
     step : float64 array of shape (outputs,)
         Space for the new coefficients.
     at, value, k, other : array
-        Space for the places, the values and the kernel values of another row; `k` has those of this
-        one.
+        Space for the places, the values and the kernel values of another row; `k` is for the
+        current row.
     together : RowsTogether
-        Space for rows whose products are made together.
+        Space for rows whose products are computed together.
     """
 
     f: FloatArray
@@ -96,8 +96,8 @@ class KernelRow(NamedTuple):
     pair : bool
         Whether two outputs move together, as in the max-score form.
     weight : float
-        How much the loss of the row counts, 1 where rows have no weights; for rules that `learns`
-        knows to use it.
+        How much the loss of the row counts, 1 where rows have no weights; only rules that `learns`
+        registered as weighted use it.
     """
 
     X: CSR
@@ -120,7 +120,7 @@ class KernelRow(NamedTuple):
 
 @inlined
 def borrowed_support(of: Any) -> Any:
-    """Return support vectors with arrays that nobody owns, as `borrowed_rows` does."""
+    """Return support vectors whose arrays are borrowed, as `borrowed_rows` does."""
     return SupportVectors(
         borrowed(of.values),
         borrowed(of.place),
@@ -137,7 +137,7 @@ def borrowed_support(of: Any) -> Any:
 
 @inlined
 def borrowed_model(model: Any) -> Any:
-    """Return the model with arrays that nobody owns."""
+    """Return the model with borrowed arrays."""
     support, scales = (
         borrowed_support(model.support),
         (borrowed(model.scale), borrowed(model.offset)),
@@ -154,7 +154,7 @@ def borrowed_model(model: Any) -> Any:
 
 @inlined
 def borrowed_space(of: Any) -> Any:
-    """Return the space with arrays that nobody owns."""
+    """Return the space with borrowed arrays."""
     aims = (
         borrowed(of.f),
         borrowed(of.target),
@@ -174,7 +174,7 @@ def borrowed_space(of: Any) -> Any:
 
 @inlined
 def combine(alpha: Any, scale: Any, k: Any, count: int, f: Any) -> None:
-    """Set ``f_c = scale_c sum_s alpha_sc k_s``; the sum of one output runs in eight groups of slots."""
+    """Set ``f_c = scale_c sum_s alpha_sc k_s``; each output is summed in eight groups of slots."""
     outputs = f.shape[0]
     if outputs == 1:
         f[0] = scale[0] * vector_dot(k[:count], flat(alpha))

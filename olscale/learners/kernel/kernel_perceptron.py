@@ -1,4 +1,4 @@
-"""The perceptron and gradient descent with kernels, for classes and for targets (Freund and Schapire 1999)."""
+"""The perceptron and gradient descent with kernels (Freund and Schapire 1999)."""
 
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from olscale.learners.kernel.kernel_model import add
 
 
 class StepRule(NamedTuple):
-    """Steps of length `eta`, for rows with hinge loss or only for those that are predicted wrongly."""
+    """Step `eta`, and whether all rows with hinge loss move the model or only mistakes."""
 
     eta: float
     hinge: bool
@@ -19,7 +19,7 @@ class StepRule(NamedTuple):
 
 @learns(StepRule, weighted=True)
 def learn_step(rule: Any, model: Any, row: Any) -> bool:
-    """Take in a row with a step of its own for each output at fault."""
+    """Add a row with a separate step for each output at fault."""
     moved = False
     for c in range(row.f.shape[0]):
         fault = row.margin[c] < 1.0 if rule.hinge else row.wrong[c]
@@ -31,23 +31,25 @@ def learn_step(rule: Any, model: Any, row: Any) -> bool:
 
 
 class KernelPerceptron(KernelLearner, WeightedClassifier):
-    """The perceptron with kernels: a row that is predicted wrongly comes in with ``alpha = y``.
+    """The perceptron with kernels: a row that is predicted wrongly is added with ``alpha = y``.
 
     Notes
     -----
-    State: ``m (d + outputs)`` numbers for m support vectors with d features, and m grows with every mistake. Cost of a row:
-    O(m d), or nnz for d. Max-score: +1 for the class, -1 for its best rival.
+    State: ``m (d + outputs)`` numbers for m support vectors with d features, and m grows with every
+    mistake. Cost of a row: O(m d), or nnz for d. Max-score: +1 for the class, -1 for its best
+    rival.
 
     A score of 0 is a prediction of +1. In float32 distant rows have a kernel value of 0 where they
     still have a nearest vector in float64: KOL makes 169 mistakes on svmguide1 (unscaled, gamma =
     0.001), this one 164.
 
-    A row's weight multiplies its step, as in CSOGD (J. Wang, P. Zhao, S. C. H. Hoi,
-    Cost-sensitive online classification, ICDM 2012): its loss counts so many times.
+    A row's weight multiplies its step, as in CSOGD (J. Wang, P. Zhao, S. C. H. Hoi, Cost-sensitive
+    online classification, ICDM 2012): its loss counts as many times.
 
     References
     ----------
-    Y. Freund, R. E. Schapire, Large margin classification using the perceptron algorithm, Machine Learning 37, 1999.
+    Y. Freund, R. E. Schapire, Large margin classification using the perceptron algorithm, Machine
+    Learning 37, 1999.
 
     Examples
     --------
@@ -70,22 +72,23 @@ class KernelPerceptron(KernelLearner, WeightedClassifier):
 
 
 class OGDKernel(KernelLearner, WeightedClassifier):
-    """Online gradient descent with kernels and a constant step: a row with ``y f < 1`` comes in with ``alpha = eta y``.
+    """Online gradient descent with kernels: a row with ``y f < 1`` is added with ``alpha = eta y``.
 
     Notes
     -----
-    State: ``m (d + outputs)`` numbers for m support vectors with d features, and m grows with every loss. Cost of a row:
-    O(m d), or nnz for d. Max-score: +eta for the class, -eta for its best rival.
+    State: ``m (d + outputs)`` numbers for m support vectors with d features, and m grows with every
+    loss. Cost of a row: O(m d), or nnz for d. Max-score: +eta for the class, -eta for its best
+    rival.
 
-    `norma` besides shrinks and decreases the step; `bogd` keeps a budget.
+    `norma` also shrinks the model and decreases the step; `bogd` keeps a budget.
 
-    A row's weight multiplies its step, as in CSOGD (J. Wang, P. Zhao, S. C. H. Hoi,
-    Cost-sensitive online classification, ICDM 2012): its loss counts so many times.
+    A row's weight multiplies its step, as in CSOGD (J. Wang, P. Zhao, S. C. H. Hoi, Cost-sensitive
+    online classification, ICDM 2012): its loss counts as many times.
 
     References
     ----------
-    J. Kivinen, A. J. Smola, R. C. Williamson, Online learning with kernels, IEEE Transactions on Signal Processing 52(8),
-    2004: section III without regularisation.
+    J. Kivinen, A. J. Smola, R. C. Williamson, Online learning with kernels, IEEE Transactions on
+    Signal Processing 52(8), 2004: section III without regularisation.
 
     Examples
     --------
@@ -116,7 +119,7 @@ class ResidualRule(NamedTuple):
 
 @learns(ResidualRule, weighted=True)
 def learn_residual(rule: Any, model: Any, row: Any) -> bool:
-    """Take in a row whose prediction was not its target."""
+    """Add a row whose prediction differs from its target."""
     error = row.margin[0]
     if error == 0.0 or row.weight == 0.0:
         return False
@@ -129,23 +132,25 @@ def learn_residual(rule: Any, model: Any, row: Any) -> bool:
 
 
 class KernelPerceptronR(KernelRegressor, WeightedRegressor):
-    """The perceptron with kernels for targets: every row comes in, with ``alpha = eta (y - f)`` or ``eta sign(y - f)``.
+    """The perceptron with kernels for targets: every row is added.
+
+    Its coefficient is ``alpha = eta (y - f)`` or ``eta sign(y - f)``.
 
     Notes
     -----
-    State: ``m (d + 1)`` numbers for m support vectors with d features, and m grows with every row. Cost of a row: O(m d),
-    or nnz for d.
+    State: ``m (d + 1)`` numbers for m support vectors with d features, and m grows with every row.
+    Cost of a row: O(m d), or nnz for d.
 
     The OLK paper compares itself with a kernel perceptron for regression that no source defines;
-    these are the readings.
+    these are the two ways to read it.
 
-    A row's weight multiplies its step, that of gradient descent on a loss which counts so many
+    A row's weight multiplies its step, that of gradient descent on a loss that counts as many
     times.
 
     References
     ----------
-    W. Liu, P. Pokharel, J. C. Principe, The kernel least-mean-square algorithm, IEEE Transactions on Signal Processing
-    56(2), 2008.
+    W. Liu, P. Pokharel, J. C. Principe, The kernel least-mean-square algorithm, IEEE Transactions
+    on Signal Processing 56(2), 2008.
 
     Examples
     --------

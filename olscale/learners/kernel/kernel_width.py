@@ -1,4 +1,4 @@
-"""The width of a kernel: a parameter with three names, or what rows say of it."""
+"""The width of a kernel: a parameter with three names, or a value estimated from rows."""
 
 from typing import Any
 
@@ -14,10 +14,10 @@ from olscale.learners.contract.parameters import Maybe, Real, param
 
 
 class GammaLearner(OnePass, LooksAhead):
-    """Base of learners with a kernel, whatever their task, whose width is `gamma`.
+    """Base of learners with a kernel of width `gamma`, for any task.
 
     ``gamma = "auto"`` is one over the number of features, ``"median"`` that of the median distance
-    of a thousand rows, which the learner is shown before the stream. The state has the width as
+    of a thousand rows, which the learner sees before the stream. The state holds the width as
     `gamma`.
     """
 
@@ -31,7 +31,7 @@ class GammaLearner(OnePass, LooksAhead):
 
     @property
     def looks_ahead(self) -> bool:
-        """Whether the width is the median of distances, which only rows tell."""
+        """Whether the width is the median of distances, which needs rows."""
         return self.gamma == "median"
 
     def prepare(self, X: Rows) -> None:
@@ -41,7 +41,7 @@ class GammaLearner(OnePass, LooksAhead):
         self.state_["gamma"][0] = median_gamma(X)
 
     def _first_width(self, columns: int) -> FloatArray:
-        """Return the width before the first row, 0 where rows must tell it; shape (1,)."""
+        """Return the width before the first row, shape (1,); 0 if it depends on rows."""
         gamma = self.resolved_params()["gamma"]
         return np.array(
             [{"auto": 1.0 / max(1, columns), "median": 0.0}.get(gamma, gamma)], dtype=np.float64
@@ -57,7 +57,7 @@ class GammaLearner(OnePass, LooksAhead):
 
 
 class WidthLearner(GammaLearner):
-    """Base of learners whose width is ``gamma = 1 / (2 sigma^2) = 1 / p^2``, given as one of the three."""
+    """Base of learners whose width is given as ``gamma = 1 / (2 sigma^2) = 1 / p^2``."""
 
     sigma: float | None = param(
         None,
@@ -69,7 +69,7 @@ class WidthLearner(GammaLearner):
     )
 
     def resolved_params(self) -> dict[str, Any]:
-        """Return all parameters in canonical form: a width as `gamma`, whatever it was given as."""
+        """Return all parameters in canonical form: the width as `gamma`, however it was given."""
         params = super().resolved_params()
         widths = {name: params.pop(name) for name in ("sigma", "p")}
         given = {name: value for name, value in widths.items() if value is not None}

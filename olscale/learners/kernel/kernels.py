@@ -1,4 +1,4 @@
-"""Kernels: products of rows in a space of features that is never written down.
+"""Kernels: products of rows in a feature space that is never computed.
 
 | kernel | k(x, s) |
 |---|---|
@@ -24,7 +24,7 @@ GAUSSIAN, LAPLACIAN, POLYNOMIAL, LINEAR = range(4)
 
 
 class Kernel(NamedTuple):
-    """A kernel as compiled loops have it.
+    """A kernel in the form that compiled loops use.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def _power(base: float, degree: int) -> float:
 
 @inlined
 def own_value(kernel: Any, size: float) -> float:
-    """Return ``k(x, x)`` for a row of that size."""
+    """Return ``k(x, x)`` for a row of size `size`."""
     if kernel.kind == POLYNOMIAL:
         return _power(kernel.gamma * size + kernel.coef0, kernel.degree)
     return size if kernel.kind == LINEAR else 1.0
@@ -58,7 +58,7 @@ def own_value(kernel: Any, size: float) -> float:
 
 @compiled
 def size_of(kernel: Any, X: Any, i: int, square: float) -> float:
-    """Return the size of a row of squared norm `square`: that, or the sum of its absolute values."""
+    """Return the size of a row of squared norm `square`: that, or its sum of absolute values."""
     if kernel.kind != LAPLACIAN:
         return square
     size = 0.0
@@ -71,7 +71,7 @@ def size_of(kernel: Any, X: Any, i: int, square: float) -> float:
 def raw_row(
     kernel: Any, support: Any, at: Any, value: Any, found: int, size: float, k: Any
 ) -> None:
-    """Set ``k[s]`` to what the width has no part in: products, or distances of the Laplacian."""
+    """Set ``k[s]`` to the part without the width: products, or distances of the Laplacian."""
     if kernel.kind == LAPLACIAN:
         distances(support, at, value, found, size, k)
     else:
@@ -82,7 +82,7 @@ def raw_row(
 def finish_row(
     kernel: Any, support: Any, X: Any, i: int, at: Any, value: Any, size: float, k: Any
 ) -> None:
-    """Make kernel values of what `raw_row` has set for row `i`; `at` and `value` are space."""
+    """Turn the result of `raw_row` for row `i` into kernel values; `at` and `value` are space."""
     if _has_distances(kernel) and is_long(kernel.gamma, size):
         finish_long_row(support, kernel.gamma, kernel.kind == LAPLACIAN, X, i, size, (at, value), k)
     else:
@@ -109,7 +109,7 @@ def _finish_short(kernel: Any, support: Any, size: float, k: Any) -> None:
 
 @compiled
 def vector_row(kernel: Any, support: Any, slot: int, at: Any, value: Any, k: Any) -> None:
-    """Set ``k[s]`` to the kernel value of two vectors of the set; `at` and `value` are space."""
+    """Set ``k[s]`` to the kernel values of vector `slot` with all; `at` and `value` are space."""
     entries, size = vector_places(support, slot, at, value), support.sizes[slot]
     raw_row(kernel, support, at, value, entries, size, k)
     if _has_distances(kernel) and is_long(kernel.gamma, size):

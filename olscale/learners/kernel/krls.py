@@ -19,7 +19,7 @@ from olscale.learners.kernel.kernel_model import add
 
 
 class KRLSRule(NamedTuple):
-    """Squared distance `nu` from which a row comes in, and the budget `B` (0: none)."""
+    """Squared distance `nu` above which a row is added, and the budget `B` (0: none)."""
 
     nu: float
     B: int
@@ -27,7 +27,7 @@ class KRLSRule(NamedTuple):
 
 @learns(KRLSRule, weighted=True)
 def learn_krls(rule: Any, model: Any, row: Any) -> bool:
-    """Add a row that the vectors do not span, or solve for the coefficients of those anew."""
+    """Add a row that the vectors do not span, or solve for their coefficients again."""
     count, errors, share = model.support.counts[0], row.margin, row.other
     if row.weight == 0.0:
         return False
@@ -53,12 +53,12 @@ def learn_krls(rule: Any, model: Any, row: Any) -> bool:
 def _reduce(
     inverse: Any, P: Any, count: int, share: Any, q: Any, errors: Any, weight: float, alpha: Any
 ) -> None:
-    """Have a row, whose projection is `share`, move the coefficients; `q` and `share` are space then."""
+    """Let a row with projection `share` move the coefficients; `q` and `share` are then space."""
     multiply_dense(share[:count], P[:count], q)
     inside = 1.0 / weight
     for s in range(count):
         inside += share[s] * q[s]
-    for s in range(count):  # symmetric to the bit, as the inverse
+    for s in range(count):  # symmetric to the bit, like the inverse
         line, size = P[s], q[s]
         for r in range(count):
             line[r] -= (size * q[r]) / inside
@@ -69,30 +69,31 @@ def _reduce(
 
 
 class KRLS(GramLearner, KernelRegressor, WeightedRegressor, LearnsTargets):
-    """Kernel recursive least squares: the least squares of all rows, over a dictionary of those that others do not span.
+    """Kernel recursive least squares: least squares on all rows, over a dictionary of some of them.
 
     With kernel values k of the row x and the dictionary, and the inverse K of the matrix of the
-    dictionary's own, ``a = K k`` are the coefficients of its projection and ``delta = k(x, x) -
-    k.a`` is the squared distance from it. A row with ``delta > nu`` comes in: with ``alpha = (y -
-    f) / delta``, of which the others give up a share a. Another moves the coefficients as recursive
-    least squares does: ``q = P a / (1 + a.P a)``, ``P -= q (P a)'``, ``alpha += K q (y - f)``.
+    dictionary's own, ``a = K k`` are the coefficients of its projection and
+    ``delta = k(x, x) - k.a`` is the squared distance from it. A row with ``delta > nu`` is added
+    with ``alpha = (y - f) / delta``, a share a of which the others give up. Another moves the
+    coefficients as recursive least squares does: ``q = P a / (1 + a.P a)``, ``P -= q (P a)'``,
+    ``alpha += K q (y - f)``.
 
     Notes
     -----
-    State: ``m (d + 1)`` numbers for m rows of d features, and ``2 m^2`` of the matrices. Cost of a row: O(m d), or nnz for
-    d, and O(m^2) more.
+    State: ``m (d + 1)`` numbers for m rows of d features, and ``2 m^2`` of the matrices. Cost of a
+    row: O(m d), or nnz for d, and O(m^2) more.
 
-    Nothing is regularised: as long as most rows come in, it goes through noisy targets. A row
-    nearer than 1e-8 ``k(x, x)`` is projected, whatever `nu`. kafbox and the package krls are met;
-    the latter adds exact duplicates, as if delta was 1.
+    Nothing is regularised: as long as most rows are added, the model interpolates noisy targets. A
+    row nearer than 1e-8 ``k(x, x)`` is projected for any `nu`. Results agree with kafbox and the
+    package krls; the latter adds exact duplicates, as if delta was 1.
 
-    A row's weight multiplies the square of its error: 2 is the row twice. The dictionary goes
-    by rows, but for those of weight 0.
+    A row's weight multiplies the square of its error: 2 equals the row twice. Rows enter the
+    dictionary regardless of weight, except those of weight 0.
 
     References
     ----------
-    Y. Engel, S. Mannor, R. Meir, The kernel recursive least-squares algorithm, IEEE Transactions on Signal Processing 52(8),
-    2004.
+    Y. Engel, S. Mannor, R. Meir, The kernel recursive least-squares algorithm, IEEE Transactions on
+    Signal Processing 52(8), 2004.
 
     Examples
     --------
@@ -104,7 +105,7 @@ class KRLS(GramLearner, KernelRegressor, WeightedRegressor, LearnsTargets):
     """
 
     name = "krls"
-    # That of the slowest shape: how many vectors are kept, the rows decide.
+    # The value for the slowest shape: the rows decide how many vectors are kept.
     numbers_per_second = 5.2e9
     kept_share = 0.05
     kept_power = 0.5

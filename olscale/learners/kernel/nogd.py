@@ -17,7 +17,7 @@ from olscale.learners.kernel.kernel_model import add
 from olscale.learners.kernel.kernels import vector_row
 
 _LEAST_EIGENVALUE = 1e-10
-"""Smaller ones, as parts of the largest, are rounding."""
+"""Eigenvalues below this part of the largest are rounding."""
 
 _COLLECTS, _KNOWS_FEATURES, _STEPS_IN_FEATURES = 0.0, 1.0, 2.0
 
@@ -30,7 +30,7 @@ class NOGDRule(NamedTuple):
 
 @learns(NOGDRule, weighted=True)
 def learn_nogd(rule: Any, model: Any, row: Any) -> bool:
-    """Keep a row with loss until there are B; from then on step in the features of those."""
+    """Keep a row with loss until there are B; after that, step in the features of those."""
     alpha, matrix, phase, moving = model.alpha, model.matrix, model.memory[0], False
     outputs, slots, count = row.f.shape[0], alpha.shape[0], model.support.counts[0]
     for c in range(outputs):
@@ -45,7 +45,7 @@ def learn_nogd(rule: Any, model: Any, row: Any) -> bool:
     if phase[0] == _KNOWS_FEATURES:
         for s in range(
             count
-        ):  # one by one: for slices numba compiles the text of an error, as long as all the rest
+        ):  # one by one: slices make numba compile an error message, as long as everything else
             for c in range(outputs):
                 alpha[s, c] = matrix[s, slots + c]
         phase[0] = _STEPS_IN_FEATURES
@@ -59,37 +59,41 @@ def learn_nogd(rule: Any, model: Any, row: Any) -> bool:
 
 @compiled
 def set_gram(model: Any, at: Any, value: Any, K: FloatArray) -> None:
-    """Set row s of `K` to the kernel values of support vector s with all; at, value: space, as in `Space`."""
+    """Set row s of `K` to kernel values of vector s with all; `at`, `value` as in `Space`."""
     support = model.support
     for s in range(support.counts[0]):
         vector_row(model.kernel, support, s, at, value, K[s])
 
 
 class NOGD(GramLearner, KernelLearner, WeightedClassifier):
-    """Nystrom online gradient descent: kernel gradient descent until `B` rows are kept, then linear on `k` features of them.
+    """Nystrom online gradient descent: kernel gradient descent, then linear on `k` features.
 
-    While there are fewer than B support vectors, each row with loss comes in with the coefficient
+    The change comes when `B` rows are kept.
+
+    While there are fewer than B support vectors, each row with loss is added with the coefficient
     `eta y`. Then the Gram matrix of the B, ``K = V D V'`` with its k largest eigenvalues, makes
-    features ``z(x) = D^-1/2 V' k(x)``. The next row with loss turns the coefficients to weights ``w
-    = D^1/2 V' alpha``; it and each later one moves them by ``eta y z(x)``. Scores are ``w.z(x)``,
-    kept as ``beta.k(x)`` with ``beta = V D^-1/2 w``: features cost an update alone. For k = B they
-    are the scores of kernel gradient descent with the part of each row along the B.
+    features ``z(x) = D^-1/2 V' k(x)``. The next row with loss turns the coefficients to weights
+    ``w = D^1/2 V' alpha``; it and each later one moves them by ``eta y z(x)``. Scores are
+    ``w.z(x)``, kept as ``beta.k(x)`` with ``beta = V D^-1/2 w``: features cost an update alone. For
+    k = B they are the scores of kernel gradient descent with the part of each row along the B.
 
     Notes
     -----
-    State: ``B (d + B + 2 outputs)`` numbers for d features that the vectors have. Cost of a row: O(B d), or nnz for d, and
-    O(B^2) for one with loss; O(B^3) once. The eigenvectors are LAPACK's on one thread: their last bits, and those of scores
-    after them, may be other ones on another kind of processor.
+    State: ``B (d + B + 2 outputs)`` numbers for d features that the vectors have. Cost of a row:
+    O(B d), or nnz for d, and O(B^2) for one with loss; O(B^3) once. The eigenvectors are LAPACK's
+    on one thread: their last bits, and those of scores after them, may be other ones on another
+    kind of processor.
 
     The text of the LOL paper keeps the first B rows, not the first B with loss; at small steps
     these are the same.
 
-    A row's weight multiplies its step, as in CSOGD (J. Wang, P. Zhao, S. C. H. Hoi,
-    Cost-sensitive online classification, ICDM 2012): its loss counts so many times.
+    A row's weight multiplies its step, as in CSOGD (J. Wang, P. Zhao, S. C. H. Hoi, Cost-sensitive
+    online classification, ICDM 2012): its loss counts as many times.
 
     References
     ----------
-    J. Lu, S. C. H. Hoi, J. Wang, P. Zhao, Z.-Y. Liu, Large scale online kernel learning, JMLR 17 (2016), algorithm 2.
+    J. Lu, S. C. H. Hoi, J. Wang, P. Zhao, Z.-Y. Liu, Large scale online kernel learning, JMLR 17
+    (2016), algorithm 2.
 
     Examples
     --------
@@ -113,7 +117,7 @@ class NOGD(GramLearner, KernelLearner, WeightedClassifier):
     eta: float = param(0.2, Real(0.0, open_="low"), "Step.")
 
     def resolved_params(self) -> dict[str, Any]:
-        """Return all parameters in canonical form; there are no more features than vectors."""
+        """Return all parameters in canonical form, with at most as many features as vectors."""
         params = super().resolved_params()
         if params["k"] > params["B"]:
             raise ParameterError(
@@ -125,28 +129,28 @@ class NOGD(GramLearner, KernelLearner, WeightedClassifier):
         return int(self.B) + 1, int(self.B)
 
     def _allocate(self, columns: int, outputs: int) -> State:
-        """Return the state; beside the matrix is room for the coefficients of the weights at the turn."""
+        """Return the state, with room for coefficients at the change of features."""
         state = super()._allocate(columns, outputs)
         slots = len(state["sizes"])
         return {**state, "matrix": np.zeros((slots, slots + outputs))}
 
     def _grow(self, entries: int) -> None:
-        # The loop comes back for want of room when there are B vectors: LAPACK is not for compiled
-        # code.
+        # The loop returns for lack of room when there are B vectors: compiled code cannot call
+        # LAPACK.
         if self.state_["memory"][0, 0] == _COLLECTS and self.state_["counts"][0] == self.B:
             self._find_features()
         else:
             super()._grow(entries)
 
     def _find_features(self) -> None:
-        """Set the matrix to ``V D^-1 V'``, and what is beside it to ``V V' alpha``."""
+        """Set the matrix to ``V D^-1 V'``, and the room next to it to ``V V' alpha``."""
         from threadpoolctl import threadpool_limits
 
         state, (count, slots) = self.state_, (int(self.B), len(self.state_["sizes"]))
         places = state["values"].shape[1]
         K = np.zeros((count, slots))
         set_gram(self._model(), np.empty(places, np.int32), np.empty(places), K)
-        with threadpool_limits(limits=1):  # sums of several threads would have other bits
+        with threadpool_limits(limits=1):  # sums over several threads would have other bits
             values, vectors = np.linalg.eigh(K[:, :count])
             used = values > _LEAST_EIGENVALUE * values[-1]
             used[: count - int(self.k)] = False
@@ -156,4 +160,4 @@ class NOGD(GramLearner, KernelLearner, WeightedClassifier):
         state["memory"][0, 0], state["counts"][3] = (
             _KNOWS_FEATURES,
             self.B + 1,
-        )  # a slot is spare, so that the loop goes on
+        )  # one spare slot lets the loop continue

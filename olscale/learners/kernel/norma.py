@@ -1,4 +1,4 @@
-"""NORMA: stochastic gradient descent with kernels, for all tasks (Kivinen, Smola and Williamson 2004)."""
+"""NORMA: gradient descent with kernels, for all tasks (Kivinen, Smola, Williamson 2004)."""
 
 from typing import Any, ClassVar, NamedTuple
 
@@ -21,7 +21,7 @@ from olscale.learners.kernel.kernel_model import add, shrink
 
 
 class NORMARule(NamedTuple):
-    """Step ``eta t^-power``, regularisation `lam`, share `nu` of rows in the margin, vectors `tau` kept, and the bias."""
+    """Step ``eta t^-power``, regularisation, share `nu` in the margin, vectors kept and bias."""
 
     eta: float
     lam: float
@@ -33,7 +33,7 @@ class NORMARule(NamedTuple):
 
 @learns(NORMARule, weighted=True)
 def learn_norma(rule: Any, model: Any, row: Any) -> bool:
-    """Fade the model, take in a row within the margin, and move the margin."""
+    """Fade the model, add a row within the margin, and move the margin."""
     support, rho = model.support, model.memory
     eta = rule.eta * falling_power(float(row.t), rule.power)
     moved = False
@@ -56,7 +56,7 @@ def learn_norma(rule: Any, model: Any, row: Any) -> bool:
 
 @inlined
 def slot_of_oldest(support: Any, tau: int) -> int:
-    """Return a free slot: with `tau` vectors that of the oldest, which is taken out. Slots are filled in turn."""
+    """Return a free slot; with `tau` vectors take out the oldest and return its slot."""
     slot: int = support.counts[0]
     if slot == tau:
         slot = support.counts[2] % tau
@@ -79,7 +79,7 @@ def check_fading(name: str, eta: float, lam: float) -> None:
 
 
 class FadingLearner(SupportVectorLearner):
-    """What the three NORMA learners share: the step, the norm by which the model fades, and the oldest vector that goes."""
+    """Base of the NORMA learners: the step, the fading norm and the removal of old vectors."""
 
     update_params = ("eta", "lam", "nu", "power")
 
@@ -104,7 +104,7 @@ class FadingLearner(SupportVectorLearner):
     )
 
     def resolved_params(self) -> dict[str, Any]:
-        """Return all parameters in canonical form; steps that would turn the model over are refused."""
+        """Return all parameters in canonical form; refuse steps that would flip the model."""
         params = super().resolved_params()
         check_fading(self.name, params["eta"], params["lam"])
         return params
@@ -119,31 +119,33 @@ class FadingLearner(SupportVectorLearner):
 
 
 class NORMA(FadingLearner, KernelLearner, WeightedClassifier):
-    """NORMA, the naive online regularised risk minimisation: stochastic gradient descent on hinge loss and norm.
+    """NORMA, naive online regularised risk minimisation: gradient descent on hinge loss and norm.
 
-    A row t takes a step ``eta_t = eta t^-power``: all coefficients are multiplied by ``1 - eta_t
-    lam``, and if the row is within the margin, ``y f <= rho``, it comes in with ``alpha = eta_t
-    y``. With ``nu > 0`` the margin moves, by ``eta_t (nu - 1)`` after such a row and by ``eta_t
-    nu`` after another, so that a share nu of rows is within it.
+    A row t takes a step ``eta_t = eta t^-power``: all coefficients are multiplied by
+    ``1 - eta_t lam``, and if the row is within the margin, ``y f <= rho``, it is added with
+    ``alpha = eta_t y``. With ``nu > 0`` the margin moves, by ``eta_t (nu - 1)`` after such a row
+    and by ``eta_t nu`` after another, so that a share nu of rows is within it.
 
     Notes
     -----
-    State: ``m (d + outputs)`` numbers for m support vectors with d features; m is at most tau, or grows with every loss.
-    Cost of a row: O(m d), or nnz for d. Max-score: +eta_t for the class, -eta_t for its best rival, one margin.
+    State: ``m (d + outputs)`` numbers for m support vectors with d features; m is at most tau, or
+    grows with every loss. Cost of a row: O(m d), or nnz for d. Max-score: +eta_t for the class,
+    -eta_t for its best rival, one margin.
 
     The paper truncates by the age of rows. With tau vectors kept, none is less than tau rows old
-    when it goes, so with a constant step the error is within the paper's bound, ``(1 - eta lam)^tau
-    / lam`` for ``k(x, x) = 1``. The paper leaves open what rho starts from and whether it may
-    become negative: here it may. f is taken before the model fades, as by MADlib and the R package
-    NORMA; kernlab's ``onlearn`` decides by the score of the row before and is not met.
+    when it goes, so with a constant step the error is within the paper's bound,
+    ``(1 - eta lam)^tau / lam`` for ``k(x, x) = 1``. The paper leaves open what rho starts from and
+    whether it may become negative: here it may. f is taken before the model fades, as by MADlib and
+    the R package NORMA; kernlab's ``onlearn`` decides by the score of the previous row and does not
+    agree.
 
     A row's weight multiplies the step of its loss, by which coefficient and margin move; the
     model fades as for any row.
 
     References
     ----------
-    J. Kivinen, A. J. Smola, R. C. Williamson, Online learning with kernels, IEEE Transactions on Signal Processing 52(8),
-    2004: sections III and IV.
+    J. Kivinen, A. J. Smola, R. C. Williamson, Online learning with kernels, IEEE Transactions on
+    Signal Processing 52(8), 2004: sections III and IV.
 
     Examples
     --------
@@ -180,7 +182,7 @@ class NORMA(FadingLearner, KernelLearner, WeightedClassifier):
 
 
 class NORMARegressionRule(NamedTuple):
-    """Step ``eta t^-power``, regularisation `lam`, share `nu` of rows outside the tube, vectors `tau` kept, and the loss."""
+    """Hold step, regularisation `lam`, share `nu` outside the tube, vectors `tau`, and the loss."""
 
     eta: float
     lam: float
@@ -192,7 +194,7 @@ class NORMARegressionRule(NamedTuple):
 
 @learns(NORMARegressionRule, weighted=True)
 def learn_norma_r(rule: Any, model: Any, row: Any) -> bool:
-    """Fade the model, take in a row outside the tube, and move the tube."""
+    """Fade the model, add a row outside the tube, and move the tube."""
     tube, error = model.memory[0], row.margin[0]
     eta = rule.eta * falling_power(float(row.t), rule.power)
     hit: bool = error != 0.0 and row.weight > 0.0
@@ -210,31 +212,31 @@ def learn_norma_r(rule: Any, model: Any, row: Any) -> bool:
 
 
 class NORMAR(FadingLearner, KernelRegressor, WeightedRegressor):
-    """NORMA for targets: stochastic gradient descent on the epsilon-insensitive or squared loss and the norm.
+    """NORMA for targets: gradient descent on the norm and the epsilon-insensitive or squared loss.
 
-    A row t takes a step ``eta_t = eta t^-power``: all coefficients are multiplied by ``1 - eta_t
-    lam``, and a row outside the tube, ``|y - f| > epsilon``, comes in with ``alpha = eta_t sign(y -
-    f)``. With ``nu > 0`` the tube moves, by ``eta_t (1 - nu)`` after such a row and by ``-eta_t
-    nu`` after another, so that a share nu of rows is outside. With the squared loss every row comes
-    in, with ``eta_t (y - f)``.
+    A row t takes a step ``eta_t = eta t^-power``: all coefficients are multiplied by
+    ``1 - eta_t lam``, and a row outside the tube, ``|y - f| > epsilon``, is added with
+    ``alpha = eta_t sign(y - f)``. With ``nu > 0`` the tube moves, by ``eta_t (1 - nu)`` after such
+    a row and by ``-eta_t nu`` after another, so that a share nu of rows is outside. With the
+    squared loss every row comes in, with ``eta_t (y - f)``.
 
     Notes
     -----
-    State: ``m (d + 1)`` numbers for m support vectors with d features; m is at most tau, or grows with every loss.
-    Cost of a row: O(m d), or nnz for d.
+    State: ``m (d + 1)`` numbers for m support vectors with d features; m is at most tau, or grows
+    with every loss. Cost of a row: O(m d), or nnz for d.
 
-    f is taken before the model fades. The tube may become negative, as the paper leaves it; every
-    row is outside then. The R package NORMA is met with a fixed tube, operalib's ONORMA with the
-    squared loss and half of its lam. kernlab's ``onlearn`` decides by the score of the row before
-    and adds rows inside the tube, kafbox fades first: not met.
+    f is taken before the model fades. The tube may become negative, as the paper leaves open; every
+    row is outside then. The R package NORMA agrees with a fixed tube, operalib's ONORMA with the
+    squared loss and half of its lam. kernlab's ``onlearn`` decides by the score of the previous row
+    and adds rows inside the tube, kafbox fades first: these do not agree.
 
     A row's weight multiplies the step of its loss, by which coefficient and tube move; the
     model fades as for any row.
 
     References
     ----------
-    J. Kivinen, A. J. Smola, R. C. Williamson, Online learning with kernels, IEEE Transactions on Signal Processing 52(8),
-    2004: section III.
+    J. Kivinen, A. J. Smola, R. C. Williamson, Online learning with kernels, IEEE Transactions on
+    Signal Processing 52(8), 2004: section III.
 
     Examples
     --------
@@ -276,7 +278,7 @@ class NORMAR(FadingLearner, KernelRegressor, WeightedRegressor):
 
 
 class NORMANoveltyRule(NamedTuple):
-    """Step ``eta t^-power``, regularisation `lam`, share `nu` of novelties, and vectors `tau` kept."""
+    """Step ``eta t^-power``, regularisation `lam`, share `nu` of novelties, and vectors `tau`."""
 
     eta: float
     lam: float
@@ -287,7 +289,7 @@ class NORMANoveltyRule(NamedTuple):
 
 @learns(NORMANoveltyRule)
 def learn_norma_n(rule: Any, model: Any, row: Any) -> bool:
-    """Fade the model, take in a row that is a novelty, and move rho."""
+    """Fade the model, add a row that is a novelty, and move rho."""
     eta = rule.eta * falling_power(float(row.t), rule.power)
     hit: bool = row.f[0] < 0.0  # the offset is -rho
     shrink(model, 0, 1.0 - eta * rule.lam)
@@ -301,23 +303,23 @@ def learn_norma_n(rule: Any, model: Any, row: Any) -> bool:
 class NORMAN(FadingLearner, KernelDetector):
     """NORMA for novelties: a row is normal where ``f - rho >= 0``, and one that is not comes in.
 
-    A row t takes a step ``eta_t = eta t^-power``: all coefficients are multiplied by ``1 - eta_t
-    lam``, and a novelty comes in with ``alpha = eta_t``. rho begins at 0 and moves by ``eta_t (nu -
-    1)`` after a novelty and by ``eta_t nu`` after another row, so that a share nu of rows are
-    novelties.
+    A row t takes a step ``eta_t = eta t^-power``: all coefficients are multiplied by
+    ``1 - eta_t lam``, and a novelty is added with ``alpha = eta_t``. rho begins at 0 and moves by
+    ``eta_t (nu - 1)`` after a novelty and by ``eta_t nu`` after another row, so that a share nu of
+    rows are novelties.
 
     Notes
     -----
-    State: ``m (d + 1)`` numbers for m support vectors with d features; m is at most tau, or grows with every novelty.
-    Cost of a row: O(m d), or nnz for d.
+    State: ``m (d + 1)`` numbers for m support vectors with d features; m is at most tau, or grows
+    with every novelty. Cost of a row: O(m d), or nnz for d.
 
-    Labels are not looked at. rho may become negative, as the paper leaves it; f is taken before the
-    model fades. kernlab's ``onlearn`` decides by the score of the row before and is not met.
+    Labels are ignored. rho may become negative, as the paper leaves open; f is taken before the
+    model fades. kernlab's ``onlearn`` decides by the score of the previous row and does not agree.
 
     References
     ----------
-    J. Kivinen, A. J. Smola, R. C. Williamson, Online learning with kernels, IEEE Transactions on Signal Processing 52(8),
-    2004: section III.
+    J. Kivinen, A. J. Smola, R. C. Williamson, Online learning with kernels, IEEE Transactions on
+    Signal Processing 52(8), 2004: section III.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Online learning with kernels, OLK, for classes, targets and novelties (Li, Wen, Li, Zhang, Yang and Mao 2013)."""
+"""Online learning with kernels, OLK, for all tasks (Li, Wen, Li, Zhang, Yang and Mao 2013)."""
 
 from typing import Any, NamedTuple
 
@@ -29,7 +29,7 @@ class OLKRule(NamedTuple):
 
 @learns(OLKRule, weighted=True)
 def learn_olk(rule: Any, model: Any, row: Any) -> bool:
-    """Fade the model, then take in a row that falls short of a margin of ``1 + r``."""
+    """Fade the model, then add a row that falls short of a margin of ``1 + r``."""
     # The two outputs of the max-score form move the margin twice as far.
     shrunk, parts = 1.0 + rule.r, 2.0 if row.pair else 1.0
     largest = 0.0
@@ -64,28 +64,29 @@ def forget_small(model: Any, threshold: float) -> None:
 
 
 class OLK(KernelLearner, WeightedClassifier):
-    """Online learning with kernels for classes, OLK-C: the nearest model with a small norm and little loss.
+    """Online learning with kernels for classes, OLK-C: the nearest model of small norm and loss.
 
-    A row gives ``a = clip((1 + r - y f) / k(x, x), 0, C)``; all coefficients are divided by ``1 +
-    r``, and with ``a > 0`` the row comes in with ``y a / (1 + r)``. Then vectors whose coefficients
-    have become less than `threshold` go. With ``r = 0`` it is PA-I with kernels.
+    A row gives ``a = clip((1 + r - y f) / k(x, x), 0, C)``; all coefficients are divided by
+    ``1 + r``, and with ``a > 0`` the row is added with ``y a / (1 + r)``. Then vectors whose
+    coefficients have become less than `threshold` go. With ``r = 0`` it is PA-I with kernels.
 
     Notes
     -----
-    State: ``m (d + outputs)`` numbers for m support vectors with d features. With a threshold a vector stays for at most
-    ``ln(C / threshold) / ln(1 + r)`` rows, else m grows with every loss. Cost of a row: O(m d), or nnz for d.
+    State: ``m (d + outputs)`` numbers for m support vectors with d features. With a threshold a
+    vector stays for at most ``ln(C / threshold) / ln(1 + r)`` rows, else m grows with every loss.
+    Cost of a row: O(m d), or nnz for d.
 
     The paper has two classes and ``k(x, x) = 1``. Max-score: ``a = clip((1 + r - margin) / (2 k(x,
     x)), 0, C)`` for the class, -a for its best rival, by the same derivation. A row that would come
     in with less than `threshold` does not.
 
-    A row's weight multiplies `C`: in the objective its slack costs so many times as much. The
+    A row's weight multiplies `C`: in the objective its slack costs that many times as much. The
     model fades as for any row.
 
     References
     ----------
-    G. Li, C. Wen, Z. G. Li, A. Zhang, F. Yang, K. Mao, Model-based online learning with kernels, IEEE Transactions on Neural
-    Networks and Learning Systems 24(3), 2013: eqs. (15)-(33), Remark 4.
+    G. Li, C. Wen, Z. G. Li, A. Zhang, F. Yang, K. Mao, Model-based online learning with kernels,
+    IEEE Transactions on Neural Networks and Learning Systems 24(3), 2013: eqs. (15)-(33), Remark 4.
 
     Examples
     --------
@@ -111,7 +112,7 @@ class OLK(KernelLearner, WeightedClassifier):
 
 
 class OLKRegressionRule(NamedTuple):
-    """Most loss `C` that counts, regularisation `r`, half the width of the tube, and the `threshold` of a coefficient."""
+    """Most loss `C` that counts, regularisation `r`, half the tube's width and `threshold`."""
 
     C: float
     r: float
@@ -121,7 +122,7 @@ class OLKRegressionRule(NamedTuple):
 
 @learns(OLKRegressionRule, weighted=True)
 def learn_olk_r(rule: Any, model: Any, row: Any) -> bool:
-    """Fade the model, then take in a row that would be outside the tube."""
+    """Fade the model, then add a row that would be outside the tube."""
     shrunk = 1.0 + rule.r
     error = shrunk * row.target[0] - row.f[0]
     short = abs(error) - shrunk * rule.epsilon
@@ -139,30 +140,32 @@ def learn_olk_r(rule: Any, model: Any, row: Any) -> bool:
 
 
 class OLKR(KernelRegressor, WeightedRegressor):
-    """Online learning with kernels for targets, OLK-R: the nearest model with a small norm and little loss.
+    """Online learning with kernels for targets, OLK-R: the nearest model of small norm and loss.
 
-    A row gives ``e = (1 + r) y - f`` and ``a = sign(e) clip((|e| - (1 + r) epsilon) / k(x, x), 0,
-    C)``; all coefficients are divided by ``1 + r``, and with ``a != 0`` the row comes in with ``a /
-    (1 + r)``. Then vectors whose coefficients have become less than `threshold` go. With ``r = 0``
-    it is PA-I regression with kernels.
+    A row gives ``e = (1 + r) y - f`` and
+    ``a = sign(e) clip((|e| - (1 + r) epsilon) / k(x, x), 0, C)``; all coefficients are divided by
+    ``1 + r``, and with ``a != 0`` the row is added with ``a / (1 + r)``. Then vectors whose
+    coefficients have become less than `threshold` go. With ``r = 0`` it is PA-I regression with
+    kernels.
 
     Notes
     -----
-    State: ``m (d + 1)`` numbers for m support vectors with d features. With a threshold a vector stays for at most
-    ``ln(C / threshold) / ln(1 + r)`` rows, else m grows with every loss. Cost of a row: O(m d), or nnz for d.
+    State: ``m (d + 1)`` numbers for m support vectors with d features. With a threshold a vector
+    stays for at most ``ln(C / threshold) / ln(1 + r)`` rows, else m grows with every loss. Cost of
+    a row: O(m d), or nnz for d.
 
     The paper's eq. (52) has the two multipliers the wrong way round, where (42) has them right, and
     (50), taken at its word, may choose a point outside the box of the multipliers; this is the
     solution of the problem that it states. The paper has ``k(x, x) = 1``. scikit-learn's
-    SGDRegressor with ``learning_rate="pa1"`` is met at ``r = 0`` with a linear kernel.
+    SGDRegressor with ``learning_rate="pa1"`` agrees at ``r = 0`` with a linear kernel.
 
-    A row's weight multiplies `C`: in the objective its slack costs so many times as much. The
+    A row's weight multiplies `C`: in the objective its slack costs that many times as much. The
     model fades as for any row.
 
     References
     ----------
-    G. Li, C. Wen, Z. G. Li, A. Zhang, F. Yang, K. Mao, Model-based online learning with kernels, IEEE Transactions on Neural
-    Networks and Learning Systems 24(3), 2013: eqs. (34)-(52), Remark 4.
+    G. Li, C. Wen, Z. G. Li, A. Zhang, F. Yang, K. Mao, Model-based online learning with kernels,
+    IEEE Transactions on Neural Networks and Learning Systems 24(3), 2013: eqs. (34)-(52), Remark 4.
 
     Examples
     --------
@@ -193,7 +196,7 @@ class OLKR(KernelRegressor, WeightedRegressor):
 
 
 class OLKNoveltyRule(NamedTuple):
-    """Bounds `C` and `v` of a coefficient, regularisation `r`, its `threshold`, and whether rho moves, as by eq. (68)."""
+    """Bounds `C` and `v`, regularisation `r`, `threshold`, and whether rho moves as by eq. (68)."""
 
     C: float
     v: float
@@ -204,7 +207,7 @@ class OLKNoveltyRule(NamedTuple):
 
 @learns(OLKNoveltyRule)
 def learn_olk_n(rule: Any, model: Any, row: Any) -> bool:
-    """Fade the model, take the row in, and move rho."""
+    """Fade the model, add the row, and move rho."""
     shrunk = 1.0 + rule.r
     f = row.f[0] - model.offset[0]
     a = max(rule.v, min(rule.C, (shrunk - f) / row.own)) if row.own > 0.0 else rule.v
@@ -222,25 +225,28 @@ def learn_olk_n(rule: Any, model: Any, row: Any) -> bool:
 
 
 class OLKN(KernelDetector):
-    """Online learning with kernels for novelties, OLK-N: every row comes in, and a row is normal where ``f - 1 - rho >= 0``.
+    """Online learning with kernels for novelties, OLK-N: every row is added.
 
-    A row gives ``a = clip((1 + r - f) / k(x, x), v, C)``; all coefficients are divided by ``1 +
-    r``, and the row comes in with ``a / (1 + r)``. Then vectors whose coefficients have become less
-    than `threshold` go.
+    A row is normal where ``f - 1 - rho >= 0``.
+
+    A row gives ``a = clip((1 + r - f) / k(x, x), v, C)``; all coefficients are divided by
+    ``1 + r``, and the row is added with ``a / (1 + r)``. Then vectors whose coefficients have
+    become less than `threshold` go.
 
     Notes
     -----
-    State: ``m (d + 1)`` numbers for m support vectors with d features. m grows with every row, up to
-    ``ln(C / threshold) / ln(1 + r)`` with a threshold: streams need one. Cost of a row: O(m d), or nnz for d.
+    State: ``m (d + 1)`` numbers for m support vectors with d features. m grows with every row, up
+    to ``ln(C / threshold) / ln(1 + r)`` with a threshold: streams need one. Cost of a row: O(m d),
+    or nnz for d.
 
-    Labels are not looked at: novelties are learned too, and are normal when enough like them have
+    Labels are ignored: novelties are learned too, and are normal once enough similar rows have
     come. (68) is what the model's own conditions ask for, and gives half of all normal rows away as
-    novelties; (69) is the paper's. The first ``1 / C`` rows, whatever they are, are novelties.
+    novelties; (69) is the paper's. The first ``1 / C`` rows are always novelties.
 
     References
     ----------
-    G. Li, C. Wen, Z. G. Li, A. Zhang, F. Yang, K. Mao, Model-based online learning with kernels, IEEE Transactions on Neural
-    Networks and Learning Systems 24(3), 2013: eqs. (55)-(69), Remark 4.
+    G. Li, C. Wen, Z. G. Li, A. Zhang, F. Yang, K. Mao, Model-based online learning with kernels,
+    IEEE Transactions on Neural Networks and Learning Systems 24(3), 2013: eqs. (55)-(69), Remark 4.
 
     Examples
     --------
@@ -275,7 +281,7 @@ class OLKN(KernelDetector):
     capacity: int = CAPACITY
 
     def resolved_params(self) -> dict[str, Any]:
-        """Return all parameters in canonical form; bounds the wrong way round are refused."""
+        """Return all parameters in canonical form; refuse bounds in the wrong order."""
         params = super().resolved_params()
         if params["v"] > params["C"]:
             raise ParameterError(

@@ -13,7 +13,7 @@ from olscale.learners.kernel.kernel_model import add
 
 
 class ProjectronRule(NamedTuple):
-    """Threshold `eta`, budget `B` (0: none), whether rows inside the margin are learned, bound `U` on a good model."""
+    """Threshold `eta`, budget `B` (0: none), whether margins count, bound `U` on a good model."""
 
     eta: float
     B: int
@@ -58,10 +58,10 @@ def learn_projectron(rule: Any, model: Any, row: Any) -> bool:
 
 @compiled
 def _partial_step(rule: Any, row: Any, loss: float, distance: float) -> float:
-    """Return how far to go along the projection of a row inside the margin, 0 where that is no progress for sure."""
+    """Return how far to move along the projection of a row in the margin, 0 if that may harm."""
     parts = 2.0 if row.pair else 1.0  # the two outputs of the max-score form share the loss
     inside = parts * (row.own - distance)
-    if inside <= 0.0:  # a row far from all vectors: its score was next to nothing
+    if inside <= 0.0:  # a row far from all vectors: its score was almost 0
         return 0.0
     if rule.B > 0:
         step = min(loss / inside, 1.0)
@@ -72,7 +72,7 @@ def _partial_step(rule: Any, row: Any, loss: float, distance: float) -> float:
 
 
 class Projectron(GramLearner, KernelLearner):
-    """Projectron: a perceptron whose mistakes are projected on the support vectors where little is lost by that.
+    """Projectron: a perceptron that projects mistakes on the support vectors at little loss.
 
     On a mistake, with kernel values k of the row x and the vectors, and the inverse K of the matrix
     of the vectors' own, ``c = K k`` are the coefficients of its projection and ``delta = k(x, x) -
@@ -81,17 +81,18 @@ class Projectron(GramLearner, KernelLearner):
 
     Notes
     -----
-    State: ``m (d + outputs)`` numbers for m vectors of d features, and ``m^2`` of the inverse. Cost of a row: O(m d), or nnz
-    for d, and O(m^2) more on a mistake. Max-score: the class moves by c and its best rival by -c.
+    State: ``m (d + outputs)`` numbers for m vectors of d features, and ``m^2`` of the inverse. Cost
+    of a row: O(m d), or nnz for d, and O(m^2) more on a mistake. Max-score: the class moves by c
+    and its best rival by -c.
 
-    A row nearer than 1e-8 ``k(x, x)`` is projected in either form: for duplicates, of which delta
-    is 0 but for rounding, other implementations of the budget form divide by that and go on with
-    NaN or numbers without a meaning.
+    A row nearer than 1e-8 ``k(x, x)`` is projected in either form: for duplicates, whose delta is 0
+    up to rounding, other implementations of the budget form divide by delta and continue with NaN
+    or meaningless numbers.
 
     References
     ----------
-    F. Orabona, J. Keshet, B. Caputo, Bounded kernel-based online learning, JMLR 10 (2009). In the text eta is the
-    distance, here and in the author's program DOGMA its square.
+    F. Orabona, J. Keshet, B. Caputo, Bounded kernel-based online learning, JMLR 10 (2009). In the
+    text eta is the distance, here and in the author's program DOGMA its square.
 
     Examples
     --------
@@ -103,7 +104,7 @@ class Projectron(GramLearner, KernelLearner):
     """
 
     name = "projectron"
-    # That of the slowest shape: how many vectors are kept, the rows decide.
+    # The value for the slowest shape: the rows decide how many vectors are kept.
     numbers_per_second = 5.8e9
     kept_share = 0.12
     kept_power = 0.5
@@ -148,7 +149,7 @@ class Projectron(GramLearner, KernelLearner):
 
 
 class ProjectronPlusPlus(Projectron):
-    """Projectron++: besides mistakes as in Projectron, rows inside the margin move the coefficients of the vectors.
+    """Projectron++: Projectron whose vectors also move for rows inside the margin.
 
     For ``0 < y f < 1`` with loss ``l = 1 - y f``, projection c, squared distance delta from it and
     ``q = k(x, x) - delta``: ``alpha += tau y c``. In the true form ``tau = min(l / q, 1, 2 (l -
@@ -157,7 +158,7 @@ class ProjectronPlusPlus(Projectron):
 
     Notes
     -----
-    State as Projectron's. Cost of a row: O(m d), and O(m^2) more inside the margin.
+    State as in Projectron. Cost of a row: O(m d), and O(m^2) more inside the margin.
     Max-score: class and rival share the loss, ``2 q`` for q and ``2 delta`` under the root.
 
     Where q is 0, for a row far from all vectors, nothing moves. As in the MATLAB code, nor does the
@@ -177,6 +178,6 @@ class ProjectronPlusPlus(Projectron):
     """
 
     name = "projectron++"
-    # That of the slowest shape: how many vectors are kept, the rows decide.
+    # The value for the slowest shape: the rows decide how many vectors are kept.
     numbers_per_second = 5.9e9
     plus = True

@@ -1,4 +1,4 @@
-"""Victims at random: which support vector makes room is drawn by the number of the row, so that any cut draws the same."""
+"""Random victims: the row's number decides which support vector makes room, for any split."""
 
 from typing import Any, ClassVar
 
@@ -12,7 +12,7 @@ from olscale.learners.kernel.kernel_learner import KernelLearner
 
 @compiled
 def random_slot(model: Any, row: Any) -> Any:
-    """Return a slot in use, each as likely as the others."""
+    """Return a slot in use, each with equal probability."""
     t, zero = np.uint64(row.t), np.uint64(0)
     key = model.memory[0]
     low, high = t & np.uint64(0xFFFFFFFF), t >> np.uint64(32)
@@ -21,7 +21,7 @@ def random_slot(model: Any, row: Any) -> Any:
 
 
 class RandomVictims(KernelLearner):
-    """Base of the learners that draw victims; `seed` and the run's entropy are their parameter and their state."""
+    """Base of the learners that draw victims, from the parameter `seed` and the run's entropy."""
 
     memory: ClassVar[int] = 2
 

@@ -18,7 +18,7 @@ class RBPRule(NamedTuple):
 
 @learns(RBPRule, weighted=True)
 def learn_rbp(rule: Any, model: Any, row: Any) -> bool:
-    """Take in a row that is predicted wrongly, in place of a vector at random when the budget is spent."""
+    """Add a row that is predicted wrongly, replacing a random vector when the budget is spent."""
     support, moved = model.support, False
     for c in range(row.f.shape[0]):
         row.step[c] = row.weight * row.target[c] if row.wrong[c] else 0.0
@@ -33,26 +33,28 @@ def learn_rbp(rule: Any, model: Any, row: Any) -> bool:
 
 
 class RBP(RandomVictims, WeightedClassifier):
-    """The random budget perceptron: the kernel perceptron with `B` support vectors, one of which goes at random.
+    """The random budget perceptron: the kernel perceptron with `B` support vectors.
 
-    A row that is predicted wrongly comes in with ``alpha = y``; when the budget is spent it takes
-    the place of a vector that is drawn with equal chances.
+    One of them is replaced at random when the budget is spent.
+
+    A row that is predicted wrongly is added with ``alpha = y``; when the budget is spent it
+    replaces a vector drawn with equal probability.
 
     Notes
     -----
-    State: ``B (d + outputs)`` numbers for d features that the vectors have. Cost of a row: O(B d), or nnz for d. Max-score:
-    +1 for the class, -1 for its best rival.
+    State: ``B (d + outputs)`` numbers for d features that the vectors have. Cost of a row: O(B d),
+    or nnz for d. Max-score: +1 for the class, -1 for its best rival.
 
     The victim is drawn by a generator of the seed and the row's number (Philox), so cuts and
     resumes agree; other programs draw other victims, and agree on average only.
 
-    A row's weight multiplies its step, as in `kernel_perceptron`; the victim is drawn with
-    equal chances.
+    A row's weight multiplies its step, as in `kernel_perceptron`; the victim is drawn with equal
+    probability.
 
     References
     ----------
-    G. Cavallanti, N. Cesa-Bianchi, C. Gentile, Tracking the best hyperplane with a simple budget perceptron, Machine
-    Learning 69, 2007.
+    G. Cavallanti, N. Cesa-Bianchi, C. Gentile, Tracking the best hyperplane with a simple budget
+    perceptron, Machine Learning 69, 2007.
 
     Examples
     --------

@@ -8,7 +8,7 @@ from olscale.compiled.decorator import compiled
 from olscale.learners.kernel.kernels import vector_row
 
 MOST_VECTORS = 2_000
-"""Vectors up to which the norm is worth its kernel values, one for each pair."""
+"""Vectors up to which the norm is worth a kernel value per pair."""
 
 
 @compiled

@@ -1,8 +1,9 @@
-"""Kernel values that several settings of a learner share: those of a few rows with all vectors that any setting has.
+"""Kernel values of a few rows that several settings of a learner share.
 
-A setting keeps its vectors, and learns, as it does alone. What it takes from here is what costs
-most: the products of a row with its vectors. Each has the bits that the setting would compute,
-because no sum crosses vectors, and a feature that a vector lacks adds 0.
+The values are those with all vectors of any setting. A setting keeps its vectors, and learns, as it
+does alone; it takes from here what costs most: the products of a row with its vectors. Each has the
+bits that the setting would compute, because no sum crosses vectors, and a feature that a vector
+lacks adds 0.
 """
 
 from typing import Any, NamedTuple
@@ -22,23 +23,23 @@ from olscale.learners.kernel.kernels import LAPLACIAN, finish_row, raw_row, size
 
 
 class SharedValues(NamedTuple):
-    """Kernel values of a few rows, and which of them are those of one setting's vectors.
+    """Kernel values of a few rows, and which of them belong to one setting's vectors.
 
     Parameters
     ----------
     values : float64 array of shape (rows, slots of all settings)
-        Of no rows for a setting that goes alone.
+        Without rows for a setting that runs alone.
     finished : bool
-        Whether they are kernel values; else what `raw_row` makes, for settings whose kernels
-        differ.
+        Whether they are kernel values; otherwise the result of `raw_row`, for settings whose
+        kernels differ.
     came : int64 array of shape (rows,)
         Slot of each row among those of all settings.
     at : uint32 array of shape (slots,)
         Slot of each of the setting's vectors among those of all settings.
     born : int64 array of shape (slots,)
-        Numbers of the vectors that `at` is about.
+        Numbers of the vectors to which `at` refers.
     noted : int64 array of shape (2,)
-        How many vectors `at` is about, and how many the setting ever had then.
+        How many vectors `at` refers to, and how many the setting had ever had then.
     """
 
     values: FloatArray
@@ -50,7 +51,7 @@ class SharedValues(NamedTuple):
 
 
 def no_values(slots: int = 0) -> SharedValues:
-    """Return what a setting that goes alone has, with room for so many vectors."""
+    """Return the values of a setting that runs alone, with room for `slots` vectors."""
     at, (born, noted) = (
         np.zeros(slots, np.uint32),
         (np.zeros(size, np.int64) for size in (slots, 2)),
@@ -60,14 +61,14 @@ def no_values(slots: int = 0) -> SharedValues:
 
 @inlined
 def borrowed_values(of: Any) -> Any:
-    """Return the values with arrays that nobody owns, as `borrowed_rows` does."""
+    """Return the values with borrowed arrays, as `borrowed_rows` does."""
     places = borrowed(of.came), borrowed(of.at), borrowed(of.born), borrowed(of.noted)
     return SharedValues(borrowed(of.values), of.finished, *places)
 
 
 @inlined
 def take_values(shared: Any, support: Any, i: int, k: Any) -> None:
-    """Set ``k[s]`` to what is known of row `i` and the setting's vector s."""
+    """Set ``k[s]`` to the known value of row `i` and the setting's vector s."""
     line, at = shared.values[i], shared.at
     for s in range(support.counts[0]):
         k[s] = line[at[s]]
@@ -75,7 +76,10 @@ def take_values(shared: Any, support: Any, i: int, k: Any) -> None:
 
 @inlined
 def note_vectors(shared: Any, support: Any, i: int) -> None:
-    """Note which vectors the setting has after row `i`: that row may have come in, and any may have left its slot."""
+    """Record which vectors the setting has after row `i`.
+
+    That row may have been added, and any vector may have left its slot.
+    """
     noted, count, ever = shared.noted, support.counts[0], support.counts[2]
     if noted[0] == count and noted[1] == ever:
         return
@@ -85,7 +89,7 @@ def note_vectors(shared: Any, support: Any, i: int) -> None:
         if s < noted[0] and shared.born[s] == born:
             continue
         place = shared.came[i]
-        if born != ever - 1 or noted[1] == ever:  # the last of then has moved into a slot before it
+        if born != ever - 1 or noted[1] == ever:  # the last vector moved to an earlier slot
             old = s + 1
             while shared.born[old] != born:
                 old += 1
@@ -106,18 +110,20 @@ def set_values(
     came: NDArray[np.int64],
     values: FloatArray,
 ) -> int:
-    """Put rows among the vectors of all settings and set `values`; return how many rows there are before an unusable one.
+    """Put rows among the vectors of all settings and set `values`; return the usable rows.
+
+    These are the rows before the first unusable one.
 
     Parameters
     ----------
     X : CSR
     support : SupportVectors
-        Those of all settings, with room for the rows; a slot is empty where `born` is -1.
+        The vectors of all settings, with room for the rows; a slot is empty where `born` is -1.
     kernel : Kernel
     finished : bool
         As in `SharedValues`.
     limits : (float, float)
-        Of the squared norms of rows.
+        Limits of the squared norms of rows.
     at, value : array
         Space, as in `Space`.
     came, values : array

@@ -24,12 +24,13 @@ def _arow(rule, m, v, weight):  # type: ignore[no-untyped-def]
 
 
 class AROW(SecondOrderLearner, WeightedClassifier):
-    """Adaptive regularisation of weights: keep the margin in the mean, shrink the variance along every row with a loss.
+    """Adaptive regularisation of weights: keep the mean's margin, shrink the variance at a loss.
 
     With margin m, hinge loss ``l = max(0, 1 - m)`` and variance ``v = x' Sigma x``, where ``l >
     0``::
 
-        beta = 1 / (v + r),   mu += l beta y Sigma x,   Sigma -= beta Sigma x x' Sigma   (that is Sigma^-1 += x x' / r)
+        beta = 1 / (v + r),   mu += l beta y Sigma x,
+        Sigma -= beta Sigma x x' Sigma   (that is Sigma^-1 += x x' / r)
 
     The diagonal form keeps the diagonal of the inverse: ``1/sigma_j += x_j^2 / r``. In the
     max-score form m is the margin of the true class over the best wrong class, the two means move
@@ -37,22 +38,25 @@ class AROW(SecondOrderLearner, WeightedClassifier):
 
     Notes
     -----
-    State, in numbers of 8 (float32: 4) bytes, with K outputs (1 for two classes) and S covariances (K for "ova", else 1):
-    full ``d K + d^2 S``, diagonal ``d (K + S)``. Time a row that moves: full ``O(d^2)`` an update, and ``O(d nonzeros)`` for
-    v; diagonal ``O(nonzeros (K + S))``. A row with no loss costs its scores only.
+    State, in numbers of 8 (float32: 4) bytes, with K outputs (1 for two classes) and S covariances
+    (K for "ova", else 1): full ``d K + d^2 S``, diagonal ``d (K + S)``. Time a row that moves: full
+    ``O(d^2)`` an update, and ``O(d nonzeros)`` for v; diagonal ``O(nonzeros (K + S))``. A row with
+    no loss costs its scores only.
 
     Other implementations: "diagonal" here is that of AROW's authors, SOL and DOGMA. Dropping the
     rest of Sigma itself, ``sigma_j -= beta (sigma_j x_j)^2``, is another algorithm with other
     figures.
 
-    A row's weight divides `r`: in the objective (section 3) its squared loss and its variance
-    count so many times as much.
+    A row's weight divides `r`: in the objective (section 3) its squared loss and its variance count
+    that many times as much.
 
-    On a9a the full form makes 5062 mistakes in float32 for 5055, the diagonal form 5068 in both.
+    On a9a the full form makes 5062 mistakes in float32 instead of 5055, the diagonal form 5068 in
+    both.
 
     References
     ----------
-    K. Crammer, A. Kulesza, M. Dredze, Adaptive regularization of weight vectors, NIPS 2009: figure 1.
+    K. Crammer, A. Kulesza, M. Dredze, Adaptive regularization of weight vectors, NIPS 2009:
+    figure 1.
     Multi-class: LIBOL's ``M_AROW``.
 
     Examples

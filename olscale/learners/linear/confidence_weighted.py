@@ -1,4 +1,4 @@
-"""Confidence-weighted learning (Dredze, Crammer, Pereira 2008), and its soft forms (Wang, Zhao, Hoi 2012)."""
+"""Confidence-weighted learning (Dredze et al. 2008) and its soft forms (Wang et al. 2012)."""
 
 from typing import NamedTuple
 
@@ -13,16 +13,17 @@ from olscale.learners.linear.second_order_rule import moves
 
 def quantile(eta: float) -> float:
     """Return the quantile of the standard normal distribution at `eta`."""
-    from scipy.special import ndtri  # a fifth of a second, which no other learner needs
+    from scipy.special import ndtri  # the import takes 0.2 seconds, and only this learner needs it
 
     return float(ndtri(eta))
 
 
 @compiled
 def confidence_gained(alpha: float, v: float, phi: float, factor: float) -> float:
-    """Return ``alpha phi / sqrt(u)``, ``sqrt(u) = (-a + sqrt(a^2 + factor v)) / 2`` with ``a = alpha v phi``.
+    """Return the confidence gained, ``alpha phi / sqrt(u)``.
 
-    Written without the difference, which loses its digits where a step is large.
+    Here ``sqrt(u) = (-a + sqrt(a^2 + factor v)) / 2`` with ``a = alpha v phi``, in a form without
+    the difference, which loses its digits where a step is large.
     """
     a = alpha * v * phi
     gained: float = alpha * phi * 2.0 * (a + np.sqrt(a * a + factor * v)) / (factor * v)
@@ -30,7 +31,7 @@ def confidence_gained(alpha: float, v: float, phi: float, factor: float) -> floa
 
 
 class ConfidenceRule(NamedTuple):
-    """Confidence `phi`, the normal quantile of eta, largest step `C`, and whether two classes move, as in max-score."""
+    """Confidence `phi` (the quantile of eta), largest step `C`, and whether two classes move."""
 
     phi: float
     C: float
@@ -44,7 +45,7 @@ class VarianceRule(NamedTuple):
 
 
 def needed(rule, square):  # type: ignore[no-untyped-def]
-    """Return a margin at which no rule of this family moves: ``phi |x|``."""
+    """Return a margin above which no rule of this family moves: ``phi |x|``."""
     return rule.phi * np.sqrt(square)
 
 
@@ -86,7 +87,8 @@ class CW(SecondOrderLearner):
     The full form is the exact one in the standard deviation::
 
         alpha = max(0, (-m psi + sqrt(m^2 phi^4 / 4 + v phi^2 xi)) / (v xi))
-        u = (-alpha v phi + sqrt(alpha^2 v^2 phi^2 + 4 v))^2 / 4,   beta = alpha phi / (sqrt(u) + v alpha phi)
+        u = (-alpha v phi + sqrt(alpha^2 v^2 phi^2 + 4 v))^2 / 4
+        beta = alpha phi / (sqrt(u) + v alpha phi)
 
     The diagonal form is the older one in the variance (with phi = 0: ``alpha = max(0, -m/v)``)::
 
@@ -97,7 +99,8 @@ class CW(SecondOrderLearner):
     phi sqrt(v)``::
 
         alpha = (-m psi + sqrt(m^2 psi^2 - m^2 psi + 2 v phi^2 psi)) / (2 v psi)
-        u = (-alpha v phi + sqrt(alpha^2 v^2 phi^2 + 8 v))^2 / 8,   beta = alpha phi / (sqrt(2 u) + alpha phi v)
+        u = (-alpha v phi + sqrt(alpha^2 v^2 phi^2 + 8 v))^2 / 8
+        beta = alpha phi / (sqrt(2 u) + alpha phi v)
 
     Notes
     -----
@@ -118,9 +121,12 @@ class CW(SecondOrderLearner):
 
     References
     ----------
-    M. Dredze, K. Crammer, F. Pereira, Confidence-weighted linear classification, ICML 2008 (variance form).
-    K. Crammer, M. Dredze, F. Pereira, Exact convex confidence-weighted learning, NIPS 2008 (CW-Stdev).
-    K. Crammer, M. Dredze, A. Kulesza, Multi-class confidence weighted algorithms, EMNLP 2009; LIBOL's ``M_CW``.
+    M. Dredze, K. Crammer, F. Pereira, Confidence-weighted linear classification, ICML 2008
+    (variance form).
+    K. Crammer, M. Dredze, F. Pereira, Exact convex confidence-weighted learning, NIPS 2008
+    (CW-Stdev).
+    K. Crammer, M. Dredze, A. Kulesza, Multi-class confidence weighted algorithms, EMNLP 2009;
+    LIBOL's ``M_CW``.
 
     Examples
     --------
@@ -146,7 +152,7 @@ class CW(SecondOrderLearner):
 
 
 class SquaredSlackRule(NamedTuple):
-    """Confidence `phi`, weight of the squared loss `C`, and whether two classes move, as in max-score."""
+    """Confidence `phi`, weight `C` of the squared loss, and whether two classes move."""
 
     phi: float
     C: float
@@ -172,14 +178,16 @@ class SCW1(SecondOrderLearner, WeightedClassifier):
     with::
 
         alpha = min(C, max(0, (-m psi + sqrt(m^2 phi^4 / 4 + v phi^2 xi)) / (v xi)))
-        u = (-alpha v phi + sqrt(alpha^2 v^2 phi^2 + 4 v))^2 / 4,   beta = alpha phi / (sqrt(u) + v alpha phi)
+        u = (-alpha v phi + sqrt(alpha^2 v^2 phi^2 + 4 v))^2 / 4
+        beta = alpha phi / (sqrt(u) + v alpha phi)
 
     The diagonal form keeps the diagonal of the inverse: ``1/sigma_j += (alpha phi / sqrt(u))
     x_j^2``. The max-score form is LIBOL's, with one Sigma for all classes; where ``m < phi
     sqrt(v)``::
 
         alpha = min(C, (-m psi + sqrt(m^2 psi^2 - m^2 psi + 2 v phi^2 psi)) / (2 v psi))
-        u = (-alpha v phi + sqrt(alpha^2 v^2 phi^2 + 8 v))^2 / 8,   beta = alpha phi / (sqrt(2 u) + alpha phi v)
+        u = (-alpha v phi + sqrt(alpha^2 v^2 phi^2 + 8 v))^2 / 8
+        beta = alpha phi / (sqrt(2 u) + alpha phi v)
 
     Notes
     -----
@@ -189,14 +197,15 @@ class SCW1(SecondOrderLearner, WeightedClassifier):
     last mistake. In its max-score step psi stands where the binary one has xi; it is kept so, to be
     comparable.
 
-    A row's weight multiplies `C`: in the objective its slack costs so many times as much.
+    A row's weight multiplies `C`: in the objective its slack costs that many times as much.
 
-    On a9a the full form makes 5176 mistakes in float32 for 5173, the diagonal form 5384 in both.
+    On a9a the full form makes 5176 mistakes in float32 instead of 5173, the diagonal form 5384 in
+    both.
 
     References
     ----------
-    J. Wang, P. Zhao, S. C. H. Hoi, Exact soft confidence-weighted learning, ICML 2012: proposition 1. Multi-class:
-    LIBOL's ``M_SCW1``.
+    J. Wang, P. Zhao, S. C. H. Hoi, Exact soft confidence-weighted learning, ICML 2012: proposition
+    1. Multi-class: LIBOL's ``M_SCW1``.
 
     Examples
     --------
@@ -223,32 +232,36 @@ class SCW2(SecondOrderLearner, WeightedClassifier):
     ``phi`` is the normal quantile of eta, m the margin, ``v = x' Sigma x``, ``n = v + 1/(2C)``. The
     update is ``mu += alpha y Sigma x``, ``Sigma -= beta Sigma x x' Sigma`` with::
 
-        alpha = max(0, (-(2 m n + phi^2 m v) + phi sqrt(phi^2 m^2 v^2 + 4 n v (n + v phi^2))) / (2 (n^2 + n v phi^2)))
-        u = (-alpha v phi + sqrt(alpha^2 v^2 phi^2 + 4 v))^2 / 4,   beta = alpha phi / (sqrt(u) + v alpha phi)
+        r = phi sqrt(phi^2 m^2 v^2 + 4 n v (n + v phi^2))
+        alpha = max(0, (-(2 m n + phi^2 m v) + r) / (2 (n^2 + n v phi^2)))
+        u = (-alpha v phi + sqrt(alpha^2 v^2 phi^2 + 4 v))^2 / 4
+        beta = alpha phi / (sqrt(u) + v alpha phi)
 
     The diagonal form keeps the diagonal of the inverse: ``1/sigma_j += (alpha phi / sqrt(u))
     x_j^2``. The max-score form is LIBOL's, with one Sigma for all classes; where ``m < phi
     sqrt(v)``, with ``n = 2v + 1/(2C)``::
 
-        alpha = max(0, (-(2 m n + phi^2 m v) + phi sqrt(phi^2 m^2 v^2 + 8 n v (n + v phi^2))) / (2 (n^2 + n v phi^2)))
-        u = (-alpha v phi + sqrt(alpha^2 v^2 phi^2 + 8 v))^2 / 8,   beta = alpha phi / (sqrt(2 u) + alpha phi v)
+        r = phi sqrt(phi^2 m^2 v^2 + 8 n v (n + v phi^2))
+        alpha = max(0, (-(2 m n + phi^2 m v) + r) / (2 (n^2 + n v phi^2)))
+        u = (-alpha v phi + sqrt(alpha^2 v^2 phi^2 + 8 v))^2 / 8
+        beta = alpha phi / (sqrt(2 u) + alpha phi v)
 
     Notes
     -----
     State and time are as in `AROW`; a row with ``m >= phi |x|`` costs its scores only.
 
-    Other implementations: LIBOL's ``SCW2`` has two typing slips in the root: it computes ``v * 2``
+    Other implementations: LIBOL's ``SCW2`` has two typing errors in the root: it computes ``v * 2``
     for ``v^2`` and ``phi * 2`` for ``phi^2``, and prints 5335 mistakes on a9a (eta = 0.9) where the
-    paper's formula makes 5254. Ours is the paper's. ``M_SCW2`` has no such slip.
+    paper's formula makes 5254. Ours is the paper's. ``M_SCW2`` has no such error.
 
-    A row's weight multiplies `C`: in the objective its slack costs so many times as much.
+    A row's weight multiplies `C`: in the objective its slack costs that many times as much.
 
     On a9a both forms make the same mistakes in both precisions; norms differ by 1e-3 (full).
 
     References
     ----------
-    J. Wang, P. Zhao, S. C. H. Hoi, Exact soft confidence-weighted learning, ICML 2012: proposition 2. Multi-class:
-    LIBOL's ``M_SCW2``.
+    J. Wang, P. Zhao, S. C. H. Hoi, Exact soft confidence-weighted learning, ICML 2012: proposition
+    2. Multi-class: LIBOL's ``M_SCW2``.
 
     Examples
     --------

@@ -1,11 +1,10 @@
 """The loops of the second-order learners with a diagonal covariance.
 
-The state has a row a feature: the means of all columns, then the variances (one, or one a column).
-The diagonal kept is that of the inverse: ``1/sigma_j += gamma x_j^2``, as AROW's authors and SOL
-have it.
+The state has a row per feature: the means of all columns, then the variances (one, or one per
+column). It is the inverse whose diagonal is kept: ``1/sigma_j += gamma x_j^2``, as AROW's authors
+and SOL do.
 
-One loop is for two classes, where the state comes as a flat array of pairs; the other for many
-columns.
+One loop is for two classes, whose state is a flat array of pairs; the other is for many columns.
 """
 
 from typing import Any
@@ -44,9 +43,9 @@ def learn_diagonal(
     scores: FloatArray,
     weights: Any,
 ) -> tuple[int, float, int]:
-    """Learn the rows; return what broke down, if anything did, x' Sigma x there, and at which row of `X`."""
-    # No step below the first bound can carry a number past the largest there is: it would be lost
-    # in rounding.
+    """Learn the rows; return the breakdown, if any, x' Sigma x there, and its row in `X`."""
+    # A step below the first bound cannot exceed the largest representable number: rounding would
+    # lose it.
     limits = (float(np.finfo(A.dtype).max) * 2.0**-60, float(np.finfo(A.dtype).tiny), *norms)
     if scores.shape[1] == 1:
         return _learn_two_classes(X, y, A.reshape(-1), rule, limits, seen, updates, scores, weights)

@@ -1,6 +1,7 @@
-"""Mean and variance of a row's score under a diagonal covariance, and the move of both, for dense and CSR rows.
+"""Mean and variance of a row's score under a diagonal covariance, and their update.
 
-The state has a row a feature: the means of all columns, then the variances (one, or one a column).
+The state has a row per feature: the means of all columns, then the variances (one, or one per
+column).
 """
 
 from typing import Any
@@ -26,7 +27,7 @@ from olscale.learners.contract.learner import FloatArray
 
 @by_layout
 def pair_moments(X: Rows, i: int, A: NDArray[Any]) -> Any:
-    """Return ``x_i mu``, ``x_i^2 sigma`` and ``|x_i|^2`` for pairs ``A = (mu_0, sigma_0, mu_1, ...)``."""
+    """Return ``x_i mu``, ``x_i^2 sigma`` and ``|x_i|^2`` for pairs ``A = (mu_0, sigma_0, ...)``."""
 
     def dense(X, i, A):
         x = X[i]
@@ -54,7 +55,10 @@ def pair_moments(X: Rows, i: int, A: NDArray[Any]) -> Any:
 
 @by_layout
 def move_pairs(X: Rows, i: int, A: NDArray[Any], a: float, gamma: float, tiny: float) -> Any:
-    """Add ``a Sigma x_i`` to the mean and ``gamma x_i^2`` to 1/variance; tell whether a variance is not `tiny` at least."""
+    """Add ``a Sigma x_i`` to the mean and ``gamma x_i^2`` to 1/variance.
+
+    Return whether a variance is below `tiny`.
+    """
 
     def dense(X, i, A, a, gamma, tiny):
         x = X[i]
@@ -145,9 +149,11 @@ def move(
     gamma: float,
     tiny: float,
 ) -> Any:
-    """Add ``a Sigma x_i`` to mean `c`, take it from mean `rival` (-1: none), then add ``gamma x_i^2`` to 1/variance `u`.
+    """Add ``a Sigma x_i`` to mean `c`, and then ``gamma x_i^2`` to 1/variance `u`.
 
-    Tell whether a variance is not `tiny` at least.
+    The same move is subtracted from mean `rival` (-1: none).
+
+    Return whether a variance is below `tiny`.
     """
 
     def dense(X, i, A, c, rival, u, a, gamma, tiny):

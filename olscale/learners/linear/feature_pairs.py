@@ -1,4 +1,4 @@
-"""Learners whose state has a number for each pair of features: what that costs, and that it must fit."""
+"""Learners whose state holds a number per pair of features: its cost and its memory."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from olscale.system.sizes import size_text
 
 
 class PairsFeatures(Learner, EstimatesCost):
-    """A learner that holds a matrix over the features unless `_pairs` says that its parameters ask for none."""
+    """A learner with a matrix over the features, unless `_pairs` says its parameters need none."""
 
     def _pairs(self) -> bool:
         return True
@@ -20,7 +20,7 @@ class PairsFeatures(Learner, EstimatesCost):
         return 8 * columns * (fill_vectors(columns) + 2 if self._pairs() else 2)
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
-        """Return how many numbers are gone through for a row: the matrix as a whole."""
+        """Return how many numbers a row goes through: the entire matrix."""
         return values + (columns * columns if self._pairs() else values)
 
     def check_memory(self, columns: int, classes: int) -> None:

@@ -5,8 +5,8 @@ step: the weights of the column move by ``step * y * x``. Two loops drive the ru
 and one-vs-all problems (each column is a binary problem), one for the max-score form (the true
 class against the best wrong class); that of targets is in `linear_regression`.
 
-Several settings of a rule's parameters can share one pass: weights then have a block of columns for
-each setting.
+Several settings of a rule's parameters can share one pass: the weights then have a block of columns
+per setting.
 """
 
 import inspect
@@ -49,12 +49,15 @@ _WEIGHTED: set[type] = set()
 def step_size(
     rule: Any, s: int, y: float, f: float, square: float, t: int, wrong: bool, weight: float
 ) -> float:
-    """Return the step of `rule` for setting `s`; compiled loops resolve it to the rule's own function at compile time."""
+    """Return the step of `rule` for setting `s`.
+
+    Compiled loops resolve the call to the rule's own function at compile time.
+    """
     raise TypeError("for compiled loops only")
 
 
 def implements(rule_type: type) -> Callable[[Callable[..., float]], Callable[..., float]]:
-    """Register a function as the step of the rule `rule_type`; classifiers ask it for rows with hinge loss only.
+    """Register the step of the rule `rule_type`; classifiers call it for rows with hinge loss only.
 
     The function takes ``(rule, s, y, f, square, t, wrong)``: the parameters (arrays, one value a
     setting `s`), the target (in {-1, +1}, or any in a regression), the score (or the margin, with
@@ -62,8 +65,8 @@ def implements(rule_type: type) -> Callable[[Callable[..., float]], Callable[...
     form, where two columns move), the number of the row from 1 and whether the prediction was wrong
     (never in a regression). Weights move by ``y`` times the step, in a regression by the step.
 
-    That of a learner which `takes_weights` has an eighth argument, `weight`: how much the loss of
-    the row counts, 1 where rows have no weights.
+    The function of a learner that `takes_weights` has an eighth argument, `weight`: how much the
+    loss of the row counts, 1 where rows have no weights.
     """
 
     def register(step: Callable[..., float]) -> Callable[..., float]:
@@ -195,19 +198,19 @@ def _scores(X: Any, W: Any, limits: Any, scores: FloatArray) -> None:
 
 
 def linear_scores(X: Rows, W: NDArray[Any], limits: tuple[float, float]) -> FloatArray:
-    """Return ``X W`` for weights of shape (features, columns); NaN for rows whose squared norm is beyond `limits`."""
+    """Return ``X W`` for `W` of shape (features, columns); NaN for norms beyond `limits`."""
     scores = np.empty((rows_of(X), W.shape[1]))
     _scores(X, one_or_many(W), limits, scores)
     return scores
 
 
 def one_or_many(W: NDArray[Any]) -> NDArray[Any]:
-    """Return weights of one column as a 1-D view, others as they are."""
+    """Return weights of one column as a 1-D view, others unchanged."""
     return W[:, 0] if W.shape[1] == 1 else W
 
 
 class LinearModel(Estimator, FusesSettings, EstimatesCost):
-    """What first-order linear learners have in common, whatever their task; a subclass gives its parameters and `_rule`."""
+    """Base of first-order linear learners of any task; a subclass adds parameters and `_rule`."""
 
     layout_exact = True
     takes_unknown = True
@@ -223,12 +226,12 @@ class LinearModel(Estimator, FusesSettings, EstimatesCost):
     )
 
     def _rule(self) -> NamedTuple:
-        """Return the update rule: a named tuple of float64 arrays, one value a setting."""
+        """Return the update rule: a named tuple of float64 arrays, one value per setting."""
         return rule_of(self.rule_type, self)
 
     @abstractmethod
     def _loop(self, outputs: int) -> Any:
-        """Return the compiled loop for a problem of so many score columns."""
+        """Return the compiled loop for a problem with `outputs` score columns."""
 
     def _allocate(self, columns: int, outputs: int) -> State:
         return {"W": np.zeros((columns, outputs), dtype=self.dtype)}
@@ -266,7 +269,7 @@ class LinearModel(Estimator, FusesSettings, EstimatesCost):
 
     @property
     def coef_(self) -> FloatArray:
-        """Weights, shape (outputs, n_features); 1-D of one target, as scikit-learn's are."""
+        """Weights, shape (outputs, n_features); 1-D for one target, as in scikit-learn."""
         W = self.state_["W"]
         return W[:, 0] if self.task == "regression" and W.shape[1] == 1 else W.T
 
@@ -296,12 +299,12 @@ class LinearLearner(LinearModel, Classifier, ShardsClasses):
         return {"W": class_axis(1, outputs)} if self.multiclass == "ova" else None
 
     def grid_key(self) -> object:
-        """Return class, form and precision: settings that differ in the rule's parameters only share a pass."""
+        """Return class, form and precision: in a pass only the rule may differ."""
         return type(self), self.multiclass, self.dtype
 
 
 class AggressiveLearner(LinearLearner):
-    """Base of the first-order linear learners whose one parameter is `C`."""
+    """Base of the first-order linear learners whose only parameter is `C`."""
 
     update_params = ("C",)
 

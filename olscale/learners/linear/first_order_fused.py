@@ -1,4 +1,4 @@
-"""First-order linear learners that share a pass: weights have a block of columns for each setting of the rule."""
+"""First-order linear learners that share a pass: weights have a block of columns per setting."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -31,7 +31,7 @@ class FusedLinear(FusedSettings):
     def __init__(self, learners: Sequence[Learner]) -> None:
         self._learners: list[Any] = list(
             learners
-        )  # linear models, all of one rule: `grid_key` sees to that
+        )  # linear models with one rule: `grid_key` guarantees it
         self.task = self._learners[0].task
         states = [learner.state_ for learner in self._learners]
         self._state: State = {

@@ -1,10 +1,10 @@
 """The loop of the second-order learners with a full covariance.
 
-For dense rows one pass over Sigma makes the update of the last row that moved and multiplies by the
-next row at once: the pass is bound by memory, and so Sigma travels once a row and not twice. An
-update that no row has picked up is made when the chunk ends; every element sees the same operations
-either way, so bits do not depend on where a stream is cut. Sparse rows read only the rows of Sigma
-at their nonzeros, and an update passes over rows of Sigma that it would not change.
+For dense rows one pass over Sigma applies the update of the last row that moved and multiplies by
+the next row: the pass is bound by memory, and so Sigma is read once per row instead of twice. An
+update that no later row picks up is applied when the chunk ends; every element sees the same
+operations either way, so bits do not depend on the split of a stream. Sparse rows read only the
+rows of Sigma at their nonzeros, and an update skips rows of Sigma that it would not change.
 """
 
 from typing import Any
@@ -46,7 +46,7 @@ def subtract_outer(S: Any, h: FloatArray) -> None:
 
 @by_layout
 def multiply(X: Rows, i: int, S: NDArray[Any], h: FloatArray, pending: bool, g: FloatArray) -> Any:
-    """Subtract ``h h'`` from `S` if that is `pending`, then set ``g = S x_i``, summed in ascending order."""
+    """Subtract ``h h'`` from `S` if `pending`; set ``g = S x_i``, summed in ascending order."""
 
     def dense(X, i, S, h, pending, g):
         if not pending:
@@ -76,11 +76,11 @@ def learn_full(
     scores: FloatArray,
     weights: Any,
 ) -> tuple[int, float, int]:
-    """Learn the rows; return what broke down, if anything did, x' Sigma x there, and at which row of `X`."""
+    """Learn the rows; return the breakdown, if any, x' Sigma x there, and its row in `X`."""
     low, high = limits
     columns, outputs = W.shape
-    covariances, _, width = S.shape  # rows of S fill whole vectors: the last few columns stay 0
-    # What is still to be subtracted from each covariance, and the variances that this will leave.
+    covariances, _, width = S.shape  # rows of S fill vectors: the last few columns stay 0
+    # Updates still to be subtracted from each covariance, and the variances after that.
     h = np.zeros((covariances, width))
     variances = np.empty((covariances, columns), dtype=S.dtype)
     for k in range(covariances):

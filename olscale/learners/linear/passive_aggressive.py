@@ -9,7 +9,7 @@ from olscale.learners.linear.first_order import AggressiveLearner, LinearLearner
 
 
 class PARule(NamedTuple):
-    """No parameters."""
+    """A rule without parameters."""
 
 
 class PA1Rule(NamedTuple):
@@ -48,13 +48,14 @@ class PA(LinearLearner):
 
     Notes
     -----
-    State: ``columns * outputs`` weights of 8 (float32: 4) bytes. Time a row: ``O(nonzeros * outputs)`` to score and
-    ``O(nonzeros)`` a column that moves. LIBOL's ``PA`` and ``M_PA`` are this form.
+    State: ``columns * outputs`` weights of 8 (float32: 4) bytes. Time a row:
+    ``O(nonzeros * outputs)`` to score and ``O(nonzeros)`` a column that moves. LIBOL's ``PA`` and
+    ``M_PA`` are this form.
 
     References
     ----------
-    K. Crammer, O. Dekel, J. Keshet, S. Shalev-Shwartz, Y. Singer, Online passive-aggressive algorithms, JMLR 7, 2006:
-    figure 1, PA. Zhou et al. 2016, eq. (2).
+    K. Crammer, O. Dekel, J. Keshet, S. Shalev-Shwartz, Y. Singer, Online passive-aggressive
+    algorithms, JMLR 7, 2006: figure 1, PA. Zhou et al. 2016, eq. (2).
 
     Examples
     --------
@@ -70,15 +71,18 @@ class PA(LinearLearner):
 
 
 class PA1(AggressiveLearner, WeightedClassifier):
-    """Passive-aggressive with linear slack: ``tau = min(C, l / |x|^2)``; max-score: ``min(C, l / (2|x|^2))``.
+    """Passive-aggressive with linear slack: ``tau = min(C, l / |x|^2)``.
+
+    In the max-score form ``tau = min(C, l / (2|x|^2))``.
 
     Notes
     -----
     State and time are as in `PA`. LIBOL's ``PA1`` and ``M_PA1`` are this form; scikit-learn's
-    ``SGDClassifier(learning_rate="pa1", eta0=C, penalty=None, fit_intercept=False)`` is the same rule and agrees to 1e-12.
+    ``SGDClassifier(learning_rate="pa1", eta0=C, penalty=None, fit_intercept=False)`` is the same
+    rule and agrees to 1e-12.
 
-    A row's weight multiplies `C`: in the objective (figure 1, PA-I) its slack costs so many
-    times as much. scikit-learn's ``sample_weight`` multiplies the step instead.
+    A row's weight multiplies `C`: in the objective (figure 1, PA-I) its slack costs that many times
+    as much. scikit-learn's ``sample_weight`` multiplies the step instead.
 
     References
     ----------
@@ -98,14 +102,17 @@ class PA1(AggressiveLearner, WeightedClassifier):
 
 
 class PA2(AggressiveLearner, WeightedClassifier):
-    """Passive-aggressive with squared slack: ``tau = l / (|x|^2 + 1/(2C))``; max-score: ``l / (2|x|^2 + 1/(2C))``.
+    """Passive-aggressive with squared slack: ``tau = l / (|x|^2 + 1/(2C))``.
+
+    In the max-score form ``tau = l / (2|x|^2 + 1/(2C))``.
 
     Notes
     -----
     State and time are as in `PA`. LIBOL's ``PA2`` and ``M_PA2`` are this form; scikit-learn's
-    ``SGDClassifier(learning_rate="pa2", eta0=C, penalty=None, fit_intercept=False)`` is the same rule and agrees to 1e-12.
+    ``SGDClassifier(learning_rate="pa2", eta0=C, penalty=None, fit_intercept=False)`` is the same
+    rule and agrees to 1e-12.
 
-    A row's weight multiplies `C`: in the objective (figure 1, PA-II) its slack costs so many
+    A row's weight multiplies `C`: in the objective (figure 1, PA-II) its slack costs that many
     times as much. scikit-learn's ``sample_weight`` multiplies the step instead.
 
     References

@@ -1,10 +1,12 @@
-"""Pegasos in its online form: one fresh row an iteration (Shalev-Shwartz, Singer, Srebro, Cotter 2011).
+"""Pegasos in its online form: one new row per iteration.
 
-The shrinks ``1 - 1/t`` and the steps ``1/(lam t)`` telescope: after row t the weights are ``V c /
-(lam t)``. `V` is the plain sum of ``y x`` over the rows that had a hinge loss, each divided by `c`
-as it was then; `c`, one number a column, is the product of the projections so far. So a row costs
-its nonzeros, and without projection no rounding builds up: on integer features a score that is zero
-by arithmetic is zero.
+Shalev-Shwartz, Singer, Srebro, Cotter 2011.
+
+The shrinks ``1 - 1/t`` and the steps ``1/(lam t)`` telescope: after row t the weights are
+``V c / (lam t)``. `V` is the plain sum of ``y x`` over the rows that had a hinge loss, each divided
+by `c` at the time; `c`, one number per column, is the product of the projections so far. So a row
+costs its nonzeros, and without projection no rounding builds up: on integer features a score that
+is zero by arithmetic is zero.
 """
 
 from typing import Any
@@ -26,7 +28,7 @@ from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.linear.first_order import linear_scores
 
 FOLD_BELOW = 1e-12
-"""Projections are multiplied into the weights when their product falls below this, far from where ``1/c`` overflows."""
+"""Product of projections below which it is multiplied into the weights: ``1/c`` must fit."""
 
 
 @compiled
@@ -76,7 +78,7 @@ def _learn(
         before = seen[0] + offset
         t = before + 1
         for k in range(outputs):
-            # Before the first step V is 0, whatever it is divided by.
+            # Before the first step V is 0, for any divisor.
             scores[i, k] = f[k] * (c[k] / (lam * max(before, 1)))
         if y[i] == UNKNOWN:
             continue
@@ -122,7 +124,7 @@ def _learn(
 
 
 class Pegasos(WeightedClassifier, ShardsClasses, EstimatesCost):
-    """Pegasos, online: stochastic sub-gradient descent on the SVM objective ``lam/2 |w|^2 + hinge``.
+    """Pegasos, online: sub-gradient descent on the SVM objective ``lam/2 |w|^2 + hinge``.
 
     Row t (from 1) is scored with `w`; then ``w *= 1 - 1/t`` and, if its hinge loss was positive,
     ``w += y x / (lam t)``. With `project`, `w` is then scaled back onto the ball of radius
@@ -131,22 +133,22 @@ class Pegasos(WeightedClassifier, ShardsClasses, EstimatesCost):
 
     Notes
     -----
-    State: ``columns * outputs`` numbers of 8 (float32: 4) bytes and two numbers an output. Time a row:
-    ``O(nonzeros * outputs)``: shrinks and projections are a factor a column.
+    State: ``columns * outputs`` numbers of 8 (float32: 4) bytes and two numbers an output. Time a
+    row: ``O(nonzeros * outputs)``: shrinks and projections are a factor a column.
 
     BudgetedSVM keeps a weight vector for each of two classes, moves both and starts at t = 2: its
     ``lam`` is twice ours. Its a9a run (``lam = 1e-4``, bias feature 1, 6297 mistakes) is
     ``lam=5e-5, offset=1`` here, with the 624 rows of score exactly 0 left out of the count; counted
     as everywhere in olscale (the sign of 0 is +1) it makes 6688 mistakes.
 
-    A row's weight multiplies its step, as in CSOGD (J. Wang, P. Zhao, S. C. H. Hoi,
-    Cost-sensitive online classification, ICDM 2012): its loss counts so many times. The shrinks
-    are those of any row.
+    A row's weight multiplies its step, as in CSOGD (J. Wang, P. Zhao, S. C. H. Hoi, Cost-sensitive
+    online classification, ICDM 2012): its loss counts as many times. The shrinks are those of any
+    row.
 
     References
     ----------
-    S. Shalev-Shwartz, Y. Singer, N. Srebro, A. Cotter, Pegasos: primal estimated sub-gradient solver for SVM, Mathematical
-    Programming 127 (1), 2011: figure 1.
+    S. Shalev-Shwartz, Y. Singer, N. Srebro, A. Cotter, Pegasos: primal estimated sub-gradient
+    solver for SVM, Mathematical Programming 127 (1), 2011: figure 1.
 
     Examples
     --------

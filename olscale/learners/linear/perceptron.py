@@ -7,7 +7,7 @@ from olscale.learners.linear.first_order import LinearLearner, implements
 
 
 class PerceptronRule(NamedTuple):
-    """No parameters."""
+    """A rule without parameters."""
 
 
 @implements(PerceptronRule)
@@ -20,17 +20,17 @@ class Perceptron(LinearLearner, WeightedClassifier):
 
     Notes
     -----
-    State and time are as in `PA`. LIBOL's ``Perceptron`` and ``M_PerceptronM`` are this form: the sign of 0 is +1, and of
-    equal best scores the first class wins.
+    State and time are as in `PA`. LIBOL's ``Perceptron`` and ``M_PerceptronM`` are this form: the
+    sign of 0 is +1, and of equal best scores the first class wins.
 
-    A row's weight multiplies its step, as in CSOGD (J. Wang, P. Zhao, S. C. H. Hoi,
-    Cost-sensitive online classification, ICDM 2012): its loss counts so many times.
+    A row's weight multiplies its step, as in CSOGD (J. Wang, P. Zhao, S. C. H. Hoi, Cost-sensitive
+    online classification, ICDM 2012): its loss counts as many times.
 
     References
     ----------
-    F. Rosenblatt, The perceptron: a probabilistic model for information storage and organization in the brain,
-    Psychological Review 65 (6), 1958. Multi-class: K. Crammer, Y. Singer, Ultraconservative online algorithms for
-    multiclass problems, JMLR 3, 2003.
+    F. Rosenblatt, The perceptron: a probabilistic model for information storage and organization in
+    the brain, Psychological Review 65 (6), 1958. Multi-class: K. Crammer, Y. Singer,
+    Ultraconservative online algorithms for multiclass problems, JMLR 3, 2003.
 
     Examples
     --------

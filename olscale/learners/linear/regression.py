@@ -1,4 +1,4 @@
-"""First-order linear learners of targets: one loop, to which each learner adds only its rule, as in `first_order`."""
+"""First-order linear learners of targets: one loop, to which each learner adds only its rule."""
 
 from typing import Any, NamedTuple
 
@@ -24,14 +24,14 @@ class LinearRegressor(LinearModel, Regressor, LearnsTargets):
         return learn_targets
 
     def grid_key(self) -> object:
-        """Return class and precision: settings that differ in the rule's parameters only share a pass, of one target."""
+        """Return class and precision; with one target, only the rule may differ in a pass."""
         return (type(self), self.dtype) if targets_of(self) == 1 else None
 
     def learn(self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> FloatArray:
         targets = targets_of(self)
         if targets == 1:
             return super().learn(X, y, weights)
-        # Targets share a pass as settings do: each has a column of weights, and the same rule.
+        # Targets share a pass as settings do: each has a column of weights and the same rule.
         rule, state = self._rule(), {**self.state_, "updates": np.zeros(targets, dtype=np.int64)}
         alike: Any = type(rule)
         repeated = alike(*(np.repeat(value, targets) for value in rule))
@@ -100,7 +100,7 @@ def _sgd_r(rule, s, y, f, square, t, wrong, weight):  # type: ignore[no-untyped-
 
 
 class TubeRegressor(LinearRegressor):
-    """Base of those whose loss has a width."""
+    """Base of the learners whose loss has a width."""
 
     epsilon: float = param(
         0.1,
@@ -110,20 +110,20 @@ class TubeRegressor(LinearRegressor):
 
 
 class PAR(TubeRegressor):
-    """Passive-aggressive regression: the smallest change of `w` that brings the target within `epsilon`.
+    """Passive-aggressive regression: the smallest change of `w` that brings `y` within `epsilon`.
 
     With the loss ``l = max(0, |y - f| - epsilon)`` the update is ``w += tau sign(y - f) x``, ``tau
     = l / |x|^2``.
 
     Notes
     -----
-    State: a weight of 8 (float32: 4) bytes a feature. Time a row: ``O(nonzeros)``. Targets are not scaled; the transform
-    ``bias`` gives an intercept.
+    State: a weight of 8 (float32: 4) bytes a feature. Time a row: ``O(nonzeros)``. Targets are not
+    scaled; the transform ``bias`` gives an intercept.
 
     References
     ----------
-    K. Crammer, O. Dekel, J. Keshet, S. Shalev-Shwartz, Y. Singer, Online passive-aggressive algorithms, JMLR 7, 2006:
-    section 5, figure 3.
+    K. Crammer, O. Dekel, J. Keshet, S. Shalev-Shwartz, Y. Singer, Online passive-aggressive
+    algorithms, JMLR 7, 2006: section 5, figure 3.
 
     Examples
     --------
@@ -143,11 +143,12 @@ class PA1R(TubeRegressor, WeightedRegressor):
 
     Notes
     -----
-    State and time are as in `PAR`. scikit-learn's ``SGDRegressor(loss="epsilon_insensitive", learning_rate="pa1", eta0=C,
-    epsilon=epsilon, penalty=None, fit_intercept=False)`` is the same rule and agrees to 1e-12. River's ``PARegressor`` is
-    not: its loss takes targets for labels.
+    State and time are as in `PAR`. scikit-learn's ``SGDRegressor(loss="epsilon_insensitive",
+    learning_rate="pa1", eta0=C, epsilon=epsilon, penalty=None,
+    fit_intercept=False)`` is the same rule and agrees to 1e-12. River's ``PARegressor`` is not: its
+    loss takes targets for labels.
 
-    A row's weight multiplies `C`: in the objective its slack costs so many times as much.
+    A row's weight multiplies `C`: in the objective its slack costs that many times as much.
     scikit-learn's ``sample_weight`` multiplies the step instead.
 
     References
@@ -176,10 +177,11 @@ class PA2R(PA1R):
 
     Notes
     -----
-    State and time are as in `PAR`. scikit-learn's ``SGDRegressor(loss="epsilon_insensitive", learning_rate="pa2", eta0=C,
-    epsilon=epsilon, penalty=None, fit_intercept=False)`` is the same rule and agrees to 1e-12.
+    State and time are as in `PAR`. scikit-learn's ``SGDRegressor(loss="epsilon_insensitive",
+    learning_rate="pa2", eta0=C, epsilon=epsilon, penalty=None, fit_intercept=False)`` is the same
+    rule and agrees to 1e-12.
 
-    A row's weight multiplies `C`: in the objective its slack costs so many times as much.
+    A row's weight multiplies `C`: in the objective its slack costs that many times as much.
     scikit-learn's ``sample_weight`` multiplies the step instead.
 
     References
@@ -209,17 +211,19 @@ class SGDR(TubeRegressor, WeightedRegressor):
 
     Notes
     -----
-    State and time are as in `PAR`. With the squared loss a step of ``2 / |x|^2`` or more overshoots, and weights may grow
-    until the run ends as diverged: scale the features, or take another loss.
-    scikit-learn's ``SGDRegressor(learning_rate="invscaling", eta0=eta, power_t=power, penalty=None, fit_intercept=False)``
-    is the same rule; River's squared loss is twice as large, so that its rate is half of `eta`.
+    State and time are as in `PAR`. With the squared loss a step of ``2 / |x|^2`` or more
+    overshoots, and weights may grow until the run ends as diverged: scale the features, or take
+    another loss. scikit-learn's ``SGDRegressor(learning_rate="invscaling", eta0=eta, power_t=power,
+    penalty=None, fit_intercept=False)`` is the same rule; River's squared loss is twice as large,
+    so that its rate is half of `eta`.
 
-    A row's weight multiplies its step, that of gradient descent on a loss which counts so many
+    A row's weight multiplies its step, that of gradient descent on a loss that counts as many
     times. So does scikit-learn's ``sample_weight``.
 
     References
     ----------
-    B. Widrow, M. Hoff, Adaptive switching circuits, 1960 (squared loss, ``power=0``: least mean squares).
+    B. Widrow, M. Hoff, Adaptive switching circuits, 1960 (squared loss, ``power=0``: least mean
+    squares).
 
     Examples
     --------

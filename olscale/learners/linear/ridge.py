@@ -46,10 +46,10 @@ def add_products(X: Rows, i: int, weight: float, A: NDArray[np.float64]) -> Any:
 
 @compiled
 def solve(A: Any, b: Any, lam: float, by_size: bool, rows: float, U: Any, w: Any) -> bool:
-    """Set ``w = (A + D)^-1 b`` from the upper triangle of `A`, by elimination in place in `U`; tell whether it could be.
+    """Set ``w = (A + D)^-1 b`` by elimination in `U`; return whether there is a solution.
 
-    D is `lam` on the diagonal or, `by_size`, `lam` times the mean square of each feature. Each
-    column of `b` is one of `w`.
+    `A` holds the upper triangle. D is `lam` on the diagonal or, `by_size`, `lam` times the mean
+    square of each feature. Each column of `b` gives one of `w`.
     """
     columns = A.shape[0]
     for j in range(columns):
@@ -118,21 +118,22 @@ def _pass(
 
 
 class Ridge(PairsFeatures, OnePassRegressor, WeightedRegressor, LearnsTargets):
-    """Ridge regression on all rows seen, exact: ``w = (X'X + lam D)^-1 X'y``, solved before each row that is scored.
+    """Ridge regression on all rows seen, exact: ``w = (X'X + lam D)^-1 X'y`` before each row.
 
     Notes
     -----
-    State: the sums ``X'X`` and ``X'y``, ``columns^2`` numbers of 8 bytes. Time a row: ``O(columns^3)`` where each row is
-    predicted before it is learned; `rls` keeps the same solution, without `scaling`, in ``O(columns^2)``. Elimination is in
-    double precision, in fixed order. The transform ``bias`` gives an intercept, which is penalised too.
+    State: the sums ``X'X`` and ``X'y``, ``columns^2`` numbers of 8 bytes. Time a row:
+    ``O(columns^3)`` where each row is predicted before it is learned; `rls` keeps the same
+    solution, without `scaling`, in ``O(columns^2)``. Elimination is in double precision, in fixed
+    order. The transform ``bias`` gives an intercept, which is penalised too.
 
-    A row's weight multiplies the square of its error: 2 is the row twice. ``scaling="rms"``
+    A row's weight multiplies the square of its error: 2 equals the row twice. ``scaling="rms"``
     takes no weights.
 
     References
     ----------
-    A. E. Hoerl, R. W. Kennard, Ridge regression, Technometrics 12, 1970. scikit-learn's ``Ridge(alpha=lam,
-    fit_intercept=False)`` on the rows seen.
+    A. E. Hoerl, R. W. Kennard, Ridge regression, Technometrics 12, 1970. scikit-learn's
+    ``Ridge(alpha=lam, fit_intercept=False)`` on the rows seen.
 
     Examples
     --------
@@ -166,11 +167,11 @@ class Ridge(PairsFeatures, OnePassRegressor, WeightedRegressor, LearnsTargets):
         return super()._weights_of(y, weights)
 
     def cheaper(self) -> str:
-        """Return the ways around the matrix and its elimination."""
+        """Return how to avoid the matrix and its elimination."""
         return "use rls, or rls:form=diagonal, or fewer features: transform project:features=500"
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
-        """Return how many numbers are gone through for a row: those of an elimination."""
+        """Return how many numbers a row goes through: those of an elimination."""
         return values**2 / 2 + columns**3 / 6
 
     def _allocate(self, columns: int, outputs: int) -> State:
@@ -203,7 +204,7 @@ class Ridge(PairsFeatures, OnePassRegressor, WeightedRegressor, LearnsTargets):
 
     @property
     def coef_(self) -> FloatArray:
-        """Weights, shape (n_features,) or (n_targets, n_features), solved when they are asked for."""
+        """Weights, shape (n_features,) or (n_targets, n_features), solved on demand."""
         A, b, w = (
             self.state_["products"],
             self.state_["targets"],

@@ -19,7 +19,7 @@ from olscale.learners.linear.rls_loop import FINE, learn_diagonal, learn_full, w
 
 
 class RLS(PairsFeatures, WeightedRegressor, LearnsTargets):
-    """Recursive least squares: after each row the ridge solution of all rows seen, with exponential forgetting.
+    """Recursive least squares: the ridge solution of all rows seen, with exponential forgetting.
 
     With ``P = I / lam`` at the start, ``u = P x`` and ``k = u / (forget + x.u)``: ``w += k (y -
     f)`` and ``P = (P - k u') / forget``. The diagonal form keeps the diagonal of ``P^-1`` and drops
@@ -27,19 +27,21 @@ class RLS(PairsFeatures, WeightedRegressor, LearnsTargets):
 
     Notes
     -----
-    State: ``columns^2`` numbers of 8 bytes; of the diagonal form, two a feature. Time a row: ``O(columns^2)``, and
-    ``O(nonzeros)``. With ``forget=1`` the full form equals `ridge` and scikit-learn's ``Ridge(alpha=lam,
-    fit_intercept=False)`` on the rows seen; the transform ``bias`` gives an intercept, which is penalised too.
+    State: ``columns^2`` numbers of 8 bytes; of the diagonal form, two a feature. Time a row:
+    ``O(columns^2)``, and ``O(nonzeros)``. With ``forget=1`` the full form equals `ridge` and
+    scikit-learn's ``Ridge(alpha=lam, fit_intercept=False)`` on the rows seen; the transform
+    ``bias`` gives an intercept, which is penalised too.
 
     With ``forget < 1`` the variances of features that do not vary grow like ``forget^-t`` until
-    rounding is all there is: a full form in which one passes ``1 / (lam 2.2e-16)`` ends as
-    diverged. The diagonal form has no such end.
+    only rounding is left: a full form in which one passes ``1 / (lam 2.2e-16)`` ends as diverged.
+    The diagonal form has no such end.
 
-    A row's weight multiplies the square of its error: 2 is the row twice.
+    A row's weight multiplies the square of its error: 2 equals the row twice.
 
     References
     ----------
-    R. L. Plackett, Some theorems in least squares, Biometrika 37, 1950. S. Haykin, Adaptive filter theory, 2002, chapter 9.
+    R. L. Plackett, Some theorems in least squares, Biometrika 37, 1950. S. Haykin, Adaptive filter
+    theory, 2002, chapter 9.
     padasip's ``FilterRLS(mu=forget, eps=lam, w="zeros")`` is the full form.
 
     Examples
@@ -71,11 +73,11 @@ class RLS(PairsFeatures, WeightedRegressor, LearnsTargets):
         return self.form == "full"
 
     def takes_several(self) -> bool:
-        """Tell whether the form is the full one."""
+        """Return whether the form is the full one."""
         return self._pairs()
 
     def expect_targets(self, targets: int) -> None:
-        """Take so many targets a row; the diagonal form takes one."""
+        """Expect `targets` targets per row; the diagonal form takes one."""
         if targets > 1 and not self.takes_several():
             raise ParameterError(
                 f"learner rls: form=diagonal learns one target, got {targets}; use form=full, or "
@@ -84,7 +86,7 @@ class RLS(PairsFeatures, WeightedRegressor, LearnsTargets):
         super().expect_targets(targets)
 
     def cheaper(self) -> str:
-        """Return the ways around a matrix."""
+        """Return how to avoid a matrix."""
         return (
             "use form=diagonal, or fewer features: transform project:features=500"
             if self._pairs()
@@ -102,7 +104,9 @@ class RLS(PairsFeatures, WeightedRegressor, LearnsTargets):
         return {"W": np.zeros((columns, outputs)), "P": matrix, "scale": scale}
 
     def learn(self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> FloatArray:
-        """Predict, then update, row by row; return the predictions before each update, shape (rows, targets).
+        """Predict, then update, row by row; return the predictions, shape (rows, targets).
+
+        Each prediction is made before its row's update.
 
         Raises
         ------
@@ -127,9 +131,7 @@ class RLS(PairsFeatures, WeightedRegressor, LearnsTargets):
                 raise DivergedError(
                     why_broken(reason, forget, ", or form=diagonal"), int(state["seen"][0]) - 1
                 )
-            scores[i:] = (
-                np.nan
-            )  # a row before has ended the run, as it would where the stream is cut behind it
+            scores[i:] = np.nan  # an earlier row ended the run, as if the stream was cut after it
         return scores
 
     def scores(self, X: Rows) -> FloatArray:
@@ -142,7 +144,7 @@ class RLS(PairsFeatures, WeightedRegressor, LearnsTargets):
     @property
     def coef_(self) -> FloatArray:
         """Weights, shape (n_features,), or (n_targets, n_features)."""
-        # By the state: `set_params` may have changed the form of a fitted model.
+        # The state decides: `set_params` may have changed the form of a fitted model.
         weights = self.state_["W" if "W" in self.state_ else "W_variance"]
         return weights[:, 0] if self._outputs == 1 else weights.T
 

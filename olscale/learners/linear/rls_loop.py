@@ -1,9 +1,8 @@
-"""The loops of recursive least squares: P as a whole, or the diagonal of its inverse.
+"""The loops of recursive least squares: the full P, or the diagonal of its inverse.
 
-P is kept as a scalar times a matrix: forgetting then divides the scalar, and no pass over the
-matrix is made for it. Where the scalar has grown large it is multiplied into the matrix, which
-depends on the number of rows alone. The full form makes its update and the next row's product in
-one pass, as `full_covariance` does.
+P is kept as a scalar times a matrix: forgetting then divides the scalar and needs no pass over the
+matrix. A large scalar is multiplied into the matrix, which depends only on the number of rows. The
+full form makes its update and the next row's product in one pass, as `full_covariance` does.
 """
 
 from typing import Any
@@ -21,14 +20,14 @@ from olscale.learners.linear.diagonal_moments import move_pairs, pair_moments
 from olscale.learners.linear.full_covariance import multiply, subtract_outer
 
 FINE, NOT_FINITE, LOST, GREW, SINGULAR = range(5)
-"""What the loops say has broken down."""
+"""Names of what has broken down."""
 
 LARGE_SCALE = 2.0**60
 LARGEST = 1e100
 
 
 def why_broken(reason: int, forget: float, cure: str) -> str:
-    """Return what a reason of the loops says to whoever reads it; `cure` is what to do besides where a variance grew."""
+    """Return the message for a breakdown; `cure` adds what to do where a variance grew."""
     if reason == GREW:
         return (
             f"a variance grew past 1/(lam 2.2e-16): with forget={forget:g} those of features that "
@@ -60,9 +59,9 @@ def learn_full(
     scores: FloatArray,
     weights: Any,
 ) -> tuple[int, int]:
-    """Learn the rows, with ``P = scale S``; return what broke down, if anything did, and at which row of `X`."""
+    """Learn the rows, with ``P = scale S``; return the breakdown, if any, and its row in `X`."""
     low, high = limits
-    columns, width = S.shape  # rows of S fill whole vectors: the last few columns stay 0
+    columns, width = S.shape  # rows of S fill vectors: the last few columns stay 0
     h, g, variances = np.zeros(width), np.zeros(width), np.empty(columns)
     for j in range(columns):
         variances[j] = S[j, j]
@@ -136,7 +135,7 @@ def learn_diagonal(
     scores: FloatArray,
     weights: Any,
 ) -> tuple[int, int]:
-    """Learn the rows, with pairs `A` of a weight and a variance, the latter ``/ scale``; return as `learn_full`."""
+    """Learn the rows, with pairs `A` of weight and variance / scale; return as `learn_full`."""
     low, high = limits
     reason, i = FINE, 0
     for i in range(y.shape[0]):

@@ -1,4 +1,4 @@
-"""Second-order linear learners: a Gaussian over weights, to which each learner adds only how far to move.
+"""Second-order linear learners: a Gaussian over weights; each learner adds only its step.
 
 All keep a mean ``mu`` (the weights) and a covariance ``Sigma``, and make one kind of update. With
 margin m and variance ``v = x' Sigma x`` of the row,
@@ -51,7 +51,7 @@ from olscale.learners.linear.second_order_rule import (
 from olscale.system.memory import memory_bytes
 from olscale.system.sizes import size_text
 
-_NEAR_BYTES = 2.5e6  # of half a covariance, up to which a row costs by its numbers alone
+_NEAR_BYTES = 2.5e6  # of half a covariance, below which only its size sets the time of a row
 
 
 class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
@@ -79,7 +79,7 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
 
     @abstractmethod
     def _rule(self, max_score: bool) -> NamedTuple:
-        """Return the update rule, a named tuple of floats, for the max-score form or the binary one."""
+        """Return the update rule, a named tuple of floats, for the max-score or binary form."""
 
     def _covariances(self, outputs: int) -> int:
         return outputs if self.multiclass == "ova" else 1
@@ -92,10 +92,9 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
         ).itemsize
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
-        """Return how many numbers are gone through for a row: a full covariance is half a matrix, in vectors.
+        """Return how many numbers a row goes through: a full covariance is half a matrix.
 
-        Beyond what a cache near the processor holds, it takes up to seven times as long to go
-        through.
+        Beyond the size of a near cache, reading it takes up to seven times as long.
         """
         outputs = score_columns(classes)
         beyond = columns * columns / 2 * np.dtype(self.dtype).itemsize / _NEAR_BYTES
@@ -107,12 +106,12 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
         return values * outputs + each * self._covariances(outputs)
 
     def score_numbers(self, columns: int, classes: int, values: float) -> float:
-        """Return those of the weights alone."""
+        """Return how many numbers the weights have."""
         del columns
         return values * score_columns(classes)
 
     def cheaper(self) -> str:
-        """Return the ways around a full covariance."""
+        """Return how to avoid a full covariance."""
         if self.covariance != "full":
             return ""
         return (
@@ -151,13 +150,13 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
             for one in sigma:
                 np.fill_diagonal(one, 1.0)
             return {"mean": np.zeros((columns, outputs), dtype=self.dtype), "covariance": sigma}
-        # Mean and variance of a feature stand side by side: one cache line serves both.
+        # Mean and variance of a feature are adjacent: one cache line holds both.
         state = np.zeros((columns, outputs + covariances), dtype=self.dtype)
         state[:, outputs:] = 1.0
         return {"mean_variance": state}
 
     def class_axes(self, outputs: int) -> ClassAxes | None:
-        """Return the axes of means and covariances, in the one-vs-all form, where each class has its own covariance."""
+        """Return the axes of means and covariances in the one-vs-all form, one per class."""
         if self.multiclass != "ova":
             return None
         if self.covariance == "full":
@@ -166,7 +165,9 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
         return {"mean_variance": ClassAxis(1, np.stack([means, outputs + means], axis=1))}
 
     def learn(self, X: Rows, y: NDArray[np.int64], weights: FloatArray | None = None) -> FloatArray:
-        """Predict, then update, row by row; return the scores before each update, shape (rows, outputs).
+        """Predict, then update, row by row; return the scores, shape (rows, outputs).
+
+        The scores of a row are those before its update.
 
         Raises
         ------
@@ -192,9 +193,7 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
         if reason != FINE:
             if np.isfinite(scores[:i]).all():
                 raise DivergedError(self._broken(reason, v), int(state["seen"][0]) - 1)
-            scores[i:] = (
-                np.nan
-            )  # a row before has ended the run, as it would where the stream is cut behind it
+            scores[i:] = np.nan  # an earlier row ended the run, as if the stream was cut after it
         return scores
 
     def _broken(self, reason: int, v: float) -> str:
@@ -226,7 +225,7 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
 
     @property
     def _mean(self) -> NDArray[Any]:
-        # By the state: `set_params` may have changed the form of a fitted model.
+        # The state decides: `set_params` may have changed the form of a fitted model.
         if "mean" in self.state_:
             return self.state_["mean"]
         return self.state_["mean_variance"][:, : self._outputs]

@@ -1,4 +1,6 @@
-"""Rules of the second-order learners: how far a row of margin m and variance ``v = x' Sigma x`` moves mean and covariance.
+"""Rules of the second-order learners: how far a row moves mean and covariance.
+
+The row has margin m and variance ``v = x' Sigma x``.
 
 A rule is a named tuple of parameters. Its function gives ``(alpha, gamma)`` of the update that all
 rules share,
@@ -16,7 +18,7 @@ from olscale.compiled.decorator import inlined
 from olscale.compiled.row_layout import is_tuple_of
 
 FINE, VARIANCE_OF_ROW, VARIANCE_OF_FEATURE, STEP_NOT_FINITE, MEAN_NOT_FINITE = range(5)
-"""What the loops say has broken down."""
+"""Names of what has broken down."""
 
 
 _WEIGHTED: set[type] = set()
@@ -24,12 +26,15 @@ _WEIGHTED: set[type] = set()
 
 
 def takes_weight(rule: Any) -> bool:
-    """Tell whether a row may weigh more or less by `rule`."""
+    """Return whether `rule` accepts weights of rows."""
     return type(rule) in _WEIGHTED
 
 
 def step(rule: Any, m: float, v: float, weight: float) -> tuple[float, float]:
-    """Return ``(alpha, gamma)`` of `rule`; compiled loops resolve it to the rule's own function at compile time."""
+    """Return ``(alpha, gamma)`` of `rule`.
+
+    Compiled loops resolve the call to the rule's own function at compile time.
+    """
     raise TypeError("for compiled loops only")
 
 
@@ -43,9 +48,9 @@ def moves(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a function ``(rule, m, v) -> (alpha, gamma)`` as the step of the rule `rule_type`.
 
-    That of a learner which `takes_weights` has a fourth argument, the weight of the row, 1 where
-    rows have none. `needed` is a function ``(rule, square)``: rows with at least that margin are
-    passed over without the cost of v.
+    The function of a learner that `takes_weights` has a fourth argument, the weight of the row, 1
+    where rows have none. `needed` is a function ``(rule, square)``: rows with at least that margin
+    are skipped without the cost of v.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:

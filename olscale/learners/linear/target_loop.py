@@ -1,4 +1,4 @@
-"""The loop of first-order linear learners of targets: settings share a pass over one target, or several targets do."""
+"""The loop of first-order linear learners of targets, for several settings or several targets."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def learn_targets(
     scores: FloatArray,
     weights: Any,
 ) -> None:
-    """Learn rows with as many columns of weights as there are settings, or targets."""
+    """Learn rows with a column of weights per setting or per target."""
     X, (low, high) = borrowed_rows(X), limits
     f, a = np.empty(settings), np.zeros(settings)
     t = seen[0]

@@ -1,7 +1,7 @@
 """The adaptive multi-hyperplane machine, online (Wang, Djuric, Crammer, Vucetic 2011).
 
 The shrinks ``1 - 1/(t+1)`` and the steps ``1/((t+1) lam)`` telescope: after row t the weights are
-``S / ((t+1) lam)``, `S` being the plain sum of the rows that were added or taken away. So a row
+``S / ((t+1) lam)``, `S` the plain sum of the rows added and subtracted. So a row
 costs its scores and two moves, no rounding builds up, and on whole numbers ties are ties.
 """
 
@@ -24,7 +24,7 @@ from olscale.learners.contract.weighted import WeightedClassifier
 
 
 class AMMRule(NamedTuple):
-    """What the parameters say of updates and of pruning."""
+    """Parameters of updates and of pruning."""
 
     lam: float
     limit: int
@@ -33,7 +33,7 @@ class AMMRule(NamedTuple):
 
 
 class ClassPlanes(NamedTuple):
-    """Sums ``S[feature, hyperplane]`` in the order in which they came, the class of each, and how many there are."""
+    """Sums ``S[feature, hyperplane]`` in order of arrival, their classes and their number."""
 
     S: FloatArray
     owner: NDArray[np.int64]
@@ -42,7 +42,7 @@ class ClassPlanes(NamedTuple):
 
 @compiled
 def _find_best(f: FloatArray, planes: ClassPlanes, best: NDArray[np.int64]) -> None:
-    """Set the hyperplane of the greatest score of each class, the first of equals."""
+    """Set the hyperplane with the greatest score of each class, the first among equals."""
     best[:] = -1
     for h in range(planes.counts[0]):
         k = planes.owner[h]
@@ -52,7 +52,10 @@ def _find_best(f: FloatArray, planes: ClassPlanes, best: NDArray[np.int64]) -> N
 
 @compiled
 def _prune(planes: ClassPlanes, most: float) -> None:
-    """Drop the shortest hyperplanes while the sum of their squares is at most `most`, but never the last of a class."""
+    """Drop the shortest hyperplanes while their squares sum to at most `most`.
+
+    The last hyperplane of a class is never dropped.
+    """
     S, owner, counts = planes
     squares, members = np.zeros(counts[0]), np.zeros(counts[0], np.int64)
     for j in range(S.shape[0]):
@@ -95,7 +98,10 @@ def _learn_and_score(
     scores: FloatArray,
     weights: Any,
 ) -> int:
-    """Score rows from `first` on and, when `learning`, learn from them; return where another hyperplane needs room."""
+    """Score rows from `first` on and, when `learning`, learn from them.
+
+    Return the row at which another hyperplane needs room.
+    """
     X, (low, high) = borrowed_rows(X), limits
     S, owner, counts = planes
     outputs = scores.shape[1]
@@ -130,8 +136,8 @@ def _learn_and_score(
             if f[best[true]] > 0.0:
                 add_column(X, i, S, best[true], weight)
             elif np.sum(owner[: counts[0]] == true) < rule.limit:
-                # No hyperplane of the class is above the zero weight that it always has: the row
-                # begins one of its own.
+                # No hyperplane of the class is above the zero weight that every class has: the row
+                # begins a new one.
                 add_column(X, i, S, counts[0], weight)
                 owner[counts[0]] = true
                 counts[0] += 1
@@ -141,7 +147,7 @@ def _learn_and_score(
 
 
 class AMM(OnePassLearner, WeightedClassifier, EstimatesCost):
-    """Adaptive multi-hyperplane machine, online: each class has several hyperplanes, and gets more where it needs them.
+    """Adaptive multi-hyperplane machine, online: classes get more hyperplanes where they need them.
 
     The score of class i is ``g_i = max_j w_ij.x``; each class begins with one weight of zero. Row t
     (from 1) is scored; then all weights are multiplied by ``1 - 1/(t+1)``, and if the class y of
@@ -151,8 +157,9 @@ class AMM(OnePassLearner, WeightedClassifier, EstimatesCost):
 
     Notes
     -----
-    State: ``m d`` numbers for d features and room for m hyperplanes, which doubles up to ``limit`` a class. Cost of a row:
-    O(m d), or O(m nnz) for a sparse row; pruning goes through all of the state once in k rows.
+    State: ``m d`` numbers for d features and room for m hyperplanes, which doubles up to ``limit``
+    a class. Cost of a row: O(m d), or O(m nnz) for a sparse row; pruning goes through all of the
+    state once in k rows.
 
     One pass trains it little: the OSPVM paper's figures need several (the protocol's ``passes``, a
     diagnostic), and BudgetedSVM's own default is five. The rule is that program's; it stores
@@ -160,14 +167,15 @@ class AMM(OnePassLearner, WeightedClassifier, EstimatesCost):
     sums are not multiplied at all. A class never loses its last weight, and rows of zeros change
     nothing.
 
-    A row's weight multiplies its step, that of gradient descent on a loss which counts so many
+    A row's weight multiplies its step, that of gradient descent on a loss that counts as many
     times. The shrinks are those of any row.
 
     References
     ----------
-    Z. Wang, N. Djuric, K. Crammer, S. Vucetic, Trading representability for scalability: adaptive multi-hyperplane machine
-    for nonlinear classification, KDD 2011: Algorithm 2.
-    N. Djuric, L. Lan, S. Vucetic, Z. Wang, BudgetedSVM: a toolbox for scalable SVM approximations, JMLR 14, 2013.
+    Z. Wang, N. Djuric, K. Crammer, S. Vucetic, Trading representability for scalability: adaptive
+    multi-hyperplane machine for nonlinear classification, KDD 2011: Algorithm 2.
+    N. Djuric, L. Lan, S. Vucetic, Z. Wang, BudgetedSVM: a toolbox for scalable SVM approximations,
+    JMLR 14, 2013.
 
     Examples
     --------
@@ -244,20 +252,20 @@ class AMM(OnePassLearner, WeightedClassifier, EstimatesCost):
         }
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Continue from `state`, which may have room for more hyperplanes than that of now."""
+        """Continue from `state`, which may have room for more hyperplanes than this one."""
         room = len(state["owner"]) if "owner" in state else 0
         if len(self.state_["owner"]) < room <= self._most():
             self.state_.update(self._with_room(self.state_, room))
         super().restore(state)
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
-        """Return how many numbers are gone through for a row: its values with each hyperplane there may be."""
+        """Return how many numbers a row goes through: its values times the possible hyperplanes."""
         del columns
         return values * max(classes, 2) * int(self.limit)
 
     @property
     def coef_(self) -> FloatArray:
-        """Weights of all hyperplanes, shape (hyperplanes, n_features); `owner_` has their classes."""
+        """Weights of all hyperplanes, shape (hyperplanes, n_features), of the classes `owner_`."""
         state = self.state_
         return np.asarray(
             state["S"][:, : state["count"][0]] / ((state["seen"][0] + 1) * float(self.lam))
@@ -269,7 +277,7 @@ class AMM(OnePassLearner, WeightedClassifier, EstimatesCost):
         return np.asarray(self.state_["owner"][: self.state_["count"][0]])
 
     def measures(self) -> dict[str, float]:
-        """Return the shared measures, `hyperplanes`, how many there are, and `norm_w`, the norm of all their weights."""
+        """Return the shared measures, `hyperplanes`, their number, and `norm_w`, their norm."""
         planes = {
             "hyperplanes": float(self.state_["count"][0]),
             "norm_w": frobenius_norm(self.coef_),

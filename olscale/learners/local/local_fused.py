@@ -1,4 +1,4 @@
-"""Settings of a local learner in one pass: those whose prototypes are the same find them once."""
+"""Settings of a local learner in one pass: settings with the same prototypes find them once."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -13,20 +13,20 @@ from olscale.compiled.prototypes import PROTOTYPES
 from olscale.learners.contract.fused_settings import FusedSettings
 from olscale.learners.contract.learner import FloatArray, Learner
 
-_NUMBERS = 1 << 19  # of rows that stay in the last cache while all settings go through them
+_NUMBERS = 1 << 19  # numbers of rows that stay in the last cache while all settings learn them
 
 Rule = TypeVar("Rule")
 
 
 class FusedLocal(FusedSettings, Generic[Rule]):
-    """Settings of a local learner: the prototypes of a few rows are found once, then every setting learns from these rows.
+    """Settings of a local learner: the prototypes of a few rows are found once for all settings.
 
     Parameters
     ----------
     learners : sequence of Learner
         Learners with sequential prototypes, after `begin`.
     rules : sequence
-        What the parameters of each say of a step.
+        The parameters of each learner's step.
     """
 
     def __init__(self, learners: Sequence[Learner], rules: Sequence[Rule]) -> None:
@@ -61,7 +61,7 @@ class FusedLocal(FusedSettings, Generic[Rule]):
         scores: Sequence[FloatArray],
         weights: FloatArray | None,
     ) -> bool:
-        """Learn from a few rows; False where one cannot be used."""
+        """Learn from a few rows; False if one cannot be used."""
 
     def release(self) -> None:
         """Bring the learners up to date."""

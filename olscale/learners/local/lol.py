@@ -1,4 +1,7 @@
-"""Local online learning: hyperplanes around prototypes (Zhou et al., Pattern Recognition 51, 2016)."""
+"""Local online learning: hyperplanes around prototypes.
+
+Zhou et al., Pattern Recognition 51, 2016.
+"""
 
 from collections.abc import Sequence
 
@@ -29,7 +32,7 @@ from olscale.learners.local.lol_loop import (
 )
 from olscale.learners.local.offline_prototypes import offline_prototypes
 
-_ROWS = 32  # whose prototypes are found before the first of them is scored
+_ROWS = 32  # rows whose prototypes are found before the first of them is scored
 
 
 class _Local(
@@ -41,7 +44,7 @@ class _Local(
     EstimatesCost,
     ExplainsNoScore,
 ):
-    """What LOL and I-LOL share: the compiled loop, the state and the prototypes."""
+    """Common base of LOL and I-LOL: the compiled loop, the state and the prototypes."""
 
     layout_exact = True
     takes_unknown = True
@@ -79,16 +82,16 @@ class _Local(
     )
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
-        """Return how many numbers are gone through for a row: the distance to each prototype takes most."""
+        """Return how many numbers a row goes through: mostly distances to prototypes."""
         return values * int(self.k) + super().row_numbers(columns, classes, values)
 
     def norm_limits(self) -> tuple[float, float]:
-        """Return the least and the greatest squared norm of a row: products with prototypes are squares in `dtype`."""
+        """Return the least and greatest squared norm of a row: products are squares in `dtype`."""
         number, room = np.finfo(self.dtype), 2.0 ** (-80 if self.dtype == "float64" else -40)
         return float(number.tiny) / float(number.eps), float(number.max) * room
 
     def _inverse_lam(self) -> float:
-        """Return ``1/lambda``; 0 leaves the common component out."""
+        """Return ``1/lambda``; 0 omits the common component."""
         return 0.0
 
     def _allocate(self, columns: int, outputs: int) -> State:
@@ -105,7 +108,7 @@ class _Local(
         return self.prototypes == "offline"
 
     def prepare(self, X: Rows) -> None:
-        """Fit the prototypes to the rows `X` by k-means; from then on they stay where they are."""
+        """Fit the prototypes to the rows `X` by k-means; afterwards they do not move."""
         if not self.looks_ahead:
             raise TypeError(f"learner {self.name} is one-pass: its looks_ahead is False")
         features, means = offline_prototypes(X, int(self.k), self._random())
@@ -117,7 +120,7 @@ class _Local(
         )
 
     def class_axes(self, outputs: int) -> ClassAxes | None:
-        """Return the axes of the hyperplanes, in the one-vs-all form; prototypes are shared by all classes."""
+        """Return the axes of one-vs-all hyperplanes; all classes share the prototypes."""
         if self.multiclass != "ova" or self.looks_ahead:
             return None
         return {"W": class_axis(1, outputs), "U": class_axis(2, outputs)}
@@ -155,7 +158,7 @@ class _Local(
         )
 
     def grid_key(self) -> object:
-        """Return what prototypes and scores depend on: settings of which only `C` and `lam` differ share prototypes."""
+        """Return what prototypes and scores depend on: in a pass `C` and `lam` may differ."""
         if self.looks_ahead:
             return None
         return type(self), self.k, self.multiclass, self.count_rule, self.dtype
@@ -167,7 +170,7 @@ class _Local(
         )
 
     def _existing(self, state: State) -> int:
-        """Return how many prototypes there are so far."""
+        """Return the number of prototypes so far."""
         members = state["members"]
         return (
             int(np.count_nonzero(members))
@@ -176,7 +179,7 @@ class _Local(
         )
 
     def why_no_score(self, row: Rows) -> str:
-        """Return that distances are hidden by rounding, if they are."""
+        """Return that rounding hides distances, if it does."""
         x = to_dense(row, len(self.state_["S"]))[0].astype(self.dtype)
         return why_hidden(self.prototypes_, x.astype(np.float64), same_share(self.dtype))
 
@@ -187,7 +190,7 @@ class _Local(
 
 
 class LOL(_Local):
-    """Local online learning: a common hyperplane and one more around each prototype, learned together.
+    """Local online learning: a common hyperplane and one more around each prototype.
 
     The first k rows are the prototypes; later rows move the nearest one (sequential k-means). A row
     x with nearest prototype i scores ``f = (w + u_i).x``; with hinge loss l the step is ``eta =
@@ -197,17 +200,18 @@ class LOL(_Local):
 
     Notes
     -----
-    State: ``(k outputs + k' + outputs) d`` numbers for d features, k' being k rounded up to a multiple of 16 (above 8).
-    Cost of a row: O(k d), or O(k nnz) for a sparse row.
-    Two slips of the paper are mended here: eq. (18) lacks the label, and Algorithm 1 gives the dimension kd for (k+1)d.
+    State: ``(k outputs + k' + outputs) d`` numbers for d features, k' being k rounded up to a
+    multiple of 16 (above 8). Cost of a row: O(k d), or O(k nnz) for a sparse row. Two errors of the
+    paper are corrected here: eq. (18) lacks the label, and Algorithm 1 gives the dimension kd for
+    (k+1)d.
 
-    A row's weight multiplies `C`: in the objective its slack costs so many times as much.
-    Prototypes move by rows, whatever they weigh.
+    A row's weight multiplies `C`: in the objective its slack costs that many times as much.
+    Prototypes move by rows of any weight.
 
     References
     ----------
-    Z. Zhou, W.-S. Zheng, J.-F. Hu, Y. Xu, J. You, One-pass online learning: a local approach, Pattern Recognition 51,
-    2016: Algorithm 1, eqs. (11)-(20).
+    Z. Zhou, W.-S. Zheng, J.-F. Hu, Y. Xu, J. You, One-pass online learning: a local approach,
+    Pattern Recognition 51, 2016: Algorithm 1, eqs. (11)-(20).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Settings of LOL in one pass: those of which only C and lam differ have the same prototypes."""
+"""Settings of LOL in one pass: settings that differ only in C and lam share prototypes."""
 
 from collections.abc import Sequence
 

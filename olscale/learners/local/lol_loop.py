@@ -33,14 +33,14 @@ from olscale.learners.contract.usable_rows import unusable
 
 
 class Hyperplanes(NamedTuple):
-    """The common hyperplanes ``W[feature, output]`` and those around each prototype, ``U[prototype, feature, output]``."""
+    """Hyperplanes: the common ``W[feature, output]`` and ``U[prototype, feature, output]``."""
 
     W: NDArray[Any]
     U: NDArray[Any]
 
 
 class LOLRule(NamedTuple):
-    """What the parameters say of a step; `fixed` prototypes do not move, and a first row counts `first_count`."""
+    """Parameters of a step; `fixed` prototypes stay, and a first row counts `first_count`."""
 
     C: float
     inverse_lam: float
@@ -50,21 +50,22 @@ class LOLRule(NamedTuple):
 
 
 class Places(NamedTuple):
-    """The prototype nearest to each row, and the row's squared norm: what hyperplanes need to know of prototypes."""
+    """The prototype nearest to each row and the row's squared norm: all that hyperplanes need."""
 
     nearest: NDArray[np.int64]
     squares: FloatArray
 
 
 def open_places(rows: int) -> Places:
-    """Return space for as many as `rows` rows."""
+    """Return space for up to `rows` rows."""
     return Places(np.empty(rows, np.int64), np.empty(rows))
 
 
 class OutputSpace(NamedTuple):
-    """Scratch for one row of several outputs, a number an output.
+    """Scratch for one row of several outputs, a number per output.
 
-    The caller makes it: numba counts references to arrays that a loop makes, but none to arguments.
+    The caller allocates it: numba counts references to arrays that a loop makes, but not to
+    arguments.
     """
 
     local: FloatArray
@@ -74,7 +75,7 @@ class OutputSpace(NamedTuple):
 def open_output_space(classes: int, outputs: int) -> OutputSpace | None:
     """Return scratch for several outputs; None for two classes, whose rows need none.
 
-    The loop for two classes is compiled by itself, in half the time of the loop for both.
+    The loop for two classes is compiled separately, in half the time of the loop for both.
     """
     if classes <= 2:
         return None
@@ -83,7 +84,7 @@ def open_output_space(classes: int, outputs: int) -> OutputSpace | None:
 
 @inlined
 def _one_vs_all_step(f: float, positive: bool, C: float, square: float) -> tuple[float, bool]:
-    """Return the step ``eta y`` of the binary problem of one class, and whether the row has a loss in it."""
+    """Return the step ``eta y`` of one class's binary problem, and whether it has a loss."""
     target = 1.0 if positive else -1.0
     loss = max(0.0, 1.0 - target * f)
     return target * min(C, loss / square), loss > 0.0
@@ -98,7 +99,7 @@ def _set_one_vs_all_steps(
     for c in range(f.shape[0]):
         true = (
             c if f.shape[0] > 1 else 1
-        )  # one output: a class alone in its shard, whose label there is 1
+        )  # one output: a single class in its shard, where its label is 1
         step[c], has_loss = _one_vs_all_step(f[c], label == true, C, square)
         active = active or has_loss
     return active
@@ -108,7 +109,7 @@ def _set_one_vs_all_steps(
 def _set_max_score_steps(
     f: FloatArray, label: int, C: float, square: float, step: FloatArray
 ) -> bool:
-    """Set the steps of the true class, up, and of the best wrong one, down; False if they are a margin of 1 apart."""
+    """Set the steps of the true class and the best wrong one; False if the margin is 1."""
     rival = 0 if label != 0 else 1
     for c in range(f.shape[0]):
         step[c] = 0.0
@@ -149,11 +150,13 @@ def _learn_binary(
     learns: bool,
     weight: float,
 ) -> tuple[float, bool]:
-    """Return the score of a row of two classes, and whether it moves the hyperplanes, which it may if the model `learns`.
+    """Return the score of a row of two classes and whether it moves the hyperplanes.
+
+    It may move them only if the model `learns`.
 
     Score and step stay in registers: an array of one output would be stored and loaded again for
-    every row. A class alone in its shard is not binary: its bits must not depend on the classes
-    beside it.
+    every row. A single class in its shard is not binary: its bits must not depend on the other
+    classes of the shard.
     """
     w, u = flat(planes.W), flat(planes.U[p])
     if rule.inverse_lam > 0.0:
@@ -190,8 +193,8 @@ def _move_prototype(
 ) -> None:
     """Move prototype `p` by its new row: sequential k-means (eq. 20)."""
     if not fresh and prototypes.counts[p] == 0.0:
-        # By the paper's count rule n is 1 still: the first row assigned to a prototype takes the
-        # place of its first row.
+        # By the paper's count rule n is still 1: the first row assigned to a prototype replaces its
+        # first row.
         replace(prototypes, X, i, p, square)
     else:
         grown = prototypes.squares[p] + 2.0 * prototypes.products[p] + square
@@ -233,7 +236,7 @@ def _learn_row(
     weight: float,
     space: OutputSpace | None,
 ) -> bool:
-    """Set the scores of a row; if the model `learns`, move the hyperplanes and say whether they moved."""
+    """Set the scores of a row; if the model `learns`, move hyperplanes and return whether."""
     raise TypeError("for compiled loops only")
 
 
@@ -267,9 +270,11 @@ def _assign(
     learning: bool,
     places: Places,
 ) -> int:
-    """Find the prototypes of the rows from `first` on and, when `learning`, move them; return where usable rows end.
+    """Find the prototypes of rows from `first` on and, when `learning`, move them.
 
-    `learned` rows were learned from before.
+    Return where usable rows end.
+
+    `learned` is the number of rows learned before.
     """
     low, high = limits
     k = prototypes.counts.shape[0]
@@ -307,10 +312,10 @@ def _learn(
     scores: Any,
     weights: Any,
 ) -> None:
-    """Score the rows from `first` to `stop` by the hyperplanes of their prototypes and, when `learning`, move these."""
+    """Score rows `first` to `stop` by their hyperplanes and, when `learning`, move these."""
     for i in range(first, stop):
         f, p, square = scores[i], places.nearest[i - first], places.squares[i - first]
-        label = y[i] if learning else UNKNOWN  # without learning `y` is empty
+        label = y[i] if learning else UNKNOWN  # `y` is empty without learning
         learns = label != UNKNOWN
         seen[0] += learns
         weight = weight_of(weights, i)
@@ -335,7 +340,7 @@ def learn_and_score(
     scores: FloatArray,
     weights: Any,
 ) -> None:
-    """Algorithm 1, a few rows at a time: find prototypes, score, and when `learning` move prototypes and hyperplanes."""
+    """Run Algorithm 1 on a few rows at a time: find prototypes, score and learn."""
     X, prototypes, scores = borrowed_rows(X), begin(prototypes), borrowed(scores)
     planes, places = _borrowed_planes(planes), _borrowed_places(places)
     rows, size = scores.shape[0], places.nearest.shape[0]
@@ -373,7 +378,7 @@ def assign(
     limits: Any,
     learned: int,
 ) -> int:
-    """Find the prototypes of all rows and move them, for several settings; return where usable rows end."""
+    """Find prototypes of all rows and move them, for several settings; return where rows end."""
     X, prototypes, places = borrowed_rows(X), begin(prototypes), _borrowed_places(places)
     usable = _assign(X, y, 0, y.shape[0], prototypes, rule, limits, learned, True, places)
     flush(prototypes, X)
@@ -394,7 +399,7 @@ def learn_assigned(
     scores: FloatArray,
     weights: Any,
 ) -> None:
-    """Score the `usable` rows and learn from them, in one setting, with the prototypes that `assign` found."""
+    """Score and learn the `usable` rows in one setting, with the prototypes that `assign` found."""
     X, planes, places, scores = (
         borrowed_rows(X),
         _borrowed_planes(planes),

@@ -1,4 +1,4 @@
-"""Prototypes fitted before the stream: k-means by scikit-learn, with the same bits whatever threads there are."""
+"""Prototypes fitted before the stream: k-means by scikit-learn, the same for any threads."""
 
 import warnings
 from typing import Any
@@ -14,7 +14,9 @@ from olscale.learners.reference.common_offset import first_row_everywhere, is_fa
 def offline_prototypes(
     X: Rows, k: int, random: np.random.Generator
 ) -> tuple[NDArray[np.int64], FloatArray]:
-    """Return the features that occur in `X` and the means of `k` clusters in those; the means are 0 elsewhere.
+    """Return the features that occur in `X` and the means of `k` clusters in them.
+
+    The means are 0 at the other features.
 
     Lloyd's algorithm from one k-means++ start. Dense and sparse rows of the same values give the
     same clusters up to rounding, which decides between starts that are equally good.
@@ -24,7 +26,7 @@ def offline_prototypes(
     X : Rows
         Rows to cluster, all at once in memory.
     k : int
-        Clusters; of fewer rows each is one.
+        Number of clusters; with fewer rows each row is one.
     random : numpy.random.Generator
         Source of the start.
 
@@ -47,16 +49,16 @@ def offline_prototypes(
     features, matrix = _compact(X)
     if not (len(features) and rows_of(X)):
         return features, np.zeros((1, len(features)))
-    # Of dense rows KMeans takes the mean off by itself.
+    # For dense rows KMeans subtracts the mean itself.
     offset = first_row_everywhere(matrix) if isinstance(X, CSR) and is_far_off(matrix) else None
     if offset is not None:
         matrix = take_off(matrix, offset)
     model = KMeans(min(k, rows_of(X)), n_init=1, random_state=int(random.integers(2**31)))
-    # The sums of a cluster are added up thread by thread, so more threads would be other bits.
+    # The sums of a cluster are added up thread by thread, so more threads would give other bits.
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.simplefilter(
             "ignore", ConvergenceWarning
-        )  # fewer distinct rows than clusters: some are twins
+        )  # fewer distinct rows than clusters: some are equal
         model.fit(matrix)
     means: FloatArray = model.cluster_centers_
     if offset is not None:
@@ -65,7 +67,10 @@ def offline_prototypes(
 
 
 def _compact(X: Rows) -> tuple[NDArray[np.int64], Any]:
-    """Return the features that occur and a matrix of them alone: of millions of features few occur in a sample."""
+    """Return the features that occur and a matrix of them alone.
+
+    Of millions of features only few occur in a sample.
+    """
     if not isinstance(X, CSR):
         return np.arange(X.shape[1]), X
     from scipy.sparse import csr_matrix

@@ -22,8 +22,8 @@ from olscale.learners.contract.weighted import WeightedClassifier
 
 @compiled
 def _decay(v: float) -> float:
-    """Return ``exp(-|v|)``, which softplus and logistic function of v are made of."""
-    if v != v:  # an exponential of no number is 0
+    """Return ``exp(-|v|)``, from which softplus and logistic function of v are computed."""
+    if v != v:  # the exponential of NaN would be 0
         return v
     return exponential(-abs(v))
 
@@ -38,8 +38,8 @@ def _logistic(v: float, decay: float) -> float:
     return (1.0 if v >= 0.0 else decay) / (1.0 + decay)
 
 
-# Weights are the columns of V: region gate, classifier 1 and classifier 2 of each output, last the
-# anchor row. The gate is kept as V's column plus a multiple of the anchor, so that holding the
+# Weights are the columns of V: region gate, classifier 1 and classifier 2 of each output, and last
+# the anchor row. The gate is kept as V's column plus a multiple of the anchor, so that holding the
 # anchor in its region costs nothing per feature.
 
 
@@ -60,7 +60,7 @@ def _learn_and_score(
     scores: FloatArray,
     weights: Any,
 ) -> None:
-    """Score rows and, when `learning`, take one step a row.
+    """Score rows and, when `learning`, take one step per row.
 
     `lift` is the multiple of the anchor in each gate, `hold` the product of V's gate column with
     the anchor, and ``anchor[0]`` the anchor's squared norm (0: no anchor yet).
@@ -94,7 +94,7 @@ def _learn_and_score(
                 one, two = target * g[3 * c + 1], target * g[3 * c + 2]
                 a[3 * c], a[3 * c + 1], a[3 * c + 2] = 0.0, 0.0, 0.0
                 of_gate, of_one, of_two = _decay(gate), _decay(one), _decay(two)
-                # The softplus of the gate less that of its negative is the gate.
+                # The softplus of the gate minus that of its negative is the gate.
                 if gate + _softplus(-one, of_one) > _softplus(-two, of_two):
                     a[3 * c] = direction * rate * _logistic(gate, of_gate)
                     a[3 * c + 1] = rate * target * _logistic(-one, of_one)
@@ -109,24 +109,25 @@ def _learn_and_score(
 
 
 class OLLC(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
-    """Online locally linear classification: a gate splits the space in two regions with a hyperplane each.
+    """Online locally linear classification: a gate splits the space into two linear regions.
 
-    With gate ``g = a.x`` and classifiers ``f_r = b_r.x`` the score is f_1 where g > 0 and f_2
-    elsewhere. On each row the larger term of ``max(s(g) + s(-y f_1), s(-g) + s(-y f_2))``, ``s(v) =
-    log(1 + exp(v))``, names the region whose classifier, with the gate, takes a step of length
-    1/sqrt(t). The first row that is not empty is the anchor x_j: after every step the gate is
-    projected onto ``a.x_j >= beta``, which keeps the regions from being exchanged. More than two
-    classes: one-vs-all.
+    Each region has a hyperplane. With gate ``g = a.x`` and classifiers ``f_r = b_r.x`` the score is
+    f_1 where g > 0 and f_2 elsewhere. On each row the larger term of
+    ``max(s(g) + s(-y f_1), s(-g) + s(-y f_2))``, ``s(v) = log(1 + exp(v))``, names the region whose
+    classifier, with the gate, takes a step of length 1/sqrt(t). The first row that is not empty is
+    the anchor x_j: after every step the gate is projected onto ``a.x_j >= beta``, which keeps the
+    regions from being exchanged. More than two classes: one-vs-all.
 
     Notes
     -----
-    State: ``(3 outputs + 1) d`` numbers for d features. Cost of a row: O(outputs d), or nnz for d on sparse rows.
-    Algorithm 1 prints the gradient of the gate with the sign opposite to that of the paper's objective. It is the printed
-    form that learns XOR as Fig. 2 shows; ``gate="descent"`` does far worse there. The printed algorithm leaves out the
-    anchor of section II.B; ours keeps it.
+    State: ``(3 outputs + 1) d`` numbers for d features. Cost of a row: O(outputs d), or nnz for d
+    on sparse rows. Algorithm 1 prints the gradient of the gate with the sign opposite to that of
+    the paper's objective. It is the printed form that learns XOR as Fig. 2 shows;
+    ``gate="descent"`` does far worse there. The printed algorithm leaves out the anchor of section
+    II.B; ours keeps it.
 
-    A row's weight multiplies its step, that of gradient descent on a loss which counts so many
-    times. The first row is the anchor whatever it weighs, as it is before it is scored.
+    A row's weight multiplies its step, that of gradient descent on a loss that counts as many
+    times. The first row is the anchor for any weight: it is set before it is scored.
 
     References
     ----------
@@ -162,7 +163,7 @@ class OLLC(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
     seed: int = param(0, Whole(0), "Seed of the random start.")
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
-        """Return how many numbers are gone through for a row: those of two hyperplanes an output, and of its losses."""
+        """Return how many numbers a row goes through: two hyperplanes per output, and losses."""
         del columns
         return score_columns(classes) * (2.0 * values + 200.0)
 
@@ -172,7 +173,7 @@ class OLLC(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
         return {"V": V, "lift": np.zeros(outputs), "hold": np.zeros(outputs), "anchor": np.zeros(1)}
 
     def class_axes(self, outputs: int) -> ClassAxes | None:
-        """Return the axes of gates and classifiers; the anchor is shared by all classes."""
+        """Return the axes of gates and classifiers; all classes share the anchor."""
         return {
             "V": class_axis(1, outputs, each=3),
             "lift": class_axis(0, outputs),

@@ -1,4 +1,4 @@
-"""Passive-aggressive max-out: a projection learned with the hyperplane on it (Jorge and Paredes, 2018)."""
+"""Passive-aggressive max-out: a projection and the hyperplane on it (Jorge and Paredes 2018)."""
 
 from typing import Any, ClassVar
 
@@ -22,17 +22,20 @@ from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.contract.weighted import WeightedClassifier
 
 _CACHE_BYTES = 1 << 18
-"""Of hyperplanes that a chunk goes through at once: half of a core's second cache."""
+"""Bytes of hyperplanes that a chunk updates at once: half of a core's second cache."""
 
 _WORTH_COPYING = 8
-"""Rows, if they were dense, from which on hyperplanes are copied to be near each other."""
+"""Dense rows, or their equivalent, from which on copying hyperplanes together pays."""
 
 
 @compiled
 def _project(
     g: FloatArray, first: int, k: int, scale: float, raw: FloatArray, winner: Any, z: FloatArray
 ) -> bool:
-    """Set raw and unit projection of a row from its products `g` with the hyperplanes; False if the projection is 0."""
+    """Set raw and unit projection of a row from its products `g`; False if it is 0.
+
+    `g` are the products of the row with the hyperplanes.
+    """
     square = 0.0
     for m in range(z.shape[0]):
         best = first + m * k
@@ -50,7 +53,10 @@ def _project(
 
 @compiled
 def _move(w: FloatArray, z: FloatArray, y: float, loss: float, C: float, alpha: float) -> None:
-    """Move hyperplane `w` by a part 1 - alpha of the loss, then projection `z` by what is left (eqs. 18-22, mended)."""
+    """Move hyperplane `w` by a part 1 - alpha of the loss, then projection `z` by the rest.
+
+    These are eqs. 18-22, corrected.
+    """
     tau = min(C, (1.0 - alpha) * loss)  # |z| = 1
     score, square = 0.0, 0.0
     for m in range(z.shape[0]):
@@ -81,7 +87,7 @@ def _learn_classes(
     scores: FloatArray,
     weights: Any,
 ) -> int:
-    """Learn and score the rows for as many classes from `first` on as `theta` has hyperplanes of.
+    """Learn and score the rows for the classes from `first` on whose hyperplanes are in `theta`.
 
     Return the row at which it ends; `moved` is set where a row changes a class.
     """
@@ -91,7 +97,7 @@ def _learn_classes(
     last = first + planes // (h * k)
     g, a = np.empty((planes + VECTOR - 1) // VECTOR * VECTOR), np.empty(planes)
     z, raw, winner = np.empty(h), np.empty(h), np.empty(h, dtype=np.int64)
-    pending = -1  # the last row that moves the hyperplanes, as long as theta is without its steps a
+    pending = -1  # the last row that moves hyperplanes, while its steps a are not in theta yet
     end = scores.shape[0]
     for i in range(scores.shape[0]):
         learns = learning and y[i] != UNKNOWN
@@ -106,7 +112,7 @@ def _learn_classes(
         scale = 1.0 / np.sqrt(square) if square > 0.0 else 0.0
         a[:] = 0.0
         moves, pulls = False, False
-        most = weight_of(weights, i) * C  # of both kinds of step
+        most = weight_of(weights, i) * C  # for both kinds of step
         for c in range(first, last):
             valid = _project(g, (c - first) * h * k, k, scale, raw, winner, z)
             score = 0.0
@@ -153,7 +159,7 @@ def _learn_and_score(
     scores: FloatArray,
     weights: Any,
 ) -> None:
-    """Learn and score the rows for so many classes `together`: those whose hyperplanes stay in a cache."""
+    """Learn and score the rows for `together` classes at a time: their hyperplanes fit a cache."""
     outputs, h = W.shape
     columns = theta.shape[0]
     rows = scores.shape[0]
@@ -216,7 +222,7 @@ def _learn_and_score(
 
 
 class PAMO1(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
-    """Passive-aggressive max-out, PAMO-I: a hyperplane on a max-out projection, both moves on rows with loss.
+    """Passive-aggressive max-out, PAMO-I: a hyperplane on a max-out projection; both learn.
 
     A row of unit length is projected to ``z_m = max_j u_mj.x``, m = 1..h, and z scaled to unit
     length; the score is ``w.z``. With hinge loss l, w takes a passive-aggressive step for a part 1
@@ -225,17 +231,18 @@ class PAMO1(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
 
     Notes
     -----
-    State: ``outputs h (k d + 1)`` numbers for d features. Cost of a row: O(outputs h k d), or nnz for d on sparse rows.
-    Slips of the paper: eq. (17) should leave alpha l, as (19) does; (22) must divide by ``|w|^2``, since there the roles of
-    w and z are exchanged (Algorithm 1 rightly passes the new w).
+    State: ``outputs h (k d + 1)`` numbers for d features. Cost of a row: O(outputs h k d), or nnz
+    for d on sparse rows. Errors in the paper: eq. (17) should leave alpha l, as (19) does; (22)
+    must divide by ``|w|^2``, since there the roles of w and z are exchanged (Algorithm 1 rightly
+    passes the new w).
 
     A row's weight multiplies `C` in both kinds of step, the largest of them; one of weight 0
     moves nothing.
 
     References
     ----------
-    J. Jorge, R. Paredes, Passive-Aggressive online learning with nonlinear embeddings, Pattern Recognition 79, 2018:
-    Algorithm 1, eqs. (18)-(30).
+    J. Jorge, R. Paredes, Passive-Aggressive online learning with nonlinear embeddings, Pattern
+    Recognition 79, 2018: Algorithm 1, eqs. (18)-(30).
 
     Examples
     --------
@@ -286,14 +293,14 @@ class PAMO1(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
     )
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
-        """Return how many numbers are gone through for a row: `h` groups of `k` hyperplanes an output."""
+        """Return how many numbers a row goes through: `h` groups of `k` hyperplanes per output."""
         return int(self.h) * int(self.k) * super().row_numbers(columns, classes, values)
 
     def _allocate(self, columns: int, outputs: int) -> State:
         h, k, random = int(self.h), int(self.k), self._random()
         planes = random.uniform(-0.1, 0.1, size=(outputs * h, k, columns))
         for j in range(1, k):
-            # Gram-Schmidt among the hyperplanes of a dimension, lengths kept as drawn.
+            # Gram-Schmidt among the hyperplanes of a dimension; lengths stay as drawn.
             for earlier in range(min(j, columns - 1)):
                 base = planes[:, earlier]
                 along = np.sum(planes[:, j] * base, axis=1) / np.maximum(
@@ -307,7 +314,7 @@ class PAMO1(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
         return {"theta": aligned, "W": W}
 
     def class_axes(self, outputs: int) -> ClassAxes | None:
-        """Return the axes of the projections and of the hyperplanes on them: each class has its own."""
+        """Return the axes of projections and hyperplanes: each class has its own."""
         return {
             "theta": class_axis(1, outputs, each=int(self.h) * int(self.k)),
             "W": class_axis(0, outputs),
@@ -346,10 +353,10 @@ class PAMO1(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
         )
 
     def _classes_together(self, X: Rows, theta: FloatArray) -> int:
-        """Return how many classes to learn from all rows of a chunk before the next ones, which changes no bit.
+        """Return how many classes learn all rows of a chunk at a time; it changes no bit.
 
-        Hyperplanes of a few classes stay in a near cache from row to row. To take them out of all,
-        and to put them back, is as much work as a few rows are.
+        Hyperplanes of a few classes stay in a near cache from row to row. Copying them out and back
+        takes as much work as a few rows.
         """
         columns, planes = theta.shape
         each = int(self.h) * int(self.k)
@@ -359,7 +366,7 @@ class PAMO1(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
 
 
 class PAMO2(PAMO1):
-    """Passive-aggressive max-out, PAMO-II: as PAMO-I, but the projection moves on every row, with or without loss.
+    """Passive-aggressive max-out, PAMO-II: PAMO-I whose projection moves on every row.
 
     On a row without loss the hyperplanes move towards the projection's unit-length form, so that it
     is learned.

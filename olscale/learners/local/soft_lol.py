@@ -28,7 +28,7 @@ from olscale.learners.local.soft_lol_loop import (
     open_gates,
 )
 
-_ROWS = 32  # whose prototypes are found before the first of them is scored
+_ROWS = 32  # rows whose prototypes are found before the first of them is scored
 
 
 class SoftLOL(OnePassLearner, WeightedClassifier, FusesSettings, EstimatesCost, ExplainsNoScore):
@@ -44,37 +44,39 @@ class SoftLOL(OnePassLearner, WeightedClassifier, FusesSettings, EstimatesCost, 
 
     Notes
     -----
-    State: ``(2 outputs (k + 1) + k') d`` numbers for d features, k' being k rounded up to a multiple of 16 (above 8); there
-    are hyperplanes for d rounded up to a multiple of 4. Cost of a row: O((k + m outputs) d), or nnz for d on a sparse row.
-    Length 1 makes ``x`` and ``c x`` the same row: add a bias feature where length tells. Predictions are those of a mean of
-    the weights, and follow a change in the stream far later than the weights do: where a stream may change, take
+    State: ``(2 outputs (k + 1) + k') d`` numbers for d features, k' being k rounded up to a
+    multiple of 16 (above 8); there are hyperplanes for d rounded up to a multiple of 4. Cost of a
+    row: O((k + m outputs) d), or nnz for d on a sparse row. Length 1 makes ``x`` and ``c x`` the
+    same row: add a bias feature where length tells. Predictions are those of a mean of the weights,
+    and follow a change in the stream far later than the weights do: where a stream may change, take
     ``averaging="adaptive"``.
 
     A row costs 1.3 to 2.9 times what LOL's does with k = 60 where it is dense, with up to 26
     classes, or sparse with two classes (``olscale bench soft-local`` and ``local``). With 249
     classes it costs 3.4 times as much and with 1,000 classes 5.5 times, in float32 2.4 and 3.1
-    times. A sparse row with many features and many classes costs far more: some 40 times LOL's with
-    50,000 features and 105 classes (``olscale bench soft-local-wide``), since each of its values is
-    looked up in m + 1 places for every class, where LOL's weights of all classes lie side by side.
+    times. A sparse row with many features and many classes costs far more: about 40 times LOL's
+    with 50,000 features and 105 classes (``olscale bench soft-local-wide``), since each of its
+    values is looked up in m + 1 places for every class, where LOL's weights of all classes lie next
+    to each other.
 
     Where it loses (docs/soft-local.md): cbcl_face and the cumulative error on w7a are above PAMO's
     published figures, mnist is level with LOL's, and in streams that change the default is far
     behind LOL and PA-I.
 
-    What comes from where: prototypes, common component and step from LOL [1]_; the multi-class step
-    from [2]_; the mean of the weights from [3]_, its weighting from [4]_; several hyperplanes to a
-    row, weighted by distance, from locally linear SVMs [5]_, where they are not learned in one
-    pass.
+    Origins: prototypes, common component and step are from LOL [1]_; the multi-class step from
+    [2]_; the mean of the weights from [3]_, its weighting from [4]_; several hyperplanes per row,
+    weighted by distance, from locally linear SVMs [5]_, where they are not learned in one pass.
 
-    A row's weight multiplies `C`, as in `LOL`; prototypes and the mean of the weights go by
-    rows, whatever these weigh.
+    A row's weight multiplies `C`, as in `LOL`; prototypes and the mean of the weights ignore the
+    weights of rows.
 
     References
     ----------
-    .. [1] Z. Zhou, W.-S. Zheng, J.-F. Hu, Y. Xu, J. You, One-pass online learning: a local approach, Pattern Recognition
-       51, 2016.
+    .. [1] Z. Zhou, W.-S. Zheng, J.-F. Hu, Y. Xu, J. You, One-pass online learning: a local
+       approach, Pattern Recognition 51, 2016.
     .. [2] K. Crammer et al., Online passive-aggressive algorithms, JMLR 7, 2006.
-    .. [3] Y. Freund, R. Schapire, Large margin classification using the perceptron algorithm, Machine Learning 37, 1999.
+    .. [3] Y. Freund, R. Schapire, Large margin classification using the perceptron algorithm,
+       Machine Learning 37, 1999.
     .. [4] O. Shamir, T. Zhang, Stochastic gradient descent for non-smooth optimization, ICML 2013.
     .. [5] L. Ladicky, P. Torr, Locally linear support vector machines, ICML 2011.
 
@@ -132,7 +134,7 @@ class SoftLOL(OnePassLearner, WeightedClassifier, FusesSettings, EstimatesCost, 
     )
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
-        """Return how many numbers are gone through for a row: the distance to each prototype, and `m` models."""
+        """Return how many numbers a row goes through: prototypes, and `m` models."""
         return values * int(self.k) + int(self.m) * super().row_numbers(columns, classes, values)
 
     def _allocate(self, columns: int, outputs: int) -> State:
@@ -169,7 +171,7 @@ class SoftLOL(OnePassLearner, WeightedClassifier, FusesSettings, EstimatesCost, 
         return rule_of(SoftLOLRule, self, averaging=averaging)
 
     def grid_key(self) -> object:
-        """Return what gates depend on: settings of which only `C`, `lam` and `averaging` differ share prototypes."""
+        """Return what gates depend on: `C`, `lam` and `averaging` may differ in a pass."""
         return type(self), self.k, self.m, self.sharpness, self.dtype
 
     def fuse(self, learners: Sequence[Learner]) -> FusedSettings:
@@ -179,7 +181,7 @@ class SoftLOL(OnePassLearner, WeightedClassifier, FusesSettings, EstimatesCost, 
         )
 
     def why_no_score(self, row: Rows) -> str:
-        """Return that distances are hidden by rounding, if they are."""
+        """Return that rounding hides distances, if it does."""
         x = to_dense(row, len(self.state_["S"]))[0]
         unit = x / max(float(np.linalg.norm(x)), np.finfo(np.float64).tiny)
         return why_hidden(self.prototypes_, unit, lost_share(close_share(self.dtype)))

@@ -1,4 +1,4 @@
-"""Settings of soft-LOL in one pass: those of which only C, lam and averaging differ have the same gates."""
+"""Settings of soft-LOL in one pass: those that differ only in C, lam, averaging share gates."""
 
 from collections.abc import Sequence
 

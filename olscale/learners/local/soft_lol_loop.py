@@ -1,7 +1,7 @@
 """The compiled loop of soft-LOL, row by row.
 
-In numpy, for two classes and the weights of now, x being of length 1, `near` its nearest prototypes
-and `gates` theirs:
+In numpy, for two classes and the current weights, with x of length 1, `near` its nearest prototypes
+and `gates` their gates:
 
 >>> import numpy as np
 >>> def learn_row(x, y, w, u, near, gates, C, lam):
@@ -36,22 +36,22 @@ from olscale.compiled.rows import borrowed_rows
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
 from olscale.learners.contract.usable_rows import unusable
 
-EXPONENT = 3  # of the mean in the adaptive form
-_LEAD = 16  # errors fewer than the form in force with which the other takes over
+EXPONENT = 3  # exponent of the mean in the adaptive form
+_LEAD = 16  # how many fewer errors let the other form take over
 
 
 # Prototypes are means of rows of length 1. Hyperplane p is V[p], of shape (outputs, features
-# rounded up, 2): the weight u, and the sum a of its steps, each times t^q, t being the number of
+# rounded up, 2): the weight u, and the sum a of its steps, each times t^q, where t is the number of
 # rows before it; the mean of the weight over t rows is then u - a / t^q. The last plane, V[k], is
-# common to all rows. A row has two scores of each output likewise: by the weights of now, and by
-# their mean.
+# common to all rows. Likewise a row has two scores per output: by the current weights and by their
+# mean.
 
 MEAN = 1
 NO_CHOICE = np.empty(0, dtype=np.int64)
 
 
 class SoftLOLRule(NamedTuple):
-    """What the parameters say of the gates, of a step and of the mean."""
+    """Parameters of the gates, of a step and of the mean."""
 
     m: int
     sharpness: int
@@ -62,7 +62,10 @@ class SoftLOLRule(NamedTuple):
 
 @compiled
 def _step(f: FloatArray, code: int, norm: float, C: float, step: FloatArray) -> bool:
-    """Set the step of each score for a row of class `code` and squared length `norm`; False if the row has no loss."""
+    """Set the step of each score for a row of class `code`; False if the row has no loss.
+
+    `norm` is the squared length of the row.
+    """
     outputs = step.shape[0]
     step[:] = 0.0
     if outputs == 1:
@@ -90,7 +93,7 @@ def _power(t: float, exponent: int) -> float:
 
 @compiled
 def _errs(f: FloatArray, form: int, code: int) -> bool:
-    """Tell whether the scores ``f[:, form]`` predict another class than `code`."""
+    """Return whether the scores ``f[:, form]`` predict another class than `code`."""
     if f.shape[0] == 1:
         return bool((f[0, form] >= 0.0) != (code == 1))
     best = 0
@@ -102,10 +105,10 @@ def _errs(f: FloatArray, form: int, code: int) -> bool:
 
 @compiled
 def _compare(f: FloatArray, code: int, force: NDArray[np.int64]) -> None:
-    """Count a row for the form that alone is right; the one not in force takes over when it is `_LEAD` rows ahead.
+    """Count a row for the form that alone is right; `_LEAD` rows ahead, it takes over.
 
-    ``force`` is the form in force and the lead of the other, which never falls below 0: what was
-    long ago is forgotten.
+    ``force`` is the form in force and the lead of the other, which never falls below 0: old rows
+    are forgotten.
     """
     now = force[0]
     force[1] = max(0, force[1] + int(_errs(f, now, code)) - int(_errs(f, 1 - now, code)))
@@ -114,16 +117,16 @@ def _compare(f: FloatArray, code: int, force: NDArray[np.int64]) -> None:
 
 
 class Gates(NamedTuple):
-    """What hyperplanes need to know of the prototypes of each row, found before it is learned from.
+    """What hyperplanes need to know of the prototypes of each row, found before the row is learned.
 
     Attributes
     ----------
     indices, gates : arrays of shape (rows, m + 1)
-        The nearest prototypes and their gates, and room for the common plane behind the last.
+        The nearest prototypes and their gates, with room for the common plane after the last.
     few : int64 array of shape (rows,)
         How many prototypes score the row.
     scales : float64 array of shape (rows,)
-        What gives the row length 1; 0 for an empty row.
+        Factor that gives the row length 1; 0 for an empty row.
     """
 
     indices: NDArray[np.int64]
@@ -133,7 +136,7 @@ class Gates(NamedTuple):
 
 
 def open_gates(rows: int, m: int) -> Gates:
-    """Return space for as many as `rows` rows and `m` prototypes of each."""
+    """Return space for up to `rows` rows and `m` prototypes of each."""
     return Gates(
         np.empty((rows, m + 1), np.int64),
         np.empty((rows, m + 1)),
@@ -163,7 +166,7 @@ def _assign(
     far: FloatArray,
     found: Gates,
 ) -> Any:
-    """Find the prototypes and gates of the rows from `first` on and, when `learning`, move the nearest.
+    """Find prototypes and gates of rows from `first` on and, when `learning`, move the nearest.
 
     Return where usable rows end, and how many prototypes there are then.
     """
@@ -200,7 +203,7 @@ def _assign(
                     1,
                     0,
                     1.0,
-                )  # the model has diverged: no distance is a number
+                )  # the model has diverged: all distances are NaN
             if few > 0:
                 set_gates(far, few, rule.sharpness, gates)
         if learns:
@@ -233,7 +236,7 @@ def _learn(
     scores: Any,
     weights: FloatArray,
 ) -> None:
-    """Score the rows from `first` to `stop` by the hyperplanes of their prototypes and, when `learning`, move these."""
+    """Score rows `first` to `stop` by their hyperplanes and, when `learning`, move these."""
     common, outputs = V.shape[0] - 1, scores.shape[1]
     f, step = np.empty((outputs, 2)), np.empty(outputs)
     adaptive, norm = force.shape[0] > 0, 1.0 + 1.0 / rule.lam
@@ -283,9 +286,9 @@ def learn_and_score(
     scores: FloatArray,
     weights: FloatArray,
 ) -> None:
-    """A few rows at a time: find prototypes, score, and when `learning` move prototypes and hyperplanes.
+    """Process a few rows at a time: find prototypes, score and, when `learning`, move all.
 
-    Without `force` the predictions are those of the mean.
+    Without `force` the mean predicts.
     """
     X, V, prototypes, scores = borrowed_rows(X), borrowed(V), begin(prototypes), borrowed(scores)
     found = _borrowed_gates(found)
@@ -316,7 +319,10 @@ def assign(
     rule: SoftLOLRule,
     limits: Any,
 ) -> int:
-    """Find the prototypes and gates of all rows and move the nearest, for several settings; return where usable rows end."""
+    """Find prototypes and gates of all rows and move the nearest; return where usable rows end.
+
+    Several settings share the result.
+    """
     X, prototypes, found = borrowed_rows(X), begin(prototypes), _borrowed_gates(found)
     usable: int = _assign(
         X,
@@ -349,7 +355,7 @@ def learn_assigned(
     scores: FloatArray,
     weights: FloatArray,
 ) -> None:
-    """Score the `usable` rows and learn from them, in one setting, with the prototypes that `assign` found."""
+    """Score and learn the `usable` rows in one setting, with the prototypes that `assign` found."""
     X, V, found, scores = borrowed_rows(X), borrowed(V), _borrowed_gates(found), borrowed(scores)
     _learn(X, y, 0, usable, V, found, force, rule, seen, updates, True, scores, weights)
     scores[usable:] = np.nan

@@ -1,1 +1,1 @@
-"""Linear learners on features that are drawn at random or projected: networks with one layer that learns."""
+"""Networks with one layer that learns: linear learners on random or projected features."""

@@ -1,4 +1,4 @@
-"""Learners that learn rows a block at a time, by linear algebra: what waits for its block is in the state."""
+"""Learners that learn blocks of rows by linear algebra; rows that wait for a block are state."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -20,16 +20,18 @@ from olscale.system.memory import memory_bytes
 from olscale.system.sizes import size_text
 
 BLOCK_NUMBERS = 1e6
-"""A block takes as long as so many numbers beside those of its rows: a decomposition, however small, in NumPy."""
+"""Numbers whose processing takes as long as the fixed cost of a block: a decomposition in NumPy."""
 
 
 class BlockLearner(Classifier, EstimatesCost):
-    """Base of classifiers on the principal components of all rows; a subclass absorbs blocks and makes models of its state.
+    """Base of classifiers on the principal components of all rows.
 
-    Blocks are counted from the first row, so the cut of a stream into chunks is no part of what is
-    learned. Rows of a block are scored by the model of the blocks before it; rows that are only
-    scored, those of a test among them, by the model of all rows so far, which those that wait are
-    in.
+    A subclass absorbs blocks and makes models of its state.
+
+    Blocks are counted from the first row, so the split of a stream into chunks does not change what
+    is learned. Rows of a block are scored by the model of the blocks before it; rows that are only
+    scored, such as those of a test, are scored by the model of all rows so far, including the
+    waiting ones.
     """
 
     layout_exact = True
@@ -44,11 +46,11 @@ class BlockLearner(Classifier, EstimatesCost):
 
     @abstractmethod
     def _absorb(self, state: State, X: FloatArray, y: NDArray[np.int64]) -> State:
-        """Return the arrays of `state` that a block of rows changes, as they are after it."""
+        """Return the arrays of `state` that a block of rows changes, after the change."""
 
     @abstractmethod
     def _model(self, state: State) -> Any:
-        """Return what scores rows; there is a block in `state`."""
+        """Return the model that scores rows; `state` holds at least one block."""
 
     @abstractmethod
     def _score(self, model: Any, X: CSR, scores: FloatArray) -> None:
@@ -56,10 +58,10 @@ class BlockLearner(Classifier, EstimatesCost):
 
     @abstractmethod
     def _most(self, columns: int) -> int:
-        """Return how many components there may be."""
+        """Return the greatest number of components."""
 
     def _length(self, columns: int) -> int:
-        """Return how long a row is of which the components are."""
+        """Return the length of the rows that are decomposed."""
         return columns
 
     def _allocate(self, columns: int, outputs: int) -> State:
@@ -104,7 +106,7 @@ class BlockLearner(Classifier, EstimatesCost):
         return scores
 
     def compile(self, X: Rows) -> None:
-        """Have all loops ready: another learner of this kind learns a block, and scores."""
+        """Compile all loops: another learner of this class learns a block and scores rows."""
         fresh = type(self)(**{**self.get_params(deep=False), "block": 1})
         fresh.begin(2, self._classes)
         fresh.learn(np.eye(2), np.zeros(2, dtype=np.int64))
@@ -113,7 +115,7 @@ class BlockLearner(Classifier, EstimatesCost):
         return int(self.state_["seen"][0] - self.state_["rows"][0])
 
     def _take(self, waiting: int, X: FloatArray, y: NDArray[np.int64]) -> None:
-        """Put rows to those that wait, and learn the block that they fill."""
+        """Add rows to the waiting ones and learn each block that they fill."""
         state, end = self.state_, waiting + len(X)
         state["waiting"][waiting:end], state["waiting_y"][waiting:end] = X, y
         if end == len(state["waiting"]):
@@ -123,14 +125,14 @@ class BlockLearner(Classifier, EstimatesCost):
         state["seen"][0] += len(X)
 
     def _score_rows(self, of: str, X: Rows, scores: FloatArray) -> None:
-        """Set `scores` by the model of all "blocks", or of "all" rows; of no rows they stay 0."""
+        """Set `scores` by the model of all "blocks" or of "all" rows; without rows they stay 0."""
         assert isinstance(X, CSR)
         model = self._model_of(of) if len(scores) else None
         if model is not None:
             self._score(model, X, scores)
 
     def _model_of(self, of: str) -> Any:
-        """Return the model of all "blocks", or of "all" rows, which is kept for the next time; None of no rows."""
+        """Return the model of all "blocks" or of "all" rows, and keep it; None without rows."""
         state = self.state_
         waiting = self._waiting() if of == "all" else 0
         count = int(state["rows"][0]) + waiting
@@ -166,7 +168,7 @@ class BlockLearner(Classifier, EstimatesCost):
             )
 
     def start_rows(self, apart: bool) -> tuple[int, str]:
-        """Return the rows of a block; rows that are only scored are so by those that wait, too."""
+        """Return the rows per block; rows that are only scored use the waiting ones too."""
         return (0, "") if apart else (int(self.block), "take a smaller block, or rows to test on")
 
     def check_memory(self, columns: int, classes: int) -> None:

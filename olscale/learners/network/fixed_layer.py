@@ -1,4 +1,4 @@
-"""Learners with a layer of features that stays as it is, and recursive least squares behind it."""
+"""Learners with a fixed layer of features, and recursive least squares on these features."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -37,19 +37,19 @@ from olscale.learners.network.least_squares_loop import (
 from olscale.learners.network.product_sums import end_products, no_products, packed, put, room
 from olscale.system.blas import one_blas_thread
 
-_AT_ONCE = 256  # rows whose features are there at a time
+_AT_ONCE = 256  # rows whose features are in memory at a time
 
 _BEHIND = {"lam", "forget", "block", "start", "N0"}
-"""Parameters that no feature depends on."""
+"""Parameters on which no feature depends."""
 
 
 class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
-    """Base of those, whatever their task; a subclass gives the features.
+    """Base of learners with a fixed layer, for any task; a subclass gives the features.
 
     Settings with the same features share a pass: each keeps its own P and weights.
 
-    Where nothing but the final model counts, that is found from the sums of all rows at once, and
-    not along the stream.
+    Where only the final model counts, it is computed from the sums of all rows at once instead of
+    along the stream.
 
     The targets are 1 and -1 for classes, with one output for two of them. After each block of rows
     the weights are the ridge solution of all rows so far.
@@ -73,23 +73,23 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
 
     @abstractmethod
     def _count(self, columns: int) -> int:
-        """Return the number of features that rows of so many columns get."""
+        """Return the number of features of a row with `columns` columns."""
 
     @abstractmethod
     def _set_features(self, X: Rows, state: State, Z: FloatArray) -> None:
-        """Set the first columns of `Z`, shape (rows, width), to the features of the rows; the others are 0."""
+        """Set the first columns of `Z`, shape (rows, width), to features of rows; the rest is 0."""
 
     def _gathered(self) -> int:
         """Return how many rows come before the first solution."""
         return 0
 
     def start_rows(self, apart: bool) -> tuple[int, str]:
-        """Return the rows of a block, which nothing is predicted by before it is full."""
+        """Return the rows per block: nothing is predicted before the first block is full."""
         del apart
         return int(self.block), "take a smaller block"
 
     def cheaper(self) -> str:
-        """Return the way around a large matrix."""
+        """Return how to avoid a large matrix."""
         return "take fewer features"
 
     def _columns_of(self, classes: int) -> int:
@@ -103,12 +103,12 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
         )
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
-        """Return how many numbers are gone through for a row: half of the matrix, and what features and scores take."""
+        """Return how many numbers a row goes through: half of the matrix, features and scores."""
         count = self._count(columns)
         return 0.4 * count * (values + 0.5 * count + 2.0 * self._columns_of(classes))
 
     def score_numbers(self, columns: int, classes: int, values: float) -> float:
-        """Return those of features and scores."""
+        """Return how many numbers features and scores go through."""
         return 0.4 * self._count(columns) * (values + 2.0 * self._columns_of(classes))
 
     def _allocate(self, columns: int, outputs: int) -> State:
@@ -142,10 +142,10 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
     def featured_rows(
         self, X: Rows, y: NDArray[Any] | None, state: State
     ) -> Iterator[tuple[int, FloatArray, FloatArray]]:
-        """Yield the number of a row, and features and targets of some from there on; without `y` the latter are NaN."""
+        """Yield a row number with features and targets from there on; NaN targets without `y`."""
         self._check_ready(X)
         rows = rows_of(X)
-        for first in range(0, max(1, rows), _AT_ONCE):  # no rows are to have the loops compiled
+        for first in range(0, max(1, rows), _AT_ONCE):  # an empty chunk compiles the loops
             stop = min(rows, first + _AT_ONCE)
             Z, T = (
                 np.zeros((stop - first, state["W"].shape[1])),
@@ -165,12 +165,12 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
         scores: FloatArray,
         weights: FloatArray | None,
     ) -> bool:
-        """Set the `scores` of rows from number `first` on, and learn those with targets; False where learning has ended.
+        """Score rows from `first` on, and learn those with targets; False where learning ended.
 
         Raises
         ------
         DivergedError
-            If it ends at a row, and not because of the scores of one.
+            If learning ends at a row for another reason than its scores.
         """
         some, model = (
             scores[first : first + len(Z)],
@@ -185,7 +185,7 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
             raise DivergedError(
                 why_broken(reason, float(self.forget), ""), int(state["seen"][0]) - 1
             )
-        scores[first + i :] = np.nan  # a row before has ended the run
+        scores[first + i :] = np.nan  # an earlier row ended the run
         return False
 
     def grid_key(self) -> object:
@@ -202,7 +202,7 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
         return FusedLayers(learners)
 
     def _share_layer(self, other: Any) -> None:
-        """Have the layer of `other` in place of this learner's own, which is the same."""
+        """Share the layer of `other`, which is the same as this learner's own."""
         for name in self.state_.keys() - {"seen", "updates", *LeastSquares._fields}:
             if not np.array_equal(self.state_[name], other.state_[name]):
                 raise ValueError(
@@ -213,7 +213,7 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
 
     @property
     def mergeable(self) -> bool:
-        """Whether all rows weigh alike, from the first on."""
+        """Whether all rows have the same weight, from the first on."""
         return float(self.forget) == 1.0 and not self._gathered()
 
     def sums_key(self) -> object:
@@ -260,7 +260,7 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
         state["limits"][1] = limit
 
     def _check_ready(self, X: Rows) -> None:
-        """Refuse rows where others are to be seen first."""
+        """Refuse rows if the learner must see other rows first."""
 
     def measures(self) -> dict[str, float]:
         """Return the shared measures and `norm_w`, the norm of the weights."""
@@ -268,7 +268,7 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
 
 
 def _set_targets(y: NDArray[Any], T: FloatArray) -> None:
-    """Set `T`, of NaN, to the targets of rows with class codes or targets `y`, where they are known."""
+    """Set `T`, filled with NaN, to the targets of rows with known class codes or targets `y`."""
     if y.dtype.kind == "f":
         T[:] = y.reshape(T.shape)
     elif T.shape[1] == 1:

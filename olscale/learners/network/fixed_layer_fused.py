@@ -1,4 +1,4 @@
-"""Settings of a learner with a fixed layer in one pass: features are made once, for all settings."""
+"""Settings of a learner with a fixed layer in one pass: all share the features."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from olscale.learners.contract.learner import FloatArray, Learner
 
 
 class FusedLayers(FusedSettings):
-    """Settings of one layer, each with weights and P of its own.
+    """Settings with one layer, each with its own weights and P.
 
     Examples
     --------
@@ -27,7 +27,7 @@ class FusedLayers(FusedSettings):
     """
 
     def __init__(self, learners: Sequence[Learner]) -> None:
-        self._learners: list[Any] = list(learners)  # of one layer: `grid_key` sees to that
+        self._learners: list[Any] = list(learners)  # all have one layer: `grid_key` guarantees it
         self.task = learners[0].task
         self._ends: list[DivergedError | None] = [None] * len(learners)
 
@@ -48,4 +48,4 @@ class FusedLayers(FusedSettings):
         return [end or mine for end, mine in zip(self._ends, scores, strict=True)]
 
     def release(self) -> None:
-        """Nothing is behind: each setting learns in its own arrays."""
+        """Do nothing: each setting learns in its own arrays, which are up to date."""

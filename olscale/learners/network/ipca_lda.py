@@ -1,4 +1,4 @@
-"""Linear discriminants on principal components that are kept up as rows come: olscale's own."""
+"""Linear discriminants on principal components that are updated with each block: olscale's own."""
 
 from typing import NamedTuple
 
@@ -12,11 +12,14 @@ from olscale.learners.contract.parameters import Real, Whole, param
 from olscale.learners.network.block_learner import BLOCK_NUMBERS, BlockLearner
 
 _LEAST = 1e-10
-"""Part of the mean variance that every direction has within classes: of classes without any, the nearest mean wins."""
+"""Part of the mean variance added in every direction within classes.
+
+Where classes have no variance, the nearest mean wins.
+"""
 
 
 class Discriminants(NamedTuple):
-    """Scores are ``x W + b``, those of classes that are `absent` the lowest."""
+    """Scores are ``x W + b``; classes that are `absent` have the lowest."""
 
     W: FloatArray
     b: FloatArray
@@ -24,7 +27,7 @@ class Discriminants(NamedTuple):
 
 
 class IPCALDA(BlockLearner):
-    """Linear discriminant analysis in the first principal components: one pass, constant memory, olscale's own.
+    """Linear discriminant analysis in the first principal components: one pass, constant memory.
 
     Incremental principal component analysis with a moving mean keeps the mean mu of n rows,
     directions U and singular values s (`olscale.compiled.components`); of each class c the sum of
@@ -40,16 +43,17 @@ class IPCALDA(BlockLearner):
 
     Notes
     -----
-    State: ``d (K + classes + block)`` numbers for d features, dense. Cost of a row: ``d classes``, or nnz for d; of a block
-    of m rows ``O(d (K + m)^2 + K^3)`` more. Class means are exact. So is the total scatter while K is not reached; then each
-    block loses what of it lies in the least directions, and a variance within classes that falls below 0 counts as 0. A
-    class that has not come is not predicted.
+    State: ``d (K + classes + block)`` numbers for d features, dense. Cost of a row: ``d classes``,
+    or nnz for d; of a block of m rows ``O(d (K + m)^2 + K^3)`` more. Class means are exact. So is
+    the total scatter while K is not reached; then each block loses what of it lies in the least
+    directions, and a variance within classes that falls below 0 counts as 0. A class that has not
+    come is not predicted.
 
     References
     ----------
-    D. A. Ross, J. Lim, R.-S. Lin, M.-H. Yang, Incremental learning for robust visual tracking, IJCV 77, 2008 (the
-    components). T. L. Hayes, C. Kanan, Lifelong machine learning with deep streaming linear discriminant analysis, CVPR
-    workshops 2020 (the discriminants, on all features).
+    D. A. Ross, J. Lim, R.-S. Lin, M.-H. Yang, Incremental learning for robust visual tracking, IJCV
+    77, 2008 (the components). T. L. Hayes, C. Kanan, Lifelong machine learning with deep streaming
+    linear discriminant analysis, CVPR workshops 2020 (the discriminants, on all features).
 
     Examples
     --------
@@ -123,15 +127,15 @@ class IPCALDA(BlockLearner):
         return 8 * columns * (self._most(columns) + max(2, classes) + int(self.block))
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
-        """Return how many numbers are gone through for a row: its share of turning the components, and its scores."""
+        """Return how many numbers a row goes through: in turning components and in scores."""
         rank = self._most(columns)
         block = columns * (rank + self.block) ** 2 + BLOCK_NUMBERS
         return super().row_numbers(columns, classes, values) + block / self.block
 
     def cheaper(self) -> str:
-        """Return what takes less."""
+        """Return a cheaper alternative."""
         return "keep fewer components, or project the rows first: transform project:features=1000"
 
     def measures(self) -> dict[str, float]:
-        """Return the shared measures and `components`, how many there are."""
+        """Return the shared measures and the number of `components`."""
         return {**super().measures(), "components": float(len(self.state_["s"]))}

@@ -1,8 +1,8 @@
-"""The loop of recursive least squares on features, with several outputs: each row, or each block of rows, once.
+"""The loop of recursive least squares on features, with several outputs, by rows or blocks.
 
-P is a scalar times a matrix of which half is kept. What a row subtracts from the matrix waits until
-there are 16 of them: a row then only reads the matrix, and the update of 16 rows goes through it
-once. All of that is in the state, so bits do not depend on where a stream is cut.
+P is a scalar times a matrix, half of which is kept. What a row subtracts from the matrix waits
+until 16 rows have done so: a row then only reads the matrix, and one pass applies the updates of 16
+rows. All of that is in the state, so bits do not depend on the split of a stream.
 """
 
 from typing import Any, NamedTuple
@@ -22,23 +22,23 @@ _EPS = 2.0**-52
 
 
 class LeastSquares(NamedTuple):
-    """The state of the output weights, for `width` features of which the last few may be 0 to fill vectors.
+    """The state of the output weights, for `width` features; the last few may be 0 to fill vectors.
 
     Parameters
     ----------
     W : float64 array of shape (outputs, width)
         Weights; sums of products with the targets before the first solution.
     half : float64 array
-        Half of ``P / scale``, still without what is pending; of minus the sums of products before
-        the first solution.
+        Half of ``P / scale``, without the pending updates; before the first solution, half of minus
+        the sums of products.
     variances : float64 array of shape (features,)
         Diagonal of ``P / scale``.
     pending : float64 array of shape (16, width)
-        Vectors h of which ``h h'`` is to be subtracted.
+        Vectors h whose ``h h'`` is still to be subtracted.
     waiting, targets : float64 arrays of shape (block, width) and (block, outputs)
         Rows of a block that is not yet full.
     counts : int64 array of shape (2,)
-        How many are pending, and waiting.
+        Numbers of pending vectors and of waiting rows.
     limits : float64 array of shape (2,)
         `scale`, and the variance beyond which there are no digits.
     """
@@ -65,11 +65,11 @@ def learn_features(
     scores: FloatArray,
     weights: Any,
 ) -> tuple[int, int]:
-    """Learn rows of features `Z` with targets `T`; return what broke down, if anything did, and at which row.
+    """Learn rows of features `Z` with targets `T`; return the breakdown, if any, and its row.
 
-    Of the first `gathered` rows only sums are kept, and they are scored 0. A row of weight w is
-    learned as ``sqrt(w)`` times its features and targets, of which the square of the error is w
-    times as large.
+    For the first `gathered` rows only sums are kept, and their scores are 0. A row of weight w is
+    learned as ``sqrt(w)`` times its features and targets: the square of its error is w times as
+    large.
     """
     W, waiting, targets, counts = model.W, model.waiting, model.targets, model.counts
     outputs, width = W.shape
@@ -103,7 +103,7 @@ def learn_features(
 
 @compiled
 def _flush(model: Any) -> None:
-    """Subtract what is pending; the variances are then read anew, for sums of their own would drift from the matrix."""
+    """Subtract what is pending; read the variances from the matrix, as separate sums drift."""
     variances, width = model.variances, model.W.shape[1]
     subtract(model.half, model.pending, model.counts[0])
     model.counts[0] = 0
@@ -127,7 +127,7 @@ def _gather(z: Any, t: Any, root: float, model: Any) -> None:
 
 @compiled
 def solve(model: Any) -> int:
-    """Turn sums, minus those of products of features and those with targets, into P and the weights."""
+    """Turn sums (minus products of features, and products with targets) into P and the weights."""
     W, half, variances, limits = model.W, model.half, model.variances, model.limits
     outputs, width = W.shape
     _flush(model)
@@ -148,7 +148,7 @@ def solve(model: Any) -> int:
 
 @compiled
 def _learn_block(model: Any, forget: float, G: Any) -> int:
-    """Learn the rows that wait, 16 at most between two passes over the matrix."""
+    """Learn the waiting rows, at most 16 between two passes over the matrix."""
     waiting, counts, reason = model.waiting, model.counts, FINE
     for first in range(0, waiting.shape[0], MOST_PENDING):
         count = min(MOST_PENDING, waiting.shape[0] - first)
@@ -168,7 +168,7 @@ def _learn_block(model: Any, forget: float, G: Any) -> int:
 
 @compiled
 def _learn_row(z: Any, t: Any, g: Any, forget: float, model: Any) -> int:
-    """Learn a row whose product with the matrix is `g`, but for what is pending."""
+    """Learn a row whose product with the matrix is `g`, without the pending updates."""
     W, pending, variances, counts, limits = (
         model.W,
         model.pending,
@@ -209,7 +209,7 @@ def _learn_row(z: Any, t: Any, g: Any, forget: float, model: Any) -> int:
 
 @compiled
 def _multiply_scale(model: Any, G: Any, first: int, stop: int) -> None:
-    """Multiply the scale into the matrix, and into products with it that are still to be used."""
+    """Multiply the scale into the matrix and into products with it that are still needed."""
     half, pending, variances, scale = model.half, model.pending, model.variances, model.limits[0]
     root = np.sqrt(scale)
     for n in range(half.shape[0]):

@@ -16,34 +16,35 @@ from olscale.learners.network.projection_network import Network, ProjectionNetwo
 
 
 class OSPVM(ProjectionNetwork, BlockLearner):
-    """Online sequential projection vector machine; not strictly one-pass: it keeps where each row lies.
+    """Online sequential projection vector machine: not one-pass, as it keeps where each row lies.
 
-    After each block it is the network of `olscale.learners.network.pvm.PVM` on all rows so far: nodes
-    ``g(u.[x - mu; 1])`` for the first r left singular vectors u of the rows ``[x - mu; 1]``, g the
-    sigmoid, and ``beta = pinv(H) T``. The singular value decomposition is kept up by blocks while
-    the mean mu moves, and the place of each row along U is turned as U is
-    (`olscale.compiled.components`); H is made of these places, and beta solved for anew. With
+    After each block it is the network of `olscale.learners.network.pvm.PVM` on all rows so far:
+    nodes ``g(u.[x - mu; 1])`` for the first r left singular vectors u of the rows ``[x - mu; 1]``,
+    g the sigmoid, and ``beta = pinv(H) T``. The singular value decomposition is kept up by blocks
+    while the mean mu moves, and the place of each row along U is turned as U is
+    (`olscale.compiled.components`); H is made of these places, and beta solved again. With
     ``keep = None`` all directions are kept, the first r become nodes, and scores are those of pvm
-    but for rounding, whatever the blocks. With ``keep = K`` no more than K are kept after a block:
-    memory is less and the network another one.
+    but for rounding, for any blocks. With ``keep = K`` no more than K are kept after a block: it
+    takes less memory and is another network.
 
     Notes
     -----
-    State: ``(d + n) R`` numbers for n rows of d features and R directions, at most ``min(n - 1, d)`` of them or `keep`: as
-    much as the rows themselves where all are kept. Cost of a block of m rows: ``O(d (R + m)^2 + R^3 + n R^2)``, and
-    ``O(n r^2)`` for beta; of a row d r, or nnz for d.
+    State: ``(d + n) R`` numbers for n rows of d features and R directions, at most
+    ``min(n - 1, d)`` of them or `keep`: as much as the rows themselves where all are kept. Cost of
+    a block of m rows: ``O(d (R + m)^2 + R^3 + n R^2)``, and ``O(n r^2)`` for beta; of a row d r, or
+    nnz for d.
 
     The paper has one decomposition and one of the part of the new rows that is orthogonal to U,
     with V for the rows; its formulas are lost in the text that we have. Of centred rows the 1 is a
     direction of its own with the singular value sqrt(n), so it is put in and not computed; nothing
-    else is different. It starts from the first row: no first block is needed. Signs, rounding and
+    else differs. It starts from the first row: no first block is needed. Signs, rounding and
     scaling of rows are those of pvm.
 
     References
     ----------
-    W. Deng and others, Online sequential projection vector machine with adaptive data mean update, Computational
-    Intelligence and Neuroscience, 2016, algorithm 1. D. A. Ross, J. Lim, R.-S. Lin, M.-H. Yang, Incremental learning for
-    robust visual tracking, IJCV 77, 2008.
+    W. Deng and others, Online sequential projection vector machine with adaptive data mean update,
+    Computational Intelligence and Neuroscience, 2016, algorithm 1. D. A. Ross, J. Lim, R.-S. Lin,
+    M.-H. Yang, Incremental learning for robust visual tracking, IJCV 77, 2008.
 
     Examples
     --------
@@ -100,7 +101,7 @@ class OSPVM(ProjectionNetwork, BlockLearner):
         score_rows(X, *model, scores)
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Continue from `state`, with the rows that it has."""
+        """Continue from `state` and the rows it holds."""
         super().restore(state)
         places, labels = self.state_["places"], self.state_["labels"]
         fits = len(labels) == self.state_["rows"][0] and places.shape == (
@@ -119,7 +120,7 @@ class OSPVM(ProjectionNetwork, BlockLearner):
         )
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
-        """Return how many numbers are gone through for a row, of 1,000: its share of turning all that is kept."""
+        """Return how many numbers a row goes through, of 1,000: its share of the updates."""
         rank = min(self._most(columns), 1_000)
         turning = (
             (columns + 1_000 + rank) * (rank + self.block) ** 2 / 8
@@ -127,14 +128,14 @@ class OSPVM(ProjectionNetwork, BlockLearner):
         return values * rank + (turning + BLOCK_NUMBERS) / self.block
 
     def cheaper(self) -> str:
-        """Return what takes less."""
+        """Return a cheaper alternative."""
         return (
             "set capacity to the number of rows, or keep fewer directions (keep=100), or take "
             "ipca-lda"
         )
 
     def measures(self) -> dict[str, float]:
-        """Return the shared measures; `nodes`, and `rank`, the directions that are kept."""
+        """Return the shared measures, `nodes`, and `rank`, the number of directions kept."""
         model = self._model_of("all")
         nodes = float(len(model.offset)) if model else 0.0
         return {**super().measures(), "nodes": nodes, "rank": float(len(self.state_["s"]))}

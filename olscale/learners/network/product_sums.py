@@ -1,8 +1,8 @@
-"""Sums of products of features, by BLAS: ``Z'Z`` and ``T'Z`` over rows, so many at once as its matrices take well.
+"""Sums of products of features, by BLAS: ``Z'Z`` and ``T'Z`` over rows, in blocks.
 
 BLAS always sees the same shapes on one thread, since rows wait until there are `AT_ONCE` of them,
-whatever calls they come in: no bit depends on the cut. Those of another BLAS, or of another kind of
-processor, may be other ones.
+however many come per call: no bit depends on the split. Another BLAS, or another kind of processor,
+may give other bits.
 """
 
 import numpy as np
@@ -15,26 +15,26 @@ AT_ONCE = 256
 
 
 def no_products(width: int, outputs: int) -> State:
-    """Return the sums of no rows of `width` features and so many targets, and room for those that wait."""
+    """Return the sums of no rows of `width` features and `outputs` targets, and room for rows."""
     return {
         "products": np.zeros((width, width)),
         "targets": np.zeros((outputs, width)),
         "waiting": np.zeros((AT_ONCE, width)),
         "waiting_targets": np.zeros((AT_ONCE, outputs)),
-        "rows": np.zeros(2, dtype=np.int64),  # in all, and waiting
+        "rows": np.zeros(2, dtype=np.int64),  # all rows, and those waiting
     }
 
 
 def room(sums: State) -> tuple[FloatArray, FloatArray]:
-    """Return where the features and targets of the next rows go; `put` says how many are there."""
+    """Return where the features and targets of the next rows go; `put` counts them."""
     waiting = sums["rows"][1]
     return sums["waiting"][waiting:], sums["waiting_targets"][waiting:]
 
 
 def put(sums: State, count: int) -> None:
-    """Count rows that were put where there is `room`; those without a target, NaN, add nothing.
+    """Count rows that were written where there is `room`; rows with target NaN add nothing.
 
-    To be called while `one_blas_thread` is entered: what that takes is much beside some rows.
+    Call it inside `one_blas_thread`: entering that takes long compared to some rows.
     """
     waiting = int(sums["rows"][1])
     targets = sums["waiting_targets"][waiting : waiting + count]
@@ -47,14 +47,16 @@ def put(sums: State, count: int) -> None:
 
 
 def end_products(sums: State) -> State:
-    """Return the sums, with the rows that wait: of products the upper half."""
+    """Return the sums including the waiting rows, with the upper half of the products."""
     with one_blas_thread():
         _add(sums)
     return {"products": sums["products"], "targets": sums["targets"], "rows": sums["rows"][:1]}
 
 
 def packed(products: NDArray[np.float64], panel: int) -> FloatArray:
-    """Return the upper half of a symmetric matrix in panels of so many rows, as `olscale.compiled.half_matrix` has them.
+    """Return the upper half of a symmetric matrix in panels of `panel` rows.
+
+    The layout is that of `olscale.compiled.half_matrix`.
 
     Examples
     --------
@@ -75,8 +77,8 @@ def _add(sums: State) -> None:
 
     count, sums["rows"][1] = int(sums["rows"][1]), 0
     if count:
-        # Of transposes, which BLAS has as they lie; first with the targets, while the features are
-        # in the cache.
+        # Transposes fit the memory layout of BLAS; targets go first, while the features are in the
+        # cache.
         Z, T = sums["waiting"][:count], sums["waiting_targets"][:count]
         dgemm(1.0, Z.T, T.T, beta=1.0, c=sums["targets"].T, trans_b=1, overwrite_c=1)
         dsyrk(1.0, Z.T, beta=1.0, c=sums["products"].T, lower=1, overwrite_c=1)

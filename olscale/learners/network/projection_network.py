@@ -1,10 +1,10 @@
-"""Networks whose nodes are principal directions: what the projection vector machines, batch and online, have in common.
+"""Networks whose nodes are principal directions: the common part of PVM and OSPVM.
 
-A row, less the mean of the rows and with a 1 behind it, is projected on the first left singular
-vectors of all such rows. Each is a node ``g(u.[x - mu; 1])`` with the sigmoid g, and least squares
-give what the nodes count for each class. As the rows are centred, the 1 makes one vector of its
-own, which is 1 at the 1 and 0 elsewhere, with the singular value sqrt(n): a node that is constant.
-The other nodes are principal components and have no constant part.
+A row, minus the mean of the rows and with a 1 appended, is projected on the first left singular
+vectors of all such rows. Each vector is a node ``g(u.[x - mu; 1])`` with the sigmoid g, and least
+squares give the weights of the nodes for each class. As the rows are centred, the 1 makes a
+separate vector, which is 1 at the 1 and 0 elsewhere, with the singular value sqrt(n): a constant
+node. The other nodes are principal components and have no constant part.
 """
 
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ from olscale.learners.contract.learner import FloatArray, Learner
 from olscale.learners.contract.parameters import Choice, Maybe, Real, Whole, param
 
 _FAR = 708.0
-"""Beyond it the exponential is not of use."""
+"""Argument beyond which the exponential has no effect."""
 
 
 class Network(NamedTuple):
@@ -76,19 +76,17 @@ class ProjectionNetwork(Learner):
     lam: float = param(0.0, Real(0.0), "``beta = (H'H + lam)^-1 H'T``; 0 is the paper's.")
 
     def resolved_params(self) -> dict[str, Any]:
-        """Return all parameters in canonical form: `nodes`, or what decides their number."""
+        """Return all parameters in canonical form: `nodes`, or what determines their number."""
         params = super().resolved_params()
         unused = {"nodes"} if params["nodes"] is None else {"ratio", "ratio_of"}
         return {name: value for name, value in params.items() if name not in unused}
 
     def _network(self, of: Components, z: FloatArray, y: NDArray[np.int64]) -> Network:
-        """Return the network of rows at `z` along components of centred rows, or of rows with a 1 behind them."""
+        """Return the network of rows at `z` along components of centred rows or rows with a 1."""
         columns, centred = self._columns, len(of.mean) == self._columns
         s = np.append(of.s, np.sqrt(len(z))) if centred else of.s
         order = np.argsort(-s, kind="stable")[: self._count(np.sort(s)[::-1])]
-        constant = order == len(
-            of.s
-        )  # at most one, and none where rows have the 1 among their features
+        constant = order == len(of.s)  # at most one, and none where rows include the 1
         order = order[~constant]
         W, offset, H = (np.zeros((n, len(constant))) for n in (columns, 1, len(z)))
         W[:, ~constant], H[:, ~constant] = of.U[:columns, order], z[:, order]
@@ -109,7 +107,10 @@ class ProjectionNetwork(Learner):
 
 
 def _least_squares(H: FloatArray, T: FloatArray, lam: float) -> FloatArray:
-    """Return ``(H'H + lam)^-1 H'T`` without directions that are rounding; for `lam` 0 the pseudoinverse times T."""
+    """Return ``(H'H + lam)^-1 H'T`` without directions that are rounding.
+
+    With `lam` 0 that is the pseudoinverse times T.
+    """
     u, s, v = np.linalg.svd(H, full_matrices=False)
     used = s > max(H.shape) * np.finfo(np.float64).eps * s[0]
     u, s, v = u[:, used], s[used], v[used]

@@ -1,4 +1,4 @@
-"""Nodes of a network whose weights are drawn once and stay: sigmoids of random directions, and radial ones."""
+"""Nodes of a network with weights drawn once: sigmoids of random directions, and radial ones."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ def set_radial(X: Any, A: Any, b: Any, Z: Any) -> None:
 
 
 class RandomNodes(FixedLayer):
-    """Base of learners with such nodes, whatever their task."""
+    """Base of learners with such nodes, for any task."""
 
     update_params = ("forget",)
 
@@ -73,7 +73,7 @@ class RandomNodes(FixedLayer):
     )
     seed: int = param(0, Whole(0), "Number of the hidden layer; each permutation draws another.")
     activation = "sigmoid"
-    """Kind of the nodes; a parameter of learners that have a choice."""
+    """Kind of the nodes; a parameter of learners that offer a choice."""
 
     def resolved_params(self) -> dict[str, Any]:
         """Return all parameters in canonical form."""
@@ -102,7 +102,7 @@ class RandomNodes(FixedLayer):
         return int(self.N0 if self.N0 is not None else self.nodes + 100)
 
     def cheaper(self) -> str:
-        """Return the ways around a large network."""
+        """Return how to avoid a large network."""
         return "take fewer nodes, or fewer features: transform project:features=500"
 
     def _count(self, columns: int) -> int:

@@ -23,14 +23,14 @@ from olscale.learners.network.fixed_layer import FixedLayer
 
 @compiled
 def _add_rows(X: Any, Z: Any, first: int, columns: int) -> None:
-    """Add a 1 and the rows, of so many features, to the columns of `Z` from `first` on."""
+    """Add a 1 and the rows, of `columns` features, to the columns of `Z` from `first` on."""
     for i in range(Z.shape[0]):
         Z[i, first] = 1.0
         add_column(X, i, Z[i, first + 1 : first + 1 + columns], 0, 1.0)
 
 
 class FourierLayer(GammaLearner, FixedLayer):
-    """Base of learners with such features, whatever their task."""
+    """Base of learners with such features, for any task."""
 
     first_rows_will_do: ClassVar[bool] = True
     update_params = ("forget",)
@@ -58,7 +58,7 @@ class FourierLayer(GammaLearner, FixedLayer):
         return params
 
     def cheaper(self) -> str:
-        """Return the way around a large matrix."""
+        """Return how to avoid a large matrix."""
         return "use linear=false, or fewer features" if self.linear else "take fewer features"
 
     def _count(self, columns: int) -> int:
@@ -69,7 +69,7 @@ class FourierLayer(GammaLearner, FixedLayer):
         self._draw()
 
     def _draw(self) -> None:
-        """Have the frequencies of the state's key."""
+        """Derive the frequencies from the state's key."""
         first, second = self.state_["key"].tolist()
         self._frequencies = MatrixRows((first, second), self._columns, int(self.features) // 2, 0.0)
 
@@ -83,7 +83,7 @@ class FourierLayer(GammaLearner, FixedLayer):
         self._draw()
 
     def measures(self) -> dict[str, float]:
-        """Return the shared measures and `frequency_bytes`, of the frequencies that may be kept."""
+        """Return the shared measures and `frequency_bytes`, the bytes of cached frequencies."""
         return {**super().measures(), "frequency_bytes": float(self._frequencies.nbytes)}
 
     def _share_layer(self, other: Any) -> None:
@@ -101,17 +101,20 @@ class FourierLayer(GammaLearner, FixedLayer):
 
 
 class RFFRLS(FourierLayer, OnePassLearner, WeightedClassifier):
-    """Recursive least squares on random Fourier features: near kernel ridge regression on targets 1 and -1, in one pass.
+    """Recursive least squares on random Fourier features: nearly kernel ridge regression.
+
+    The targets are 1 and -1; one pass is enough.
 
     ``z(x) = sqrt(2 / D) [cos(u.x), sin(u.x)]`` with D / 2 frequencies u, drawn from a Gaussian of
     variance ``2 gamma`` in each direction: the features of the transform ``rff``. On these, and on
     x and a 1 if `linear`, the weights are after each row the ridge solution of all rows so far, as
-    in `oselm`. One output tells two classes; more classes have one each.
+    in `oselm`. One output separates two classes; more classes have one each.
 
     Notes
     -----
-    State: half of a matrix, ``D^2 / 2`` numbers, D for each output, each row of a block and 17 more, and the key of the
-    frequencies; with `linear`, D is as many more as x has features and one. Time a row: O(D (nonzeros + D + outputs)).
+    State: half of a matrix, ``D^2 / 2`` numbers, D for each output, each row of a block and 17
+    more, and the key of the frequencies; with `linear`, D is as many more as x has features and
+    one. Time a row: O(D (nonzeros + D + outputs)).
 
     With ``gamma="median"``, the default, it looks ahead for one number and is not strictly
     one-pass; ``partial_fit`` takes the rows of its first call for that. The defaults need no tuning
@@ -119,12 +122,12 @@ class RFFRLS(FourierLayer, OnePassLearner, WeightedClassifier):
     they are not. Frequencies are functions of a key, as those of `fogd`, and at most 64 MiB of them
     are kept outside the state.
 
-    A row's weight multiplies the square of its error: 2 is the row twice.
+    A row's weight multiplies the square of its error: 2 equals the row twice.
 
     References
     ----------
-    A. Rahimi, B. Recht, Random features for large-scale kernel machines, NIPS 2007. N.-Y. Liang et al., IEEE Transactions on
-    Neural Networks 17 (2006), equations 19 to 23.
+    A. Rahimi, B. Recht, Random features for large-scale kernel machines, NIPS 2007. N.-Y. Liang et
+    al., IEEE Transactions on Neural Networks 17 (2006), equations 19 to 23.
 
     Examples
     --------
@@ -140,13 +143,14 @@ class RFFRLS(FourierLayer, OnePassLearner, WeightedClassifier):
 
 
 class RFFRLSR(FourierLayer, OnePassRegressor, WeightedRegressor, LearnsTargets):
-    """Recursive least squares on random Fourier features, for targets: `RFFRLS` with the target of a row as it is.
+    """Recursive least squares on random Fourier features, for targets: `RFFRLS` on targets.
 
     Notes
     -----
-    State and time are as in `RFFRLS`, with one output. Targets are not scaled: `lam` means more where they are large.
+    State and time are as in `RFFRLS`, with one output. Targets are not scaled: `lam` means more
+    where they are large.
 
-    A row's weight multiplies the square of its error: 2 is the row twice.
+    A row's weight multiplies the square of its error: 2 equals the row twice.
 
     References
     ----------

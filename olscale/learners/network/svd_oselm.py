@@ -1,4 +1,4 @@
-"""An online sequential extreme learning machine on the singular vectors of rows that it looks at first."""
+"""An online sequential extreme learning machine on singular vectors of rows seen in advance."""
 
 import numpy as np
 
@@ -11,17 +11,17 @@ from olscale.learners.contract.weighted import WeightedClassifier
 from olscale.learners.network.random_nodes import RandomNodes
 
 SAMPLE = 2_000
-"""Rows, or features, whose products with each other are decomposed; with more features the rows are the first of these."""
+"""Rows, or features, whose products are decomposed; with more features, the first rows."""
 
 _LEAST = 1e-7
-"""Singular values below this part of the length of all rows are rounding: the products have their squares."""
+"""Singular values below this part of the length of all rows are rounding: products are squares."""
 
 
 def singular_vectors(X: Rows, columns: int, rank: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the mean of rows, their first right singular vectors, and the standard deviations along these.
+    """Return the mean of rows, their first right singular vectors, and the deviations along these.
 
-    Of each vector the largest component is positive. There are as many as the rows have, `rank` at
-    most.
+    The largest component of each vector is positive. There are as many vectors as the rows have,
+    but at most `rank`.
 
     Returns
     -------
@@ -60,32 +60,33 @@ def singular_vectors(X: Rows, columns: int, rank: int) -> tuple[FloatArray, Floa
 
 
 class SVDOSELM(RandomNodes, OnePassLearner, WeightedClassifier, LooksAhead):
-    """Online sequential extreme learning machine on singular vectors. It looks ahead: it is not strictly one-pass.
+    """Online sequential extreme learning machine on singular vectors of rows seen in advance.
 
-    Before the stream it is shown rows without labels, a uniform sample of at most 65,536. With
-    their mean and the first right singular vectors U of the rows less the mean, ``z = U'(x -
-    mean)``, each component divided by its standard deviation in the sample. On z it is `oselm`:
-    nodes with weights from -1 to 1. Signs of the vectors are fixed: the largest component is
-    positive.
+    It looks ahead: it is not strictly one-pass. Before the stream it sees rows without labels, a
+    uniform sample of at most 65,536. With their mean and the first right singular vectors U of the
+    rows minus the mean, ``z = U'(x - mean)``, with each component divided by its standard deviation
+    in the sample. On z it is `oselm`: nodes with weights from -1 to 1. Signs of the vectors are
+    fixed: the largest component is positive.
 
     Notes
     -----
-    State and time are as in `oselm`: projection, scaling and the hidden layer are one matrix. The decomposition is done
-    once, O(m^3) for m features, at most 2,000; of wider rows the first 2,000 are used, and m is their number. It is LAPACK's
-    on one thread: its last bits may be other ones on another kind of processor.
+    State and time are as in `oselm`: projection, scaling and the hidden layer are one matrix. The
+    decomposition is done once, O(m^3) for m features, at most 2,000; of wider rows the first 2,000
+    are used, and m is their number. It is LAPACK's on one thread: its last bits may be other ones
+    on another kind of processor.
 
     The paper does not say whether the singular vectors are those of all training rows or follow the
     stream; its times say the latter. Vectors that turn would make old sums meaningless, unless
-    features of all rows are computed anew, so here they are fixed. Dividing by the standard
+    features of all rows are computed again, so here they are fixed. Dividing by the standard
     deviation is a choice of ours: without it the sigmoids of random sums of large components are
     constant.
 
-    A row's weight multiplies the square of its error: 2 is the row twice.
+    A row's weight multiplies the square of its error: 2 equals the row twice.
 
     References
     ----------
-    Online sequential projection vector machine with adaptive data mean update, Computational Intelligence and Neuroscience,
-    2016: SVD + OSELM, section 4.
+    Online sequential projection vector machine with adaptive data mean update, Computational
+    Intelligence and Neuroscience, 2016: SVD + OSELM, section 4.
 
     Examples
     --------
@@ -111,7 +112,7 @@ class SVDOSELM(RandomNodes, OnePassLearner, WeightedClassifier, LooksAhead):
         return {**state, "A": np.zeros_like(state["A"]), "b": np.zeros_like(state["b"])}
 
     def prepare(self, X: Rows) -> None:
-        """Find the singular vectors of rows, and make the layer from them."""
+        """Find the singular vectors of rows and make the layer from them."""
         from threadpoolctl import threadpool_limits
 
         random, (columns, nodes) = self._random(), self.state_["A"].shape
@@ -119,7 +120,7 @@ class SVDOSELM(RandomNodes, OnePassLearner, WeightedClassifier, LooksAhead):
             random.uniform(-1.0, 1.0, (int(self.rank), nodes)),
             random.uniform(-1.0, 1.0, nodes),
         )
-        with threadpool_limits(limits=1):  # sums of several threads would have other bits
+        with threadpool_limits(limits=1):  # sums over several threads would have other bits
             mean, vectors, deviations = singular_vectors(X, columns, int(self.rank))
             A = (vectors / deviations) @ weights[: len(deviations)]
             self.state_["A"][:], self.state_["b"][:] = A, b - mean @ A

@@ -1,1 +1,1 @@
-"""What learners are compared with: batch machines, and baselines that look at labels only."""
+"""References for learners: batch machines, and baselines that look at labels only."""

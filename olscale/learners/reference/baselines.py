@@ -1,4 +1,4 @@
-"""Dull baselines: they look at labels only. A figure that does not beat theirs means nothing."""
+"""Trivial baselines: they look at labels only. Figures that do not beat theirs mean nothing."""
 
 from typing import Any, ClassVar
 
@@ -40,7 +40,7 @@ def _classes(y: NDArray[np.int64], last: bool, counts: Any, seen: Any, scores: F
 
 
 class TargetBaseline(OnePassRegressor, LearnsTargets):
-    """Base of the baselines of targets; a subclass says whether it holds the `last` one or the sum of all."""
+    """Base of the baselines of targets: a subclass holds the `last` target or their sum."""
 
     baseline = True
     layout_exact = True
@@ -62,7 +62,7 @@ class Mean(TargetBaseline):
 
     Notes
     -----
-    It looks at no feature. Before the first target it predicts 0. State: their sum and number.
+    It ignores the features. Before the first target it predicts 0. State: their sum and number.
 
     Examples
     --------
@@ -75,11 +75,14 @@ class Mean(TargetBaseline):
 
 
 class LastValue(TargetBaseline):
-    """Baseline of regression: predicts the last target (persistence), without which no figure of a time series means much.
+    """Baseline of regression: predicts the last target (persistence).
+
+    Figures of a time series mean little without it.
 
     Notes
     -----
-    It looks at no feature. Before the first target it predicts 0; with late targets it predicts the last that has arrived.
+    It ignores the features. Before the first target it predicts 0; with late targets it predicts
+    the last one that arrived.
 
     Examples
     --------
@@ -92,7 +95,7 @@ class LastValue(TargetBaseline):
 
 
 class ClassBaseline(OnePassLearner):
-    """Base of the baselines of classes; a subclass says whether it holds the `last` one or counts of all."""
+    """Base of the baselines of classes: a subclass holds the `last` class or their counts."""
 
     baseline = True
     layout_exact = True
@@ -110,11 +113,11 @@ class ClassBaseline(OnePassLearner):
 
 
 class Majority(ClassBaseline):
-    """Baseline of classification: predicts the most frequent class so far, of equal ones the first.
+    """Baseline of classification: predicts the most frequent class so far, the first among equals.
 
     Notes
     -----
-    It looks at no feature. State: a count a class.
+    It ignores the features. State: one count per class.
 
     Examples
     --------
@@ -127,12 +130,13 @@ class Majority(ClassBaseline):
 
 
 class NoChange(ClassBaseline):
-    """Baseline of classification: predicts the class of the row before (persistence).
+    """Baseline of classification: predicts the class of the previous row (persistence).
 
     Notes
     -----
-    It looks at no feature. Before the first label it predicts the first class; with late labels it predicts the last that
-    has arrived. On streams whose classes come in stretches, such as electricity, few learners beat it.
+    It ignores the features. Before the first label it predicts the first class; with late labels it
+    predicts the last one that arrived. On streams whose classes come in runs, such as electricity,
+    few learners beat it.
 
     Examples
     --------

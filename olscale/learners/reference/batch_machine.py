@@ -1,4 +1,4 @@
-"""Batch references: learners that keep all rows, and are trained on them anew whenever these have doubled in number."""
+"""Batch references: learners that keep all rows and retrain whenever their number has doubled."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -19,11 +19,11 @@ from olscale.learners.reference.common_offset import WithoutOffset, is_blurred
 _WEIGHTS = "weights"
 
 _PAIR_NUMBERS = 60
-"""A kernel value of scikit-learn takes as long as so many numbers beside those of a row."""
+"""Numbers per row whose processing takes as long as one kernel value of scikit-learn."""
 
 
 def trained_rows(seen: int) -> int:
-    """Return on how many of the rows seen so far the machine is trained that predicts the next: 64, or 128, 256 ...
+    """Return how many of the rows seen train the machine for the next row: 64, 128, 256 and so on.
 
     Examples
     --------
@@ -36,13 +36,12 @@ def trained_rows(seen: int) -> int:
 
 
 class BatchMachine(Learner, EstimatesCost):
-    """Base of batch references, beside that of a task; a subclass gives parameters and `_train`.
+    """Base of batch references, next to that of a task; a subclass gives parameters and `_train`.
 
-    Every row is kept. Test rows are scored by a machine trained on all of them. Along the stream a
-    row is scored by the machine of the rows before it when these had last doubled in number: 64,
-    128, 256 and so on; there is none, and scores are 0, before. So the test error is that of batch
-    learning, and the cumulative error that of a batch learner which is trained anew ever more
-    rarely.
+    Every row is kept. Test rows are scored by a machine trained on all rows. Along the stream a row
+    is scored by the machine trained when the number of rows last doubled: at 64, 128, 256 and so
+    on; before that there is no machine, and scores are 0. So the test error is that of batch
+    learning, and the cumulative error that of a batch learner which is retrained ever more rarely.
     """
 
     layout_exact = True
@@ -53,7 +52,7 @@ class BatchMachine(Learner, EstimatesCost):
     def _train(self, X: Any, y: NDArray[Any]) -> Any:
         """Return a machine trained on the rows of a sparse matrix.
 
-        That of a learner that `takes_weights` has their weights behind these, where there are some.
+        Where the learner `takes_weights` and rows have some, the weights are the last argument.
         """
 
     def _start(self, columns: int, outputs: int) -> None:
@@ -84,7 +83,7 @@ class BatchMachine(Learner, EstimatesCost):
         return scores
 
     def scores(self, X: Rows) -> FloatArray:
-        """Return the scores of the machine of all rows."""
+        """Return the scores of the machine trained on all rows."""
         return self._scores_by(int(self.state_["seen"][0]), X)
 
     def _keep(self, X: Rows, y: NDArray[Any], weights: FloatArray | None) -> None:
@@ -95,8 +94,8 @@ class BatchMachine(Learner, EstimatesCost):
                 "capacity allows; raise "
                 "that, or take a one-pass learner"
             )
-        y = np.zeros_like(y) if self.task == "novelty" else y  # not even kept
-        # Rows that all weigh 1 need no array, whether they came with weights or without.
+        y = np.zeros_like(y) if self.task == "novelty" else y  # labels are not even kept
+        # Rows that all weigh 1 need no array, whether or not they came with weights.
         if _WEIGHTS in state or (weights is not None and (weights != 1.0).any()):
             before = state.get(_WEIGHTS, np.ones(len(state["y"])))
             state[_WEIGHTS] = np.append(before, np.ones(len(y)) if weights is None else weights)
@@ -106,7 +105,7 @@ class BatchMachine(Learner, EstimatesCost):
         state["seen"][0] = total
 
     def _scores_by(self, count: int, X: Rows) -> FloatArray:
-        """Return the scores of the machine of the first `count` rows: 0 of none."""
+        """Return the scores of the machine trained on the first `count` rows; 0 if `count` is 0."""
         scores = np.zeros((rows_of(X), self._outputs))
         if len(scores) and self._weighing(count).any():
             scores[:, 0] = self._score(self._trained(count), self._matrix(to_csr(X)))
@@ -117,7 +116,7 @@ class BatchMachine(Learner, EstimatesCost):
         return scores
 
     def _trained(self, count: int) -> Any:
-        """Return the machine of the first `count` rows."""
+        """Return the machine trained on the first `count` rows."""
         from threadpoolctl import threadpool_limits
 
         if count not in self._machines:
@@ -134,7 +133,7 @@ class BatchMachine(Learner, EstimatesCost):
         return self._machines[count]
 
     def _weighing(self, count: int) -> NDArray[np.bool_]:
-        """Return which of the first `count` rows weigh anything: a machine is trained on no others."""
+        """Return which of the first `count` rows weigh anything: the machine trains on these."""
         weights = self.state_.get(_WEIGHTS)
         return np.ones(count, np.bool_) if weights is None else weights[:count] > 0.0
 
@@ -148,7 +147,7 @@ class BatchMachine(Learner, EstimatesCost):
         )
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Continue from `state`, with the rows that it has."""
+        """Continue from `state` and the rows it holds."""
         for name in ("indptr", "indices", "data", "y"):
             if name in state and state[name].ndim == 1:
                 self.state_[name] = np.zeros(len(state[name]), self.state_[name].dtype)
@@ -160,13 +159,16 @@ class BatchMachine(Learner, EstimatesCost):
         self._machines.clear()
 
     def start_rows(self, apart: bool) -> tuple[int, str]:
-        """Return the rows before the first machine along the stream; rows that are only scored have one of all rows."""
+        """Return how many rows come before the first machine along the stream.
+
+        Rows that are only scored have a machine trained on all rows.
+        """
         return (
             (0, "") if apart else (FIRST_MACHINE, "it is a batch learner: give it rows to test on")
         )
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
-        """Return how many numbers are gone through for a row: its values with a tenth of 10,000 rows."""
+        """Return how many numbers a row goes through: its values times a tenth of 10,000 rows."""
         del columns, classes
         return 1_000.0 * values
 
@@ -181,7 +183,7 @@ class BatchMachine(Learner, EstimatesCost):
 
 
 class GaussianMachine(BatchMachine, ShiftFree):
-    """Base of those with a Gaussian kernel; a subclass gives `_machine`."""
+    """Base of the machines with a Gaussian kernel; a subclass gives `_machine`."""
 
     gamma: float | str = param(
         "auto",
@@ -192,17 +194,17 @@ class GaussianMachine(BatchMachine, ShiftFree):
 
     @property
     def shift_free(self) -> bool:
-        """Whether the kernel is one of distances: it is."""
+        """Whether the kernel depends on distances only: it does."""
         return True
 
     @abstractmethod
     def _machine(self) -> Any:
-        """Return an untrained estimator of scikit-learn's kind."""
+        """Return an untrained estimator with the interface of scikit-learn."""
 
     def _train(self, X: Any, y: NDArray[Any], weights: FloatArray | None = None) -> Any:
         machine = self._machine()
         machine.random_state = (
-            0  # nothing is drawn with it, but without it one is drawn from NumPy's global state
+            0  # unused, but without it scikit-learn draws a seed from NumPy's global state
         )
         if is_blurred(X, self._gamma()):
             machine = WithoutOffset(machine, self._gamma())
@@ -212,7 +214,7 @@ class GaussianMachine(BatchMachine, ShiftFree):
         return 1.0 / max(1, self._columns) if self.gamma == "auto" else float(self.gamma)
 
     def stream_numbers(self, columns: int, classes: int, values: float, rows: int) -> float:
-        """Return how many numbers are gone through for so many rows: pairs of them, in each training and in predicting."""
+        """Return how many numbers `rows` rows go through: their pairs, in each training."""
         trained = trained_rows(rows)
         pairs = 4 * trained**2 // 3 + rows * trained // 2
         return pairs * (values + 3.0 * score_columns(classes) + _PAIR_NUMBERS)

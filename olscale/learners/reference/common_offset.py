@@ -1,7 +1,7 @@
-"""An offset that all rows have in common, for libraries whose distances are made of products.
+"""Remove an offset common to all rows, for libraries that compute distances from products.
 
-scikit-learn computes ``|x|^2 + |s|^2 - 2 x.s``, of which nothing but rounding is left where rows
-differ by far less than their length. Distances are the same with the first row taken off.
+scikit-learn computes ``|x|^2 + |s|^2 - 2 x.s``, which is mere rounding where rows differ by far
+less than their length. Subtracting the first row leaves the distances unchanged.
 """
 
 from typing import Any, Self
@@ -13,17 +13,17 @@ from olscale.compiled.differences import LONG
 from olscale.errors import DivergedError
 
 _BLURRED = 1e-3
-"""Error of a kernel value from which rounding is said to matter."""
+"""Error of a kernel value above which rounding matters."""
 
 _COMPARED = 1_000
-"""Long rows of which the kernel values are compared."""
+"""Number of long rows whose kernel values are compared."""
 
 _FAR_OFF = 2.0**26
-"""Mean square of the values of rows, as a multiple of their variance, from which they are far off."""
+"""Ratio of the mean square of rows to their variance from which an offset is suspected."""
 
 
 def first_row_everywhere(X: Any) -> Any:
-    """Return the first row of a sparse matrix, at the features that no row lacks, as such a matrix.
+    """Return the first row as a sparse matrix, at the features that every row has.
 
     Examples
     --------
@@ -36,14 +36,14 @@ def first_row_everywhere(X: Any) -> Any:
 
 
 def take_off(X: Any, offset: Any) -> Any:
-    """Return the rows of a sparse matrix less the row `offset`."""
+    """Return the rows of a sparse matrix minus the row `offset`."""
     from scipy.sparse import csr_matrix
 
     return (X - csr_matrix(np.ones((X.shape[0], 1))) @ offset).tocsr()
 
 
 def is_far_off(X: Any) -> bool:
-    """Tell whether the rows of a sparse matrix are alike but for a small part of their length."""
+    """Return whether the rows of a sparse matrix differ by a small part of their length only."""
     mean = np.asarray(X.mean(axis=0)).ravel()
     square = float(X.multiply(X).sum() / max(1, X.shape[0]))
     variance = square - float(np.sum(mean * mean))
@@ -51,9 +51,10 @@ def is_far_off(X: Any) -> bool:
 
 
 def is_blurred(X: Any, gamma: float) -> bool:
-    """Tell whether rounding changes Gaussian kernel values of the rows of a sparse matrix.
+    """Return whether rounding changes Gaussian kernel values of the rows of a sparse matrix.
 
-    That can only be among long rows; their distances are compared with those less the first one.
+    Only long rows can be affected; their distances are compared with those after subtracting the
+    first row.
     """
     from sklearn.metrics.pairwise import rbf_kernel
 
@@ -66,7 +67,7 @@ def is_blurred(X: Any, gamma: float) -> bool:
 
 
 class WithoutOffset:
-    """A machine of scikit-learn's kind that sees rows less the first it was trained on.
+    """A machine with the interface of scikit-learn that sees rows minus its first training row.
 
     Parameters
     ----------
@@ -80,12 +81,14 @@ class WithoutOffset:
         self._machine, self._gamma = machine, gamma
 
     def fit(self, X: Any, y: NDArray[Any], **weights: NDArray[Any]) -> Self:
-        """Train the machine on rows less the first, at the features that no row lacks, with `weights` if there are any.
+        """Train the machine on rows minus the first one, at the features that every row has.
+
+        `weights` are passed on if there are any.
 
         Raises
         ------
         DivergedError
-            If distances are lost in rounding even so.
+            If rounding loses the distances even so.
         """
         self._offset = first_row_everywhere(X)
         rows = take_off(X, self._offset)

@@ -14,19 +14,18 @@ from olscale.learners.reference.batch_machine import GaussianMachine
 
 
 class SVM(GaussianMachine, WeightedClassifier):
-    """Batch reference, no one-pass learner: scikit-learn's SVC with a Gaussian kernel, trained on all rows it was given.
+    """Batch reference, not one-pass: scikit-learn's SVC with a Gaussian kernel, on all rows.
 
-    It keeps every row. Test rows are scored by a machine trained on all of them. Along the stream a
-    row is scored by the machine of the rows before it when these had last doubled in number: 64,
-    128, 256 and so on; there is none, and scores are 0, before. So the test error is that of batch
-    learning, and the cumulative error that of a batch learner which is trained anew ever more
-    rarely.
+    It keeps every row. Test rows are scored by a machine trained on all rows. Along the stream a
+    row is scored by the machine trained when the number of rows last doubled: at 64, 128, 256 and
+    so on; before that there is no machine, and scores are 0. So the test error is that of batch
+    learning, and the cumulative error that of a batch learner which is retrained ever more rarely.
 
     Notes
     -----
-    State: all rows, as sparse ones. Cost of training on n rows: O(n^2) kernel values or more, for each doubling and for the
-    test; with late labels for every row that is predicted. More than two classes: one machine a pair, and scikit-learn's
-    scores of a class by its votes.
+    State: all rows, as sparse ones. Cost of training on n rows: O(n^2) kernel values or more, for
+    each doubling and for the test; with late labels for every row that is predicted. More than two
+    classes: one machine a pair, and scikit-learn's scores of a class by its votes.
 
     A row's weight multiplies `C`, as scikit-learn's ``sample_weight`` does.
 
@@ -53,7 +52,10 @@ class SVM(GaussianMachine, WeightedClassifier):
         return SVC(C=self.C, gamma=self._gamma())
 
     def _scores_by(self, count: int, X: Rows) -> FloatArray:
-        """Return the scores of the machine of the first `count` rows: 0 of none, and 1 for a class that is alone in them."""
+        """Return the scores of the machine trained on the first `count` rows.
+
+        Scores are 0 for no rows, and 1 for a class that is the only one among them.
+        """
         scores = np.zeros((rows_of(X), self._outputs))
         known = np.unique(self.state_["y"][:count][self._weighing(count)])
         if not (len(scores) and len(known)):
@@ -68,27 +70,29 @@ class SVM(GaussianMachine, WeightedClassifier):
             scores[:, 0] = found
             return scores
         found = np.stack([-found, found], axis=1) if found.ndim == 1 else found
-        scores[:] = found.min(axis=1, keepdims=True) - 1.0  # of classes that have not come
+        scores[:] = found.min(axis=1, keepdims=True) - 1.0  # for classes that have not come
         scores[:, known] = found
         return scores
 
 
 class SVR(GaussianMachine, WeightedRegressor):
-    """Batch reference, no one-pass learner: scikit-learn's SVR with a Gaussian kernel, trained on all rows it was given.
+    """Batch reference, not one-pass: scikit-learn's SVR with a Gaussian kernel, on all rows.
 
-    It keeps every row, and is trained anew whenever they have doubled in number, as
-    `olscale.learners.reference.batch_machine.BatchMachine` says; the scores of the first 64 rows are 0.
+    It keeps every row, and is retrained whenever their number has doubled, as
+    `olscale.learners.reference.batch_machine.BatchMachine` describes; the scores of the first 64
+    rows are 0.
 
     Notes
     -----
-    State: all rows, as sparse ones. Cost of training on n rows: O(n^2) kernel values or more, for each doubling and for the
-    test.
+    State: all rows, as sparse ones. Cost of training on n rows: O(n^2) kernel values or more, for
+    each doubling and for the test.
 
     A row's weight multiplies `C`, as scikit-learn's ``sample_weight`` does.
 
     References
     ----------
-    A. J. Smola, B. Schoelkopf, A tutorial on support vector regression, Statistics and Computing 14, 2004.
+    A. J. Smola, B. Schoelkopf, A tutorial on support vector regression, Statistics and Computing
+    14, 2004.
 
     Examples
     --------
@@ -116,21 +120,21 @@ class SVR(GaussianMachine, WeightedRegressor):
 
 
 class OneClassSVM(GaussianMachine, Detector):
-    """Batch reference, no one-pass learner: scikit-learn's OneClassSVM, trained on all rows it was given.
+    """Batch reference, not one-pass: scikit-learn's OneClassSVM, trained on all rows.
 
-    It keeps every row, and is trained anew whenever they have doubled in number, as
-    `olscale.learners.reference.batch_machine.BatchMachine` says; the scores of the first 64 rows are 0, which
-    is normal.
+    It keeps every row, and is retrained whenever their number has doubled, as
+    `olscale.learners.reference.batch_machine.BatchMachine` describes; the scores of the first 64
+    rows are 0, which is normal.
 
     Notes
     -----
-    State: all rows, as sparse ones. Cost of training on n rows: O(n^2) kernel values or more, for each doubling and for the
-    test.
+    State: all rows, as sparse ones. Cost of training on n rows: O(n^2) kernel values or more, for
+    each doubling and for the test.
 
     References
     ----------
-    B. Schoelkopf, J. C. Platt, J. Shawe-Taylor, A. J. Smola, R. C. Williamson, Estimating the support of a high-dimensional
-    distribution, Neural Computation 13(7), 2001.
+    B. Schoelkopf, J. C. Platt, J. Shawe-Taylor, A. J. Smola, R. C. Williamson, Estimating the
+    support of a high-dimensional distribution, Neural Computation 13(7), 2001.
 
     Examples
     --------
@@ -160,24 +164,25 @@ class OneClassSVM(GaussianMachine, Detector):
 
 
 class LSSVM(GaussianMachine, WeightedRegressor):
-    """Batch reference, no one-pass learner: the least squares support vector machine of all rows it was given.
+    """Batch reference, not one-pass: the least squares support vector machine of all rows.
 
-    ``f(x) = sum_s alpha_s k(x, s) + b``, whose coefficients solve ``[0 1'; 1 K + I / C] [b; alpha]
-    = [0; y]``. It keeps every row, and is trained anew whenever they have doubled in number, as
-    `olscale.learners.reference.batch_machine.BatchMachine` says; the scores of the first 64 rows are 0.
+    ``f(x) = sum_s alpha_s k(x, s) + b``, whose coefficients solve
+    ``[0 1'; 1 K + I / C] [b; alpha] = [0; y]``. It keeps every row, and is retrained whenever their
+    number has doubled, as `olscale.learners.reference.batch_machine.BatchMachine` describes; the
+    scores of the first 64 rows are 0.
 
     Notes
     -----
-    State: all rows, as sparse ones. Training on n rows takes n^2 numbers of memory and O(n^3) time, for each doubling and
-    for the test. scikit-learn's KernelRidge has no b.
+    State: all rows, as sparse ones. Training on n rows takes n^2 numbers of memory and O(n^3) time,
+    for each doubling and for the test. scikit-learn's KernelRidge has no b.
 
     A row's weight multiplies `C`, and with it the square of its error (J. A. K. Suykens et al.,
     Weighted least squares support vector machines, Neurocomputing 48, 2002).
 
     References
     ----------
-    J. A. K. Suykens, T. Van Gestel, J. De Brabanter, B. De Moor, J. Vandewalle, Least squares support vector machines, World
-    Scientific, 2002.
+    J. A. K. Suykens, T. Van Gestel, J. De Brabanter, B. De Moor, J. Vandewalle, Least squares
+    support vector machines, World Scientific, 2002.
 
     Examples
     --------
@@ -198,7 +203,7 @@ class LSSVM(GaussianMachine, WeightedRegressor):
 
 
 class _LeastSquares:
-    """The machine of some rows; their kernel matrix is that of the whole problem."""
+    """The machine of some rows; their kernel matrix is that of the entire problem."""
 
     def __init__(self, C: float, gamma: float) -> None:
         self._C, self._gamma = C, gamma
@@ -212,7 +217,7 @@ class _LeastSquares:
         K = self._kernel(X)
         C = self._C if sample_weight is None else self._C * sample_weight
         K[np.diag_indices_from(K)] += 1.0 / C
-        # Of ones and of targets in one factorisation; b is what makes the coefficients add up to 0.
+        # Ones and targets share a factorisation; b makes the coefficients add up to 0.
         ones, solved = scipy.linalg.solve(
             K, np.stack([np.ones(len(y)), y], axis=1), assume_a="pos", overwrite_a=True
         ).T

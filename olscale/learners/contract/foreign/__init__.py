@@ -1,4 +1,4 @@
-"""Learners from elsewhere: scikit-learn and River estimators, and those of users, beside ours under the same protocol."""
+"""External learners: scikit-learn, River and user estimators under the same protocol."""
 
 from olscale.learners.contract.foreign.learner import ForeignLearner
 

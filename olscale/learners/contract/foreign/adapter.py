@@ -1,16 +1,19 @@
-"""The version of the adapter: what it does with a model of unknown make is part of what the figures are of."""
+"""The version of the adapter: its treatment of an external model is part of the figures."""
 
 import re
 
 ADAPTER = 2
-"""Raised where models get something else than before. 1 gave River's features their numbers for names, ranked rows by the
-predicted class, and left seeds within models open; runs that had none of this are still those of 1, and keep their ids."""
+"""Raised when models receive something else than before.
+
+Version 1 passed River's features by number instead of name, ranked rows by the predicted class, and
+left seeds within models open; runs with none of this remain those of version 1 and keep their ids.
+"""
 
 _SUFFIX = re.compile(r"[+.]adapter\d+$")
 
 
 def adapted(version: str) -> str:
-    """Return the version of a learner whose runs are not those of the first adapter.
+    """Return the version of a learner whose runs differ from those of the first adapter.
 
     Examples
     --------
@@ -22,5 +25,5 @@ def adapted(version: str) -> str:
 
 
 def own_version(version: str) -> str:
-    """Return the version of a learner without that of the adapter."""
+    """Return the version of a learner without the adapter's part."""
     return _SUFFIX.sub("", version)

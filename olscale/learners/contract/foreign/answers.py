@@ -1,6 +1,6 @@
-"""What a model of unknown make answers: class codes or numbers, and whether it still is sound for a row.
+"""The answers of an external model as class codes or numbers, and whether they are sound.
 
-Where it gives no scores, the numbers that it consists of say whether it has broken down.
+Where a model gives no scores, its own numbers show whether it has broken down.
 """
 
 import itertools
@@ -15,7 +15,7 @@ from olscale.learners.contract.foreign.labels import CODES, ClassLabels
 from olscale.learners.contract.foreign.plain_answers import plain_answer
 
 WEIGHTS = frozenset({"coef_", "intercept_", "coefs_", "intercepts_", "dual_coef_"})
-"""scikit-learn's names for what predictions are made of: never rightly NaN or infinite."""
+"""scikit-learn's names for the arrays behind predictions, which must never be NaN or infinite."""
 
 _NUMBERS_A_ROW = 1024
 _DEEPEST = 6
@@ -24,17 +24,17 @@ _DEEPEST = 6
 def class_codes(
     predictions: Any, rows: int, classes: int, labels: ClassLabels = CODES
 ) -> NDArray[np.int64]:
-    """Return predictions as class codes, shape (rows,); `labels` are what the model was taught.
+    """Return predictions as class codes, shape (rows,); `labels` are those the model was taught.
 
     Raises
     ------
     ValueError
-        If there is not one for each row, or one is no code of a class.
+        If there is not one per row, or one is not the code of a class.
     """
     codes = _one_a_row(predictions, rows)
     if codes.dtype.kind not in "biuf":
         raise ValueError(_no_code(_first_odd(codes), classes, labels))
-    good = (codes >= 0) & (codes < classes) & (codes == np.floor(codes))  # NaN is none of these
+    good = (codes >= 0) & (codes < classes) & (codes == np.floor(codes))  # NaN fails these
     if not good.all():
         raise ValueError(_no_code(codes[int(np.argmin(good))], classes, labels))
     return codes.astype(np.int64)
@@ -43,12 +43,14 @@ def class_codes(
 def numbers(
     predictions: Any, rows: int, targets: int = 1, method: str = "predict"
 ) -> NDArray[np.float64]:
-    """Return predictions that are numbers, finite or not, shape (rows, targets); `method` of the model gave them.
+    """Return predictions that are numbers, finite or not, shape (rows, targets).
+
+    `method` is the method of the model that gave them.
 
     Raises
     ------
     ValueError
-        If there is not one for each row, or one is no number.
+        If there is not one per row, or one is not a number.
     """
     found = _so_many_a_row(predictions, rows, targets, method)
     if found.dtype.kind not in "biuf":
@@ -57,11 +59,11 @@ def numbers(
 
 
 def normality(score: float, model: Any) -> float:
-    """Return the score of a row to which River's detector `model` gave `score`: the higher, the more of an anomaly.
+    """Return the negated score of River's detector `model`: higher for normal rows.
 
-    A filter's answer decides the sign, and within its answers the row that it scores higher ranks
-    lower; without one there is no threshold, and the score is only turned round: put a filter
-    around it for decisions.
+    The decision of a filter sets the sign, and within its decisions a row with a higher `score`
+    ranks lower; without a filter there is no threshold, and the score is only negated: put a filter
+    around the detector for decisions.
     """
     if not hasattr(model, "classify"):
         return 0.0 - score
@@ -85,7 +87,7 @@ def _so_many_a_row(predictions: Any, rows: int, count: int, method: str) -> NDAr
 
 
 def _first_odd(found: NDArray[Any]) -> Any:
-    """Return the first of answers that is no number; the first of all where none is one by itself."""
+    """Return the first answer that is not a number; the first of all if each alone is one."""
     return next(
         (value for value in found.flat if not isinstance(value, int | float | np.number)),
         found.flat[0],
@@ -104,7 +106,7 @@ def _no_code(value: Any, classes: int, labels: ClassLabels) -> str:
 
 
 class Soundness:
-    """Whether what a model says of a row can be believed: by its scores or, where it gives none, by its numbers."""
+    """Whether a model's answer for a row is sound, judged by its scores or else by its numbers."""
 
     def __init__(self, model: Any) -> None:
         self._watch = NumberWatch()
@@ -116,7 +118,10 @@ class Soundness:
         self._scores = next((word for word in words if hasattr(model, word)), "")
 
     def of(self, model: Any, rows: Any, usable: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return for each of the `rows`, as the model takes them, whether row and model are sound; `usable` are the rows."""
+        """Return for each row whether row and model are sound.
+
+        `rows` are in the model's format; `usable` says which of them can be used.
+        """
         if not usable.any():
             return usable
         finite = self._finite(model, rows, len(usable))
@@ -127,7 +132,7 @@ class Soundness:
         return usable & finite
 
     def _finite(self, model: Any, rows: Any, count: int) -> NDArray[np.bool_] | None:
-        """Return whether the scores of each row are finite; None from a model that gives none."""
+        """Return whether the scores of each row are finite; None from a model without scores."""
         if not self._scores:
             return None
         try:
@@ -135,9 +140,7 @@ class Soundness:
             if isinstance(answer, dict):
                 answer = [list(answer.values())]
             scores = np.asarray(answer, dtype=np.float64).reshape(count, -1)
-        except (
-            Exception
-        ):  # it has the method in name only; what it predicts is judged by its numbers
+        except Exception:  # the method exists but fails; the model's numbers judge its predictions
             self._scores = ""
             return None
         return np.asarray(np.isfinite(scores).all(axis=1))
@@ -151,16 +154,16 @@ def finite_rows(X: Rows) -> NDArray[np.bool_]:
 
 
 def without_infinity(X: Rows) -> NDArray[np.bool_]:
-    """Return which rows hold no infinity, shape (rows,); they may lack values."""
+    """Return which rows hold no infinity, shape (rows,); values may be missing."""
     if not isinstance(X, CSR):
         return np.asarray(~np.isinf(X).any(axis=1))
     return np.array([not np.isinf(values).any() for _, values in entries_of(X)])
 
 
 def _is_sound_naive_bayes(model: Any) -> bool:
-    """Tell whether probabilities may be 0 / 0: a feature that never varied within a class has that effect in scikit-learn's.
+    """Return whether scikit-learn's naive Bayes may give 0 / 0, after a constant feature.
 
-    Its predictions are then scikit-learn's all the same, as long as what it has learned is finite.
+    Its predictions are still scikit-learn's, as long as what it has learned is finite.
     """
     bases = (base for _, one in _models(model) for base in type(one).__mro__)
     if not any(base.__module__ == "sklearn.naive_bayes" for base in bases):
@@ -169,11 +172,11 @@ def _is_sound_naive_bayes(model: Any) -> bool:
 
 
 class NumberWatch:
-    """Looks at the numbers of a model, after each row or, of a large model, so seldom that it costs little.
+    """Checks the numbers of a model after each row or, in a large model, rarely enough.
 
     An array may be NaN or infinite for good reasons: places not filled yet, the logarithm of a
-    class not yet seen. So only weights must be finite always; of other arrays, those that once were
-    finite must stay so.
+    class not yet seen. So only weights must always be finite; other arrays must stay finite once
+    they were.
     """
 
     def __init__(self) -> None:
@@ -181,14 +184,14 @@ class NumberWatch:
         self._rows_left = 0
 
     def look(self, model: Any) -> str:
-        """Return the name of what has broken down, empty if nothing has; called once a row."""
+        """Return the name of what has broken down, or an empty text; call it once per row."""
         if self._rows_left > 0:
             self._rows_left -= 1
             return ""
         return self.broken(model)
 
     def broken(self, model: Any) -> str:
-        """As `look`, whatever the size of the model."""
+        """Do as `look`, for a model of any size."""
         total, broken_name = 0, ""
         for name, values in numbers_of(model):
             total += values.size
@@ -203,9 +206,9 @@ class NumberWatch:
 
 
 def numbers_of(model: Any) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Yield the arrays of floats that a model has learned, with their names; those of the models within it too.
+    """Yield the float arrays that a model has learned, with names; also of inner models.
 
-    What it was given as parameters is left out.
+    Its parameters are left out.
     """
     for path, one in _models(model):
         params = _parameters(one)
@@ -249,7 +252,7 @@ def _inner(value: Any, depth: int = 0) -> Iterator[Any]:
 def _parameters(model: Any) -> frozenset[str]:
     try:
         return frozenset(model.get_params(deep=False))
-    except Exception:  # not scikit-learn's: all its attributes may be learned
+    except Exception:  # not from scikit-learn: all its attributes may be learned
         return frozenset()
 
 
@@ -263,7 +266,7 @@ def _arrays(name: str, value: Any) -> Iterator[tuple[str, NDArray[Any]]]:
             yield name, value
     elif isinstance(value, float | np.floating):
         # A single number is often a loss or a best value, infinite at first or after one row: only
-        # weights are looked at.
+        # weights are checked.
         if not WEIGHTS.isdisjoint(name.split(".")):
             yield name, np.array([value])
     elif isinstance(value, list | tuple):

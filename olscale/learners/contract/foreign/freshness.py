@@ -1,7 +1,7 @@
-"""Whether a model is new: no other model has a part of it, and it has learned nothing yet.
+"""Whether a model is new: it shares no part with another model and has learned nothing yet.
 
-Each run begins with a new model. What can be cloned is cloned, so that none learns what another was
-taught; what is shared all the same, and what has learned before, is refused.
+Each run begins with a new model. What can be cloned is cloned, so that no model learns another's
+rows; a model that still shares a part, or has learned before, is refused.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def new_models(name: str, make: Callable[[], Any], is_class: bool) -> tuple[Any,
     name : str
         The learner, as written in the experiment.
     make : callable
-        Makes a model, perhaps the same one again and again.
+        Makes a model, perhaps the same one every time.
     is_class : bool
-        Whether it is made by its class alone, which knows what it begins with.
+        Whether the class alone makes it, and so determines its start.
 
     Raises
     ------
@@ -56,20 +56,20 @@ def new_models(name: str, make: Callable[[], Any], is_class: bool) -> tuple[Any,
 
 
 def is_clonable(model: Any) -> bool:
-    """Tell whether a model has the means of its library to be cloned."""
+    """Return whether a model's library can clone it."""
     return hasattr(model, "get_params") or (hasattr(model, "learn_one") and hasattr(model, "clone"))
 
 
 def copy_of(model: Any) -> Any:
-    """Return an untrained copy of a model with the same parameters, as its library makes it.
+    """Return an untrained copy of a model with the same parameters, made by its library.
 
     Raises
     ------
     TypeError
-        If it is of neither library, and its arguments are not attributes of the same names, with
-        the values that they have where they are left out.
+        If it is from neither library, and its arguments are not attributes of the same names, with
+        the default values if omitted.
     Exception
-        Whatever its own class raises.
+        Any exception of its own class.
     """
     if hasattr(model, "learn_one") and hasattr(model, "clone"):
         return model.clone()
@@ -81,7 +81,7 @@ def copy_of(model: Any) -> Any:
 
 
 def _arguments_of(model: Any) -> dict[str, Any]:
-    """Return copies of the arguments of a plain object, as far as nothing can have been learned in them."""
+    """Return copies of the arguments of a plain object, unless they may have learned something."""
     arguments = {}
     for argument in signature(type(model)).parameters.values():
         if argument.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):
@@ -123,20 +123,18 @@ def _cloned(name: str, model: Any, way: str) -> Any:
 
 
 def check_untrained(name: str, model: Any) -> None:
-    """Refuse a model in which a copy differs: the difference is what it has learned.
+    """Refuse a model that differs from its copy: the difference is what it has learned.
 
-    One that cannot be copied passes: nothing can be said of it.
+    A model that cannot be copied passes: nothing is known of it.
     """
     try:
         clone, other = copy_of(model), copy_of(model)
-    except Exception:  # whatever its class raises
+    except Exception:  # its class may raise anything
         return
-    drawn = set(first_few(differences(clone, other)))  # what is random to begin with
+    drawn = set(first_few(differences(clone, other)))  # what is random from the start
     learned = [way for way in first_few(differences(model, clone)) if way not in drawn]
     if learned:
-        plainest = min(
-            learned, key=lambda way: "._" in way
-        )  # the first that is not private, if there is one
+        plainest = min(learned, key=lambda way: "._" in way)  # the first public one, if any
         raise ParameterError(
             f"learner {name}: {type(model).__name__} has learned before, its "
             f"{plainest.lstrip('.')} is not that of an "
@@ -145,7 +143,7 @@ def check_untrained(name: str, model: Any) -> None:
 
 
 def _watched(make: Callable[[], Any], pupils: list[Any]) -> Any:
-    """Return a model; `pupils` gets the objects that were taught while it was made."""
+    """Return a model; `pupils` collects the objects that were taught while it was made."""
 
     def note(frame: FrameType, event: str, argument: Any) -> None:
         del argument

@@ -1,4 +1,4 @@
-"""What a model of unknown make is for: classes, targets or novelties; and what it lacks to be a learner."""
+"""The task of an external model: classes, targets or novelties; and what it lacks."""
 
 import contextlib
 from inspect import signature
@@ -11,7 +11,7 @@ _TASKS: dict[str, Task] = {"regressor": "regression", "outlier_detector": "novel
 
 
 def task_of(name: str, model: Any) -> Task:
-    """Return the task of a model; one that does not say so learns classes.
+    """Return the task of a model; classification if it does not say.
 
     Raises
     ------
@@ -52,8 +52,8 @@ def task_of(name: str, model: Any) -> Task:
 
 
 def takes_targets(model: Any) -> bool:
-    """Tell whether a model of scikit-learn's says that it learns several targets of a row."""
-    with contextlib.suppress(Exception):  # as in `_kind`; River's have no such word
+    """Return whether a scikit-learn model says that it learns several targets per row."""
+    with contextlib.suppress(Exception):  # as in `_kind`; River has no such tag
         return hasattr(model, "partial_fit") and bool(
             model.__sklearn_tags__().target_tags.multi_output
         )
@@ -61,9 +61,9 @@ def takes_targets(model: Any) -> bool:
 
 
 def takes_weights(model: Any) -> bool:
-    """Tell whether a model can be told how much a row counts: ``sample_weight`` of scikit-learn's, ``w`` of River's.
+    """Return whether a model takes weights: ``sample_weight`` in scikit-learn, ``w`` in River.
 
-    A pipeline of River's hands all words on to its last step.
+    A pipeline of River passes all keywords to its last step.
     """
     if hasattr(model, "learn_one"):
         return "w" in _arguments(last_step(model).learn_one)
@@ -78,7 +78,7 @@ def _arguments(method: Any) -> set[str]:
 
 
 def fills_in_missing(model: Any) -> bool:
-    """Tell whether a model of River's has a step that fills in what a row lacks, given to it as None."""
+    """Return whether a River model has a step that imputes the values a row lacks (None)."""
     steps = getattr(model, "steps", None)
     if isinstance(steps, dict):
         return any(fills_in_missing(step) for step in steps.values())
@@ -89,7 +89,7 @@ def fills_in_missing(model: Any) -> bool:
 
 
 def last_step(model: Any) -> Any:
-    """Return the last step of a pipeline of River's, which says what the whole is; a model of another kind as it is."""
+    """Return the last step of a River pipeline, which sets its task; other models unchanged."""
     steps = getattr(model, "steps", None)
     return last_step(list(steps.values())[-1]) if isinstance(steps, dict) and steps else model
 
@@ -111,7 +111,7 @@ def _cure(model: Any) -> str:
 
 
 def _kind(model: Any) -> str:
-    """Return what kind of model it says it is, in scikit-learn's words."""
+    """Return the kind of model it declares, in scikit-learn's terms."""
     one = last_step(model)
     kind = getattr(one, "_estimator_type", None)
     with contextlib.suppress(Exception):  # a mixin in the wrong order, or no scikit-learn at all

@@ -1,11 +1,11 @@
-"""Labels of a dataset as a model is taught them, and the class codes of what it predicts."""
+"""Labels of a dataset as taught to a model, and the class codes of its predictions."""
 
 from collections.abc import Sequence
 from typing import Any
 
 
 class ClassLabels:
-    """The labels of the class codes 0, 1, ...; without any they are these numbers.
+    """The labels of the class codes 0, 1, ...; without labels, these numbers.
 
     Examples
     --------
@@ -28,16 +28,16 @@ class ClassLabels:
         return self._labels[code] if self._labels else code
 
     def code(self, prediction: Any) -> Any:
-        """Return the class code of a prediction; one that is no label comes back as it is."""
+        """Return the class code of a prediction; one that is not a label is returned unchanged."""
         if not self._labels:
             return prediction
         try:
             return self._codes.get(prediction, prediction)
-        except TypeError:  # a list or array, which is no label
+        except TypeError:  # a list or array is not a label
             return prediction
 
     def text(self, classes: int) -> str:
-        """Return what the labels are, for a message."""
+        """Return the labels as text for a message."""
         return (
             f"the numbers 0 to {classes - 1}"
             if self.are_codes

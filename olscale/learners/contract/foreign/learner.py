@@ -1,8 +1,8 @@
-"""The wrapper: rows reach a model one at a time, so that each is predicted before it is learned from.
+"""The wrapper: a model gets rows one at a time, so that each is predicted before it is learned.
 
 A model that cannot predict yet scores 0 for every class, or predicts 0. One that has broken down,
-which shows in scores, numbers or weights, scores NaN: the run then ends as ``diverged``. Such
-learners have no state of plain arrays and start again from the first row after a loss.
+as scores, numbers or weights show, scores NaN: the run then ends as ``diverged``. Such learners
+have no state of plain arrays and restart from the first row after a loss.
 """
 
 import pickle
@@ -55,12 +55,12 @@ class ForeignLearner(
     name : str
         ``module:name`` as written in the experiment.
     target : class, function or estimator
-        What that stands for: a class, a function that returns an estimator, or an estimator to
-        copy.
+        The object behind the name: a class, a function that returns an estimator, or an estimator
+        to copy.
     params : dict
         Arguments of the class or function, or parameters of the copy.
     version : str
-        Version of the package it is from, or digest of its source.
+        Version of its package, or digest of its source.
     """
 
     restorable = False
@@ -85,11 +85,11 @@ class ForeignLearner(
         return self._estimator
 
     def resolved_params(self) -> dict[str, Any]:
-        """Return the parameters as given: the defaults are those of the source or package, which the version stands for."""
+        """Return the parameters as given: the version covers the defaults of source or package."""
         return dict(sorted(self.params.items()))
 
     def expect_targets(self, targets: int) -> None:
-        """Take so many targets a row, if the model says that it takes several."""
+        """Expect `targets` targets per row, if the model says that it takes several."""
         if targets > 1 and not takes_targets(self._estimator):
             raise ParameterError(
                 f"learner {self.name}: learns one target, got {targets}; scikit-learn's "
@@ -99,11 +99,11 @@ class ForeignLearner(
         super().expect_targets(targets)
 
     def expect_names(self, features: FeatureNames, labels: Sequence[Label]) -> None:
-        """Have a model of River's get rows and labels as they are called in the dataset."""
+        """Give a River model rows and labels under their names in the dataset."""
         if not self._river:
             return
         self._features = features
-        # Those that tell two classes apart take false and true, as River's own loops give them.
+        # Models of two classes get False and True, as River's own loops give them.
         is_binary = not getattr(self._estimator, "_multiclass", True) and len(labels) == 2
         if self.task == "classification":
             self._labels = ClassLabels((False, True) if is_binary else labels)
@@ -111,25 +111,25 @@ class ForeignLearner(
             self._mark_changed()
 
     def expect_ranking(self) -> None:
-        """Have the model's own scores behind those that say which class, if it has any."""
+        """Append the model's own scores to those that say which class, if it has any."""
         self._ranks = self.task == "classification"
         if self._ranks and self._row_scores.method:
             self._mark_changed()
 
     @property
     def ranking_columns(self) -> int:
-        """One, where a model of two classes has scores."""
+        """Whether a model of two classes has scores: 1 or 0 columns."""
         return self._ranked
 
     @property
     def ranks_by_class(self) -> bool:
-        """Whether the model has no scores, or has them in name only."""
+        """Whether the model has no scores, or only a method that fails."""
         if self.task == "novelty":
             return not (self._river or hasattr(self._estimator, "decision_function"))
         return self.task == "classification" and not self._row_scores.method
 
     def _mark_changed(self) -> None:
-        """Have runs tell apart from those of the same model before `ADAPTER` was raised, which had other figures."""
+        """Distinguish runs from those before `ADAPTER` was raised, which had other figures."""
         self.version = adapted(str(self.version))  # type: ignore[misc,assignment]
 
     def begin(self, columns: int, classes: int, entropy: Sequence[int] = ()) -> None:
@@ -155,16 +155,16 @@ class ForeignLearner(
         self._shown = 0  # columns of probabilities
 
     def show_probabilities(self) -> bool:
-        """Return probabilities after the scores, if the model has any."""
+        """Append probabilities to the scores, if the model has any."""
         if self.task == "classification" and gives_probabilities(self._estimator):
             self._shown = self._classes
         return bool(self._shown)
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
-        """Return how many numbers a learner of ours goes through in the time that one row takes here."""
+        """Return how many numbers our learners go through in the time of one row here."""
         del columns, classes
-        # SGDClassifier of scikit-learn took 0.85 ms a row, LogisticRegression of River 10 us and
-        # 0.2 us a value.
+        # SGDClassifier of scikit-learn took 0.85 ms per row, LogisticRegression of River 10 us and
+        # 0.2 us per value.
         return 4e4 + 1e3 * values if self._river else 3e6
 
     def norm_limits(self) -> tuple[float, float]:
@@ -186,7 +186,7 @@ class ForeignLearner(
             if np.isnan(scores[i, 0]):
                 break  # the run ends at this row
             if weights is not None and weights[i] == 0.0 and not self._river:
-                continue  # scikit-learn's models fail at rows that all weigh nothing
+                continue  # scikit-learn's models fail if all rows have weight 0
             labels = () if novelty else (self._label(y, i),)
             learn = self._estimator.learn_one if self._river else self._estimator.partial_fit
             learn(row, *labels, **self._arguments, **self._weight(weights, i))
@@ -212,21 +212,21 @@ class ForeignLearner(
         return {}
 
     def measures(self) -> dict[str, float]:
-        """Return the number of rows learned from and, for scikit-learn, the size of the model, pickled, in bytes.
+        """Return the number of rows learned and, for scikit-learn, the pickled size in bytes.
 
-        The pickled size of River's objects differs from one pass to the next, as which of them are
-        shared does.
+        The pickled size of River's objects differs between passes, as does which of them are
+        shared.
         """
         measures = {"updates": float(self._updates)}
         if not self._river:
             try:
                 measures["model_bytes"] = float(len(pickle.dumps(self._estimator)))
-            except Exception:  # it holds what cannot be pickled; nothing else asks for that
+            except Exception:  # it holds what cannot be pickled, which matters nowhere else
                 return measures
         return measures
 
     def _unchecked(self) -> AbstractContextManager[Any]:
-        """Have scikit-learn leave out checks that cost more than most updates, and no estimator write to the terminal."""
+        """Make scikit-learn skip costly checks, and keep estimators from writing output."""
         stack = ExitStack()
         stack.enter_context(np.errstate(all="ignore"))
         if not self._river:
@@ -241,13 +241,13 @@ class ForeignLearner(
         return self._features.rows(X)
 
     def _label(self, y: NDArray[Any], i: int) -> Any:
-        """Return the label of row `i` as the model takes it."""
+        """Return the label of row `i` in the model's format."""
         if not self._river:
             return y[i : i + 1]
         return y[i].item() if self.task == "regression" else self._labels.of(int(y[i]))
 
     def _weight(self, weights: FloatArray | None, i: int) -> dict[str, Any]:
-        """Return the weight of row `i` as the model takes it."""
+        """Return the weight of row `i` in the model's format."""
         if weights is None:
             return {}
         return {"w": float(weights[i])} if self._river else {"sample_weight": weights[i : i + 1]}
@@ -263,8 +263,8 @@ class ForeignLearner(
         return csr_matrix((data, indices, indptr), (rows_of(X), self._columns))
 
     def _score(self, row: Any, X: Rows) -> FloatArray:
-        """Return the scores of one row, given as the model takes it and as it is in the stream."""
-        scores: FloatArray = np.zeros((1, self._outputs))  # of a model that cannot predict yet
+        """Return the scores of one row, given in the model's format and as in the stream."""
+        scores: FloatArray = np.zeros((1, self._outputs))  # for a model that cannot predict yet
         if self._river:
             scores = self._river_scores(row, X, scores)
         elif self._fitted:
@@ -272,7 +272,7 @@ class ForeignLearner(
         return np.asarray(self._with_more_columns(scores, row)[0])
 
     def _river_scores(self, row: Any, X: Rows, scores: FloatArray) -> FloatArray:
-        """Return what a model of River's scores a row; `scores` where it predicts nothing yet."""
+        """Return the scores of a River model for a row; `scores` if it predicts nothing yet."""
         usable = self._shown_rows(X)
         if not usable.all():
             return np.full_like(scores, np.nan)
@@ -289,7 +289,7 @@ class ForeignLearner(
         )
 
     def _shown_rows(self, X: Rows) -> NDArray[np.bool_]:
-        """Return which rows the model may be shown: those that are finite, or whose missing values it fills in."""
+        """Return the rows that the model may see: finite, or with values that it imputes."""
         return without_infinity(X) if self.checks_rows else finite_rows(X)
 
     @property
@@ -297,7 +297,7 @@ class ForeignLearner(
         return self._outputs + self.ranking_columns + self._shown
 
     def _with_more_columns(self, scores: FloatArray, rows: Any) -> FloatArray:
-        """Return scores, then those that rank rows, then probabilities, as far as they are asked for."""
+        """Return scores, then those that rank rows, then probabilities, as far as requested."""
         parts = [scores]
         sound: NDArray[np.bool_] = np.logical_and(np.isfinite(scores).all(axis=1), self._fitted)
         if self.ranking_columns:
@@ -305,7 +305,7 @@ class ForeignLearner(
         if self._shown:
             shown = np.full(
                 (len(scores), self._shown), 1.0 / self._shown
-            )  # of a model that cannot predict yet
+            )  # for a model that cannot predict yet
             if sound.any():
                 found = probabilities_of(
                     self._estimator, rows, len(scores), self._shown, self._labels
@@ -322,7 +322,7 @@ class ForeignLearner(
             finite = finite_rows(X)
             return self._as_numbers(answer(rows[finite]) if finite.any() else [], finite, method)
         sound = self._soundness.of(self._estimator, rows, finite_rows(X))
-        # A model that has broken down need not predict a class: its prediction is not read.
+        # A broken model need not predict a class: its prediction is not read.
         if not sound.any():
             return np.full((len(sound), score_columns(self._classes)), np.nan)
         return self._as_scores(self._estimator.predict(rows), sound)
@@ -347,7 +347,7 @@ class ForeignLearner(
 
 
 def _takes_classes(estimator: Any) -> bool:
-    """Return whether partial_fit takes the classes that may come, as scikit-learn's classifiers must be."""
+    """Return whether partial_fit takes the possible classes, as scikit-learn's classifiers do."""
     try:
         arguments = signature(estimator.partial_fit).parameters
     except (TypeError, ValueError):  # compiled, without a signature

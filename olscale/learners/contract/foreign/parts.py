@@ -1,4 +1,4 @@
-"""The objects that a model of unknown make consists of, and how two models differ in them."""
+"""The objects that an external model consists of, and how two models differ in them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 GENERATORS = (random.Random, np.random.Generator, np.random.RandomState)
-"""Classes of random numbers: each object has a state of its own."""
+"""Classes of random number generators: each object has its own state."""
 
 _MOST = 100_000
 _ATOMS = (
@@ -37,20 +37,20 @@ _WITHOUT_STATE = (enum.Enum, logging.Logger, *_FUNCTIONS)
 
 
 class ModelPart(NamedTuple):
-    """An object within a model, and the way to it: ``.steps['scale'].counts``, empty for the model itself."""
+    """An object in a model, and its path: ``.steps['scale'].counts``, empty for the model."""
 
     way: str
     value: Any
 
 
 def parts_of(model: Any, into_functions: bool = False) -> Iterator[ModelPart]:
-    """Yield a model and the objects within it, each once, those nearer to it first.
+    """Yield a model and the objects within it, each once, closest first.
 
     Parameters
     ----------
     model : object
     into_functions : bool
-        Whether to look at what functions hold: variables of the function around them, bound
+        Whether to examine what functions hold: variables of the enclosing function, bound
         arguments, their object.
 
     Examples
@@ -85,7 +85,7 @@ def _inner(part: ModelPart, into_functions: bool) -> Iterator[ModelPart]:
 
 
 def attributes_of(value: Any) -> dict[str, Any]:
-    """Return the attributes that an object itself has, by name."""
+    """Return an object's own attributes, by name."""
     own = dict(getattr(value, "__dict__", {}))
     for kind in type(value).__mro__:
         slots = vars(kind).get("__slots__", ())
@@ -112,7 +112,7 @@ def _held_by(function: Any) -> Iterator[tuple[str, Any]]:
 
 
 def shared_parts(one: Any, other: Any) -> list[ModelPart]:
-    """Return the parts of a model that can change and that another model has too: the same objects, not equal ones."""
+    """Return the mutable parts of a model that another model shares: identical objects."""
     others = {id(part.value) for part in parts_of(other)}
     return [part for part in parts_of(one) if id(part.value) in others and _can_change(part.value)]
 
@@ -137,14 +137,14 @@ def _can_change(value: Any) -> bool:
 
 
 def is_global_generator(value: Any) -> bool:
-    """Tell whether random numbers are those of the process, of which each run has its own."""
+    """Return whether random numbers are the process-wide ones, which are set for each run."""
     return value is np.random.mtrand._rand or value is getattr(random, "_inst", None)
 
 
 def differences(one: Any, other: Any, way: str = "") -> Iterator[str]:
-    """Yield the ways to what is not equal in two models.
+    """Yield the paths to unequal parts of two models.
 
-    Random numbers, functions and what cannot be seen into are passed over.
+    Random numbers, functions and opaque objects are skipped.
 
     Examples
     --------
@@ -190,5 +190,5 @@ def _equal(one: Any, other: Any) -> bool:
 
 
 def first_few(ways: Iterator[str], count: int = 1000) -> list[str]:
-    """Return the first of many ways."""
+    """Return the first of many paths."""
     return list(itertools.islice(ways, count))

@@ -1,7 +1,7 @@
-"""What a model of unknown make answers as a plain array: one that says more than its numbers is refused, never read by half.
+"""The answers of an external model as plain arrays; answers that say more are refused.
 
-A mask, an index in another order, columns in another order, a sparse matrix, text that looks like a
-number: NumPy makes numbers of each without a word.
+A mask, an index or columns in another order, a sparse matrix, text that looks like a number: NumPy
+silently turns each into numbers, and the answer would be misread.
 """
 
 from numbers import Number
@@ -14,12 +14,12 @@ from olscale.system.plain_arrays import refuse_masked
 
 
 def plain_answer(answer: Any, method: str) -> NDArray[Any]:
-    """Return what `method` of a model answered as a plain array; one of Python's numbers is one of floats.
+    """Return what `method` of a model answered as a plain array; Python numbers as floats.
 
     Raises
     ------
     ValueError
-        If it is none, or would be read wrongly.
+        If it is not one, or would be misread.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _check_order(labels: Any, whose: str) -> None:
-    """Refuse labels that are positions in another order: whether they or the places count, nobody can tell."""
+    """Refuse labels that are positions in another order: order or labels, it is ambiguous."""
     words = [str(label) for label in labels]
     places = [str(place) for place in range(len(words))]
     if words != places and sorted(words) == sorted(places):

@@ -1,4 +1,4 @@
-"""How likely a model of unknown make holds each class to be."""
+"""Probabilities of the classes from an external model."""
 
 import contextlib
 from typing import Any
@@ -14,20 +14,20 @@ _METHOD = {True: "predict_proba_one", False: "predict_proba"}
 
 
 def gives_probabilities(model: Any) -> bool:
-    """Return whether a classifier gives probabilities, as far as it says."""
+    """Return whether a classifier claims to give probabilities."""
     if not hasattr(model, "learn_one"):
         return hasattr(model, "predict_proba")
     method = getattr(type(model), "predict_proba_one", None)
-    # That of River's base class raises: some of its classifiers can only predict labels.
+    # The method of River's base class raises: some of its classifiers only predict labels.
     return method is not None and not method.__module__.startswith("river.base")
 
 
 def probabilities_of(
     model: Any, rows: Any, count: int, classes: int, labels: ClassLabels = CODES
 ) -> NDArray[np.float64]:
-    """Return the probabilities of `count` rows, shape (rows, classes), each row of sum 1.
+    """Return the probabilities of `count` rows, shape (rows, classes); each row sums to 1.
 
-    Where the model has none (a class it never met, 0 / 0 in naive Bayes) all classes are alike.
+    Where the model has none (a class it never met, 0 / 0 in naive Bayes) all classes are equal.
 
     Raises
     ------
@@ -45,13 +45,13 @@ def given_probabilities(
 ) -> NDArray[np.float64]:
     """Return the probabilities of `count` rows as the model gives them, shape (rows, classes).
 
-    Columns are those of the model's ``classes_``, as in scikit-learn; a class that is not there has
-    0. `labels` are what a model of River's calls the classes.
+    Columns follow the model's ``classes_``, as in scikit-learn; a class that is missing there has
+    0. `labels` are a River model's names of the classes.
 
     Raises
     ------
     ValueError
-        If there is not one for each class, or they are no probabilities.
+        If there is not one per class, or they are not probabilities.
     """
     if hasattr(model, "learn_one"):
         given = _by_key(model.predict_proba_one(rows), classes, labels)
@@ -69,7 +69,7 @@ def given_probabilities(
 
 
 def are_known(given: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return for each row whether a model knows of any class how likely it is."""
+    """Return for each row whether a model knows the probability of any class."""
     total = given.sum(axis=1)
     return np.asarray((given >= 0.0).all(axis=1) & (total > 0.0) & np.isfinite(total))
 
@@ -104,8 +104,8 @@ def _by_class(found: NDArray[Any], model: Any, count: int, classes: int) -> NDAr
 
 
 def codes_of_columns(model: Any) -> NDArray[Any] | None:
-    """Return the codes that a model names in ``classes_``, each once; None where it has no such codes."""
-    with contextlib.suppress(Exception):  # whatever a model has by that name
+    """Return the codes that a model lists in ``classes_``, each once; None if it lists no codes."""
+    with contextlib.suppress(Exception):  # the attribute may be anything
         known = np.asarray(model.classes_)
         if known.ndim == 1 and known.dtype.kind in "biuf" and len(np.unique(known)) == len(known):
             return known

@@ -1,4 +1,4 @@
-"""How a model is made: of a class, of a function that returns one, or as a copy of a model that a module has."""
+"""How a model is made: from a class, from a function, or as a copy of a module's model."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -19,9 +19,9 @@ class MadeModel(NamedTuple):
     ----------
     model : object
     params : dict
-        Its parameters, to which a seed is added where one was left open.
+        Its parameters, with a seed added where one was left open.
     seeds : int
-        How many more seeds were left open, within it; they are set.
+        How many more seeds were open within it; they are set.
     """
 
     model: Any
@@ -32,23 +32,23 @@ class MadeModel(NamedTuple):
 def make_model(
     name: str, target: Any, params: dict[str, Any], entropy: Sequence[int] = ()
 ) -> MadeModel:
-    """Return a new, untrained model, which has no part in common with others.
+    """Return a new, untrained model that shares no part with others.
 
-    `target` is what `name`, as written in the experiment, stands for: a class, a function or a
-    model. What is random within the model depends on `entropy`.
+    `target` is the object behind `name`, as written in the experiment: a class, a function or a
+    model. Randomness within the model depends on `entropy`.
 
     Raises
     ------
     ParameterError
-        If it cannot be made with these parameters, shares what it learns, has learned before, or is
-        nothing that learns row by row.
+        If it cannot be made with these parameters, shares what it learns, has learned before, or
+        does not learn row by row.
     """
     model, other = _new_models(name, target, params)
     if callable(target):
         for seed in SEEDS:
             if getattr(model, seed, 0) is None and seed in _arguments(target):
-                # Seeded by the clock it would give other results each time: the run is that of seed
-                # 0, and says so.
+                # Seeded by the clock it would give other results each time: the run has seed 0, and
+                # records it.
                 params = {**params, seed: 0}
                 model, other = _new_models(name, target, params)
     for each in (model, other):
@@ -61,7 +61,7 @@ def make_model(
 def _new_models(name: str, target: Any, params: dict[str, Any]) -> tuple[Any, Any]:
     if not callable(target):
         check_untrained(name, target)
-    # A list of the experiment's must not be one list of two models.
+    # A list in the experiment must not be shared by two models.
     return new_models(
         name, lambda: _call(name, target, copy.deepcopy(params)), isinstance(target, type)
     )
@@ -97,7 +97,7 @@ def _call(name: str, target: Any, params: dict[str, Any]) -> Any:
         model = target(**params)
         if hasattr(
             model, "_parameter_constraints"
-        ):  # scikit-learn's own: now, not in the middle of a run
+        ):  # scikit-learn's own check: now, not in the middle of a run
             model._validate_params()
         return model
     except OlscaleError as error:
@@ -112,7 +112,7 @@ def _call(name: str, target: Any, params: dict[str, Any]) -> Any:
 
 
 def _copy(model: Any, params: dict[str, Any]) -> Any:
-    """Return an untrained copy of a model, with other parameters."""
+    """Return an untrained copy of a model with other parameters."""
     if hasattr(model, "learn_one") and hasattr(model, "clone"):
         return model.clone(params) if params else model.clone()
     if not hasattr(model, "get_params"):
@@ -160,7 +160,7 @@ def _is_needed(argument: Parameter) -> bool:
 
 
 def _seed_inner(model: Any) -> None:
-    """Give the models within a model the seed 0 where theirs is left open."""
+    """Set the seed of the models within a model to 0 where it is open."""
     try:
         inner = {
             key: value
@@ -170,5 +170,5 @@ def _seed_inner(model: Any) -> None:
         left_open = [key for key, value in inner.items() if value is None]
         if left_open:
             model.set_params(**dict.fromkeys(left_open, 0))
-    except Exception:  # whose get_params is not scikit-learn's
+    except Exception:  # its get_params is not scikit-learn's
         return

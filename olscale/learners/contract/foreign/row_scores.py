@@ -1,4 +1,4 @@
-"""Scores by which a model of unknown make ranks rows of two classes, beside the class that it predicts."""
+"""Scores by which an external model ranks rows of two classes, next to its predictions."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ class RowScores:
 
     @property
     def method(self) -> str:
-        """The method that is asked; empty of a model that has none, or has it in name only."""
+        """The method that gives scores; empty if the model has none, or only one that fails."""
         return self._methods[0] if self._methods else ""
 
     def of(
@@ -53,10 +53,10 @@ class RowScores:
         scores: NDArray[np.float64],
         labels: ClassLabels = CODES,
     ) -> NDArray[np.float64]:
-        """Return a score of each of the `rows`, shape (rows, 1): the higher, the more of the second class.
+        """Return a score per row, shape (rows, 1): higher for the second class.
 
-        Rows that are not `sound`, as all are before the first row is learned, rank between both
-        classes; where the model has scores in name only, they rank as `scores` says.
+        Rows that are not `sound`, as all are before the first row is learned, rank between the
+        classes; where the model's method fails, they rank by `scores`.
         """
         between = 0.5 if self.method.startswith("predict_proba") else 0.0
         ranked: NDArray[np.float64] = np.full((len(scores), 1), between)
@@ -68,7 +68,7 @@ class RowScores:
             except Exception:
                 if self._has_scored:
                     raise
-                del self._methods[0]  # it has the method in name only
+                del self._methods[0]  # the method exists but fails
                 continue
             self._has_scored = True
             ranked[sound] = own[sound]

@@ -1,6 +1,6 @@
-"""Seeds that a model of unknown make leaves open, anywhere within it: those that can be found are set.
+"""Seeds that an external model leaves open, anywhere within it: they are found and set.
 
-Left open, they are drawn from the clock, and every evaluation has other figures.
+Open seeds are drawn from the clock, and then every evaluation has other figures.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from olscale.learners.contract.foreign.parts import (
 from olscale.system.user_source import is_installed
 
 SEEDS = ("random_state", "seed")
-"""scikit-learn's and River's word for it."""
+"""The name of the parameter in scikit-learn and River."""
 
 _TAG = 0x5EED
 
 
 def set_open_seeds(model: Any, other: Any, entropy: Sequence[int]) -> int:
-    """Set the seeds that are open within `model`; return how many there were.
+    """Set the seeds that are open within `model`; return their number.
 
     Parameters
     ----------
     model, other : object
-        Two new models, made in the same way: random numbers whose states differ in them are seeded
-        by the clock.
+        Two new models, made in the same way: generators whose states differ are seeded by the
+        clock.
     entropy : sequence of int
-        What the seeds are drawn from, in the order of the parts.
+        The source of the seeds, in the order of the parts.
     """
     states = {part.way: part.value for part in parts_of(other, into_functions=True)}
     draws = np.random.Generator(np.random.PCG64(np.random.SeedSequence([_TAG, *entropy])))
@@ -53,7 +53,7 @@ def set_open_seeds(model: Any, other: Any, entropy: Sequence[int]) -> int:
                 setattr(part, name, _draw(draws))
                 count += 1
         for name, generator in _generators_of_class(part):
-            if name not in own:  # one for all models: each gets its own
+            if name not in own:  # one shared by all models: each gets its own
                 setattr(part, name, copy.deepcopy(generator))
                 _seed(getattr(part, name), _draw(draws))
                 count += 1
@@ -61,7 +61,7 @@ def set_open_seeds(model: Any, other: Any, entropy: Sequence[int]) -> int:
 
 
 def _generators_of_class(part: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the random numbers that stand in a class of the user's own, with their names."""
+    """Yield the generators that are attributes of a user's class, with their names."""
     for kind in type(part).__mro__:
         for name, value in list(vars(kind).items()):
             if (
@@ -77,9 +77,9 @@ def _draw(draws: np.random.Generator) -> int:
 
 
 def _is_open(name: str, kind: type) -> bool:
-    """Tell whether an object of a class draws from the clock where its seed `name` is None.
+    """Return whether a class draws from the clock where its seed `name` is None.
 
-    scikit-learn draws from the numbers of the process then, and these are the run's own.
+    scikit-learn draws from the process-wide numbers then, and these belong to the run.
     """
     if name == "random_state" and any(
         _is_of_scikit_learn(base.__module__) for base in kind.__mro__
@@ -92,14 +92,14 @@ def _is_open(name: str, kind: type) -> bool:
 
 
 def _is_of_scikit_learn(module: str) -> bool:
-    """Tell whether a module has algorithms of scikit-learn, and not what any estimator inherits."""
+    """Return whether a module has algorithms of scikit-learn, not what any estimator inherits."""
     return module.startswith("sklearn.") and not module.startswith(
         ("sklearn.base", "sklearn.utils")
     )
 
 
 def _state(generator: Any) -> str:
-    """Return a text of the state; empty of one that has none, as that of the system's own numbers."""
+    """Return a text of the state; empty for a generator without one, as the system's."""
     if isinstance(generator, np.random.Generator):
         return repr(generator.bit_generator.state)
     if isinstance(generator, np.random.RandomState):
