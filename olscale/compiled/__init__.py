@@ -1,1 +1,4 @@
-"""Compiled loops: the decorator, products and updates on dense or CSR rows, and vector code. Below `olscale.data`."""
+"""Compiled loops: the decorator, row products and updates, and vector code.
+
+The rows are dense or CSR. This package is a layer below `olscale.data`.
+"""

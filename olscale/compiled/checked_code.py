@@ -1,4 +1,4 @@
-"""Files of machine code with a checksum: code with a wrong bit would run, and give whatever it gives."""
+"""Files of machine code with a checksum: code with a wrong bit would run with any result."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _CRC_BYTES = 4
 
 
 class CheckedCodeFile(IndexDataCacheFile):  # type: ignore[misc]
-    """numba's files of a function, the index and the machine code for each signature, each with a CRC-32 behind it."""
+    """numba's files of a function, the index and the code per signature, with a CRC-32 appended."""
 
     def _save_index(self, overloads: dict[Any, str]) -> None:
-        # Two pickles: what is behind the version is only read by who has that version.
+        # Two pickles: what follows the version is read only by code of the same version.
         data = pickle.dumps(self._version, protocol=-1) + self._dump(
             (self._source_stamp, overloads)
         )
@@ -50,7 +50,7 @@ def _crc(data: bytes) -> bytes:
 
 
 def _whole(data: bytes) -> bytes:
-    """Return what stands before the checksum; that it is not the right one is a `ValueError`."""
+    """Return what precedes the checksum; raise `ValueError` if the checksum is wrong."""
     content = data[:-_CRC_BYTES]
     if data[-_CRC_BYTES:] != _crc(content):
         raise ValueError("its checksum is wrong or missing")

@@ -1,7 +1,7 @@
-"""Counts of classes over many rows at once, where only the totals are asked for: what every run has.
+"""Counts of classes over many rows at once, where only the totals are needed, as in every run.
 
-`olscale.compiled.tallies.count_classes` adds the same row by row, where sums fade or stops on the
-way are asked for.
+`olscale.compiled.tallies.count_classes` adds the same row by row, where sums fade or intermediate
+results are needed.
 """
 
 from typing import Any
@@ -13,14 +13,14 @@ from olscale.compiled.copies import add_numbers
 from olscale.compiled.decorator import compiled
 
 _BLOCK = 512
-"""Rows that stay in the nearest cache while they are read once for each class."""
+"""Rows that stay in the nearest cache while they are read once per class."""
 
 _FEW = 8
-"""Up to so many classes reading rows once for each, several at a time, is faster than one count after another."""
+"""Number of classes up to which reading rows once per class is faster than counting rows."""
 
 
 def open_counts(classes: int) -> NDArray[np.int64]:
-    """Return zeros for `add_class_totals`: numba takes long to compile how a loop makes them."""
+    """Return zeros for `add_class_totals`: numba takes long to compile a loop that makes them."""
     return np.zeros((4, classes), np.int64)
 
 
@@ -32,8 +32,8 @@ def add_class_totals(
 
     `counts` are zeros of `open_counts`.
 
-    The class met most often, which a dull learner predicts, is followed row by row only in blocks
-    of rows in which another one can overtake it.
+    The most frequent class, which a trivial baseline predicts, is followed row by row only in
+    blocks of rows in which another class can overtake it.
     """
     rows, classes = y.shape[0], (sums.shape[0] - 3) // 3
     if not rows:
@@ -57,8 +57,8 @@ def add_class_totals(
             if not frozen:
                 add_numbers(met, known)
         elif classes == 2:
-            # In registers: counts that are written and read at once, no one can foresee which, take
-            # four times as long.
+            # In registers: counts that are written and read at once, with unpredictable indices,
+            # take four times as long.
             lead = known[1] - known[0]
             for i in range(here.shape[0]):
                 hits_of_most += most == here[i]
@@ -85,7 +85,7 @@ def add_class_totals(
 
 @compiled
 def _count(y: Any, predicted: Any, met: Any, totals: Any) -> None:
-    """Add hits, true and predicted rows of each class to `totals`, and leave the true ones in `met`."""
+    """Add hits, true and predicted rows of each class to `totals`; set `met` to the true ones."""
     classes = met.shape[0]
     for k in range(classes):
         met[k] = 0

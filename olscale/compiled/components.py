@@ -1,14 +1,15 @@
-"""Principal components of rows that come in blocks: the singular value decomposition, kept up without the rows.
+"""Principal components of rows that come in blocks: a singular value decomposition, updated.
 
-Of n rows x with mean mu it is that of the matrix of rows ``x - mu``: directions U, a column each,
-and singular values s. A block of m rows with mean mu_B adds columns to ``U diag(s)``: its rows less
-mu_B, and for the move of the mean ``sqrt(n m / (n + m)) (mu_B - mu)`` (Ross, Lim, Lin, Yang 2008,
-figure 1; without a mean Levy, Lindenbaum 2000). What of them is along U and what is orthogonal to
-it make a matrix of few rows and columns, whose decomposition turns U (Brand 2002). That is exact as
-long as no direction is left out; where only `most` are kept, what lies in others is lost.
+The rows are not kept. For n rows x with mean mu it is the decomposition of the matrix of rows
+``x - mu``: directions U, one per column, and singular values s. A block of m rows with mean mu_B
+adds columns to ``U diag(s)``: its rows minus mu_B, and for the move of the mean
+``sqrt(n m / (n + m)) (mu_B - mu)`` (Ross, Lim, Lin, Yang 2008, figure 1; without a mean Levy,
+Lindenbaum 2000). Their parts along U and orthogonal to it make a matrix of few rows and columns,
+whose decomposition turns U (Brand 2002). That is exact as long as no direction is dropped; where
+only `most` are kept, the parts in other directions are lost.
 
-Bits depend on the edges of the blocks and on nothing else, on one BLAS thread
-(`olscale.system.blas`); LAPACK's last bits may be other ones on another kind of processor.
+Bits depend only on the edges of the blocks, on one BLAS thread (`olscale.system.blas`); LAPACK's
+last bits may differ on another kind of processor.
 """
 
 from typing import NamedTuple
@@ -27,7 +28,10 @@ _LEAST, _ROUNDING = 1e-10, 2e-15
 """Singular values below these parts of the largest, and of that of the mean, are rounding."""
 
 _NEARLY = 1.0 - 1e-6
-"""Components of a direction from this part of the largest on count as alike: rounding must not choose among them."""
+"""Share of a direction's largest component from which components count as equal.
+
+Rounding must not choose among them.
+"""
 
 
 class Components(NamedTuple):
@@ -36,12 +40,12 @@ class Components(NamedTuple):
     Parameters
     ----------
     rows : int64 array of shape (1,)
-        How many rows they are of.
+        Number of the rows.
     mean : array of shape (columns,)
-        Mean of the rows; 0 where none is taken off.
+        Mean of the rows; 0 if none is subtracted.
     U : array of shape (columns, rank)
-        Directions, by size of their singular values. Of each the largest component is positive, the
-        first of several.
+        Directions, by size of their singular values. In each the largest component is positive, the
+        first among several.
     s : array of shape (rank,)
         Singular values.
     """
@@ -53,14 +57,14 @@ class Components(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """Where rows are after a block.
+    """Positions of rows after a block.
 
     Parameters
     ----------
     matrix, shift : arrays of shape (rank before, rank), (rank,)
         A row that was at z along the directions is at ``z matrix + shift``.
     coordinates : array of shape (rows of the block, rank)
-        Where those of the block are.
+        Positions of the rows of the block.
     """
 
     matrix: FloatArray
@@ -76,7 +80,7 @@ def no_components(columns: int) -> Components:
 def components_of(
     X: FloatArray, most: int | None = None, centred: bool = True
 ) -> tuple[Components, FloatArray]:
-    """Return the components of rows, and where these are along them: by one decomposition of all.
+    """Return the components of rows, and their positions, by one decomposition of all.
 
     Examples
     --------
@@ -96,23 +100,23 @@ def components_of(
 def add_block(
     of: Components, X: FloatArray, most: int | None = None, centred: bool = True
 ) -> tuple[Components, Turn]:
-    """Return the components with a block of rows, at most `most` of them, and where rows are along those.
+    """Return the components with a block of rows, at most `most`, and the positions of rows.
 
     Parameters
     ----------
     of : Components
-        Before the block; they are left as they are.
+        The components before the block, which do not change.
     X : array of shape (rows, columns)
-        One row at least.
+        At least one row.
     most : int, optional
-        How many are kept.
+        Number of components to keep.
     centred : bool
-        Whether the mean of the rows is taken off.
+        Whether the mean of the rows is subtracted.
 
     Raises
     ------
     DivergedError
-        If the numbers of the rows are beyond those that can be squared.
+        If the numbers of the rows are too large to be squared.
 
     Examples
     --------
@@ -135,7 +139,7 @@ def add_block(
         B = np.concatenate(parts, axis=1)
     along = of.U.T @ B
     rest = B - of.U @ along
-    again = of.U.T @ rest  # once more: what is left of directions would turn them
+    again = of.U.T @ rest  # once more: remnants of the directions would turn them
     Q, R = np.linalg.qr(rest - of.U @ again)
     rank, more = len(of.s), len(R)
     K = np.zeros((rank + more, rank + B.shape[1]))
@@ -187,7 +191,7 @@ def _signs(U: FloatArray) -> FloatArray:
 
 @compiled
 def set_products(X: Rows, W: FloatArray, offset: FloatArray, out: FloatArray) -> None:
-    """Set ``out = X W + offset``, row by row: no bit of a row depends on those beside it."""
+    """Set ``out = X W + offset``, row by row: no bit of a row depends on other rows."""
     for i in range(out.shape[0]):
         row_scores(X, i, W, out[i])
         for c in range(out.shape[1]):

@@ -1,7 +1,7 @@
 """Copies of numbers by loops.
 
-Where an array is assigned to a slice (``a[i] = b``), numba compiles the text of the error for
-shapes that differ: 37 functions of its strings, 2 s of every first use. A loop needs none of them.
+Where an array is assigned to a slice (``a[i] = b``), numba compiles the error message for shapes
+that differ: 37 string functions, 2 s of every first use. A loop needs none of them.
 """
 
 from typing import Any

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 class CSR(NamedTuple):
     """Sparse rows: row `i` has ``indices[indptr[i]:indptr[i+1]]`` and the same span of `data`.
 
-    `indptr` need not start at 0, so a slice of rows shares the arrays of the whole.
+    `indptr` need not start at 0, so a slice of rows shares the arrays of all rows.
     """
 
     indptr: NDArray[np.int64]
@@ -29,14 +29,14 @@ def rows_of(X: Rows) -> int:
 
 
 def nbytes(X: Rows) -> int:
-    """Return the bytes of the values of `X`, and of the indices where they are sparse."""
+    """Return the bytes of the values of `X`, and of its indices if it is sparse."""
     if not isinstance(X, CSR):
         return X.nbytes
     return int(X.indptr[-1] - X.indptr[0]) * (X.indices.itemsize + X.data.itemsize)
 
 
 def values_of(X: Rows) -> int:
-    """Return the number of values of `X` that are stored."""
+    """Return the number of stored values of `X`."""
     return int(X.indptr[-1] - X.indptr[0]) if isinstance(X, CSR) else X.size
 
 
@@ -74,7 +74,7 @@ def stack_rows(groups: Sequence[Rows]) -> Rows:
 
 
 def trim(X: CSR) -> CSR:
-    """Return rows that begin at 0 in their arrays and are alone in them; indices and data are not copied."""
+    """Return rows that start at 0 in their arrays and fill them; indices and data are shared."""
     first, last = int(X.indptr[0]), int(X.indptr[-1])
     return CSR(X.indptr - first if first else X.indptr, X.indices[first:last], X.data[first:last])
 
@@ -117,11 +117,11 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def read_only_csr(X: Rows) -> CSR:
-    """Return `X` as CSR rows that cannot be written to: one kind of arrays, for which a loop is compiled once."""
+    """Return `X` as read-only CSR rows: with one kind of arrays a loop is compiled once."""
     rows = to_csr(X)
     return CSR(read_only(rows.indptr), read_only(rows.indices), read_only(rows.data))
 
 
 def read_only_rows(X: Rows) -> Rows:
-    """Return rows, dense ones or CSR, that cannot be written to: loops compile once whatever the rows come from."""
+    """Return rows, dense or CSR, as read-only: loops compile once for any source of rows."""
     return read_only_csr(X) if isinstance(X, CSR) else read_only(X)

@@ -72,7 +72,7 @@ def _double_of_bits(typing_context: Any, word: Any) -> Generated:
 
 @compiled
 def scaled(digits: np.uint64, power: int) -> tuple[float, bool]:
-    """Return ``digits * 10**power`` as the nearest double, and whether that could be done."""
+    """Return ``digits * 10**power`` as the nearest double, and whether that succeeded."""
     if digits == _U0:
         return 0.0, True
     if digits <= _TWO_53 and -22 <= power <= 22:
@@ -87,7 +87,10 @@ def scaled(digits: np.uint64, power: int) -> tuple[float, bool]:
 
 @compiled
 def nearest(digits: np.uint64, power: int) -> tuple[float, bool]:
-    """Return what `scaled` does, for `digits` other than 0, by Eisel and Lemire's algorithm: without a division."""
+    """Return the result of `scaled` for non-zero `digits` by Eisel and Lemire's algorithm.
+
+    It needs no division.
+    """
     if power < _SMALLEST or power > _LARGEST:
         return 0.0, False
     zeros = _leading_zeros(digits)
@@ -107,7 +110,7 @@ def nearest(digits: np.uint64, power: int) -> tuple[float, bool]:
     if exponent <= 0:
         return 0.0, False
     if low <= _U1 and -4 <= power <= 23 and mantissa & _U3 == _U1 and mantissa << shift == high:
-        mantissa -= _U1  # halfway between two doubles: to the even one
+        mantissa -= _U1  # halfway between two doubles: round to the even one
     mantissa = (mantissa + (mantissa & _U1)) >> _U1
     if mantissa >> _U52 > _U1:
         mantissa = _HIDDEN

@@ -25,38 +25,36 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-# numba's cache watches only the file that a compiled loop stands in, while ours inline primitives
-# and update rules of other files. Stale machine code after an edit there would be a wrong result,
-# so every compiled loop is stamped with all sources.
+# numba's cache watches only the file that defines a compiled loop, while our loops inline
+# primitives and update rules of other files. Stale machine code after an edit there would give
+# wrong results, so every compiled loop is stamped with all sources.
 _STAMP = package_digest(*STAMPED)
 
 
 NO_C_ENTRY = {"no_cfunc_wrapper": True}
-"""Options without which numba makes an entry for C that nobody calls, and optimizes the loop once more in it."""
+"""Options that skip numba's unused entry for C, in which the loop would be optimized again."""
 
 INLINED = {"forceinline": True, "pipeline_class": InlinedCompiler, **NO_C_ENTRY}
-"""Options of code that is to stand where it is called."""
+"""Options of code that is inlined where it is called."""
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile `function` on first call, release the GIL while it runs and keep the machine code for later processes.
+    """Compile `function` on first call, release the GIL while it runs, and cache the machine code.
 
     Bits are fixed: no fastmath, no threads, sums in the order they are written.
     """
     dispatcher: Any = numba.njit(nogil=True, **NO_C_ENTRY)(function)
     dispatcher.get_call_template = partial(_call_for_types, dispatcher.get_call_template)
-    with suppress(
-        OSError
-    ):  # without any folder that can be written to, each process compiles for itself
+    with suppress(OSError):  # without a writable folder each process compiles for itself
         dispatcher._cache = _Cache(function)
     return dispatcher  # type: ignore[no-any-return]
 
 
 def _call_for_types(call: Callable[..., Any], args: Any, kws: Any) -> Any:
-    """Return what numba's `get_call_template` gives for the types of the arguments, whatever their values.
+    """Return the result of numba's `get_call_template` for types without literal values.
 
-    To numba a count that starts at 0 is "the integer 0" until it has seen the loop that raises it,
-    and a call with it would be compiled for that once, and for all integers once more.
+    numba types a count that starts at 0 as "the integer 0" until it has seen the loop that raises
+    it, and would compile a call for that type first and then again for all integers.
     """
     return call(
         tuple(map(types.unliteral, args)),
@@ -70,7 +68,7 @@ class _Cache(FunctionCache):  # type: ignore[misc]
     def __init__(self, function: Callable[..., Any]) -> None:
         try:
             super().__init__(function)
-        except RuntimeError:  # numba has no place for it
+        except RuntimeError:  # numba has no folder for it
             use_private_cache()
             super().__init__(function)
         stamp_of_file = self._impl.locator.get_source_stamp()
@@ -80,7 +78,7 @@ class _Cache(FunctionCache):  # type: ignore[misc]
         self._ours = is_ours(function.__module__)
         if self._ours:
             file._source_stamp = stamp = _STAMP
-        else:  # what it inlines of the user's other modules is in their digest
+        else:  # the digest covers what it inlines from the user's other modules
             digest = source_digest([function.__module__], [function.__module__.partition(".")[0]])
             stamp = f"{_STAMP} {digest}"
             file._source_stamp = (stamp, stamp_of_file)
@@ -92,11 +90,11 @@ class _Cache(FunctionCache):  # type: ignore[misc]
             self._shipped = shipped_file(function, self._impl.filename_base, file._version, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return what the cache has for a signature, None if it has nothing.
+        """Return the cached code for a signature, or None.
 
-        numba first imports all that it can compile, SciPy's linear algebra among it, which takes as
-        long as importing numba. Machine code of ours needs numba's runtime and no more; whoever
-        compiles has the rest imported then.
+        numba first imports all that it can compile, such as SciPy's linear algebra, which takes as
+        long as importing numba. Our machine code needs only numba's runtime; the rest is imported
+        when something is compiled.
         """
         begin_machine_code()
         try:
@@ -113,7 +111,10 @@ class _Cache(FunctionCache):  # type: ignore[misc]
             end_machine_code()
 
     def _read(self, file: Any, key: Any, target_context: Any) -> Any:
-        """Return what a file has for a key. One that a power cut or a full disk has left cut or empty has nothing."""
+        """Return what a file holds for a key, or None.
+
+        A file that a power cut or a full disk has left truncated or empty holds nothing.
+        """
         try:
             data = file.load(key)
             return None if data is None else self._impl.rebuild(target_context, data)
@@ -121,30 +122,33 @@ class _Cache(FunctionCache):  # type: ignore[misc]
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep the machine code for later processes, where there is room for it: a full disk ends nothing else."""
+        """Keep the machine code for later processes; a full disk must not end anything else."""
         say_it_is_private()
         try:
             super().save_overload(sig, data)
         except OSError:
             return
         except Exception:
-            # The index that it would be added to is damaged: another one is begun.
+            # The index to add it to is damaged: start another one.
             with suppress(OSError):
                 self._cache_file.flush()
                 super().save_overload(sig, data)
 
 
 def machine_code_folder(loop: Any) -> str:
-    """Return the folder in which the machine code of a compiled loop is kept; empty where it is nowhere."""
+    """Return the folder with the machine code of a compiled loop; empty if there is none."""
     return str(loop._cache.cache_path or "")
 
 
 _SELDOM = (20_000, 50, 1_000)
-"""Thresholds of the garbage collector while numba compiles, which makes many objects that stay: an eighth less time."""
+"""Thresholds of the garbage collector during compilation, which takes an eighth less time.
+
+numba makes many objects that stay.
+"""
 
 
 class _Compilation(event.Listener):  # type: ignore[misc]
-    """Counts the time of compilation, and has the garbage collector look seldom meanwhile."""
+    """Counts the time of compilation, and makes the garbage collector run rarely meanwhile."""
 
     def __init__(self) -> None:
         self._before: list[tuple[int, int, int]] = []
@@ -153,7 +157,7 @@ class _Compilation(event.Listener):  # type: ignore[misc]
         begin_machine_code()
         tell_it_is_made()
         self._before.append(gc.get_threshold())
-        if self._before[0][0]:  # else whoever runs this has turned it off
+        if self._before[0][0]:  # otherwise the user has turned it off
             gc.set_threshold(*_SELDOM)
 
     def on_end(self, event: Any) -> None:
@@ -165,28 +169,28 @@ event.register("numba:compile", _Compilation())
 
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
-    """Have compiled loops that call `function` contain its code, as if it was written there.
+    """Let compiled loops that call `function` contain its code, as if it was written there.
 
-    For small functions on named tuples of arrays: a call would pass each array by its seven
-    numbers, through memory.
+    For small functions on named tuples of arrays: a call would pass the seven numbers of each array
+    through memory.
     """
-    # By LLVM: numba's own inlining takes a write to an array that came in a named tuple for dead
-    # code, and drops it.
+    # By LLVM: numba's own inlining takes a write to an array in a named tuple for dead code and
+    # drops it.
     inline: Callable[P, R] = register_jitable(**INLINED)(function)
     return inline
 
 
 def is_ours(module: str) -> bool:
-    """Tell whether a module belongs to this package, so that the stamp covers it."""
+    """Return whether a module belongs to this package, so that the stamp covers it."""
     return module.partition(".")[0] == __name__.partition(".")[0]
 
 
 @cache
 def uncached(loop: Callable[P, R]) -> Callable[P, R]:
-    """Return a compiled loop of ours for arguments of types defined elsewhere.
+    """Return one of our compiled loops for arguments of types defined elsewhere.
 
-    Machine code made for those must not get into our cache: it would outlive an edit of their
-    source, and no process that cannot import them could read the cache any more.
+    Machine code for such types must not enter our cache: it would outlive an edit of their source,
+    and processes that cannot import them could no longer read the cache.
     """
     function: Any = loop
     fresh: Callable[P, R] = numba.njit(nogil=True, **NO_C_ENTRY)(function.py_func)

@@ -1,13 +1,13 @@
-"""Distances of rows and support vectors as sums of differences, where products would leave nothing but rounding.
+"""Distances of rows and support vectors as sums of differences, where products lose all digits.
 
-``|x|^2 + |s|^2 - 2 x.s`` has the rounding of its terms: where a feature is 1e8 in all rows, and
-they differ by 1, no digit of a distance is right. What counts is how far rounding moves
+``|x|^2 + |s|^2 - 2 x.s`` has the rounding of its terms: if a feature is 1e8 in all rows, and they
+differ by 1, no digit of a distance is right. What counts is how far rounding moves
 ``gamma |x - s|^2``. It does so only for a row with a large ``gamma |x|^2``, and only for vectors
-near to it: the kernel values of the others are 0 in any case. So one comparison per row tells which
+near it: the kernel values of the others are 0 in any case. So one comparison per row decides which
 rows need a closer look, and the kernel values of all other rows keep their bits.
 
-The sum goes through the features of the row, then through those that the vector alone has, both
-ascending: it depends neither on where features have their places nor on which zeros are stored.
+The sum runs over the features of the row, then over those that only the vector has, both ascending:
+it depends neither on the places of features nor on stored zeros.
 """
 
 from typing import Any
@@ -20,23 +20,23 @@ from olscale.compiled.intrinsics import lowest_bit
 from olscale.compiled.support_vectors import WIDTH
 
 LONG = 2.0**32
-"""Size of a row, times gamma, up to which products will do: the rounding is a millionth of a kernel value then."""
+"""Size of a row, times gamma, up to which products suffice: an error of a millionth."""
 
 _ROUNDING = 2.0**-40
-"""Rounding of a distance that is made of products, as a share of the two sizes: a generous bound."""
+"""Rounding of a distance from products, as a share of the two sizes: a generous bound."""
 
 
 @inlined
 def is_long(gamma: float, size: float) -> bool:
-    """Tell whether distances of a row of that size are to be checked."""
+    """Return whether distances of a row of size `size` must be checked."""
     return gamma * size > LONG
 
 
 @inlined
 def all_places(support: Any, X: Any, i: int, at: Any, value: Any) -> int:
-    """Set `at` and `value` to the places and values of row `i`; return how many there are.
+    """Set `at` and `value` to the places and values of row `i`; return their number.
 
-    Unlike `find_places` it has the features that no vector has, too: their place is -1.
+    Unlike `find_places` it includes features that no vector has: their place is -1.
     """
     entries = 0
     for p in range(X.indptr[i], X.indptr[i + 1]):
@@ -58,7 +58,9 @@ def mend_distances(
     size: float,
     k: Any,
 ) -> None:
-    """Sum those of the distances `k` by differences that are lost in rounding and may have a kernel value above 0.
+    """Sum by differences those of the distances `k` that rounding spoils where it matters.
+
+    It matters where the kernel value may be above 0.
 
     Parameters
     ----------
@@ -66,14 +68,14 @@ def mend_distances(
     gamma : float
         Width of the kernel.
     absolute : bool
-        Whether distances are sums of absolute differences, not of their squares.
+        Whether distances are sums of absolute differences instead of squares.
     at, value : array
-        Places and values of a row, of so many `entries` (`all_places`), or of a vector
+        Places and values of a row, of `entries` entries (`all_places`), or of a vector
         (`vector_places`).
     size : float
         Size of the row.
     k : float64 array of shape (slots,)
-        Distances made of products and sizes.
+        Distances from products and sizes.
     """
     inside = np.zeros(support.held.shape[1], np.uint64)
     for n in range(entries):
@@ -94,7 +96,7 @@ def _part(difference: float, absolute: bool) -> float:
 def _difference(
     support: Any, slot: int, absolute: bool, at: Any, value: Any, entries: int, inside: Any
 ) -> float:
-    """Return the distance of a row, whose places are those `inside`, from a vector."""
+    """Return the distance of a row, whose places are `inside`, from a vector."""
     values, column, total = support.values[slot // WIDTH], slot % WIDTH, 0.0
     for n in range(entries):
         other = values[at[n], column] if at[n] >= 0 else 0.0
@@ -112,7 +114,7 @@ def _difference(
 
 @compiled
 def _rest(support: Any, slot: int, absolute: bool, inside: Any, count: int) -> float:
-    """Return the part of a distance at so many features that the vector has and the row lacks."""
+    """Return the part of a distance at features that the vector has and the row lacks."""
     values, column = support.values[slot // WIDTH], slot % WIDTH
     features = np.empty(count, np.int32)
     numbers = np.empty(count)
@@ -149,7 +151,9 @@ def finish_long_places(
     size: float,
     k: Any,
 ) -> None:
-    """Make kernel values of a long row of what is in `k`: its products, or where `absolute` its distances.
+    """Turn `k` into kernel values of a long row.
+
+    `k` holds its products, or its distances if `absolute`.
 
     The parameters are those of `mend_distances`.
     """
@@ -165,7 +169,7 @@ def finish_long_places(
 def finish_long_row(
     support: Any, gamma: float, absolute: bool, X: Any, i: int, size: float, space: Any, k: Any
 ) -> None:
-    """Make kernel values of row `i`, which is long; `space` has arrays for its places and values."""
+    """Turn `k` into kernel values of the long row `i`; `space` has arrays for it."""
     at, value = space
     entries = all_places(support, X, i, at, value)
     finish_long_places(support, gamma, absolute, at, value, entries, size, k)

@@ -1,9 +1,9 @@
-"""Products of a row with one column of weights, and with itself, summed in eight groups of features.
+"""Products of a row with one column of weights and with itself, in eight groups of features.
 
-A sum in ascending order waits for each addition before the next; where nothing else is there to be
-done meanwhile, that is most of its time. Group n has the features whose number is n modulo 8, each
-group in ascending order, and the groups are added in one fixed order. So the bits are again the
-same for dense and sparse rows, with and without stored zeros:
+A sum in ascending order waits for each addition before the next, which is most of its time if there
+is no other work. Group n has the features whose number is n modulo 8, each group in ascending
+order, and the groups are added in one fixed order. So the bits are again the same for dense and
+sparse rows, with and without stored zeros:
 
 >>> import numpy as np
 >>> def dot(x, w):
@@ -54,8 +54,8 @@ def dot(X: Rows, i: int, w: NDArray[Any]) -> Any:
     def csr(X, i, w):
         start, stop = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
         for p in range(start, stop):
-            # This row's own weights: which of them are needed is known only now, after its
-            # prototype was chosen.
+            # This row's own weights: which ones are needed is known only now, after its prototype
+            # was chosen.
             prefetch(w, np.uint32(X.indices[p]))
         return _csr_dot(X.indices, X.data, start, stop, w)
 
@@ -64,7 +64,7 @@ def dot(X: Rows, i: int, w: NDArray[Any]) -> Any:
 
 @by_layout
 def dot_both(X: Rows, i: int, w: NDArray[Any], u: NDArray[Any]) -> Any:
-    """Return ``x_i w`` and ``x_i u``, each as `dot` has it, going through the row once."""
+    """Return ``x_i w`` and ``x_i u``, each as in `dot`, in one pass over the row."""
 
     def dense(X, i, w, u):
         return _dense_dot_both(X[i], w, u)
@@ -81,9 +81,9 @@ def dot_both(X: Rows, i: int, w: NDArray[Any], u: NDArray[Any]) -> Any:
 
 @by_layout
 def copy_square(X: Rows, i: int, row: NDArray[Any]) -> Any:
-    """Return ``|x_i|^2``, in double precision, and copy a dense row to `row`, in the precision of that.
+    """Return ``|x_i|^2``, in double precision, and copy a dense row to `row` in its precision.
 
-    Sparse rows are not copied: `row` is left as it is.
+    Sparse rows are not copied: `row` does not change.
     """
 
     def dense(X, i, row):
@@ -98,7 +98,10 @@ def copy_square(X: Rows, i: int, row: NDArray[Any]) -> Any:
 
 
 def _sum_dense(weighted: int, copied: bool) -> Callable[..., Any]:
-    """Return the code of sums over a dense row: ``x x`` if it is `copied`, ``x w`` for each of `weighted` arrays."""
+    """Return the code of sums over a dense row.
+
+    They are ``x x`` if it is `copied`, and ``x w`` for each of `weighted` arrays.
+    """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         x, *others = open_arrays(context, builder, signature, arguments, *range(len(arguments)))
@@ -108,7 +111,7 @@ def _sum_dense(weighted: int, copied: bool) -> Callable[..., Any]:
         squares = zero_slot(builder, _SUMS)
         products = [(w.data, zero_slot(builder, _SUMS)) for w in others[:weighted]]
 
-        # Eight features are a vector: one addition for all groups.
+        # Eight features are a vector: one addition serves all groups.
         with cgutils.for_range_slice(builder, INT64(0), whole, INT64(_GROUPS)) as (j, _):
             values = load_vector(builder, x.data, j, _GROUPS)
             if copied:
@@ -121,8 +124,8 @@ def _sum_dense(weighted: int, copied: bool) -> Callable[..., Any]:
                     values,
                     convert(builder, load_vector(builder, w, j, _GROUPS), DOUBLE),
                 )
-        # The last few go one by one, each to a slot of its own: one number stored within a vector
-        # and then loaded with it makes the load wait until the number is in the cache.
+        # The last few go one by one, each to its own slot: loading a vector just after storing one
+        # number in it waits until the number is in the cache.
         sums_of = [(None, _groups(builder, squares))] * copied
         sums_of += [(w, _groups(builder, sums)) for w, sums in products]
         with ExitStack() as further:
@@ -144,7 +147,10 @@ def _sum_dense(weighted: int, copied: bool) -> Callable[..., Any]:
 
 
 def _sum_csr(weighted: int, squared: bool) -> Callable[..., Any]:
-    """Return the code of sums over a sparse row: ``x x`` if `squared`, and ``x w`` for each of `weighted` arrays."""
+    """Return the code of sums over a sparse row.
+
+    They are ``x x`` if `squared`, and ``x w`` for each of `weighted` arrays.
+    """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         features, values, *weights = open_arrays(
@@ -170,7 +176,7 @@ _TWO = types.UniTuple(types.float64, 2)
 
 @intrinsic
 def vector_dot(typing_context, x, w):
-    """Return ``x w`` for flat arrays, as `dot` has it; `w` may be longer."""
+    """Return ``x w`` for flat arrays, as `dot` does; `w` may be longer."""
     return types.float64(x, w), _sum_dense(weighted=1, copied=False)
 
 
@@ -210,7 +216,7 @@ def _double(builder: Any, numbers: Any, j: Any) -> Any:
 
 
 def _group(builder: Any, sums: Any, j: Any) -> Any:
-    """Return the slot of the group that feature `j` belongs to."""
+    """Return the slot of the group of feature `j`."""
     groups = builder.bitcast(sums, DOUBLE.as_pointer())
     return builder.gep(groups, [builder.and_(j, INT64(_GROUPS - 1))])
 

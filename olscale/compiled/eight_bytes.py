@@ -1,9 +1,9 @@
 """Eight bytes of text at a time in a 64-bit word, for numba compiled loops.
 
-Loops over single digits mispredict their end at nearly every token. A word finds the end of a run
+Loops over single digits mispredict their end at nearly every token. A word gives the end of a run
 of digits and its value without a branch. Loads go through raw pointers: the caller guarantees seven
-bytes of room after the last byte it may look at. Numba's platforms are all little-endian, which the
-order of the digits relies on.
+bytes of room after the last byte that may be examined. Numba's platforms are all little-endian, and
+the order of the digits relies on that.
 """
 
 from collections.abc import Callable
@@ -54,7 +54,7 @@ word_at = intrinsic(_load(64, types.uint64))
 
 @intrinsic
 def trailing_zeros(typing_context: Any, word: Any) -> tuple[Any, Callable[..., Any]]:
-    """Return the number of zeros below the lowest one of a word, 64 where there is none."""
+    """Return the number of zeros below the lowest one of a word, 64 if there is none."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
@@ -66,7 +66,7 @@ def trailing_zeros(typing_context: Any, word: Any) -> tuple[Any, Callable[..., A
 def digit_run(buffer: NDArray[np.uint8], pos: int) -> tuple[int, int]:
     """Return the value of the digits from `pos` on, at most eight, and their number."""
     digits = word_at(buffer, pos) ^ _ZEROS
-    # A carry out of a byte that is no digit reaches only bytes after it, and only the first such
+    # A carry out of a byte that is not a digit reaches only bytes after it, and only the first such
     # byte counts.
     others = ((digits + _PAST_NINE) | digits) & _HIGH_BITS
     bits = trailing_zeros(others) & ~np.uint64(7)
@@ -79,7 +79,7 @@ def digit_run(buffer: NDArray[np.uint8], pos: int) -> tuple[int, int]:
 def digits_of(buffer: NDArray[np.uint8], pos: int, count: int) -> np.uint64:
     """Return the value of `count` bytes from `pos` on, at most eight, all digits."""
     digits = word_at(buffer, pos) ^ _ZEROS
-    # A word is not shifted by all its bits: that would be no zero.
+    # A shift of a word by all its bits would not give zero.
     return _value(digits << _U64 - _U8 * np.uint64(count)) if count > 0 else _U0
 
 

@@ -1,8 +1,8 @@
-"""Elementary functions with fixed bits, fast where a loop calls them for many numbers.
+"""Elementary functions with fixed bits, fast in loops over many numbers.
 
 Those of the C library are called number by number, ten times slower than their arithmetic; NumPy's
-use whatever vector instructions the machine has, and so have bits of their own on each. These are
-additions and multiplications in a fixed order, of which LLVM makes vector code with the same bits.
+use the vector instructions of the machine, and so have different bits on each. These are additions
+and multiplications in a fixed order, which LLVM turns into vector code with the same bits.
 """
 
 from math import sqrt
@@ -27,7 +27,7 @@ def _bits_of(typing_context: Any, number: Any) -> Any:
 
 @intrinsic
 def _from_bits(typing_context: Any, bits: Any) -> Any:
-    """Return the float64 of these 64 bits."""
+    """Return the float64 with these 64 bits."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.bitcast(arguments[0], ir.DoubleType())
@@ -37,7 +37,7 @@ def _from_bits(typing_context: Any, bits: Any) -> Any:
 
 @intrinsic
 def quotient(typing_context: Any, over: Any, under: Any) -> Any:
-    """Return ``over / under``; Python's division asks for a zero first, and no loop that asks becomes vector code."""
+    """Return ``over / under``, without Python's test for zero, which prevents vector code."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.fdiv(*arguments)
@@ -46,18 +46,21 @@ def quotient(typing_context: Any, over: Any, under: Any) -> Any:
 
 
 LEAST = -708.0
-"""Below this the exponential is 0. It is 3e-308 there, so that numbers near the least are not lost in steps."""
+"""Bound below which the exponential is 0.
+
+It is 3e-308 there, so that numbers near the least are not lost in steps.
+"""
 
 LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = (
     6.93147180369123816490e-01,
     1.90821492927058770002e-10,
 )  # the high part has 20 zeros at its end
-# Added to a number below 2^51 it leaves the nearest whole number in the last bits of the sum.
+# Added to a number below 2^51 it leaves the nearest integer in the last bits of the sum.
 ROUND = 6755399441055744.0
 BIAS = 1023
 
-# 1 / n! for even and odd n from 13 down. All of these `olscale.compiled.simd.turns` has too.
+# 1 / n! for even and odd n from 13 down. `olscale.compiled.simd.turns` uses all of these too.
 EVEN = (
     2.08767569878681e-09,
     2.755731922398589e-07,
@@ -109,7 +112,7 @@ def exponential(x: float) -> float:
     shifted = inside * LOG2_E + ROUND
     k = shifted - ROUND
     r = (inside - k * LN2_HIGH) - k * LN2_LOW
-    # Even and odd powers apart: two sums that need not wait for each other.
+    # Even and odd powers are separate: two sums that need not wait for each other.
     z = r * r
     even, odd = EVEN[0], ODD[0]
     even, odd = even * z + EVEN[1], odd * z + ODD[1]
@@ -126,7 +129,7 @@ def exponential(x: float) -> float:
 SQRT_2 = 1.4142135623730951
 _FRACTION, _ONE = 0x000FFFFFFFFFFFFF, 0x3FF0000000000000
 
-# Of the logarithm of msun: 2 / 3, 2 / 5 and so on, moved to where the error is least.
+# From the logarithm of msun: 2 / 3, 2 / 5 and so on, adjusted to minimize the error.
 LOGARITHM = (
     6.666666666666735130e-01,
     3.999999999940941908e-01,
@@ -153,7 +156,7 @@ def _logarithm_of(k: float, f: float) -> float:
 
 @inlined
 def logarithm(x: float) -> float:
-    """Return the natural logarithm of `x`, a finite number of at least 2.3e-308, within 3e-16 relative."""
+    """Return the natural logarithm of a finite `x` of at least 2.3e-308, within 3e-16 relative."""
     bits = _bits_of(x)
     k = (bits >> 52) - BIAS
     fraction = _from_bits((bits & _FRACTION) | _ONE)
@@ -173,9 +176,11 @@ def logarithm_of_sum(x: float) -> float:
 
 @inlined
 def falling_power(t: float, power: float) -> float:
-    """Return ``t^-power`` for ``t >= 1`` and ``power >= 0``, within 4e-16 relative for the powers 0, 1/2 and 1.
+    """Return ``t^-power`` for ``t >= 1`` and ``power >= 0``.
 
-    For others it is ``exp(-power log t)``, within ``3e-16 (1 + power log t)``.
+    It is within 4e-16 relative for the powers 0, 1/2 and 1.
+
+    Other powers are ``exp(-power log t)``, within ``3e-16 (1 + power log t)``.
     """
     if power == 0.0:
         return 1.0
@@ -190,7 +195,7 @@ def falling_power(t: float, power: float) -> float:
 def sine_cosine(x: float) -> tuple[float, float]:
     """Return sine and cosine of `x`, within 3e-16 absolute for numbers up to 1e5.
 
-    `x` is brought to ``[-pi/4, pi/4]`` in three steps; there the polynomials of the C library's
+    `x` is reduced to ``[-pi/4, pi/4]`` in three steps; there the polynomials of the C library's
     msun hold.
     """
     shifted = x * TWO_BY_PI + ROUND
@@ -208,7 +213,7 @@ def sine_cosine(x: float) -> tuple[float, float]:
     bits = _bits_of(shifted)
     swapped = (bits & 1) != 0
     sine, cosine = (c, s) if swapped else (s, c)
-    # The second bit of the quadrant is the sign: it is moved to where a number has it.
+    # The second bit of the quadrant is the sign: it is shifted to the sign bit of a number.
     sine = _from_bits(_bits_of(sine) ^ ((bits & 2) << 62))
     cosine = _from_bits(_bits_of(cosine) ^ (((bits + 1) & 2) << 62))
     return sine, cosine

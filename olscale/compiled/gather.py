@@ -7,7 +7,7 @@ import numpy as np
 from olscale.compiled.decorator import compiled
 from olscale.compiled.intrinsics import prefetch
 
-_AHEAD = 4  # rows asked for ahead: rows taken in no order would each be waited for
+_AHEAD = 4  # rows fetched ahead: each row in random order would otherwise stall
 _LINE, _ONE = np.uint64(8), np.uint64(1)
 
 
@@ -36,7 +36,7 @@ def gather(
 
 @compiled
 def count_nonzeros(X: Any, indptr: Any) -> None:
-    """Set ``indptr[i + 1]`` to the entries of the first `i + 1` dense rows that are not 0."""
+    """Set ``indptr[i + 1]`` to the number of non-zero entries of the first `i + 1` dense rows."""
     for i in range(X.shape[0]):
         count = 0
         for value in X[i]:
@@ -46,12 +46,12 @@ def count_nonzeros(X: Any, indptr: Any) -> None:
 
 @compiled
 def copy_nonzeros(X: Any, indices: Any, data: Any) -> None:
-    """Copy the entries of dense rows that are not 0, row by row."""
+    """Copy the non-zero entries of dense rows, row by row."""
     to = 0
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
             value = X[i, j]
-            # Written always, and kept where the next does not overwrite it: no branch that cannot
-            # be foreseen.
+            # Always written, and kept unless the next one overwrites it: this avoids an
+            # unpredictable branch.
             indices[to], data[to] = j, value
             to += value != 0.0

@@ -1,6 +1,7 @@
-"""Half of a symmetric matrix, in the panels of `olscale.compiled.simd.triangle`: products, updates and the inverse.
+"""Half of a symmetric matrix, in panels: products, updates and the inverse.
 
-Sums are in a fixed order, whatever the number of vectors that are multiplied at a time.
+The panels are those of `olscale.compiled.simd.triangle`. Sums are in a fixed order for any number
+of vectors that are multiplied at a time.
 """
 
 from typing import Any
@@ -14,13 +15,16 @@ from olscale.compiled.simd.triangle import PANEL, multiply_panel, packed_size, s
 
 @compiled
 def place(width: int, j: int, k: int) -> int:
-    """Return where the element of row `j` and column `k` is; a column that lies before the panel of its row is not there."""
+    """Return where the element of row `j` and column `k` is.
+
+    A column before the panel of its row does not exist.
+    """
     r = j - j % PANEL
     return r * width - r * (r - PANEL) // 2 + (j - r) * (width - r) + (k - r)
 
 
 def half_of_diagonal(diagonal: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return a diagonal matrix, whose size is a multiple of `PANEL`.
+    """Return a diagonal matrix whose size is a multiple of `PANEL`.
 
     Examples
     --------
@@ -34,7 +38,7 @@ def half_of_diagonal(diagonal: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @compiled
 def multiply(half: Any, Z: Any, count: int, G: Any) -> None:
-    """Set the first `count` rows of `G` to the products of the matrix with those of `Z`; each panel is read once."""
+    """Set the first `count` rows of `G` to the products with those of `Z`, each panel read once."""
     width, start = Z.shape[1], 0
     for r in range(count):
         for j in range(width):
@@ -56,9 +60,10 @@ def subtract(half: Any, H: Any, count: int) -> None:
 
 @compiled
 def invert(half: Any, size: int, width: int) -> bool:
-    """Replace the first `size` rows and columns of a positive definite matrix by their inverse; tell whether it could be.
+    """Invert the first `size` rows and columns of a positive definite matrix; return success.
 
-    Each step of elimination is a rank-one update of the whole matrix: the sweep operator.
+    The inverse replaces them. Each step of elimination is a rank-one update of the full matrix: the
+    sweep operator.
     """
     line = np.zeros((1, width))
     a = line[0]

@@ -1,8 +1,8 @@
-"""Code that stands where it is called is optimized there, and not before as well.
+"""Inlined code is optimized where it is called, and not before as well.
 
-numba makes machine code of each function alone, then puts the function's LLVM code into its callers
-and optimizes that with theirs. Of what only our compiled loops call, nobody asks for machine code
-of its own.
+numba makes machine code of each function separately, then puts the function's LLVM code into its
+callers and optimizes that with theirs. Functions that only our compiled loops call do not need
+their own machine code.
 """
 
 from collections.abc import Callable
@@ -26,13 +26,13 @@ class InlinedCompiler(Compiler):  # type: ignore[misc]
 
 
 class _Inlined(JITCodeLibrary):  # type: ignore[misc]
-    """LLVM code that is linked into that of its callers, as numba's lowering left it."""
+    """LLVM code that is linked into its callers in the form of numba's lowering."""
 
     def _optimize_final_module(self) -> None:
         pass
 
     def _finalize_final_module(self) -> None:
-        """Put nothing into memory but the pointers to environments, which numba sets by their names."""
+        """Put only the pointers to environments into memory, which numba sets by name."""
         pointers = self._codegen._create_empty_module(self.name)
         for variable in self._final_module.global_variables:
             if variable.name.startswith(_ENVIRONMENT):

@@ -1,4 +1,4 @@
-"""Instructions that numba does not offer: a prefetch, and arrays seen without counting references."""
+"""Instructions that numba does not offer: a prefetch, and arrays without reference counts."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,14 +10,14 @@ from numba.core.imputils import impl_ret_borrowed
 
 
 def intrinsic(function: Callable[..., Any]) -> Any:
-    """Make `function`, which writes LLVM code, callable from compiled loops; type checkers see no signature of it."""
+    """Make `function`, which writes LLVM code, callable from compiled loops, untyped."""
     return numba.extending.intrinsic(function)
 
 
 def _fill(view: Any, **parts: Any) -> None:
     """Write the parts of an array's structure."""
-    # Brings numba's arrays and texts with it, which only who compiles needs: machine code is loaded
-    # without them.
+    # This imports numba's arrays and strings, which only compilation needs: cached machine code
+    # loads without them.
     from numba.np.arrayobj import populate_array
 
     populate_array(view, **parts)
@@ -25,10 +25,9 @@ def _fill(view: Any, **parts: Any) -> None:
 
 @intrinsic
 def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
-    """Ask the memory for ``array[index]`` ahead of its use (1-D arrays, kept in all cache levels).
+    """Fetch ``array[index]`` ahead of its use (1-D arrays, kept in all cache levels).
 
-    An array that can be written to is asked for as its owner. Nothing happens where `index` is past
-    the end.
+    A writable array is fetched for writing. Nothing happens if `index` is past the end.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -45,7 +44,10 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
 
 @intrinsic
 def flat(typing_context: Any, array: Any) -> Any:
-    """Return a C-contiguous array as one dimension; ``reshape`` does the same but costs some 40 ns a call."""
+    """Return a C-contiguous array as one dimension.
+
+    ``reshape`` does the same but costs about 40 ns per call.
+    """
     if array.layout != "C":
         return None
     result = types.Array(array.dtype, 1, "C", readonly=not array.mutable)
@@ -69,9 +71,11 @@ def flat(typing_context: Any, array: Any) -> Any:
 
 @intrinsic
 def borrowed(typing_context: Any, array: Any) -> Any:
-    """Return an array of the caller's as one that nobody owns: its views count no references, some 5 ns each time.
+    """Return an argument's array without an owner: its views count no references.
 
-    For arguments of a compiled loop only, which live as long as it runs.
+    Counting takes about 5 ns each time.
+
+    Use it only for arguments of a compiled loop, which live as long as the loop runs.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -92,7 +96,7 @@ def borrowed(typing_context: Any, array: Any) -> Any:
 
 @intrinsic
 def lowest_bit(typing_context: Any, bits: Any) -> Any:
-    """Return the number of the lowest bit that is set in an unsigned integer of 64 bits which is not 0."""
+    """Return the number of the lowest set bit of an unsigned 64-bit integer other than 0."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))

@@ -1,6 +1,6 @@
-"""The inverse of the matrix of kernel values of support vectors, kept while vectors come and go: O(m^2) a vector.
+"""The inverse of the kernel matrix of support vectors, updated in O(m^2) per vector.
 
-All loops write whole lines in ascending order, and what they add is symmetric to the bit, so the
+All loops write full lines in ascending order, and what they add is symmetric to the bit, so the
 inverse is too.
 """
 
@@ -10,12 +10,15 @@ from olscale.compiled.decorator import compiled
 from olscale.compiled.simd.columns import multiply_first
 
 LEAST_DISTANCE = 1e-8
-"""Share of ``k(x, x)`` below which a row counts as one that the vectors span: the inverse would be rounding noise."""
+"""Share of ``k(x, x)`` below which the vectors span a row: the inverse would be noise."""
 
 
 @compiled
 def project(inverse: Any, count: int, k: Any, own: float, c: Any) -> float:
-    """Set `c` to the coefficients of a row's projection on the vectors; return the squared distance from it."""
+    """Set `c` to the coefficients of a row's projection on the vectors; return its distance.
+
+    It is the squared distance of the row from the projection.
+    """
     if count == 0:
         return own
     multiply_first(k[:count], inverse, count, c)

@@ -1,4 +1,7 @@
-"""The time that machine code takes in this process: to be made, or to be loaded from the cache. It is nobody's reading."""
+"""The time to compile machine code in this process, or to load it from the cache.
+
+An evaluation reports it separately from the time of reading.
+"""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -15,7 +18,7 @@ def machine_code_seconds() -> float:
 
 
 def begin_machine_code() -> None:
-    """Count from now; within another one, as where a loop is compiled that another one calls, nothing is counted twice."""
+    """Start to count; nested loops that are compiled within another are not counted twice."""
     global _start, _depth
     if not _depth:
         _start = perf_counter()
@@ -23,7 +26,7 @@ def begin_machine_code() -> None:
 
 
 def end_machine_code() -> None:
-    """Count until now."""
+    """Stop counting."""
     global _spent, _depth
     _depth -= 1
     if not _depth:
@@ -32,7 +35,10 @@ def end_machine_code() -> None:
 
 @contextmanager
 def heard_when_made(hear: Callable[[], object]) -> Iterator[None]:
-    """Call `hear` whenever this thread begins to make machine code within the block; it must call no compiled loop."""
+    """Call `hear` whenever this thread begins to compile within the block.
+
+    `hear` must not call a compiled loop.
+    """
     before = getattr(_thread, "hear", None)
     _thread.hear = hear
     try:
@@ -42,9 +48,9 @@ def heard_when_made(hear: Callable[[], object]) -> Iterator[None]:
 
 
 def tell_it_is_made() -> None:
-    """Say that machine code is about to be made, which takes seconds, and is not only loaded."""
+    """Announce that machine code is about to be compiled, not only loaded, which takes seconds."""
     if (hear := getattr(_thread, "hear", None)) is not None:
         with suppress(
             Exception
-        ):  # what is compiled is a learner's, and no fault of who hears of it may end its run
+        ):  # a learner is being compiled, and an error of a listener must not end its run
             hear()

@@ -1,8 +1,8 @@
 """Thirty-two bytes of text at a time as one vector, for numba compiled loops.
 
-What follows is known without a loop over bytes, whose end would be mispredicted at nearly every
-cell. Loads go through raw pointers: the caller guarantees `BYTES` - 1 bytes of room after the last
-byte it may look at.
+The vector shows what follows without a loop over bytes, whose end would be mispredicted at nearly
+every cell. Loads go through raw pointers: the caller guarantees `BYTES` - 1 bytes of room after the
+last byte that may be examined.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from numba import types
 from olscale.compiled.intrinsics import intrinsic
 
 BYTES = 32
-"""Bytes of a vector. LLVM makes two or four of it where the processor's are shorter."""
+"""Bytes of a vector. LLVM splits it into two or four where the processor's are shorter."""
 
 _BYTE, _MASK = ir.IntType(8), ir.IntType(BYTES)
 _VECTOR = ir.VectorType(_BYTE, BYTES)
@@ -21,7 +21,7 @@ _VECTOR = ir.VectorType(_BYTE, BYTES)
 
 @intrinsic
 def other_than_digits(typing_context: Any, array: Any, pos: Any) -> Any:
-    """Return a word whose bit `i` tells that the byte at ``pos + i`` of an array is no digit."""
+    """Return a word whose bit `i` says that the byte at ``pos + i`` of an array is not a digit."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         above_zero = builder.sub(_load(context, builder, signature, arguments), _repeated(ord("0")))
@@ -34,7 +34,7 @@ def other_than_digits(typing_context: Any, array: Any, pos: Any) -> Any:
 def bytes_like(
     typing_context: Any, array: Any, pos: Any, first: Any, second: Any, third: Any
 ) -> Any:
-    """Return a word whose bit `i` tells that the byte at ``pos + i`` of an array is one of three."""
+    """Return a word whose bit `i` says that the byte at ``pos + i`` is one of three."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         text = _load(context, builder, signature, arguments)

@@ -1,4 +1,4 @@
-"""Row primitives for many columns of weights: products with all of them, and an update with the products of the next row.
+"""Row primitives for many columns of weights: products, and updates with the next products.
 
 The products are summed in the precision of the weights. For a row x, in numpy:
 
@@ -34,7 +34,7 @@ from olscale.compiled.simd.columns import (
 def csr_scores(
     indices: Any, data: Any, start: Any, stop: Any, W: NDArray[Any], f: NDArray[np.float64]
 ) -> None:
-    """Set ``f = x W`` for the sparse row `start` to `stop` and a few columns or many, summed in double precision."""
+    """Set ``f = x W`` for the sparse row `start` to `stop`, summed in double precision."""
     raise TypeError("for compiled loops only")
 
 
@@ -42,7 +42,7 @@ def csr_scores(
 def multiply(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> Any:
     """Set ``f = x_i W`` for many columns and return ``|x_i|^2``.
 
-    The products with `W` are summed in the precision of `W`; `f` may be longer than there are
+    The products with `W` are summed in the precision of `W`; `f` may have more entries than
     columns.
     """
 
@@ -61,10 +61,10 @@ def multiply(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> Any:
 def move_multiply(
     X: Rows, before: int, a: NDArray[Any], i: int, W: NDArray[Any], f: NDArray[Any]
 ) -> Any:
-    """Add the outer product of ``x_before`` and `a` to `W`, then set ``f = x_i W`` and return ``|x_i|^2``.
+    """Add the outer product of ``x_before`` and `a` to `W`, then do `multiply` with row `i`.
 
-    The weights of many columns do not fit in the nearest cache; to move them and then to multiply
-    them is to fetch them twice. The bits are those of `add_row` followed by `multiply`.
+    The weights of many columns do not fit in the nearest cache: moving them and then multiplying
+    would fetch them twice. The bits are those of `add_row` followed by `multiply`.
     """
 
     def dense(X, before, a, i, W, f):
@@ -85,7 +85,7 @@ def _csr_scores(indices, data, start, stop, W, f):
     def double(indices, data, start, stop, W, f):
         multiply_csr(indices, data, start, stop, W, f)
 
-    # Of float32 weights the vector code would sum in float32. LLVM makes vectors of this, with the
+    # For float32 weights the vector code would sum in float32. LLVM vectorizes this loop, with the
     # sums in memory.
     def single(indices, data, start, stop, W, f):
         columns = W.shape[1]

@@ -1,4 +1,4 @@
-"""Targets and weights of one output, which are 1-D arrays, or of several, which are 2-D: loops are written once for both."""
+"""Targets and weights of one output (1-D arrays) or of several (2-D): one loop serves both."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from olscale.compiled.decorator import INLINED
 
 
 def target_of(y: Any, i: int, c: int) -> float:
-    """Return target `c` of row `i`; for compiled loops only, as all of these."""
+    """Return target `c` of row `i`; for compiled loops only, like all of these."""
     raise TypeError("for compiled loops only")
 
 
@@ -29,7 +29,7 @@ def divide_line(W: Any, k: int, a: float) -> None:
 
 
 def add_steps(W: Any, k: int, a: float, step: Any) -> None:
-    """Add `a` times the steps, one an output, to the weights of feature `k`."""
+    """Add `a` times the steps, one per output, to the weights of feature `k`."""
     raise TypeError("for compiled loops only")
 
 

@@ -1,8 +1,8 @@
-"""Row primitives of a mixture of hyperplanes: products with a gated sum of them, and steps along it.
+"""Row primitives of a mixture of hyperplanes: products with their gated sum, and steps along it.
 
-Weights are ``V[plane, output, feature, 2]``: two for each feature, which are summed alike. The
-planes are mixed first, in the order of the mixture; the products with a row are summed in `GROUPS`
-groups of features. Every product is rounded together with its sum. In numpy:
+Weights are ``V[plane, output, feature, 2]``: two per feature, which are summed alike. The planes
+are mixed first, in the order of the mixture; the products with a row are summed in `GROUPS` groups
+of features. Every product is rounded together with its sum. In numpy:
 
 >>> import numpy as np
 >>> def mixed_scores(x, V, indices, gates):
@@ -27,7 +27,7 @@ _REST = np.uint32(GROUPS - 1)
 
 
 class Mixture(NamedTuple):
-    """Which hyperplanes score a row, and by how much: `gates` of the planes at `indices`, of which the first few count."""
+    """Which hyperplanes score a row, and by how much: the first few `gates` at `indices` count."""
 
     indices: NDArray[np.int64]
     gates: NDArray[np.float64]
@@ -57,7 +57,7 @@ def set_gates(
 def mixed_scores(
     X: Rows, i: int, V: NDArray[Any], mixture: Mixture, planes: int, f: NDArray[np.float64]
 ) -> Any:
-    """Set ``f[c] = x_i sum_n gates[n] V[indices[n], c]``, the sum over the first `planes` of the mixture.
+    """Set ``f[c] = x_i sum_n gates[n] V[indices[n], c]``, summed over the first `planes`.
 
     `V` has shape (all planes, outputs, features rounded up to a multiple of `GROUPS`, 2).
     """
@@ -91,7 +91,10 @@ def mixed_scores(
 def add_mixed(
     X: Rows, i: int, V: NDArray[Any], mixture: Mixture, planes: int, c: int, a: float, b: float
 ) -> Any:
-    """Add the outer product of ``x_i`` and ``gates[n] (a, b)`` to each ``V[indices[n], c]`` of `mixed_scores`."""
+    """Add the outer product of ``x_i`` and ``gates[n] (a, b)`` to each ``V[indices[n], c]``.
+
+    The layout is that of `mixed_scores`.
+    """
 
     def dense(X, i, V, mixture, planes, c, a, b):
         mix_move(X[i], V, c, planes, mixture.indices, mixture.gates, a, b)

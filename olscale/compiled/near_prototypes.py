@@ -1,11 +1,10 @@
-"""The prototype nearest to a row, also where products leave nothing of the distances but rounding.
+"""The prototype nearest to a row, also where products lose all digits of the distances.
 
-Where a feature is 1e8 in all rows, and they differ by 1, ``|x|^2 + |s|^2/n^2 - (2/n) x.s`` has no
-right digit. So where the least distance is tiny beside ``|x|^2``, and there are several such
+If a feature is 1e8 in all rows, and they differ by 1, ``|x|^2 + |s|^2/n^2 - (2/n) x.s`` has no
+right digit. So where the least distance is tiny compared to ``|x|^2``, and there are several such
 prototypes, their distances are summed by differences. Another prototype is taken only if it is
-nearer by more than what rounding does to means of equal rows: rows that are copies of each other
-keep theirs. Where rows differ, but from all prototypes by less than that, there is no telling which
-is nearest.
+nearer by more than what rounding does to means of equal rows: copies of a row keep their prototype.
+Where rows differ, but from all prototypes by less than that, the nearest one cannot be determined.
 """
 
 from typing import Any
@@ -19,13 +18,13 @@ from olscale.compiled.row_layout import by_layout
 from olscale.compiled.simd.lowest import lowest
 
 PRESENT, ABSENT, RELATIVE = range(3)
-"""Differences at the features that a row has, at those it lacks, and the first as parts of its values."""
+"""Differences at features that a row has, at those it lacks, and relative ones at the first."""
 
 NONE = -1
-"""In place of a prototype: rounding hides which is nearest."""
+"""Instead of a prototype: rounding hides which one is nearest."""
 
 _LOST = 2.0**-8
-"""Share of `Prototypes.close` below which a distance of rows of length 1 has no digit left."""
+"""Share of `Prototypes.close` below which a distance of rows of length 1 has no digits."""
 
 _ALIKE = 2.0**-20
 """Square of a relative difference up to which a value may be a copy of another."""
@@ -35,7 +34,7 @@ _ALIKE = 2.0**-20
 def nearest(prototypes: Prototypes, X: Any, i: int, square: float) -> int:
     """Return the prototype nearest to the measured row `i`, of squared norm `square`, or `NONE`.
 
-    Of equals it is the first.
+    It is the first among equals.
     """
     place, least = lowest(prototypes.offsets, prototypes.slopes, prototypes.products)
     if square + least < prototypes.close * square:
@@ -55,12 +54,12 @@ def _clear_distances(prototypes: Prototypes, count: int) -> None:
         prototypes.distances[n] = 0.0
 
 
-# These loops stand for `max` and `min` of an array, which numba takes a second to compile.
+# These loops replace `max` and `min` of an array, which numba takes a second to compile.
 
 
 @inlined
 def _are_all_up_to(distances: Array, count: int, most: float) -> bool:
-    """Tell whether none of the first `count` distances is greater than `most`."""
+    """Return whether none of the first `count` distances is greater than `most`."""
     answer = True
     for n in range(count):
         answer &= distances[n] <= most
@@ -69,7 +68,7 @@ def _are_all_up_to(distances: Array, count: int, most: float) -> bool:
 
 @inlined
 def _are_all_above(distances: Array, count: int, least: float) -> bool:
-    """Tell whether each of the first `count` distances is greater than `least`."""
+    """Return whether each of the first `count` distances is greater than `least`."""
     answer = True
     for n in range(count):
         answer &= distances[n] > least
@@ -80,7 +79,7 @@ def _are_all_above(distances: Array, count: int, least: float) -> bool:
 def _nearest_by_differences(
     prototypes: Prototypes, X: Any, i: int, square: float, place: int
 ) -> int:
-    """Return the nearest of the prototypes that are too near for products to tell."""
+    """Return the nearest of the prototypes that are too close for products to separate."""
     least = max(0.0, _product_distance(prototypes, square, place))
     far = least + prototypes.close * square
     candidates, distances = prototypes.candidates, prototypes.distances
@@ -94,7 +93,7 @@ def _nearest_by_differences(
         return place
     _clear_distances(prototypes, count)
     add_differences(X, i, prototypes, count, 1.0, PRESENT)
-    # Copies of the row are as near as can be, and features that it lacks may be millions.
+    # Copies of the row are as near as possible, and it may lack millions of features.
     if _are_all_up_to(distances, count, prototypes.same * square):
         _clear_distances(prototypes, count)
         add_differences(X, i, prototypes, count, 1.0, RELATIVE)
@@ -114,9 +113,9 @@ def _nearest_by_differences(
 
 @inlined
 def are_blurred(prototypes: Prototypes, X: Any, i: int, scale: float, existing: int) -> bool:
-    """Tell whether row `i`, of length 1 by `scale`, differs from all prototypes, but by rounding only.
+    """Return whether row `i`, of length 1 by `scale`, differs from all prototypes by rounding only.
 
-    `nearest_few` has set the distances, which are lost.
+    `nearest_few` has set the distances, which this overwrites.
     """
     if existing < 2:
         return False
@@ -147,9 +146,10 @@ def _all_differ_little(prototypes: Prototypes, X: Any, i: int, scale: float, exi
 def add_differences(
     X: Rows, i: int, prototypes: Prototypes, count: int, scale: float, kind: int
 ) -> Any:
-    """Add the squared differences of row `i`, times `scale`, and the first `count` candidates to their distances.
+    """Add squared differences of row `i`, times `scale`, and the first `count` candidates.
 
-    Which differences is said by `kind`. The row is taken in the precision of the sums.
+    They are added to the candidates' distances; `kind` says which differences. The row is converted
+    to the precision of the sums.
     """
     number: Any = prototypes[0].dtype
 
@@ -192,7 +192,7 @@ def add_differences(
 
 
 def why_hidden(means: Array, x: Array, share: float) -> str:
-    """Return that rounding hides the distances of `x` from all `means`, or nothing if it does not.
+    """Return that rounding hides the distances of `x` from all `means`, or an empty text.
 
     They are hidden below `share` of the squared norm of `x`.
     """

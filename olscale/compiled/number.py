@@ -1,7 +1,7 @@
 """Numbers in text, for numba compiled loops.
 
-They have the bits that strtod gives, see `olscale.compiled.decimal`. Those of more than 19 digits
-and those that are not normal doubles are left to Python's ``float``: they are hard.
+They have the bits that strtod gives, see `olscale.compiled.decimal`. Python's ``float`` handles the
+hard ones: more than 19 digits, or not normal doubles.
 """
 
 # Chains of comparisons compile to plain jumps; `in` would search a tuple.
@@ -18,10 +18,10 @@ from olscale.compiled.many_bytes import other_than_digits
 EXACT, HARD, NOT_A_NUMBER = range(3)
 
 _MOST_DIGITS = 19
-"""Digits of which any fit into 64 bits."""
+"""Number of digits that always fit into 64 bits."""
 _UNSIGNED_POWERS = np.array([10**n for n in range(_MOST_DIGITS + 1)], dtype=np.uint64)
 _EXACT_DIGITS = 15
-"""Digits of which any are a double, as is their power of ten: their quotient is rounded once."""
+"""Number of digits that are always a double, as is their power of ten: one rounding."""
 _SIGNED_POWERS = np.array([10**n for n in range(9)])
 _FLOAT_POWERS = np.array([float(10**n) for n in range(_EXACT_DIGITS + 1)])
 _PLUS, _MINUS, _ZERO = (ord(c) for c in "+-0")
@@ -52,7 +52,7 @@ def _special(buffer: NDArray[np.uint8], pos: int) -> tuple[float, int, int]:
 
 @compiled
 def digits_at(buffer: NDArray[np.uint8], pos: int, mantissa: int) -> tuple[int, int]:
-    """Append the digits at `pos` to `mantissa` (it may overflow: count them); return it and where they end."""
+    """Append digits at `pos` to `mantissa`, which may overflow; return it and where they end."""
     while True:
         value, count = digit_run(buffer, pos)
         mantissa = mantissa * _SIGNED_POWERS[count] + value
@@ -63,10 +63,10 @@ def digits_at(buffer: NDArray[np.uint8], pos: int, mantissa: int) -> tuple[int, 
 
 @inlined
 def _plain_number(buffer: NDArray[np.uint8], pos: int, mark: int) -> tuple[float, int]:
-    """Return the number at `pos` and where it ends, which is 0 where it is not what most numbers are.
+    """Return the number at `pos` and where it ends, which is 0 if it is not a plain number.
 
-    They begin with a digit, have no exponent, up to eight digits before the point and up to
-    `_MOST_DIGITS` in all. No branch depends on how many digits there are, only on whether they are
+    Plain numbers begin with a digit, have no exponent, up to eight digits before the point and up
+    to `_MOST_DIGITS` in total. No branch depends on the number of digits, only on whether they are
     few.
     """
     others = other_than_digits(buffer, pos)
@@ -93,13 +93,13 @@ def _plain_number(buffer: NDArray[np.uint8], pos: int, mark: int) -> tuple[float
     else:
         value = (
             nearest(mantissa, -count)[0] if mantissa != 0 else 0.0
-        )  # such powers are exact: it is always done
+        )  # such powers are exact: this always succeeds
     return value, (end if byte_at(buffer, end) | 32 != _E else 0)
 
 
 @inlined
 def number_at(buffer: NDArray[np.uint8], pos: int, mark: int) -> tuple[float, int, int]:
-    """Return the number at `pos`, where it ends and how far it can be trusted; `mark` is its decimal point."""
+    """Return the number at `pos`, where it ends and how exact it is; `mark` is its point."""
     byte = byte_at(buffer, pos)
     value, end = _plain_number(buffer, pos + (byte == _MINUS), mark)
     if end:

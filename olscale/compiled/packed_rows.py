@@ -1,4 +1,4 @@
-"""The compiled loops that pack sparse rows and unpack them; see `olscale.data.row_codec` for the format."""
+"""The compiled loops that pack and unpack sparse rows; `olscale.data.row_codec` has the format."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from olscale.compiled.simd.packing import (
     split_halves,
 )
 
-_AHEAD = 4  # rows asked for ahead: rows taken in no order would each be waited for
+_AHEAD = 4  # rows fetched ahead: each row in random order would otherwise stall
 _LINE = np.uint64(8)  # words of a cache line
 _HEADER, _MOST = np.uint64(3), np.uint64(5)
 _ZERO, _ONE, _TWO, _THREE, _FOUR = (np.uint64(n) for n in range(5))
@@ -46,7 +46,7 @@ def _put_indices(indices: Any, low: Any, high: Any, unit: Any, twos: Any) -> Any
             entry = first_bit(mask)
             run = _put_run(twos, run, p + entry - begin, upper)
             begin, upper = p + entry, np.uint32(indices[p + entry]) >> _HALF
-            # Those behind are looked at again, now that the upper half is another.
+            # The remaining ones are compared again, as the upper half has changed.
             mask = split_halves(twos, unit + p - low, indices, p, upper) & ~((_TWO << entry) - _ONE)
         p += _LANES
     while p < high:
@@ -81,7 +81,7 @@ def pack_rows(
     slots: Any,
     words: Any,
 ) -> Any:
-    """Put down rows from `first` on, each in its slot; return the first one that does not fit."""
+    """Write rows from `first` on, each in its slot; return the first one that does not fit."""
     fronts, backs, counts = slots
     fours, twos, bits = words.view(np.int32), words.view(np.uint16), words.view(np.uint64)
     for i in range(first, len(label)):
@@ -119,7 +119,7 @@ def pack_rows(
 def find_rows(
     begin: Any, middle: Any, end: Any, rows: Any, words: Any, position: Any, label: Any
 ) -> None:
-    """Fill in where each row of the pieces lies, its position, entries and label."""
+    """Fill in where each row of the pieces lies: its position, entries and label."""
     record, values, entries = rows
     fours = words.view(np.int32)
     i = 0
@@ -163,8 +163,8 @@ def unpack_rows(
         entries = np.uint64(fours[_TWO * at + _ONE])
         unit = _FOUR * (at + _HEADER)
         run, to = unit + entries, entry
-        # Whole vectors are written, beyond the end of a run and of the row: what follows is written
-        # later.
+        # Full vectors are written, beyond the end of a run and of the row: later writes replace the
+        # excess.
         for _ in range(fours[_TWO * at + _TWO]):
             length, upper = np.uint64(twos[run]), np.uint32(twos[run + _ONE])
             for k in range(_ZERO, length, _LANES):

@@ -1,4 +1,4 @@
-"""Compiled loops over the blocks of an array; `olscale.compiled.pages` imports them for arrays that are worth it."""
+"""Compiled loops over the blocks of an array; `olscale.compiled.pages` imports them on demand."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +8,7 @@ from olscale.compiled.decorator import compiled
 
 @compiled
 def mark(words: NDArray[np.uint64], size: int, marks: NDArray[np.bool_]) -> None:
-    """Mark blocks of `size` words that have a bit set."""
+    """Mark blocks of `size` words that have a set bit."""
     for block in range(len(marks)):
         word, stop = block * size, min((block + 1) * size, len(words))
         while word < stop and words[word] == 0:
@@ -18,7 +18,7 @@ def mark(words: NDArray[np.uint64], size: int, marks: NDArray[np.bool_]) -> None
 
 @compiled
 def gather(data: NDArray[np.uint8], numbers: NDArray[np.int64], blocks: NDArray[np.uint8]) -> None:
-    """Copy the blocks of `data` that have these numbers; past its end there are zeros."""
+    """Copy the blocks of `data` with these numbers; past its end there are zeros."""
     most = blocks.shape[1]
     for n in range(len(numbers)):
         start = numbers[n] * most
@@ -30,7 +30,7 @@ def gather(data: NDArray[np.uint8], numbers: NDArray[np.int64], blocks: NDArray[
 
 @compiled
 def scatter(data: NDArray[np.uint8], numbers: NDArray[np.int64], blocks: NDArray[np.uint8]) -> None:
-    """Copy blocks to where `data` has those of these numbers."""
+    """Copy blocks to the positions of these numbers in `data`."""
     most = blocks.shape[1]
     for n in range(len(numbers)):
         start = numbers[n] * most

@@ -1,8 +1,8 @@
-"""Memory that the system gives page by page: where an array may have something in it, and copies that leave the rest alone.
+"""Memory that the system provides page by page, and copies that skip empty pages.
 
-A wide sparse model is gigabytes of weights for features that no row has had yet. Their pages take no
-memory as long as nobody writes to them: to read one that is not there gives the system's page of
-zeros. So what saves, copies or restores arrays handles the blocks that have a bit set, and no other.
+A wide sparse model is gigabytes of weights for features that no row has had yet. Their pages take
+no memory until something writes to them: reading a missing page gives the system's page of zeros.
+So code that saves, copies or restores arrays handles only the blocks that have a set bit.
 """
 
 import mmap
@@ -12,23 +12,23 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 BLOCK = 256
-"""Bytes of a block, the unit in which zeros are left out.
+"""Bytes of a block, the unit in which zeros are skipped.
 
-A page of 4096 bytes in which one weight is not zero is mostly zeros: after 40,000 URL-like rows the
-pages of LOL's model (k = 60, float32) that are there hold 478 MB, its blocks that are not zero 79.
+A page of 4096 bytes with one non-zero weight is mostly zeros: after 40,000 URL-like rows the
+existing pages of LOL's model (k = 60, float32) hold 478 MB, its non-zero blocks 79.
 """
 
 _LINE = 64  # bytes of a cache line
-_LEAST = 1 << 20  # bytes of an array for which leaving out zeros is worth the trouble
+_LEAST = 1 << 20  # bytes of an array for which skipping zeros pays
 _AT_ONCE = 1 << 16  # blocks that are copied through a buffer
 
 
 def aligned_zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-    """Return zeros that begin at a cache line: a padded row of weights then touches no line more than it must.
+    """Return zeros that begin at a cache line: a padded row of weights touches the fewest lines.
 
-    The memory comes from the system page by page as it is written to. `numpy.zeros` asks for huge
-    pages, and the first pass over sparse rows with few features in each would wait for the zeroing
-    of all of them.
+    The system provides the memory page by page on writing. `numpy.zeros` asks for huge pages, and
+    the first pass over sparse rows with few features each would wait for the zeroing of all of
+    them.
     """
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     if not hasattr(mmap, "MAP_PRIVATE"):
@@ -39,7 +39,10 @@ def aligned_zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
 
 
 def aligned_space(*shape: int) -> NDArray[np.float64]:
-    """Return zeros that begin at a cache line, in the memory of `numpy.zeros`: for what all rows go through."""
+    """Return zeros that begin at a cache line, in the memory of `numpy.zeros`.
+
+    They are for arrays that every row reads.
+    """
     size = 8 * int(np.prod(shape))
     space = np.zeros(size + _LINE, dtype=np.uint8)
     first = -space.ctypes.data % _LINE
@@ -47,7 +50,10 @@ def aligned_space(*shape: int) -> NDArray[np.float64]:
 
 
 def aligned_copy(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a copy that begins at a cache line, in the huge pages that `numpy.empty` asks for: all of it is written to."""
+    """Return a copy that begins at a cache line, in the huge pages of `numpy.empty`.
+
+    All of it is written.
+    """
     space = np.empty(array.nbytes + _LINE, dtype=np.uint8)
     first = -space.ctypes.data % _LINE
     copy = space[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
@@ -56,10 +62,10 @@ def aligned_copy(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def filled_blocks(array: NDArray[Any]) -> NDArray[np.int64] | None:
-    """Return the numbers of the blocks of an array, of `BLOCK` bytes from its beginning, that have a bit set.
+    """Return the numbers of the blocks of `BLOCK` bytes of an array that have a set bit.
 
-    None for an array that is best handled as a whole: a small one, one with few zeros, one that is
-    not contiguous.
+    None for an array that is best handled as a unit: a small one, one with few zeros, or one that
+    is not contiguous.
 
     Examples
     --------
@@ -87,13 +93,16 @@ def filled_blocks(array: NDArray[Any]) -> NDArray[np.int64] | None:
 
 
 def filled_bytes(array: NDArray[Any]) -> int:
-    """Return how many bytes of an array are in filled blocks; all of one that is best handled as a whole."""
+    """Return how many bytes of an array are in filled blocks; all, if it is best kept whole."""
     numbers = filled_blocks(array)
     return array.nbytes if numbers is None else len(numbers) * BLOCK
 
 
 def take_blocks(array: NDArray[Any], numbers: NDArray[np.int64]) -> NDArray[Any]:
-    """Return copies of blocks of an array, shape (blocks, items in a block); past the end of the array there are zeros."""
+    """Return copies of blocks of an array, shape (blocks, items in a block).
+
+    Past the end of the array there are zeros.
+    """
     from olscale.compiled.page_loops import gather
 
     blocks = np.empty((len(numbers), BLOCK), dtype=np.uint8)
@@ -102,14 +111,14 @@ def take_blocks(array: NDArray[Any], numbers: NDArray[np.int64]) -> NDArray[Any]
 
 
 def put_blocks(array: NDArray[Any], numbers: NDArray[np.int64], blocks: NDArray[Any]) -> None:
-    """Put `blocks`, as `take_blocks` returns them, where they belong in an array."""
+    """Put `blocks`, as returned by `take_blocks`, at their positions in an array."""
     from olscale.compiled.page_loops import scatter
 
     scatter(_bytes(array), numbers, np.ascontiguousarray(blocks).view(np.uint8))
 
 
 def copy_of(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a copy of an array; its pages are there where the array has a bit set, or it is a plain copy."""
+    """Return a copy of an array; pages without a set bit stay empty, unless the copy is plain."""
     numbers = filled_blocks(array)
     if numbers is None:
         return array.copy()
@@ -119,7 +128,7 @@ def copy_of(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def put(array: NDArray[Any], source: NDArray[Any]) -> None:
-    """Set all of `array` to `source`, of the same shape and type; pages that are zero in both are left alone."""
+    """Set all of `array` to `source`, of the same shape and type, except pages zero in both."""
     numbers = filled_blocks(source)
     stale = None if numbers is None else filled_blocks(array)
     if numbers is None or stale is None:

@@ -1,8 +1,9 @@
-"""Philox4x32-10: random words by their number, so that any of them can be made at any time, by anybody.
+"""Philox4x32-10: random words by number, so that each can be computed at any time.
 
 References
 ----------
-J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, Parallel random numbers: as easy as 1, 2, 3, SC 2011, section 3.3.
+J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, Parallel random numbers: as easy as 1, 2, 3, SC
+2011, section 3.3.
 """
 
 from typing import Any
@@ -20,7 +21,7 @@ _ZERO = np.uint64(0)
 
 @compiled
 def philox(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any) -> Any:
-    """Return the four words that belong to a counter of four words and a key of two; all are uint64 below 2^32."""
+    """Return the four words of a counter of four words and a key of two, all uint64 below 2^32."""
     for _ in range(_ROUNDS):
         p0, p1 = _MULTIPLY0 * c0, _MULTIPLY1 * c2
         c0, c1, c2, c3 = (p1 >> _HALF) ^ c1 ^ k0, p1 & _WORD, (p0 >> _HALF) ^ c3 ^ k1, p0 & _WORD
@@ -30,9 +31,10 @@ def philox(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any) -> Any:
 
 @compiled
 def fill_words(number: Any, key: Any, words: Any) -> None:
-    """Fill `words`, whose length is a multiple of 4, with the blocks of the counters (0, number), (1, number) ...
+    """Fill `words`, in fours, with the blocks of the counters (0, number), (1, number) ...
 
-    The number is less than 2^32, the key a uint64 array of shape (2,).
+    The length of `words` is a multiple of 4. The number is less than 2^32, the key a uint64 array
+    of shape (2,).
     """
     k0, k1 = key[0], key[1]
     for block in range(words.shape[0] // 4):

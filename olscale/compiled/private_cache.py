@@ -1,7 +1,7 @@
-"""A place for machine code where numba has none: neither beside the package nor in the user's home.
+"""A folder for machine code where numba has none: neither in the package nor in the user's home.
 
-That is a temporary folder of this process, which its children share. It has a name that nobody can
-foresee and is open to its user alone, since machine code is run without being looked at.
+It is a temporary folder of this process, which its children share. Its name cannot be predicted and
+only its user can open it, since machine code is run without inspection.
 """
 
 import atexit
@@ -19,7 +19,7 @@ _logger = logging.getLogger(__name__)
 
 @cache
 def use_private_cache() -> Path:
-    """Have numba keep machine code in a temporary folder that goes with this process; return the folder."""
+    """Make numba keep machine code in a temporary folder of this process; return the folder."""
     folder = tempfile.mkdtemp(prefix="olscale-machine-code-")
     atexit.register(_remove, folder, os.getpid())
     config.CACHE_DIR = folder
@@ -29,7 +29,7 @@ def use_private_cache() -> Path:
 
 @cache
 def say_it_is_private() -> None:
-    """Say where machine code is kept, once, where that is a folder of this process."""
+    """Report the folder of the machine code, once, if it is private to this process."""
     if use_private_cache.cache_info().currsize:
         _logger.warning(
             "machine code is made anew by each command: neither the package nor the home folder "

@@ -1,8 +1,8 @@
-"""Prototypes of local learners: the means of the rows that were nearest to them, moved as the rows come.
+"""Prototypes of local learners: the means of the rows nearest to them, moved as rows come.
 
-A prototype is kept as the sum s of its n rows, so that to move it is to add a row. The squared
-distance of a row x is then ``|x|^2 + |s|^2/n^2 - (2/n) x.s``: the products with all sums say which
-prototype is nearest, and a row moves the terms of one prototype only. In numpy:
+A prototype is kept as the sum s of its n rows, so moving it means adding a row. The squared
+distance of a row x is then ``|x|^2 + |s|^2/n^2 - (2/n) x.s``: the products with all sums determine
+the nearest prototype, and a row moves the terms of only one prototype. In numpy:
 
 >>> import numpy as np
 >>> class SlowPrototypes:
@@ -16,16 +16,16 @@ prototype is nearest, and a row moves the terms of one prototype only. In numpy:
 ...         self.sums[:, p] += x
 ...         self.counts[p] += 1.0
 
-A column of the sums is a cache line for every feature: to write to it takes as long as to multiply
-with all columns. So a compiled loop puts the write of a row off, and does it while the next row is
+A column of the sums is a cache line per feature: writing to it takes as long as multiplying with
+all columns. So a compiled loop postpones the write of a row, and does it while the next row is
 multiplied:
 
     prototypes = begin(prototypes)          # an argument of the loop
     measure(prototypes, X, i)               # adds the row before, sets the products of this one
     p = nearest(prototypes, X, i, square)   # of `near_prototypes`
-    move(prototypes, i, p, ...)             # changes the distance to p; the sum of p is changed by the next `measure`
+    move(prototypes, i, p, ...)             # changes the distance to p; `measure` adds the row
     ...
-    flush(prototypes, X)                    # behind the last row: adds it
+    flush(prototypes, X)                    # after the last row: adds it
 """
 
 from typing import Any, NamedTuple
@@ -52,17 +52,17 @@ PROTOTYPES = ("S", "members", "squares")
 
 
 class Prototypes(NamedTuple):
-    """Prototypes within a compiled loop: the state of a learner, and what the distances of a row are made of.
+    """Prototypes within a compiled loop: the state of a learner, and the terms of distances.
 
     Attributes
     ----------
     sums : array of shape (features, k or more)
         Column p is the sum of the rows of prototype p. There are a few columns more than k, never
-        touched, so that a row of it fills whole vectors and cache lines.
+        touched, so that a row of it fills vectors and cache lines.
     counts, squares : float64 arrays of shape (k,)
         Rows of each prototype, and squared norms of the sums.
     products : float64 array, as the four below of k numbers and more up to a multiple of 64
-        Products of the row at hand with the sums.
+        Products of the current row with the sums.
     offsets, slopes : float64 arrays
         The squared distance to p is ``|x|^2 + offsets[p] - slopes[p] products[p]``; infinite where
         there is no prototype.
@@ -71,18 +71,17 @@ class Prototypes(NamedTuple):
     candidates : int64 array
         Space for the prototypes whose distances are summed by differences.
     rows : array of shape (2, features)
-        Dense rows in the precision of the sums: the row at hand and, by turns, the one before.
+        Dense rows in the precision of the sums: the current row and, alternating, the previous one.
         Empty for sparse rows.
     pending : int64 array of shape (2,)
         Prototype to which a row is still to be added (-1: none), and the number of that row.
     weight : float64 array of shape (1,)
-        How many times it is added.
+        How many times the row is added.
     existing : int
-        Prototypes that there are when the loop begins.
+        Prototypes that exist when the loop begins.
     close, same : float
-        Shares of the squared norm of a row. A distance below the first, made of products, may be
-        rounding; one below the second, made of differences, is
-        (`olscale.compiled.near_prototypes`).
+        Shares of the squared norm of a row. A distance below the first, from products, may be
+        rounding; one below the second, from differences, is (`olscale.compiled.near_prototypes`).
     """
 
     sums: NDArray[Any]
@@ -111,7 +110,7 @@ def allocate_prototypes(features: int, k: int, dtype: DTypeLike) -> dict[str, ND
 
 
 def open_prototypes(state: dict[str, NDArray[Any]], X: Rows, existing: int) -> Prototypes:
-    """Return the prototypes of a learner's state, of which `existing` there are, for a compiled loop over `X`."""
+    """Return a learner's `existing` prototypes for a compiled loop over `X`."""
     sums, counts, squares = state["S"], state["members"], state["squares"]
     size = -(-sums.shape[1] // AT_ONCE) * AT_ONCE
     products, offsets, slopes, distances = (
@@ -141,7 +140,7 @@ def open_prototypes(state: dict[str, NDArray[Any]], X: Rows, existing: int) -> P
 
 
 def close_share(dtype: DTypeLike) -> float:
-    """Return `Prototypes.close` for sums of that precision, with room for the rounding of many rows.
+    """Return `Prototypes.close` for sums of that precision, allowing for rounding of many rows.
 
     Examples
     --------
@@ -178,8 +177,8 @@ def means_of(state: dict[str, NDArray[Any]], existing: int) -> Array:
 
 @inlined
 def _set_distance(prototypes: Prototypes, p: int) -> None:
-    # A first row that the paper's count rule does not count has count 0: it is where the prototype
-    # is all the same.
+    # A first row that the paper's count rule does not count has count 0: it is the prototype all
+    # the same.
     n = max(1.0, prototypes.counts[p])
     prototypes.offsets[p] = prototypes.squares[p] / n / n
     prototypes.slopes[p] = 2.0 / n
@@ -187,7 +186,7 @@ def _set_distance(prototypes: Prototypes, p: int) -> None:
 
 @inlined
 def begin(prototypes: Prototypes) -> Prototypes:
-    """Return the prototypes for a compiled loop that has them as an argument, with the distances to those there are."""
+    """Return the prototypes for a compiled loop that has them as an argument, with distances."""
     ready = Prototypes(
         borrowed(prototypes.sums),
         borrowed(prototypes.counts),
@@ -204,7 +203,7 @@ def begin(prototypes: Prototypes) -> Prototypes:
         prototypes.close,
         prototypes.same,
     )
-    # A prototype that there is not yet is infinitely far, and so are the columns of padding.
+    # A prototype that does not exist yet is infinitely far, and so are the columns of padding.
     for p in range(ready.offsets.shape[0]):
         ready.offsets[p] = np.inf
         ready.slopes[p] = 0.0
@@ -216,21 +215,21 @@ def begin(prototypes: Prototypes) -> Prototypes:
 
 @inlined
 def row_space(prototypes: Prototypes, i: int) -> Any:
-    """Return where a dense row `i` is to be copied before it is measured."""
+    """Return where a dense row `i` must be copied before it is measured."""
     return prototypes.rows[i & 1]
 
 
 def measure(prototypes: Prototypes, X: Rows, i: int) -> None:
-    """Add the row before, if its write was put off; then set the products of row `i` with all sums.
+    """Add the previous row if its write was postponed; then set the products of row `i`.
 
-    A dense row comes from its `row_space`. Each product and its sum are rounded together, in the
-    precision of the sums.
+    The products are those with all sums. A dense row comes from its `row_space`. Each product and
+    its sum are rounded together, in the precision of the sums.
     """
     raise TypeError("for compiled loops only")
 
 
 def flush(prototypes: Prototypes, X: Rows) -> None:
-    """Add the row whose write was put off, if there is one."""
+    """Add the row whose write was postponed, if any."""
     raise TypeError("for compiled loops only")
 
 
@@ -270,8 +269,8 @@ def _flush(prototypes, X):
         if p >= 0:
             sums, weight = prototypes.sums, prototypes.weight[0]
             for n in range(np.uint64(X.indptr[before]), np.uint64(X.indptr[before + 1])):
-                # Rows are taken in the precision of the sums, as dense ones are, which `row_space`
-                # has in that.
+                # Rows are used in the precision of the sums, as dense ones are, which `row_space`
+                # holds in that precision.
                 sums[np.uint32(X.indices[n]), p] += weight * number(X.data[n])
             prototypes.pending[0] = -1
 
@@ -282,10 +281,10 @@ def _flush(prototypes, X):
 def nearest_few(
     prototypes: Prototypes, scale: float, indices: NDArray[np.int64], distances: Array
 ) -> int:
-    """Set `indices` to the prototypes nearest to the measured row times `scale`, of length 1; return how many there are.
+    """Set `indices` to the prototypes nearest to the measured row; return their number.
 
-    Their squared `distances` ascend. The products are scaled too. There are as many as `distances`
-    is long, or all.
+    The row is scaled to length 1 by `scale`, and so are the products. The squared `distances`
+    ascend; there are as many as `distances` is long, or all.
     """
     products, offsets, slopes = prototypes.products, prototypes.offsets, prototypes.slopes
     for p in range(products.shape[0]):
@@ -301,8 +300,8 @@ def move(
 ) -> None:
     """Add the measured row `i`, times `weight`, to prototype `p`, as a row that counts `count`.
 
-    `square` is the squared norm of the sum with the row in it, which the loop knows: ``|s|^2 + 2
-    x.s + |x|^2``.
+    `square` is the squared norm of the sum including the row, which the loop knows:
+    ``|s|^2 + 2 x.s + |x|^2``.
     """
     prototypes.squares[p] = square
     prototypes.counts[p] += count
@@ -313,7 +312,7 @@ def move(
 
 @inlined
 def replace(prototypes: Prototypes, X: Any, i: int, p: int, square: float) -> None:
-    """Put row `i`, of squared norm `square`, in the place of prototype `p`, as the first row that counts."""
+    """Replace prototype `p` by row `i`, of squared norm `square`, as the first row that counts."""
     set_column(X, i, prototypes.sums, p)
     prototypes.squares[p], prototypes.counts[p] = square, 1.0
     _set_distance(prototypes, p)

@@ -1,4 +1,4 @@
-"""What a primitive has to know of the layout of rows: dense or CSR, and how far ahead of their use numbers are fetched."""
+"""The layout of rows for primitives: dense or CSR, and how far ahead numbers are fetched."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -13,44 +13,44 @@ from olscale.compiled.csr import CSR, Rows
 from olscale.compiled.decorator import INLINED, inlined
 from olscale.compiled.intrinsics import borrowed, prefetch
 
-# All of these are unsigned, as positions and features of nonzeros are: a signed one would be asked
-# at each use whether it counts from the end, a third of the time of a loop. Unsigned and signed do
-# not mix, for their sum is a float.
+# All of these are unsigned, as positions and features of nonzeros are: a signed one would be tested
+# at each use for counting from the end, a third of the time of a loop. Unsigned and signed do not
+# mix, for their sum is a float.
 
 PREFETCH_AHEAD = np.uint64(256)
-"""Nonzeros by which weights are fetched ahead of their use in sparse rows."""
+"""Number of nonzeros by which weights are fetched ahead of their use in sparse rows."""
 
 STREAM_AHEAD = np.uint64(512)
-"""Nonzeros by which the rows themselves are fetched ahead: the processor does so too, but not across pages."""
+"""Number of nonzeros by which rows are fetched ahead: processors do so only within pages."""
 
 LINE = np.uint64(8)
-"""Values of a cache line."""
+"""Number of values in a cache line."""
 
 ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
 
 def is_tuple_of(kind: types.Type, of: type) -> bool:
-    """Tell whether `kind` is numba's type of the named tuple `of`."""
+    """Return whether `kind` is numba's type of the named tuple `of`."""
     return isinstance(kind, types.BaseNamedTuple) and getattr(kind, "instance_class", None) is of
 
 
 def is_csr(X: types.Type) -> bool:
-    """Tell whether the numba type `X` is that of `CSR` rows."""
+    """Return whether the numba type `X` is that of `CSR` rows."""
     return is_tuple_of(X, CSR)
 
 
 def by_layout(loops: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a primitive, for compiled loops only, of a function that returns its loops for dense and for CSR rows.
+    """Make a primitive, for compiled loops only, from its loops for dense and for CSR rows.
 
-    The function is called with numba's types of the arguments, the rows first. The loops stand in
-    its body: a call that passes the arrays of a row costs its references.
+    `loops` is called with numba's types of the arguments, the rows first, and returns the loops.
+    They are in its body: a call that passes the arrays of a row costs reference counts.
     """
 
     @wraps(loops)
     def primitive(*arguments: Any) -> Any:
         raise TypeError("for compiled loops only")
 
-    # Strict, it would have the loops name their arguments as `primitive` does.
+    # In strict mode the loops would have to name their arguments as `primitive` does.
     @overload(primitive, strict=False, jit_options=INLINED)
     def choose(X: types.Type, *others: types.Type) -> Callable[..., Any]:
         dense, csr = loops(X, *others)
@@ -62,7 +62,7 @@ def by_layout(loops: Callable[..., Any]) -> Callable[..., Any]:
 
 @by_layout
 def borrowed_rows(X: Rows) -> Any:
-    """Return rows that are an argument of a compiled loop with arrays `olscale.compiled.intrinsics.borrowed`."""
+    """Return rows, an argument of a compiled loop, with arrays `intrinsics.borrowed`."""
 
     def dense(X):
         return borrowed(X)
@@ -73,14 +73,14 @@ def borrowed_rows(X: Rows) -> Any:
     return dense, csr
 
 
-# Inlined, as the loops of the primitives stand in the bodies themselves: numba counts references
-# anew for each function that gets the arrays of a row, which at a hundred nonzeros was a fifth of
+# Inlined, as the loops of the primitives are in the bodies themselves: numba counts references
+# again for each function that gets the arrays of a row, which at a hundred nonzeros was a fifth of
 # PA-I's time.
 
 
 @inlined
 def prefetch_rows(X: Any, start: Any, stop: Any) -> None:
-    """Ask for the nonzeros that come `STREAM_AHEAD` after those from `start` to `stop`: of rows that follow."""
+    """Fetch the nonzeros `STREAM_AHEAD` after those from `start` to `stop`, in later rows."""
     for p in range(start, stop, LINE):
         prefetch(X.data, p + STREAM_AHEAD)
         prefetch(X.indices, p + STREAM_AHEAD)
@@ -88,7 +88,7 @@ def prefetch_rows(X: Any, start: Any, stop: Any) -> None:
 
 @inlined
 def prefetch_weights(X: Any, start: Any, stop: Any, w: NDArray[Any]) -> None:
-    """Ask for the weights of the nonzeros that come `PREFETCH_AHEAD` after those from `start` to `stop`."""
+    """Fetch the weights of the nonzeros `PREFETCH_AHEAD` after those from `start` to `stop`."""
     last = np.uint64(X.indices.shape[0])
     for p in range(min(start + PREFETCH_AHEAD, last), min(stop + PREFETCH_AHEAD, last)):
         prefetch(w, np.uint32(X.indices[p]))

@@ -10,7 +10,9 @@ from olscale.compiled.decorator import compiled
 
 
 def pair_distances(X: CSR) -> NDArray[np.float64]:
-    """Return the squared distance of each two rows, in the order of `numpy.triu_indices` with k = 1.
+    """Return the squared distances of all pairs of rows, in the order of `numpy.triu_indices`.
+
+    The diagonal is left out (k = 1).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The weight of a row in compiled loops; where rows have no weights it is a 1 that no machine code multiplies by."""
+"""The weight of a row in compiled loops; without weights, a 1 that no machine code multiplies."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from olscale.compiled.decorator import INLINED
 
 
 def weight_of(weights: Any, i: int) -> float:
-    """Return the weight of row `i`, 1 where `weights` is None or empty; for compiled loops only."""
+    """Return the weight of row `i`, 1 if `weights` is None or empty; for compiled loops only."""
     raise TypeError("for compiled loops only")
 
 

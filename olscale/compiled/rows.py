@@ -1,12 +1,12 @@
 """Row primitives: the only code that knows whether rows are dense or CSR.
 
-A compiled loop is written once on these and numba compiles it for each layout. Weights are
+A compiled loop is written once in terms of these and numba compiles it for each layout. Weights are
 feature-major, ``W[feature, column]``; a column is a class, a setting of a grid or a prototype.
-Weights of one column may come as a 1-D array, which is the fastest.
+Weights of one column may be a 1-D array, which is the fastest.
 
-Every sum runs over the features in ascending order, for each column by itself. Hence a zero that is
-stored and a zero that is left out give the same bits, and so do one column alone and the same
-column among others: dense equals CSR and a grid equals its settings one by one, to the last bit.
+Every sum runs over the features in ascending order, for each column separately. Hence stored and
+omitted zeros give the same bits, and so do one column alone and the same column among others: dense
+equals CSR and a grid equals its settings one by one, to the last bit.
 """
 
 from typing import Any
@@ -30,7 +30,7 @@ __all__ = ["add_column", "add_row", "borrowed_rows", "column_sums", "row_scores"
 def row_scores(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> Any:
     """Set ``f = x_i W`` for `W` of shape (features, columns) and return ``|x_i|^2``."""
 
-    # The squared norm costs nothing here: its sum runs while that of the score waits for memory.
+    # The squared norm costs nothing here: its sum runs while the score's sum waits for memory.
     def dense_one(X, i, W, f):
         x = X[i]
         score, square = 0.0, 0.0
@@ -67,8 +67,8 @@ def row_scores(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> Any:
             f[0] = score
         else:
             f[:] = 0.0
-            # Four features a turn: the scores stay in registers, and their sums keep the ascending
-            # order.
+            # Four features per iteration: the scores stay in registers, and their sums keep the
+            # ascending order.
             whole = features - features % 4
             for j in range(0, whole, 4):
                 x0, x1, x2, x3 = x[j], x[j + 1], x[j + 2], x[j + 3]

@@ -1,9 +1,9 @@
-"""Products of a few rows with all support vectors, each of which is then fetched once for all of these rows.
+"""Products of a few rows with all support vectors, each fetched once for all of these rows.
 
-The vectors of rows of many features are more than the processor's first cache holds, and to fetch
-them takes longer than to multiply. So rows that have the same features, as dense ones without zeros
-do, are taken four at a time. Where an update changes a vector, its products with the rows that are
-left are made anew: the bits are those of one row after another.
+The vectors of rows with many features do not fit the processor's first cache, and fetching them
+takes longer than multiplying. So rows with the same features, such as dense ones without zeros, are
+taken four at a time. Where an update changes a vector, its products with the remaining rows are
+computed again: the bits are those of one row after another.
 """
 
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from olscale.compiled.simd.vectors import VECTOR
 from olscale.compiled.support_vectors import WIDTH
 
 LEAST_PRODUCTS = 4096
-"""Products of a row and all vectors from which rows are taken together: the vectors fill the first cache, 32 kB, then."""
+"""Products of a row and all vectors from which rows are taken together: 32 kB of vectors."""
 
 
 class RowsTogether(NamedTuple):
@@ -27,7 +27,7 @@ class RowsTogether(NamedTuple):
     Parameters
     ----------
     position : int32 array of shape (places,)
-        Where in a row the feature of a place is.
+        Position in a row of the feature of a place.
     squares : float64 array of shape (rows,)
         Squared norms.
     products : float64 array of shape (rows, slots)
@@ -40,22 +40,22 @@ class RowsTogether(NamedTuple):
 
 
 def together_space(entries: int, slots: int) -> RowsTogether:
-    """Return the space for rows and vectors of so many entries."""
+    """Return the space for rows and vectors of `entries` entries."""
     return RowsTogether(np.empty(entries, np.int32), np.empty(ROWS), np.empty((ROWS, slots)))
 
 
 @inlined
 def borrowed_together(of: Any) -> Any:
-    """Return the space with arrays that nobody owns."""
+    """Return the space with borrowed arrays."""
     return RowsTogether(borrowed(of.position), borrowed(of.squares), borrowed(of.products))
 
 
 @inlined
 def may_go_together(support: Any, X: Any, i: int, last: int) -> bool:
-    """Tell whether `ROWS` rows from `i` on, before row `last`, are worth a call: at a glance, for that takes its time.
+    """Return whether `ROWS` rows from `i` on, before row `last`, are worth a call, at a glance.
 
-    They are where the vectors, as far as the row has their features, are more than the first cache,
-    and where the next row has as many features, the first and the last of which are the same.
+    They are if the vectors, at the row's features, exceed the first cache, and if the next row has
+    as many features, the first and the last of which are the same.
     """
     first, second = X.indptr[i], X.indptr[i + 1]
     length = second - first
@@ -73,7 +73,7 @@ def may_go_together(support: Any, X: Any, i: int, last: int) -> bool:
 
 @compiled
 def multiply_together(support: Any, X: Any, i: int, at: Any, space: Any) -> bool:
-    """Set the squares and products of `ROWS` rows from `i` on in `space`; False where they have different features."""
+    """Set squares and products of `ROWS` rows from `i` on in `space`; False if features differ."""
     length = X.indptr[i + 1] - X.indptr[i]
     if not _have_same_features(X, i, length):
         return False
@@ -84,7 +84,7 @@ def multiply_together(support: Any, X: Any, i: int, at: Any, space: Any) -> bool
 
 @inlined
 def take_products(space: Any, row: int, count: int, k: Any) -> float:
-    """Set `k` to the products of one of the rows with so many vectors, in whole vectors of eight; return its square."""
+    """Set `k` to the products of a row with `count` vectors, in eights; return its square."""
     for s in range((count + VECTOR - 1) // VECTOR * VECTOR):
         k[s] = space.products[row, s]
     return float(space.squares[row])
@@ -92,7 +92,7 @@ def take_products(space: Any, row: int, count: int, k: Any) -> float:
 
 @inlined
 def renew(support: Any, X: Any, i: int, at: Any, space: Any) -> None:
-    """Make the products of `ROWS` rows from `i` on anew for vectors that have changed."""
+    """Compute the products of `ROWS` rows from `i` on again for vectors that have changed."""
     if support.changed.any():
         _multiply_changed(support, X, i, at, space)
         support.changed[:] = False
@@ -109,7 +109,7 @@ def _have_same_features(X: Any, i: int, length: int) -> bool:
         others, differ = X.indices[first + r * length : first + (r + 1) * length], np.int32(0)
         if features[0] != others[0]:
             return False
-        for p in range(length):  # to the end: so it is done sixteen at a time
+        for p in range(length):  # to the end: sixteen at a time
             differ |= features[p] ^ others[p]
         if differ != 0:
             return False

@@ -1,9 +1,9 @@
-"""Machine code that comes with the package, so that a first use compiles nothing.
+"""Machine code that ships with the package, so that a first use compiles nothing.
 
 It is made for a level of x86-64 (a set of instructions that most processors have) rather than for
 one processor, and lies in ``olscale/machine_code/LEVEL`` in the files of numba's cache. It is only
-read. A wheel built by ``make wheel-with-machine-code`` has it; without it, loops are compiled at
-first use as ever.
+read. A wheel built by ``make wheel-with-machine-code`` contains it; without it, loops are compiled
+at first use.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ PACKAGE = Path(__file__).parents[1]
 FOLDER = PACKAGE / "machine_code"
 
 LEVEL = "x86-64-v3"
-"""Every x86 server processor since Haswell and Zen has it; the next lower level makes LOL ten times slower."""
+"""The level of x86 servers since Haswell and Zen; the next lower makes LOL ten times slower."""
 
 STAMP_FILE = "sources.txt"
-"""In the folder of a level: the digest of the sources whose code it has."""
+"""Name of the file, in the folder of a level, with the digest of the sources."""
 
 _INSTRUCTIONS = ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
 
@@ -38,11 +38,11 @@ _HARMLESS = {
     "NUMBA_DEBUG_CACHE",
     "NUMBA_CACHE_LOCATOR_CLASSES",
 }
-"""Variables of numba on which its machine code does not depend."""
+"""Variables of numba that do not affect its machine code."""
 
 
 def is_usable(environment: Mapping[str, str], instructions: Mapping[str, bool]) -> bool:
-    """Tell whether a process in such an environment, on a processor with such instructions, runs shipped code.
+    """Return whether a process with this environment and these instructions runs shipped code.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def is_usable(environment: Mapping[str, str], instructions: Mapping[str, bool]) 
 
 @cache
 def shipped_folder() -> Path | None:
-    """Return the folder of the shipped code that this process may run, None if there is none of these sources."""
+    """Return the folder of the shipped code for this process, None if these sources have none."""
     folder = FOLDER / LEVEL
     stamp = folder / STAMP_FILE
     if not stamp.is_file() or stamp.read_text() != package_digest(*STAMPED):
@@ -80,6 +80,6 @@ def shipped_file(
 
 
 def shipped_key(key: Any) -> Any:
-    """Return numba's key of machine code as it is for the level: without the name of a processor."""
+    """Return numba's key of machine code for the level: without the name of a processor."""
     signature, (triple, _, _), hashes = key
     return signature, (triple, LEVEL, ""), hashes

@@ -1,4 +1,4 @@
-"""The arrays of a set of support vectors: made, checked, and made larger. Loops over them are in `support_vectors`."""
+"""The arrays of support vectors: made, checked, and enlarged; loops are in `support_vectors`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,11 +14,11 @@ GROWING = ("values", "feature", "free", "holders", "held", "sizes", "born")
 """Arrays whose size depends on the rows."""
 
 STATE = SupportVectors._fields[:-1]
-"""Arrays that make a set what it is."""
+"""Arrays that define a set."""
 
 
 def support_vectors(arrays: Mapping[str, NDArray[Any]]) -> SupportVectors:
-    """Return the set of these arrays, with others or not; nothing counts as changed."""
+    """Return the set of these arrays, ignoring others; nothing counts as changed."""
     changed = np.zeros(len(arrays["sizes"]) // VECTOR, np.bool_)
     return SupportVectors(**{name: arrays[name] for name in STATE}, changed=changed)
 
@@ -31,9 +31,9 @@ def empty_support(columns: int, slots: int, most: int) -> dict[str, NDArray[Any]
     columns : int
         Features of the stream.
     slots : int
-        Vectors that there is room for.
+        Vectors for which there is room.
     most : int
-        Vectors that room is ever made for.
+        Vectors for which room is ever made.
 
     Examples
     --------
@@ -55,12 +55,14 @@ def empty_support(columns: int, slots: int, most: int) -> dict[str, NDArray[Any]
 
 
 def check_support(arrays: Mapping[str, NDArray[Any]], columns: int) -> None:
-    """Refuse arrays with which a loop would leave them: loops trust their places, and a file may hold anything.
+    """Refuse arrays with which a loop would leave them.
+
+    Loops trust the places in them, and a file may hold anything.
 
     Raises
     ------
     ValueError
-        If they are no set of support vectors of rows of `columns` features.
+        If they are not a set of support vectors of rows of `columns` features.
     """
     likes = empty_support(columns, 0, 0)
     if arrays.keys() != likes.keys() or any(
@@ -95,7 +97,10 @@ def check_support(arrays: Mapping[str, NDArray[Any]], columns: int) -> None:
 
 
 def grow_places(arrays: Mapping[str, NDArray[Any]], needed: int) -> dict[str, NDArray[Any]]:
-    """Return the arrays with room for `needed` more features: twice as many places or more, or one for every feature."""
+    """Return the arrays with room for `needed` more features.
+
+    They have at least twice as many places, or one for every feature.
+    """
     blocks, places, width = arrays["values"].shape
     more = min(max(2 * places, int(arrays["counts"][1]) + needed), len(arrays["place"]))
     more = -(-more // 64) * 64

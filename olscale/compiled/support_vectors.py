@@ -1,15 +1,15 @@
-"""Support vectors: rows that a kernel learner keeps, in arrays made beforehand.
+"""Support vectors: rows that a kernel learner keeps, in preallocated arrays.
 
-The vectors lie side by side, ``values[block, place, slot]``: a block has 64 slots, and a *place* is
-a feature that some vector has. So the products of a row with all vectors are one pass over the
+The vectors are adjacent, ``values[block, place, slot]``: a block has 64 slots, and a *place* is a
+feature that some vector has. So the products of a row with all vectors are one pass over the
 features of the row, each with a contiguous line of slots; no sum crosses slots, and bits depend
 neither on the width of vector instructions nor on the order of the slots. A feature that no vector
-has takes no memory: of a stream of millions of features there are as many places as the vectors
-that are kept have features. All rows come as sparse ones.
+has takes no memory: in a stream of millions of features there are as many places as the kept
+vectors have features. All rows come as sparse ones.
 
-Slots below ``counts[0]`` are in use. A vector is put in the next free slot or in place of another;
-where one is dropped, the last moves into its slot. ``born`` numbers the vectors in the order in
-which they came, for rules that ask for the oldest.
+Slots below ``counts[0]`` are in use. A vector is put in the next free slot or replaces another;
+where one is dropped, the last moves into its slot. ``born`` numbers the vectors in order of
+arrival, for rules that need the oldest.
 """
 
 from typing import Any, NamedTuple
@@ -24,10 +24,10 @@ from olscale.compiled.simd.lowest import lowest_of
 from olscale.compiled.simd.vectors import VECTOR
 
 FAINT = 1e-12
-"""Share of the largest entry below which an entry of a merged vector is left out."""
+"""Share of the largest entry below which an entry of a merged vector is dropped."""
 
 WIDTH = 64
-"""Slots of a block: their sums fill the registers, and a block is gone through once, from its beginning to its end."""
+"""Slots of a block: their sums fill the registers, and a block is read once from start to end."""
 
 
 class SupportVectors(NamedTuple):
@@ -37,7 +37,7 @@ class SupportVectors(NamedTuple):
     ----------
     values : float64 array of shape (blocks, places, slots of a block)
     place : int32 array of shape (features,)
-        Place of a feature, -1 for one that no vector has.
+        Place of a feature, -1 for a feature that no vector has.
     feature : int32 array of shape (places,)
         Feature of a place.
     free : int32 array of shape (places,)
@@ -45,16 +45,16 @@ class SupportVectors(NamedTuple):
     holders : int32 array of shape (places,)
         Vectors that have the feature.
     held : uint64 array of shape (slots, places / 64)
-        Bits of the places at which a vector is not 0: to empty a slot is not to look at all places.
+        Bits of the places at which a vector is not 0: emptying a slot need not visit all places.
     sizes : float64 array of shape (slots,)
         Squared norms, or sums of absolute values for a kernel of those.
     born : int64 array of shape (slots,)
         Number of the vector.
     counts : int64 array of shape (4,)
-        Vectors, places with a feature, vectors there ever were, and most vectors there may be.
+        Vectors, places with a feature, vectors so far, and the limit on vectors.
     changed : bool array of shape (slots / 8,)
-        Of eight slots each, whether any has changed since somebody set this to False. It is no part
-        of a state.
+        For each eight slots, whether any has changed since the caller set this to False. It is not
+        part of a state.
     """
 
     values: NDArray[np.float64]
@@ -71,7 +71,7 @@ class SupportVectors(NamedTuple):
 
 @inlined
 def has_room(support: Any, entries: int) -> bool:
-    """Tell whether a vector of so many entries can be put in."""
+    """Return whether a vector of `entries` entries can be put in."""
     needed = min(entries, support.place.shape[0] - support.counts[1])
     places = support.feature.shape[0] - support.counts[1]
     return bool(
@@ -81,9 +81,11 @@ def has_room(support: Any, entries: int) -> bool:
 
 @inlined
 def find_places(support: Any, X: Any, i: int, at: Any, value: Any) -> tuple[int, float]:
-    """Set `at` and `value` to the places and values of row `i`; return how many there are, and the row's squared norm.
+    """Set `at` and `value` to the places and values of row `i`; return their number and its square.
 
-    Features that no vector has are left out: no product has them.
+    The square is the row's squared norm.
+
+    Features that no vector has are left out: they affect no product.
     """
     found, square = 0, 0.0
     for p in range(X.indptr[i], X.indptr[i + 1]):
@@ -98,7 +100,7 @@ def find_places(support: Any, X: Any, i: int, at: Any, value: Any) -> tuple[int,
 
 @inlined
 def products(support: Any, at: Any, value: Any, found: int, k: Any) -> None:
-    """Set ``k[s]`` to the product of a row and vector `s`; behind the last, up to seven are 0."""
+    """Set ``k[s]`` to the product of a row and vector `s`; after the last, up to seven are 0."""
     count = support.counts[0]
     for block in range((count + WIDTH - 1) // WIDTH):
         first = block * WIDTH
@@ -111,7 +113,7 @@ def products(support: Any, at: Any, value: Any, found: int, k: Any) -> None:
 def distances(support: Any, at: Any, value: Any, found: int, size: float, k: Any) -> None:
     """Set ``k[s]`` to the sum of absolute differences of a row and vector `s`.
 
-    Its size, as those of the vectors, is the sum of its absolute values.
+    Its size, like those of the vectors, is the sum of its absolute values.
     """
     for block in range((support.counts[0] + WIDTH - 1) // WIDTH):
         values, sums = support.values[block], k[block * WIDTH : (block + 1) * WIDTH]
@@ -119,7 +121,7 @@ def distances(support: Any, at: Any, value: Any, found: int, size: float, k: Any
             sums[s] = 0.0
         for p in range(found):
             x, line = value[p], values[at[p]]
-            for s in range(WIDTH):  # against what the row leaves of the vector's own length
+            for s in range(WIDTH):  # relative to both sizes, which are added below
                 sums[s] += abs(x - line[s]) - abs(line[s]) - abs(x)
         for s in range(WIDTH):
             sums[s] += size + support.sizes[block * WIDTH + s]
@@ -127,7 +129,10 @@ def distances(support: Any, at: Any, value: Any, found: int, size: float, k: Any
 
 @inlined
 def put(support: Any, slot: int, X: Any, i: int, size: float) -> None:
-    """Put row `i` in an empty slot, which is the next free one or one that `take_out` left; see that there is room."""
+    """Put row `i` in an empty slot; the caller checks that there is room.
+
+    The slot is the next free one or one that `take_out` emptied.
+    """
     values, column = support.values[slot // WIDTH], slot % WIDTH
     for p in range(X.indptr[i], X.indptr[i + 1]):
         if X.data[p] != 0.0:
@@ -149,13 +154,13 @@ def put(support: Any, slot: int, X: Any, i: int, size: float) -> None:
 
 @inlined
 def hold(support: Any, slot: int, place: int) -> None:
-    """Note that a vector is not 0 at a place."""
+    """Record that a vector is not 0 at a place."""
     support.held[slot, place // 64] |= np.uint64(1) << np.uint64(place % 64)
 
 
 @inlined
 def take_out(support: Any, slot: int) -> None:
-    """Empty a slot; features that no other vector has give their places back."""
+    """Empty a slot; features that no other vector has release their places."""
     values, column, held = support.values[slot // WIDTH], slot % WIDTH, support.held[slot]
     for word in range(held.shape[0]):
         bits, held[word] = held[word], 0
@@ -170,7 +175,7 @@ def take_out(support: Any, slot: int) -> None:
 
 @inlined
 def release(support: Any, place: int) -> None:
-    """Have one vector less hold the feature of a place, which gives its place back when none does."""
+    """Reduce the holders of the feature of a place, which is released with the last one."""
     support.holders[place] -= 1
     if support.holders[place] == 0:
         support.place[support.feature[place]] = -1
@@ -181,7 +186,7 @@ def release(support: Any, place: int) -> None:
 
 @compiled
 def drop(support: Any, slot: int) -> int:
-    """Drop a vector; the last moves into its slot. Return the slot where the last was, which is free now."""
+    """Drop a vector; the last moves into its slot. Return the last one's slot, now free."""
     take_out(support, slot)
     last: int = support.counts[0] - 1
     if slot != last:
@@ -205,7 +210,10 @@ def drop(support: Any, slot: int) -> int:
 
 @compiled
 def merge(support: Any, slot: int, other: int, share: float) -> None:
-    """Replace a vector by ``share * other + (1 - share) * itself``; it keeps its number. Its size is the squared norm."""
+    """Replace a vector by ``share * other + (1 - share) * itself``; it keeps its number.
+
+    Its size becomes the squared norm.
+    """
     left, right = support.values[slot // WIDTH], support.values[other // WIDTH]
     a, b, largest, square = slot % WIDTH, other % WIDTH, 0.0, 0.0
     for word in range(support.held.shape[1]):
@@ -250,7 +258,10 @@ def vector_product(support: Any, one: int, other: int) -> float:
 
 @compiled
 def vector_places(support: Any, slot: int, at: Any, value: Any) -> int:
-    """Set `at` and `value` to the places and values of a vector of the set, as `find_places` does; return how many."""
+    """Set `at` and `value` to the places and values of a vector of the set; return their number.
+
+    The format is that of `find_places`.
+    """
     values, column = support.values[slot // WIDTH], slot % WIDTH
     found = 0
     for word in range(support.held.shape[1]):
@@ -266,5 +277,5 @@ def vector_places(support: Any, slot: int, at: Any, value: Any) -> int:
 
 @inlined
 def first_least(values: Any, count: int) -> int:
-    """Return where the first `count` of `values` are smallest, the first of equals; there is room for whole vectors."""
+    """Return the first place of the smallest of `count` `values`, with room for full vectors."""
     return lowest_of(values, count)  # type: ignore[no-any-return]

@@ -1,10 +1,10 @@
-"""Sums that measures are made from, added up row by row: any cut of the rows into chunks gives the same bits.
+"""Sums for measures, added up row by row: any split of rows into chunks gives the same bits.
 
-Beside each row stands what dull learners predict of it, `dull`. Where it is not `given` it follows
-from `base`, what those learners know, and is written down if there is room; where `frozen` they
-learn no more. Rows count by their `weights`, or 1 each where there are none; to the dull learners
-all are alike. Sums fade by `alpha` with each row, and are copied to the rows of `found` after so
-many rows as `marks` has.
+Each row comes with the predictions of trivial baselines, `dull`. Unless `given` they follow from
+`base`, what those baselines know, and are written if there is room; if `frozen` the baselines learn
+no more. Rows count by their `weights`, or 1 each without weights; to the baselines all rows are
+equal. Sums fade by `alpha` with each row, and are copied to the rows of `found` after as many rows
+as `marks` says.
 """
 
 from math import nan, sqrt
@@ -17,12 +17,12 @@ ABSOLUTE, SQUARED, MEAN, SPREAD, DULL_ABSOLUTE, DULL_SQUARED, BEYOND = range(1, 
 """Places in the sums of residuals, after the number of rows."""
 
 FADED = 1e-290
-"""Denominators up to it have faded away: the least floats have few digits, and cannot fade below the very least."""
+"""Denominators up to this have faded away: the least floats cannot fade further."""
 
 
 @compiled
 def _most_after(code: int, most: int, base: Any) -> Any:
-    """Count the class `code` in `base`; return the class met most often, of equal ones the first."""
+    """Count the class `code` in `base`; return the most frequent class, the first among equals."""
     base[2 + code] += 1
     lead = base[2 + code] - base[2 + most]
     if lead > 0 or (lead == 0 and code < most):
@@ -32,7 +32,10 @@ def _most_after(code: int, most: int, base: Any) -> Any:
 
 @compiled
 def follow_classes(labels: Any, asked: Any, base: Any, dull: Any) -> None:
-    """Learn class codes, but for negative ones; `dull` gets the classes predicted before the events `asked`."""
+    """Learn class codes except negative ones; set `dull` to the classes predicted before `asked`.
+
+    `asked` are events.
+    """
     row = 0
     for event in range(labels.shape[0]):
         while row < asked.shape[0] and asked[row] == event:
@@ -46,7 +49,7 @@ def follow_classes(labels: Any, asked: Any, base: Any, dull: Any) -> None:
 
 @compiled
 def follow_targets(labels: Any, asked: Any, base: Any, dull: Any) -> None:
-    """Learn targets, but for NaN; `dull` gets the mean before the events `asked`."""
+    """Learn targets except NaN; set `dull` to the mean before the events `asked`."""
     row = 0
     for event in range(labels.shape[0]):
         while row < asked.shape[0] and asked[row] == event:
@@ -71,10 +74,10 @@ def count_classes(
     marks: Any,
     found: Any,
 ) -> None:
-    """Count class codes; dull are the class met most often so far, and the last one whose label is known.
+    """Count class codes; the baselines are the most frequent class and the last known label.
 
-    `base` has both, then how often each class was met. `sums` has the rows, the hits of both, then
-    hits, true and predicted rows of each class.
+    `base` has both, then the count of each class. `sums` has the rows, the hits of both, then hits,
+    true and predicted rows of each class.
     """
     classes, mark = (sums.shape[0] - 3) // 3, 0
     rows, hits_of_most, hits_of_before = sums[0], sums[1], sums[2]
@@ -129,7 +132,7 @@ def add_residuals(
     marks: Any,
     found: Any,
 ) -> None:
-    """Add targets and predictions; dull is the mean of the targets so far, which `base` has with their number."""
+    """Add targets and predictions; the baseline is the mean of the targets so far, in `base`."""
     mark = 0
     for i in range(y.shape[0]):
         if given:
@@ -181,7 +184,7 @@ CLASS_MEASURES = (
 
 @compiled
 def measure_classes(sums: Any, costs: Any, found: Any) -> None:
-    """Fill a row of `found` for each row of `sums` with `CLASS_MEASURES`; those that are a quotient by 0 are NaN."""
+    """Set a row of `found` to `CLASS_MEASURES` for each row of `sums`; NaN for a quotient by 0."""
     classes = (sums.shape[1] - 3) // 3
     for i in range(sums.shape[0]):
         row, hits, chance, cost = sums[i], 0.0, 0.0, 0.0
@@ -208,7 +211,7 @@ def measure_classes(sums: Any, costs: Any, found: Any) -> None:
         found[i, 0], found[i, 1], found[i, 2] = accuracy, recalls / met, f1s / known
         found[i, 3], found[i, 4], found[i, 5] = weighted / rows, precisions / known, recalls / known
         for place, dull in ((6, chance / (rows * rows)), (7, row[1] / rows), (8, row[2] / rows)):
-            if dull < 1.0:  # else a dull learner gets nothing wrong
+            if dull < 1.0:  # otherwise the baseline is never wrong
                 found[i, place] = (accuracy - dull) / (1.0 - dull)
         if classes == 2:  # in novelty detection class 0 is the novelty
             if row[5] > FADED:
@@ -225,7 +228,7 @@ RESIDUAL_MEASURES = ("mae", "rmse", "r2", "rmae", "rrmse", "epsilon_loss")
 
 @compiled
 def measure_residuals(sums: Any, found: Any) -> None:
-    """Fill a row of `found` for each row of `sums` with `RESIDUAL_MEASURES`; those that are a quotient by 0 are NaN."""
+    """Set a row of `found` to `RESIDUAL_MEASURES` per row of `sums`; NaN for a quotient by 0."""
     for i in range(sums.shape[0]):
         row = sums[i]
         rows, squared = row[0], row[SQUARED]

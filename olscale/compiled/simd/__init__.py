@@ -1,1 +1,1 @@
-"""Vector code: what the loops of `olscale.compiled` do with many numbers at once."""
+"""Vector code: operations of the loops of `olscale.compiled` on many numbers at once."""

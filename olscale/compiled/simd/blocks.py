@@ -1,9 +1,9 @@
 """Blocks of columns: weights of shape (features, columns), some columns at a time.
 
-LLVM keeps a sum in a register over all features of a row only if it knows the number of columns
-when it compiles. So the columns are cut in blocks of fixed sizes, and the loop over the features is
-written once for each size. Every column is summed by itself in ascending order of the features, so
-the bits are those of a plain loop over that column, however the columns are cut.
+LLVM keeps a sum in a register over all features of a row only if it knows the number of columns at
+compile time. So the columns are cut into blocks of fixed sizes, and the loop over the features is
+written once for each size. Every column is summed separately in ascending order of the features, so
+the bits are those of a plain loop over that column, for any split of the columns.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from olscale.compiled.simd.vectors import (
     zero_slot,
 )
 
-# 64 doubles fill the 16 registers of AVX2; 16 fill a cache line of float32; below, what is left is
-# a sum of powers of two.
+# 64 doubles fill the 16 registers of AVX2; 16 fill a cache line of float32; the remainder is a sum
+# of smaller powers of two.
 BLOCKS = (64, 16, 8, 4, 2, 1)
 _LINE = 64  # bytes
 
 
 def pad_columns(columns: int) -> int:
-    """Return the number of columns, not fewer than `columns`, that is handled in the fewest blocks.
+    """Return the number of columns, at least `columns`, that needs the fewest blocks.
 
     Examples
     --------
@@ -51,10 +51,12 @@ def pad_columns(columns: int) -> int:
 def for_each_block(
     builder: Any, weights: Any, write: Callable[[ColumnBlock], None], widest: int = BLOCKS[0]
 ) -> None:
-    """Have `write` write the loop over the features of a row for blocks of each size, so that all columns have their turn.
+    """Let `write` write the loop over the features of a row for blocks of each size.
 
-    The larger blocks come first; of each size below the widest at most three blocks are left, of 8
-    and less at most one.
+    The blocks cover all columns.
+
+    The larger blocks come first; below the widest size there are at most three blocks of a size,
+    for 8 and fewer columns at most one.
     """
     columns = builder.extract_value(weights.shape, 1)
     first = INT64(0)
@@ -76,11 +78,11 @@ def for_each_block(
 def for_first_columns(
     builder: Any, weights: Any, columns: Any, write: Callable[[ColumnBlock], None]
 ) -> None:
-    """Have `write` write the loop for the first `columns` of weights of doubles whose rows have room for whole vectors.
+    """Let `write` write the loop for the first `columns` of weights, which are doubles.
 
-    What is left of a multiple of 64 is one block of one to eight vectors, and each number of them
-    has a loop of its own: the last of them is done to its end, and a vector that nobody asks for is
-    not fetched.
+    Their rows have room for full vectors. The remainder of a multiple of 64 is one block of one to
+    eight vectors, with a separate loop for each number: the last vector is processed completely,
+    and unneeded vectors are not fetched.
     """
     widest, end = INT64(BLOCKS[0]), builder.append_basic_block("columns.done")
     count = builder.udiv(columns, widest)
@@ -118,13 +120,16 @@ class ColumnBlock:
         self.width = builder.extract_value(weights.shape, 1)
         self.number = weights.data.type.pointee
         self.bytes = 8 if self.number == DOUBLE else 4
-        # Vectors of a cache line at most: wider ones LLVM would take apart by way of memory.
+        # Vectors of a cache line at most: LLVM would split wider ones through memory.
         self.count = min(size, VECTOR * 8 // self.bytes)
         self.vector = ir.VectorType(self.number, self.count)
         self.sums = [zero_slot(builder, self.vector) for _ in range(size // self.count)]
 
     def starts(self, feature: Any = None) -> list[Any]:
-        """Return where the vectors of the block begin: in the row of a feature, or in an array with a number a column."""
+        """Return where the vectors of the block begin, in a feature's row or in an array.
+
+        The array has a number per column.
+        """
         builder, start = self.builder, self.first
         if feature is not None:
             start = builder.add(builder.mul(feature, self.width), start)
@@ -138,11 +143,14 @@ class ColumnBlock:
         ]
 
     def load_steps(self, steps: Any) -> list[Any]:
-        """Return this block's steps, of an array of doubles with one a column; they stay in registers from here on."""
+        """Return this block's steps, from an array of doubles per column, in registers."""
         return [load_vector(self.builder, steps, start, self.count) for start in self.starts()]
 
     def move(self, feature: Any, value: Any, steps: list[Any]) -> list[Any]:
-        """Add `value` times `steps`, in double precision, to the weights of a feature; return them as they are stored."""
+        """Add `value` times `steps`, in double precision, to a feature's weights; return these.
+
+        The result is as stored.
+        """
         builder, weights = self.builder, []
         value = broadcast(builder, value, steps[0].type)
         for start, step in zip(self.starts(feature), steps, strict=True):
@@ -153,18 +161,21 @@ class ColumnBlock:
         return weights
 
     def add(self, value: Any, weights: list[Any], fused: bool = False) -> None:
-        """Add products of a value of the row and the weights of its feature to the sums, in the precision of the weights."""
+        """Add products of a row's value and its feature's weights to the sums.
+
+        They have the precision of the weights.
+        """
         x = broadcast(self.builder, convert(self.builder, value, self.number), self.vector)
         for total, w in zip(self.sums, weights, strict=True):
             accumulate(self.builder, total, x, w, fused)
 
     def store_sums(self, f: Any) -> None:
-        """Store the sums in an array of doubles with one a column."""
+        """Store the sums in an array of doubles with one per column."""
         for total, start in zip(self.sums, self.starts(), strict=True):
             store_vector(self.builder, self.builder.load(total), f, start)
 
     def prefetch(self, feature: Any) -> None:
-        """Ask the memory for the weights of a feature ahead of their use."""
+        """Fetch the weights of a feature ahead of their use."""
         builder, pointer = self.builder, INT8.as_pointer()
         kind = ir.FunctionType(ir.VoidType(), [pointer, INT32, INT32, INT32])
         call = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)

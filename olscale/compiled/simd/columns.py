@@ -1,8 +1,8 @@
-"""Vector code for rows and many columns of weights: products, updates, and an update with the products of the next row.
+"""Vector code for rows and many columns of weights: products, updates, and both at once.
 
-Products and sums have the precision of the weights, product and sum rounded one after the other (in
-`multiply_csr_fused` together); updates are computed in double precision and rounded as they are
-stored. Each of these is, in numpy:
+Products and sums have the precision of the weights, with product and sum rounded separately (in
+`multiply_csr_fused` together); updates are computed in double precision and rounded when stored.
+Each of these is, in numpy:
 
 >>> import numpy as np
 >>> def multiply(x, W, f):
@@ -26,15 +26,15 @@ from olscale.compiled.simd.blocks import ColumnBlock, for_each_block, for_first_
 from olscale.compiled.simd.vectors import DOUBLE, INT64, accumulate, convert, open_arrays, zero_slot
 
 # Nonzeros by which rows of the weights are fetched ahead of their use. A row of 64 columns is 8
-# cache lines, so fewer than with one column are on their way at a time.
+# cache lines, so fewer rows than with one column are in flight at a time.
 _AHEAD = 160
-# Steps of 16 columns stay in the registers of AVX2 beside the weights; those of 64 would not.
+# Steps of 16 columns fit the registers of AVX2 together with the weights; those of 64 would not.
 _WIDEST_MOVE = 16
 
 
 @intrinsic
 def multiply_dense(typing_context, x, W, f):
-    """Set ``f = x W`` for a dense row and return ``x x``; `f` may be longer than there are columns."""
+    """Set ``f = x W`` for a dense row and return ``x x``; `f` may be longer than the columns."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         row, weights, sums = open_arrays(context, builder, signature, arguments, 0, 1, 2)
@@ -48,8 +48,8 @@ def multiply_dense(typing_context, x, W, f):
                     accumulate(builder, square, value, value)
 
         def write(block: ColumnBlock) -> None:
-            # The first block sums the square too: it is done while the sums of the columns wait for
-            # each other.
+            # The first block sums the square too: it is computed while the sums of the columns wait
+            # for each other.
             with builder.if_else(builder.icmp_signed("==", block.first, INT64(0))) as (
                 first,
                 later,
@@ -68,7 +68,10 @@ def multiply_dense(typing_context, x, W, f):
 
 @intrinsic
 def multiply_first(typing_context, x, W, columns, f):
-    """Do ``f = x W`` for the first `columns` of `W` alone, whose rows, as `f`, have room for whole vectors of eight."""
+    """Set ``f = x W`` for the first `columns` of `W` alone.
+
+    The rows of `W`, and `f`, have room for full vectors of eight.
+    """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         row, weights, sums = open_arrays(context, builder, signature, arguments, 0, 1, 3)
@@ -86,10 +89,10 @@ def multiply_first(typing_context, x, W, columns, f):
 
 @intrinsic
 def move_multiply_dense(typing_context, before, a, x, W, f):
-    """Add the outer product of the dense row `before` and `a` to `W`, then do `multiply_dense` with the row `x`.
+    """Add the outer product of the dense row `before` and `a`, then do `multiply_dense` with `x`.
 
-    Weights are moved and multiplied with while they are in registers: most of the time of either is
-    to fetch them.
+    Weights are moved and multiplied while they are in registers: fetching them takes most of the
+    time of either operation.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -129,8 +132,8 @@ def _multiply_csr(fused: bool = False) -> Callable[..., Any]:
         def write(block: ColumnBlock) -> None:
             builder.store(DOUBLE(0.0), square)
             with cgutils.for_range(builder, stop, start=start) as loop:
-                # Past the end of the row are the features of the next: their weights will be needed
-                # soon.
+                # Past the end of the row are the features of the next one: their weights will be
+                # needed soon.
                 ahead = builder.add(loop.index, INT64(_AHEAD))
                 ahead = builder.select(builder.icmp_signed("<", ahead, last), ahead, last)
                 block.prefetch(_feature(builder, features, ahead))
@@ -147,7 +150,10 @@ def _multiply_csr(fused: bool = False) -> Callable[..., Any]:
 
 @intrinsic
 def multiply_csr(typing_context, indices, data, start, stop, W, f):
-    """Set ``f = x W`` for the sparse row `start` to `stop` and return ``x x``; `f` may be longer than there are columns."""
+    """Set ``f = x W`` for the sparse row `start` to `stop` and return ``x x``.
+
+    `f` may have more entries than there are columns.
+    """
     return types.float64(indices, data, types.intp, types.intp, W, f), _multiply_csr()
 
 
@@ -159,7 +165,7 @@ def multiply_csr_fused(typing_context, indices, data, start, stop, W, f):
 
 @intrinsic
 def multiply_places(typing_context, places, values, stop, W, columns, f):
-    """Do `multiply_first` with the sparse row of `values` up to `stop`, for weights that are in the cache."""
+    """Do `multiply_first` with the sparse row of `values` up to `stop`, for cached weights."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         at, row, weights, sums = open_arrays(context, builder, signature, arguments, 0, 1, 3, 5)

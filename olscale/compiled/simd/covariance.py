@@ -1,4 +1,4 @@
-"""Vector code for a symmetric matrix: subtract an outer product and multiply with a row, going through it once.
+"""Vector code for a symmetric matrix: subtract an outer product and multiply, in one pass.
 
 In numpy, with ``S[:, d:]`` and the ends of `h` and `g` as padding:
 
@@ -6,8 +6,8 @@ In numpy, with ``S[:, d:]`` and the ends of `h` and `g` as padding:
 ...     S -= np.outer(h[: len(S)], h).astype(S.dtype)
 ...     g[:] = x[: len(S)] @ S
 
-As in `olscale.compiled.simd.columns` each sum runs in ascending order of the features; here all of
-it is in double precision.
+As in `olscale.compiled.simd.columns` each sum runs in ascending order of the features; here
+everything is in double precision.
 """
 
 from typing import Any
@@ -29,8 +29,8 @@ from olscale.compiled.simd.vectors import (
     zero_slot,
 )
 
-# Columns whose sums and steps stay in registers, at the price of going through all rows once for
-# each 64 columns.
+# Columns whose sums and steps stay in registers, at the price of one pass over all rows per 64
+# columns.
 _BLOCK = 64
 _DOUBLES = ir.VectorType(DOUBLE, VECTOR)
 
@@ -42,7 +42,7 @@ def subtract_multiply(typing_context, S, h, x, g):
     `S` has shape (features, columns), `h` and `g` as many entries as it has columns, a multiple of
     `VECTOR`; those past the features are 0.
 
-    Products and sums are float64; elements of `S` are rounded as they are stored, and multiplied as
+    Products and sums are float64; elements of `S` are rounded when stored, and multiplied as
     stored.
     """
 
@@ -56,7 +56,7 @@ def subtract_multiply(typing_context, S, h, x, g):
             _,
         ):
             _write_block(builder, _BLOCK, arrays, first)
-        # A loop for each width that the last block can have: fewer columns than 64, in whole
+        # A loop for each width that the last block can have: fewer columns than 64, in full
         # vectors.
         for columns in range(VECTOR, _BLOCK, VECTOR):
             with builder.if_then(builder.icmp_signed("==", rest, width.type(columns))):
@@ -67,7 +67,7 @@ def subtract_multiply(typing_context, S, h, x, g):
 
 
 def _write_block(builder: Any, columns: int, arrays: list[Any], first: Any) -> None:
-    """Write the loop over the rows of a block of columns: their sums and their entries of h stay in registers."""
+    """Write the loop over the rows of a block of columns, with sums and steps in registers."""
     S, h, x, g = arrays
     size, width = (builder.extract_value(S.shape, axis) for axis in range(2))
     starts = [builder.add(first, width.type(n)) for n in range(0, columns, VECTOR)]
@@ -84,7 +84,7 @@ def _write_block(builder: Any, columns: int, arrays: list[Any], first: Any) -> N
                 builder, builder.fsub(value, builder.fmul(hj, step)), S.data.type.pointee
             )
             store_vector(builder, value, S.data, place)
-            # As it is stored: what is multiplied is the matrix that the next row will find.
+            # As stored: the product uses the matrix that the next row will find.
             accumulate(builder, total, xj, convert(builder, value, DOUBLE))
     for start, total in zip(starts, sums, strict=True):
         store_vector(builder, builder.load(total), g.data, start)

@@ -1,4 +1,4 @@
-"""Vector code for the values of a Gaussian kernel, and for the cosines and sines whose products come near them."""
+"""Vector code for Gaussian kernel values, and for the cosines and sines that approximate them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,10 +20,12 @@ from olscale.compiled.simd.vectors import (
 
 @intrinsic
 def gaussian_values(typing_context, count, gamma, size, sizes, k):
-    """Make the first `count` of the products `k` kernel values, and up to seven behind them some number from 0 to 1.
+    """Turn the first `count` products in `k` into kernel values.
+
+    Up to seven numbers after them become some number from 0 to 1.
 
     For a row of squared norm `size` and vectors of squared norms `sizes`; both arrays have room for
-    whole vectors:
+    full vectors:
 
     >>> import numpy as np
     >>> def gaussian_values(count, gamma, size, sizes, k):
@@ -66,7 +68,9 @@ def gaussian_values(typing_context, count, gamma, size, sizes, k):
 
 @intrinsic
 def fourier_values(typing_context, angles, factor, scale, cosines, sines):
-    """Set the whole vectors of `cosines` and `sines` to `scale` times those of ``factor * angles``; return how many numbers.
+    """Set `cosines` and `sines` to `scale` times those of ``factor * angles``; return how many.
+
+    Only full vectors are set.
 
     >>> import numpy as np
     >>> def fourier_values(angles, factor, scale, cosines, sines):
@@ -97,7 +101,7 @@ def fourier_values(typing_context, angles, factor, scale, cosines, sines):
 
 
 def _for_turns(builder: Any, vectors: Any, write: Callable[[list[Any]], None]) -> None:
-    """Have `write` write the loop for so many vectors of arrays, given where some of them begin that take turns."""
+    """Let `write` write the loop for vectors of arrays, given where those that take turns begin."""
     first = INT64(0)
     for turns in (TURNS, 1):
         count = builder.udiv(builder.sub(vectors, first), INT64(turns))

@@ -1,6 +1,6 @@
-"""Vector code for the smallest of many numbers, and for the few smallest in the order of their size.
+"""Vector code for the smallest of many numbers, and for the few smallest in ascending order.
 
-Of equals the first comes first, as in a stable sort:
+The first among equals comes first, as in a stable sort:
 
 >>> import numpy as np
 >>> def few_lowest(values, m):
@@ -39,7 +39,7 @@ _BITS = ir.VectorType(ir.IntType(1), VECTOR)
 
 @intrinsic
 def lowest(typing_context, offset, slope, f):
-    """Return where ``offset - slope f`` is smallest, the first of equals, and how small it is there.
+    """Return the first place where ``offset - slope f`` is smallest, and its value there.
 
     Lengths are multiples of `VECTOR`. The place is 0 if no number is below infinity:
     ``few_lowest(offset - slope * f, 1)`` in the docstring of the module.
@@ -61,7 +61,10 @@ def lowest(typing_context, offset, slope, f):
 
 @intrinsic
 def lowest_of(typing_context, values, count):
-    """Return where the first `count` of `values` are smallest, as `lowest`; `values` has room for whole vectors."""
+    """Return the first place of the smallest of `count` `values`, as `lowest`, and its value.
+
+    `values` has room for full vectors.
+    """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         numbers, count = open_arrays(context, builder, signature, arguments, 0)[0], arguments[1]
@@ -83,10 +86,10 @@ def lowest_of(typing_context, values, count):
 
 @intrinsic
 def few_lowest(typing_context, values, indices, low):
-    """Set `low` to the smallest of `values`, in ascending order, and `indices` to their places; return how many there are.
+    """Set `low` to the smallest `values`, ascending, and `indices` to places; return the number.
 
-    There are as many as `low` is long, or fewer, if there are fewer below infinity; `values` has a
-    multiple of `AT_ONCE`. They stay in registers while one after the other is taken out.
+    There are as many as `low` is long, or fewer if fewer are below infinity; the length of `values`
+    is a multiple of `AT_ONCE`. They stay in registers while one after the other is taken out.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -119,7 +122,7 @@ def few_lowest(typing_context, values, indices, low):
             _insert(builder, results.data, places.data, builder.load(count), most, value, place)
             more = builder.add(builder.load(count), INT64(1))
             builder.store(builder.select(builder.icmp_signed("<", more, most), more, most), count)
-            # Once all places are taken, only what is below the last of them still counts.
+            # Once all places are taken, only numbers below the last of them still count.
             with builder.if_then(builder.icmp_signed(">=", more, most)):
                 last = builder.gep(results.data, [builder.sub(most, INT64(1))])
                 builder.store(builder.load(last), worst)
@@ -133,16 +136,15 @@ def few_lowest(typing_context, values, indices, low):
 def _first_lowest(builder: Any, size: Any, write: Callable[[Any], Any]) -> tuple[Any, Any]:
     """Return the place of the first of the smallest of `size` numbers, and that number.
 
-    `write` writes how a vector of them is made.
+    `write` writes the code that makes a vector of them.
     """
     best = cgutils.alloca_once_value(builder, ir.Constant(_DOUBLES, [float("inf")] * VECTOR))
     where = cgutils.alloca_once_value(builder, ir.Constant(_PLACES, [0] * VECTOR))
-    # Place n of the vectors has the smallest of the numbers n, n + 8, n + 16 ... and where it was
-    # found.
+    # Place n of the vectors has the smallest of the numbers n, n + 8, n + 16 ... and its position.
     with cgutils.for_range_slice(builder, INT64(0), size, INT64(VECTOR)) as (at, _):
         value = write(at)
-        # Less, not less or equal: of equals the first stays. No number, as of a model that
-        # diverged, is never less.
+        # Less, not less or equal: the first among equals stays. NaN, as in a model that diverged,
+        # is never less.
         less = builder.fcmp_ordered("<", value, builder.load(best))
         builder.store(builder.select(less, value, builder.load(best)), best)
         builder.store(
@@ -152,7 +154,7 @@ def _first_lowest(builder: Any, size: Any, write: Callable[[Any], Any]) -> tuple
     starts = builder.add(starts, ir.Constant(_PLACES, list(range(VECTOR))))
     half = VECTOR // 2
     while half:
-        # Number n is compared with number n ^ half, so after three turns each place has the
+        # Number n is compared with number n ^ half, so after three rounds each place has the
         # smallest of all.
         other, others = _swap(builder, values, half), _swap(builder, starts, half)
         equal = builder.and_(
@@ -165,7 +167,7 @@ def _first_lowest(builder: Any, size: Any, write: Callable[[Any], Any]) -> tuple
         )
         half //= 2
     value, place = (builder.extract_element(vector, INT32(0)) for vector in (values, starts))
-    # Nothing is below infinity if every number is infinite or none.
+    # Nothing is below infinity if every number is infinite or NaN.
     is_finite = builder.fcmp_ordered("<", value, DOUBLE(float("inf")))
     return builder.select(is_finite, place, INT64(0)), value
 
@@ -181,7 +183,7 @@ def _smaller(builder: Any, a: Any, b: Any) -> Any:
 
 
 def _smallest(builder: Any, vectors: list[Any]) -> Any:
-    """Return a vector that has the smallest number of all vectors everywhere."""
+    """Return a vector filled with the smallest number of all vectors."""
     while len(vectors) > 1:
         vectors = [_smaller(builder, vectors[n], vectors[n + 1]) for n in range(0, len(vectors), 2)]
     smallest, half = vectors[0], VECTOR // 2
@@ -192,8 +194,8 @@ def _smallest(builder: Any, vectors: list[Any]) -> Any:
 
 
 def _take_out(builder: Any, left: list[Any], smallest: Any) -> Any:
-    """Put infinity for the first number that is the smallest; return its place."""
-    # One bit a number says whether it is equal: the lowest bit that is set is the first of equals.
+    """Replace the first of the smallest numbers by infinity; return its place."""
+    # One bit per number marks the equal ones: the lowest set bit is the first among them.
     equal = INT64(0)
     for n, vector in enumerate(left):
         same = builder.bitcast(builder.fcmp_ordered("==", builder.load(vector), smallest), INT8)
@@ -209,7 +211,7 @@ def _take_out(builder: Any, left: list[Any], smallest: Any) -> Any:
 def _insert(
     builder: Any, low: Any, indices: Any, count: Any, most: Any, value: Any, place: Any
 ) -> None:
-    """Put a number and its place where they belong in the ascending order, after equals; the last drops out."""
+    """Insert a number and its place in ascending order, after equals; the last drops out."""
     end = builder.sub(most, INT64(1))
     at = cgutils.alloca_once(builder, INT64)
     builder.store(builder.select(builder.icmp_signed("<", count, end), count, end), at)

@@ -1,9 +1,9 @@
 """Vector code for means and variances: four features of a sparse row at once.
 
 Mean and variance of a feature are read and written together, and four divisions take the time of
-two. Numbers are double precision in between, whatever the precision of the state, each operation
-rounded by itself and sums in ascending order of the features: the bits are those of one feature
-after another. In numpy, `A` being ``[[mean, variance], ...]``:
+two. Intermediate numbers are double precision for any precision of the state, with each operation
+rounded separately and sums in ascending order of the features: the bits are those of one feature
+after another. In numpy, with `A` as ``[[mean, variance], ...]``:
 
 >>> def sum_moments(A, x):
 ...     return x @ A[:, 0], (x * x) @ A[:, 1], x @ x
@@ -41,7 +41,7 @@ _DOUBLES, _BOTH = ir.VectorType(DOUBLE, _FOUR), ir.VectorType(DOUBLE, 2)
 def sum_moments(typing_context, A, indices, data, start, stop):
     """Return ``x mu``, ``x^2 sigma`` and ``|x|^2`` of the sparse row `start` to `stop`.
 
-    `A` has mean and variance of each feature side by side and is flat.
+    `A` has mean and variance of each feature next to each other and is flat.
     """
     result = types.UniTuple(types.float64, 3)
 
@@ -51,7 +51,7 @@ def sum_moments(typing_context, A, indices, data, start, stop):
         sums, squares = zero_slot(builder, _BOTH), zero_slot(builder, _BOTH)
 
         def add(p: Any, powers: Any) -> None:
-            """Add the feature at `p` with ``powers = (x, x^2)``: one product and sum for both moments."""
+            """Add the feature at `p`: one product and sum with ``(x, x^2)`` for both moments."""
             j = builder.zext(builder.load(builder.gep(features.data, [p])), INT64)
             moments = convert(
                 builder, load_vector(builder, state.data, builder.mul(j, INT64(2)), 2), DOUBLE
@@ -60,7 +60,7 @@ def sum_moments(typing_context, A, indices, data, start, stop):
             builder.store(builder.fadd(builder.load(squares), powers), squares)
 
         def powers(x: Any, n: int) -> Any:
-            """Return x and its square of number `n` of four."""
+            """Return x and its square for number `n` of four."""
             return builder.shuffle_vector(
                 x, builder.fmul(x, x), ir.Constant(ir.VectorType(INT32, 2), [n, _FOUR + n])
             )
@@ -82,10 +82,10 @@ def sum_moments(typing_context, A, indices, data, start, stop):
 
 @intrinsic
 def move_four(typing_context, A, m0, m1, m2, m3, data, p, a, gamma, tiny):
-    """Move means and variances of `A`, flat, at `m0` to `m3`, all different, by the four values from ``data[p]``.
+    """Move means and variances of flat `A` at `m0` to `m3` by the four values from ``data[p]``.
 
-    With ``s = variance value``: ``mean += a s`` and ``variance /= 1 + gamma (s value)``. Return
-    whether each variance is then at least `tiny`.
+    The places are all different. With ``s = variance value``: ``mean += a s`` and
+    ``variance /= 1 + gamma (s value)``. Return whether each variance is then at least `tiny`.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -94,7 +94,7 @@ def move_four(typing_context, A, m0, m1, m2, m3, data, p, a, gamma, tiny):
         x = convert(builder, load_vector(builder, values.data, arguments[6], _FOUR), DOUBLE)
         a, gamma, tiny = (broadcast(builder, argument, _DOUBLES) for argument in arguments[7:])
 
-        # Four features a vector for the arithmetic, so that one division serves four variances.
+        # Four features per vector for the arithmetic, so that one division serves four variances.
         loaded = [load_vector(builder, state.data, place, 2) for place in places]
         mean, variance = (
             convert(builder, _gather(builder, loaded, side), DOUBLE) for side in range(2)
@@ -109,7 +109,7 @@ def move_four(typing_context, A, m0, m1, m2, m3, data, p, a, gamma, tiny):
         for n, place in enumerate(places):
             both = ir.Constant(ir.VectorType(INT32, 2), [n, _FOUR + n])
             store_vector(builder, builder.shuffle_vector(mean, variance, both), state.data, place)
-        # As it is stored: in float32 a variance may underflow that is fine in double precision.
+        # As stored: in float32 a variance may underflow that is fine in double precision.
         fine = builder.fcmp_ordered(">=", convert(builder, variance, DOUBLE), tiny)
         every = builder.bitcast(fine, ir.IntType(_FOUR))
         return builder.icmp_unsigned("==", every, ir.Constant(ir.IntType(_FOUR), -1))

@@ -1,9 +1,9 @@
-"""Vector code for dense rows and a gated sum of hyperplanes: the product with it, and a step along it.
+"""Vector code for dense rows and a gated sum of hyperplanes: products, and steps along it.
 
-Weights are ``V[plane, output, feature, 2]``: for each feature the weight as it is now and what its
-mean over time is made of, side by side. There are as many features as fill cache lines, and those
-past the end of a row are never touched. Products and sums are rounded together, as
-`multiply_add_numbers` does. In numpy:
+Weights are ``V[plane, output, feature, 2]``: for each feature the current weight and the term of
+its mean over time, next to each other. Features are padded to fill cache lines, and those past the
+end of a row are never touched. Products and sums are rounded together, as `multiply_add_numbers`
+does. In numpy:
 
 >>> import numpy as np
 >>> def mix_multiply(x, V, c, indices, gates):
@@ -37,12 +37,15 @@ from olscale.compiled.simd.vectors import (
 )
 
 GROUPS = 4
-"""Groups of features: those whose number is n modulo 4 are summed by themselves, ascending. Sparse rows do so too."""
+"""Groups of features, by their number modulo 4, each summed separately and ascending.
+
+Sparse rows use them too.
+"""
 
 assert 2 * GROUPS == VECTOR  # a vector has both weights of four features
 
 # Groups of features that are mixed at once: their four sums are independent, so none waits for
-# another, and gate and plane are looked up once for sixteen features.
+# another, and gate and plane are looked up once per sixteen features.
 _TILE = 4
 _SUMS, _BITS = ir.VectorType(DOUBLE, VECTOR), ir.VectorType(INT64, GROUPS)
 
@@ -59,7 +62,10 @@ def multiply_add_numbers(typing_context, x, w, total):
 
 @intrinsic
 def mix_multiply(typing_context, x, V, c, planes, indices, gates):
-    """Return the two products of a dense row with ``sum_n gates[n] V[indices[n], c]``, the sum over the first `planes`."""
+    """Return both products of a dense row with ``sum_n gates[n] V[indices[n], c]``.
+
+    The sum runs over the first `planes`.
+    """
     products = types.UniTuple(types.float64, 2)
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -87,7 +93,7 @@ def mix_multiply(typing_context, x, V, c, planes, indices, gates):
 
         _visit_tiles(builder, row, mix)
         numbers = [builder.extract_element(builder.load(total), INT32(n)) for n in range(VECTOR)]
-        # Groups 0 and 1, 2 and 3, then both: for the weights of now (even places) and for the mean
+        # Groups 0 and 1, 2 and 3, then both: for the current weights (even places) and for the mean
         # (odd ones).
         while len(numbers) > 2:
             numbers = [
@@ -100,7 +106,10 @@ def mix_multiply(typing_context, x, V, c, planes, indices, gates):
 
 @intrinsic
 def mix_move(typing_context, x, V, c, planes, indices, gates, a, b):
-    """Add the outer product of a dense row and ``gates[n] (a, b)`` to each ``V[indices[n], c]`` of the first `planes`."""
+    """Add the outer product of a row and ``gates[n] (a, b)`` to each ``V[indices[n], c]``.
+
+    The row is dense; the first `planes` are moved.
+    """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         row, weights, places, shares = open_arrays(
@@ -135,10 +144,12 @@ def mix_move(typing_context, x, V, c, planes, indices, gates, a, b):
 def _visit_tiles(
     builder: Any, row: Any, visit: Callable[[Any, int, Callable[[int], Any]], None]
 ) -> None:
-    """Call `visit` with a feature, a number of groups from it on, and the values of the features in each, twice each.
+    """Call `visit` with a feature, a number of groups from it on, and the row's values there.
 
-    Past the end of the row the values are 0. Tiles of zeros are left out: images and counts have
-    many, and their weights would come from far.
+    Each value is given twice.
+
+    Past the end of the row the values are 0. Tiles of zeros are skipped: images and counts have
+    many, and their weights would come from main memory.
     """
     size = builder.extract_value(row.shape, 0)
     twice = ir.Constant(ir.VectorType(INT32, VECTOR), [n // 2 for n in range(VECTOR)])
@@ -150,11 +161,11 @@ def _visit_tiles(
         return builder.shuffle_vector(four(j, n), four(j, n), twice)
 
     def is_filled(j: Any) -> Any:
-        """Tell whether a tile has a value that is not 0."""
+        """Return whether a tile has a value other than 0."""
         bits = _BITS(None)
         for n in range(_TILE):
             bits = builder.or_(bits, builder.bitcast(four(j, n), _BITS))
-        # The sign is shifted out, for -0 is 0 as well.
+        # The sign is shifted out, because -0 is 0 as well.
         unsigned = builder.shl(bits, ir.Constant(_BITS, [1] * GROUPS))
         filled = builder.bitcast(
             builder.icmp_unsigned("!=", unsigned, _BITS(None)), ir.IntType(GROUPS)
@@ -184,7 +195,7 @@ def _visit_tiles(
 
 
 def _start(builder: Any, weights: Any, plane: Any, c: Any, j: Any, n: int) -> Any:
-    """Return where the weights of four features begin, the n-th four from feature `j` on, in a flat `V`."""
+    """Return where four features' weights begin, the n-th four from `j` on, in a flat `V`."""
     outputs, features = (builder.extract_value(weights.shape, axis) for axis in (1, 2))
     first = builder.mul(builder.add(builder.mul(plane, outputs), c), features)
     return builder.shl(builder.add(builder.add(first, j), INT64(n * GROUPS)), INT64(1))

@@ -1,9 +1,9 @@
-"""Sixteen numbers at a time, for the compiled loops that pack rows: one store where a loop over entries would make sixteen.
+"""Sixteen numbers at a time, for the compiled loops that pack rows: one store for sixteen.
 
-Written out in LLVM's vector types: the machine code is right on every processor and fast where
-vectors are wide. Loads and stores go through raw pointers: the caller guarantees that all sixteen
-lie within its memory. Numba's platforms are all little-endian, which the order of the bits in a
-mask relies on.
+Written in LLVM's vector types: the machine code is right on every processor and fast where vectors
+are wide. Loads and stores go through raw pointers: the caller guarantees that all sixteen lie
+within its memory. Numba's platforms are all little-endian, and the order of the bits in a mask
+relies on that.
 """
 
 from typing import Any
@@ -38,7 +38,7 @@ def _mask(builder: Any, found: Any) -> Any:
 
 @intrinsic
 def split_halves(typing_context: Any, halves: Any, i: Any, indices: Any, j: Any, high: Any) -> Any:
-    """``halves[i:i+16] = indices[j:j+16] & 0xffff``; return a mask of those whose upper half is another than `high`."""
+    """``halves[i:i+16] = indices[j:j+16] & 0xffff``; return a mask of those not in half `high`."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         loaded = builder.load(
@@ -75,14 +75,14 @@ def join_halves(typing_context: Any, indices: Any, i: Any, halves: Any, j: Any, 
 
 @intrinsic
 def others(typing_context: Any, data: Any, i: Any) -> Any:
-    """Return a mask of those of ``data[i:i+16]`` that are not 1."""
+    """Return a mask of the numbers in ``data[i:i+16]`` other than 1."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         loaded = builder.load(
             _address(context, builder, signature.args[0], arguments[0], arguments[1], _VALUES)
         )
         loaded.align = 8
-        return _mask(builder, builder.fcmp_unordered("!=", loaded, _ONES))  # nan is not 1 either
+        return _mask(builder, builder.fcmp_unordered("!=", loaded, _ONES))  # NaN is not 1 either
 
     return types.uint64(data, types.uintp), codegen
 
@@ -101,7 +101,7 @@ def fill_ones(typing_context: Any, data: Any, i: Any) -> Any:
 
 @intrinsic
 def first_bit(typing_context: Any, mask: Any) -> Any:
-    """Return the number of the lowest bit that is set; there must be one."""
+    """Return the number of the lowest set bit; there must be one."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))

@@ -1,7 +1,7 @@
-"""Vector code for a sparse row times a matrix in single precision whose rows are picked by the low bits of a feature.
+"""Vector code for a sparse row times a matrix whose rows are picked by bits of a feature.
 
-The sums of 64 columns stay in registers while the row is gone through; products and sums are in
-double precision, in ascending order:
+The matrix is in single precision, and the low bits count. The sums of 64 columns stay in registers
+during the pass over the row; products and sums are in double precision, in ascending order:
 
 >>> import numpy as np
 >>> def add_picked(features, values, start, stop, mask, W, f):
@@ -34,14 +34,14 @@ _DOUBLES = ir.VectorType(DOUBLE, VECTOR)
 
 @intrinsic
 def add_picked(typing_context, features, values, start, stop, mask, W, f):
-    """Add the sparse row `start` to `stop` times the rows of `W` at ``features & mask`` to `f`, as long as they are."""
+    """Add the sparse row `start` to `stop` times the rows of `W` at ``features & mask`` to `f`."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         places, row, weights, sums = open_arrays(context, builder, signature, arguments, 0, 1, 5, 6)
         width, first = builder.extract_value(weights.shape, 1), INT64(0)
 
         def loop_over_row(vectors: int, first: Any) -> None:
-            """Write the loop for some vectors of columns, or for the one column at `first`."""
+            """Write the loop for some vectors of columns, or for the only column at `first`."""
 
             def load(array: Any, at: Any) -> Any:
                 if vectors:

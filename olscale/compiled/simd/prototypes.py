@@ -1,4 +1,4 @@
-"""Vector code for prototypes: a dense row's products with all of them, while the row before is added to one.
+"""Vector code for prototypes: a dense row's products with all, while another row is added.
 
 In numpy:
 
@@ -7,9 +7,9 @@ In numpy:
 ...         S[:, column] += a * before
 ...     return row @ S
 
-As in `olscale.compiled.simd.columns` each column is summed by itself in ascending order of the
+As in `olscale.compiled.simd.columns` each column is summed separately in ascending order of the
 features; but each product and its sum are rounded together, which halves the work where a processor
-has an instruction for it and is the same everywhere.
+has an instruction for it and gives the same bits everywhere.
 """
 
 from typing import Any
@@ -21,9 +21,9 @@ from olscale.compiled.intrinsics import intrinsic
 from olscale.compiled.simd.blocks import ColumnBlock, for_each_block
 from olscale.compiled.simd.vectors import INT64, convert, open_arrays
 
-# Features by which the added row is ahead of the products. A processor hands a number that was just
-# written on to a load of that number, but not to one of the whole vector it is in: that load would
-# wait until the write is in the cache.
+# Features by which the added row is ahead of the products. A processor forwards a number that was
+# just written to a load of that number, but not to a load of the vector around it, which would wait
+# until the write is in the cache.
 _FAR = 16
 
 
@@ -31,8 +31,8 @@ _FAR = 16
 def add_multiply_dense(typing_context, before, column, a, row, S, f):
     """Add ``a before`` to a column of `S`, unless `column` is negative; then set ``f = row S``.
 
-    Rows have the precision of `S`; the sum is computed in that of `a`. `f` may be longer than there
-    are columns.
+    Rows have the precision of `S`; the sum is computed in that of `a`. `f` may have more entries
+    than there are columns.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -60,8 +60,7 @@ def add_multiply_dense(typing_context, before, column, a, row, S, f):
             def add(j: Any) -> None:
                 block.add(builder.load(builder.gep(values.data, [j])), block.load(j), fused=True)
 
-            # The first block adds the row, whichever block the column is in: later ones then find
-            # it there.
+            # The first block adds the row, in any column: later blocks then find it there.
             pending = builder.and_(
                 builder.icmp_signed("==", block.first, INT64(0)),
                 builder.icmp_signed(">=", column, INT64(0)),

@@ -1,4 +1,4 @@
-"""Vector code for a few rows at once: weights that are in a register are multiplied with all of them.
+"""Vector code for a few rows at once: weights in a register are multiplied with all of them.
 
 In numpy:
 
@@ -34,7 +34,7 @@ ROWS = 4
 """Rows of a tile."""
 
 _WIDE = 4
-"""Vectors of a tile: its sixteen sums leave room in the registers for the weights and a value of each row."""
+"""Vectors of a tile: its sixteen sums leave registers for the weights and a value per row."""
 
 _DOUBLES = ir.VectorType(DOUBLE, VECTOR)
 
@@ -43,7 +43,7 @@ _DOUBLES = ir.VectorType(DOUBLE, VECTOR)
 def multiply_rows(
     typing_context, places, positions, stop, values, first, length, W, column, vectors, K
 ):
-    """Set so many vectors of columns, from `column` on, of four rows of `K` to the products of four rows and `W`.
+    """Set `vectors` vectors of columns, from `column` on, of four rows of `K` to products with `W`.
 
     A row has `length` of the `values`, one row after another from `first` on. The bits are those of
     `olscale.compiled.simd.columns.multiply_places`.
@@ -55,7 +55,7 @@ def multiply_rows(
         )
         stop, first, length, column, vectors = (arguments[n] for n in (2, 4, 5, 7, 8))
         width = builder.extract_value(weights.shape, 1)
-        # The rows of K need not lie side by side.
+        # The rows of K need not be adjacent.
         step = builder.sdiv(builder.extract_value(sums.strides, 0), INT64(8))
 
         def write(vector: Any, count: int) -> None:

@@ -1,8 +1,8 @@
-"""Vector code for half of a symmetric matrix: its product with a vector, and rank-one matrices subtracted from it.
+"""Vector code for half of a symmetric matrix: products with a vector, and rank-one updates.
 
 The half is kept in panels of 8 rows, one after the other: rows r to r + 7 with the columns from r
-on. So a panel is as wide as there are columns left, and the tile on the diagonal is kept whole. In
-numpy, for panels cut out of a matrix `S`:
+on. So a panel is as wide as there are columns left, and the tile on the diagonal is kept in full.
+In numpy, for panels cut out of a matrix `S`:
 
 >>> import numpy as np
 >>> def multiply(S, z, g):
@@ -40,14 +40,16 @@ from olscale.compiled.simd.vectors import (
 )
 
 PANEL = VECTOR
-"""Rows of a panel, and what the number of columns is a multiple of."""
+"""Rows of a panel; the number of columns is a multiple of this."""
 
-_ROWS = 4  # rows of a panel that have their sums in registers at a time
+_ROWS = 4  # rows of a panel whose sums are in registers at a time
 _DOUBLES = ir.VectorType(DOUBLE, VECTOR)
 
 
 def packed_size(width: int) -> int:
-    """Return how many numbers the panels of a matrix of `width` columns, a multiple of `PANEL`, are.
+    """Return how many numbers the panels of a matrix of `width` columns hold.
+
+    The width is a multiple of `PANEL`.
 
     Examples
     --------
@@ -59,7 +61,7 @@ def packed_size(width: int) -> int:
 
 @intrinsic
 def multiply_panel(typing_context: Any, S: Any, start: Any, first: Any, z: Any, g: Any) -> Any:
-    """Add to `g` what the panel at `start`, whose first row is `first`, gives of the product with `z`."""
+    """Add to `g` the part of the product with `z` of the panel at `start`, from row `first` on."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         half, vector, sums = open_arrays(context, builder, signature, arguments, 0, 3, 4)
@@ -68,7 +70,7 @@ def multiply_panel(typing_context: Any, S: Any, start: Any, first: Any, z: Any, 
         left = builder.sub(width, first)
         for part in range(0, PANEL, _ROWS):
             rows = [builder.add(first, INT64(part + n)) for n in range(_ROWS)]
-            # Where column 0 of a row would be: places are then those of columns.
+            # Position of column 0 of a row, so that other positions are those of columns.
             bases = [
                 builder.sub(builder.add(start, builder.mul(INT64(part + n), left)), first)
                 for n in range(_ROWS)
@@ -105,7 +107,10 @@ def multiply_panel(typing_context: Any, S: Any, start: Any, first: Any, z: Any, 
 
 @intrinsic
 def subtract_panel(typing_context: Any, S: Any, start: Any, first: Any, H: Any, count: Any) -> Any:
-    """Subtract ``h h'`` from the panel at `start`, whose first row is `first`, for the first `count` rows h of `H`."""
+    """Subtract ``h h'``, for the first `count` rows h of `H`, from the panel at `start`.
+
+    Its first row is `first`.
+    """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         half, lines = open_arrays(context, builder, signature, arguments, 0, 3)

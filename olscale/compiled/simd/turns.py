@@ -1,8 +1,7 @@
-"""Elementary functions of several vectors in turns, with the bits of `olscale.compiled.elementary`.
+"""Elementary functions of several vectors in turns, with the bits of `compiled.elementary`.
 
 In a plain loop each number waits for its own polynomial, two dozen operations one after the other;
-here four vectors of eight take turns, operation by operation, and the processor has something to do
-meanwhile.
+here four vectors of eight take turns, operation by operation, which keeps the processor busy.
 """
 
 from collections.abc import Callable
@@ -27,18 +26,20 @@ from olscale.compiled.elementary import (
 from olscale.compiled.simd.vectors import DOUBLE, INT64, VECTOR
 
 TURNS = 4
-"""Vectors that take turns: what more of them have at once does not fit the registers."""
+"""Number of vectors that take turns: more would not fit the registers."""
 
 DOUBLES, WHOLES = ir.VectorType(DOUBLE, VECTOR), ir.VectorType(INT64, VECTOR)
 
 
 def all_of(number: float, kind: Any = DOUBLES) -> Any:
-    """Return the vector that has one constant everywhere."""
+    """Return the vector filled with one constant."""
     return ir.Constant(kind, [number] * VECTOR)
 
 
 class Vectors:
-    """Vectors on which an operation is written for one after the other; a number stands for a vector that is it everywhere.
+    """Vectors on which an operation is written for one after the other.
+
+    A number stands for a vector filled with it.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ class Vectors:
         )
 
     def map(self, operation: Callable[[Any], Any]) -> list[Any]:
-        """Return what `operation` makes of each vector."""
+        """Return the results of `operation` for each vector."""
         return [operation(vector) for vector in self.values]
 
 

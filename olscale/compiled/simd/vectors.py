@@ -1,4 +1,4 @@
-"""The vocabulary of vector code: LLVM's types, and the few steps that all of it is written in.
+"""The vocabulary of vector code: LLVM's types, and the few steps of which all of it consists.
 
 A function here does not compute; it writes the instruction that will. A *slot* is a variable of the
 function that is being written: LLVM keeps it in a register.
@@ -12,11 +12,11 @@ from numba.core import cgutils
 DOUBLE, INT8, INT32, INT64 = ir.DoubleType(), ir.IntType(8), ir.IntType(32), ir.IntType(64)
 
 VECTOR = 8
-"""Doubles of a vector: 64 bytes, a cache line and the widest register; LLVM splits it where registers are narrower."""
+"""Doubles of a vector: 64 bytes, a cache line and the widest register; LLVM splits it elsewhere."""
 
 
 def fill_vectors(columns: int) -> int:
-    """Return the number of columns, not fewer than `columns`, that fills whole vectors.
+    """Return the least multiple of the length of a vector that is not below `columns`.
 
     Examples
     --------
@@ -29,12 +29,12 @@ def fill_vectors(columns: int) -> int:
 def open_arrays(
     context: Any, builder: Any, signature: Any, arguments: Any, *places: int
 ) -> list[Any]:
-    """Return the arrays among the arguments of an intrinsic, those at `places`, with their data and shapes."""
+    """Return the arrays among an intrinsic's arguments, at `places`, with data and shapes."""
     return [context.make_array(signature.args[n])(context, builder, arguments[n]) for n in places]
 
 
 def convert(builder: Any, value: Any, element: Any) -> Any:
-    """Return a number or a vector in the precision `element`; nothing is written if it has that already."""
+    """Return a number or vector in the precision `element`, unchanged if it has that already."""
     count = getattr(value.type, "count", 0)
     target = ir.VectorType(element, count) if count else element
     if value.type == target:
@@ -43,7 +43,7 @@ def convert(builder: Any, value: Any, element: Any) -> Any:
 
 
 def broadcast(builder: Any, value: Any, vector: Any) -> Any:
-    """Return a vector that has one number everywhere."""
+    """Return a vector filled with one number."""
     one = builder.insert_element(ir.Constant(vector, ir.Undefined), value, INT32(0))
     mask = ir.Constant(ir.VectorType(INT32, vector.count), [0] * vector.count)
     return builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), mask)
@@ -65,7 +65,10 @@ def store_vector(builder: Any, vector: Any, data: Any, first: Any) -> None:
 
 
 def multiply_add(builder: Any, x: Any, w: Any, total: Any) -> Any:
-    """Return ``x w + total`` for vectors, rounded once: an instruction where there is one, and the same bits elsewhere."""
+    """Return ``x w + total`` for vectors, rounded once.
+
+    It is one instruction where the processor has it, with the same bits elsewhere.
+    """
     vector = x.type
     name = f"llvm.fma.v{vector.count}f{64 if vector.element == DOUBLE else 32}"
     function = cgutils.get_or_insert_function(
@@ -75,7 +78,7 @@ def multiply_add(builder: Any, x: Any, w: Any, total: Any) -> Any:
 
 
 def zero_slot(builder: Any, kind: Any) -> Any:
-    """Return a slot for a sum, a number or a vector, which is 0 whenever the code comes by here."""
+    """Return a slot for a sum, a number or a vector, which is 0 whenever this code is reached."""
     return cgutils.alloca_once(builder, kind, zfill=True)
 
 
@@ -89,5 +92,8 @@ def accumulate(builder: Any, slot: Any, x: Any, w: Any, fused: bool = False) -> 
 
 
 def _bytes(data: Any) -> int:
-    """Return the bytes of a number: arrays of a caller are aligned to that and, as slices of rows, to no more."""
+    """Return the bytes of a number: the alignment of a caller's arrays.
+
+    As slices of rows they have no greater alignment.
+    """
     return 8 if data.type.pointee in (DOUBLE, INT64) else 4
