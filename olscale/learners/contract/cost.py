@@ -133,6 +133,7 @@ def check_row_numbers(learner: Learner, columns: int, classes: int) -> None:
     numbers, there = cost_of(learner).row_numbers(columns, classes, 1.0), memory_bytes()
     if 8.0 * numbers > _MOST_MEMORIES * there:
         params = learner.get_params(deep=False)
+        # Small parameters cannot cause such a size: naming them would mislead.
         sizes = {
             name: value
             for name, value in params.items()

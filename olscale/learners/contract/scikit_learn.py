@@ -77,6 +77,7 @@ class _Finder(MetaPathFinder):
     ) -> ModuleSpec | None:
         if fullname != _MODULE or self._asks_others:
             return None
+        # `find_spec` calls all finders, this one included, which must not answer now.
         self._asks_others = True
         try:
             spec = find_spec(fullname)

@@ -175,6 +175,7 @@ def why_unusable(X: Rows, i: int, limits: tuple[float, float], names: Sequence[s
             else "infinity in column {}"
         )
         return f"score is not finite, and neither is the row: {cure.format(name)}"
+    # The length is computed relative to this: the squares themselves overflow or underflow.
     greatest = np.abs(x).max()
     least, most = np.sqrt(limits)
     length = (

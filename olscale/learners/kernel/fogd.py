@@ -270,6 +270,7 @@ class FusedFOGD(FusedSettings):
         self._learners = [learner for learner in learners if isinstance(learner, FOGD)]
         states = [learner.state_ for learner in self._learners]
         widths = np.concatenate([state["gamma"] for state in states])
+        # Settings of one width follow each other: the loop computes their features once.
         self._order = np.argsort(widths, kind="stable")
         self._state: State = {
             "W": np.stack([states[n]["W"] for n in self._order]),

@@ -207,6 +207,7 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
 
     def _space(self, rows: CSR | None) -> Space:
         outputs, slots = self.state_["alpha"].shape[1], len(self.state_["sizes"])
+        # A row may have more entries than there are places: features that no vector has.
         longest = 0 if rows is None else int(np.diff(rows.indptr).max(initial=0))
         entries = max(self.state_["values"].shape[1], longest)
         f, target, margin, step = np.zeros((4, outputs))
@@ -251,6 +252,7 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         empty = self.state_[
             "matrix"
         ].shape  # which may have columns besides the square of the vectors
+        # These arrays take their shape from `state`; the base class then copies the numbers.
         growing = {*GROWING, "alpha", "matrix"}
         for name in growing & state.keys() & self.state_.keys():
             old, new = self.state_[name], state[name]

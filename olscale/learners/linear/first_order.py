@@ -3,7 +3,7 @@
 A rule is a named tuple of parameters together with a function that turns one row's score into a
 step: the weights of the column move by ``step * y * x``. Two loops drive the rules, one for binary
 and one-vs-all problems (each column is a binary problem), one for the max-score form (the true
-class against the best wrong class); that of targets is in `linear_regression`.
+class against the best wrong class); that of targets is in `regression`.
 
 Several settings of a rule's parameters can share one pass: the weights then have a block of columns
 per setting.

@@ -86,6 +86,7 @@ class BlockLearner(Classifier, EstimatesCost):
 
     def learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
         rows, scores, known = read_only_csr(X), np.zeros((rows_of(X), self._outputs)), y != UNKNOWN
+        # Rows without a known label are only scored, by another model than rows that are learned.
         edges = np.flatnonzero(np.diff(known)) + 1
         for start, stop in pairwise([0, *edges.tolist(), len(y)]):
             if start < stop and not known[start]:
@@ -107,6 +108,7 @@ class BlockLearner(Classifier, EstimatesCost):
 
     def compile(self, X: Rows) -> None:
         """Compile all loops: another learner of this class learns a block and scores rows."""
+        # With blocks of one row, one row runs every loop.
         fresh = type(self)(**{**self.get_params(deep=False), "block": 1})
         fresh.begin(2, self._classes)
         fresh.learn(np.eye(2), np.zeros(2, dtype=np.int64))
@@ -137,6 +139,8 @@ class BlockLearner(Classifier, EstimatesCost):
         waiting = self._waiting() if of == "all" else 0
         count = int(state["rows"][0]) + waiting
         if count and self._models.get(of, (0, None))[0] != count:
+            # `state` itself does not change: the waiting rows are absorbed again in their full
+            # block.
             with one_blas_thread():
                 after = (
                     self._absorb(state, state["waiting"][:waiting], state["waiting_y"][:waiting])
@@ -148,12 +152,14 @@ class BlockLearner(Classifier, EstimatesCost):
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from `state`, which may have more components."""
+        # Growing arrays take their shape from `state`; the base class then copies the numbers.
         for name in state.keys() & set(self.growing):
             new, own = state[name], self.state_[name]
             if new.ndim == own.ndim and new.dtype == own.dtype:
                 self.state_[name] = np.zeros(new.shape, new.dtype)
         super().restore(state)
         self._models.clear()
+        # Loops trust these shapes and labels, and a file may hold anything.
         rank = len(self.state_["s"])
         fits = rank <= self._most(self._columns) and self.state_["U"].shape == (
             self._length(self._columns),

@@ -235,6 +235,7 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
                 self._set_features(slice_rows(X, first, first + count), self.state_, Z[:count])
                 _set_targets(y[first : first + count], T[:count])
                 if weights is not None:
+                    # Both factors of a product have the root, so that the product has the weight.
                     roots = np.sqrt(weights[first : first + count])[:, np.newaxis]
                     Z[:count] *= roots
                     T[:count] *= roots
@@ -251,6 +252,7 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
             len(state["variances"]),
             float(state["limits"][1]),
         )
+        # `solve` expects minus the products, with the regularisation included.
         products[np.arange(count), np.arange(count)] += float(self.lam)
         state["half"][:], state["W"][:] = -packed(products, PANEL), sums["targets"]
         state["seen"][0] = state["updates"][0] = rows

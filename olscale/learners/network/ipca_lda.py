@@ -84,6 +84,7 @@ class IPCALDA(BlockLearner):
 
     def _absorb(self, state: State, X: FloatArray, y: NDArray[np.int64]) -> State:
         found, _ = add_block(self._components(state), X, self._most(self._columns))
+        # A copy, because the result may be only for scoring: then `state` must not change.
         sums = state["sums"].copy()
         for label, row in zip(y, X, strict=True):
             sums[label] += row
@@ -97,10 +98,13 @@ class IPCALDA(BlockLearner):
         (n, mean, U, s), counts = self._components(state), state["counts"]
         share = counts / n
         M = (state["sums"] / np.maximum(counts, 1)[:, None] - mean) @ U
+        # A class without rows has no mean; `_score` sets its scores.
         M[counts == 0] = 0.0
         variances = s**2 / n
+        # In the basis Q the covariance within classes is diagonal, and so is its shrunk inverse.
         values, Q = np.linalg.eigh(np.diag(variances) - (M.T * share) @ M)
         spread = max(0.0, values.sum()) / max(1, len(s))
+        # Rounding and dropped directions can make a variance within classes negative.
         values = (
             np.maximum(values, 0.0) + float(self.shrink) * spread + _LEAST * variances.mean()
             if len(s)
@@ -118,6 +122,7 @@ class IPCALDA(BlockLearner):
         set_products(X, model.W, model.b, scores)
         if not model.absent.any():
             return
+        # The only class that has occurred is predicted.
         if self._outputs == 1:
             scores[:] = 1.0 if model.absent[0] else -1.0
         else:

@@ -39,6 +39,7 @@ def put(sums: State, count: int) -> None:
     waiting = int(sums["rows"][1])
     targets = sums["waiting_targets"][waiting : waiting + count]
     unknown = np.isnan(targets[:, 0])
+    # Rows of zeros keep the shapes of the products, on which their bits depend.
     if left_out := int(np.count_nonzero(unknown)):
         targets[unknown], sums["waiting"][waiting : waiting + count][unknown] = 0.0, 0.0
     sums["rows"] += count - left_out, count
@@ -65,6 +66,7 @@ def packed(products: NDArray[np.float64], panel: int) -> FloatArray:
     """
     panels = []
     for first in range(0, len(products), panel):
+        # The tile on the diagonal is kept in full, so its lower part mirrors the upper one.
         lines = products[first : first + panel, first:].copy()
         tile = np.triu(lines[:, :panel])
         lines[:, :panel] = tile + np.triu(tile, 1).T

@@ -84,6 +84,7 @@ class ProjectionNetwork(Learner):
     def _network(self, of: Components, z: FloatArray, y: NDArray[np.int64]) -> Network:
         """Return the network of rows at `z` along components of centred rows or rows with a 1."""
         columns, centred = self._columns, len(of.mean) == self._columns
+        # For centred rows the 1 is a direction of its own, orthogonal to all others.
         s = np.append(of.s, np.sqrt(len(z))) if centred else of.s
         order = np.argsort(-s, kind="stable")[: self._count(np.sort(s)[::-1])]
         constant = order == len(of.s)  # at most one, and none where rows include the 1

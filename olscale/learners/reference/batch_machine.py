@@ -74,6 +74,7 @@ class BatchMachine(Learner, EstimatesCost):
         while start < len(y):
             seen = int(self.state_["seen"][0])
             trained = trained_rows(seen)
+            # One machine predicts all rows until the next doubling.
             stop = min(len(y), start + (2 * trained or FIRST_MACHINE) - seen)
             part = slice_rows(X, start, stop)
             scores[start:stop] = self._scores_by(trained, part)
@@ -128,6 +129,7 @@ class BatchMachine(Learner, EstimatesCost):
             if _WEIGHTS in state:
                 weighing = self._weighing(count)
                 given = [of_rows[weighing] for of_rows in (*given, state[_WEIGHTS][:count])]
+            # Sums over several threads would have other bits.
             with threadpool_limits(limits=1):
                 self._machines[count] = self._train(*given)
         return self._machines[count]

@@ -118,7 +118,7 @@ class ForeignLearner(
 
     @property
     def ranking_columns(self) -> int:
-        """Whether a model of two classes has scores: 1 or 0 columns."""
+        """Number of ranking columns: 1 if a model of two classes has scores, otherwise 0."""
         return self._ranked
 
     @property
