@@ -43,7 +43,8 @@ class OlscaleError(Exception):
         super().__init__(one_line(message))
 
 
-_LONGEST, _END = 1_500, 500
+_LONGEST = 1_500
+_END = 500
 
 
 def one_line(text: str) -> str:
@@ -83,7 +84,9 @@ class FormatError(OlscaleError):
     def __init__(self, source: str, problem: str, line: int | None = None) -> None:
         where = source if line is None else f"{source}, line {line}"
         super().__init__(f"{where}: {problem}")
-        self.source, self.problem, self.line = source, problem, line
+        self.source = source
+        self.problem = problem
+        self.line = line
 
     def __reduce__(self) -> tuple[type[FormatError], tuple[str, str, int | None]]:
         return type(self), (self.source, self.problem, self.line)
@@ -154,7 +157,9 @@ class DivergedError(OlscaleError):
 
     def __init__(self, reason: str, row: int, where: str = "row") -> None:
         super().__init__(f"diverged at {where} {row}: {reason}")
-        self.reason, self.row, self.where = reason, row, where
+        self.reason = reason
+        self.row = row
+        self.where = where
 
     def __reduce__(self) -> tuple[type[DivergedError], tuple[str, int, str]]:
         return type(self), (self.reason, self.row, self.where)
@@ -179,7 +184,9 @@ class UnknownNameError(OlscaleError, LookupError):
     """
 
     def __init__(self, kind: str, got: str, known: Iterable[str]) -> None:
-        self.kind, self.got, self.known = kind, got, tuple(sorted(known))
+        self.kind = kind
+        self.got = got
+        self.known = tuple(sorted(known))
         folded = {name.casefold(): name for name in self.known}
         nearest = [
             folded[name]

@@ -52,7 +52,8 @@ class Registry(Generic[T]):
     """
 
     def __init__(self, kind: str, ours: Mapping[str, str]) -> None:
-        self.kind, self.ours = kind, dict(ours)
+        self.kind = kind
+        self.ours = dict(ours)
         self._loaded: tuple[tuple[EntryPoint, ...], list[T]] | None = None
 
     @property

@@ -7,5 +7,6 @@ Task: TypeAlias = Literal["classification", "regression", "novelty"]
 
 TASKS: tuple[Task, ...] = ("classification", "regression", "novelty")
 
-NOVEL, NORMAL = -1, 1
+NOVEL = -1
+NORMAL = 1
 """Labels of a dataset for novelty detection, and what detectors predict, as scikit-learn's outlier detectors do."""

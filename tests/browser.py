@@ -42,7 +42,8 @@ class Page:
     """
 
     def __init__(self, socket: WebSocketClientConnection) -> None:
-        self._socket, self._sent = socket, 0
+        self._socket = socket
+        self._sent = 0
         self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self.said: list[str] = []
         self.requests: list[str] = []
@@ -55,7 +56,8 @@ class Page:
             if "id" in message:
                 self._answers.pop(message["id"]).set_result(message)
                 continue
-            method, told = message["method"], message.get("params", {})
+            method = message["method"]
+            told = message.get("params", {})
             if method == "Page.loadEventFired":
                 self._loaded.set()
             elif method == "Network.requestWillBeSent":

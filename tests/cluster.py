@@ -50,7 +50,9 @@ def running(folder: Path, workers: int) -> Iterator[Cluster]:
     (folder / "modules").mkdir()
     (folder / "serve.py").write_text(_CODE)  # a file: workers are spawned, which imports it again
     paths = [str(ROOT), str(folder / "modules")]
-    said, errors = folder / "said", folder / "errors"  # by the workers too: pipes would fill up
+    # by the workers too: pipes would fill up
+    said = folder / "said"
+    errors = folder / "errors"
     with said.open("w") as out, errors.open("w") as err:
         process = subprocess.Popen(
             [sys.executable, str(folder / "serve.py"), str(workers)],

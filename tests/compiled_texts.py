@@ -12,7 +12,8 @@ from numba.core import event
 
 from olscale.compiled.decorator import is_ours
 
-STRINGS, ARRAYS = "numba.cpython.unicode", "numba.np.arraymath"
+STRINGS = "numba.cpython.unicode"
+ARRAYS = "numba.np.arraymath"
 
 
 def takes_long(function: Any) -> bool:

@@ -138,7 +138,8 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
         sources = [str(folder / f"{split}.{suffix}") for split in ("train", "test")]
         ingest(sources[:1], str(folder / name), test=sources[1:], chunk_rows=64)
     ingest(["sklearn:digits"], str(folder / "digits"), chunk_rows=256)
-    X, y = rng.normal(size=(400, 6)), rng.normal(size=400)
+    X = rng.normal(size=(400, 6))
+    y = rng.normal(size=400)
     np.savez(folder / "targets.npz", X=X, y=X[:, 0] - X[:, 1] + 0.1 * y)
     ingest([str(folder / "targets.npz")], str(folder / "targets"), chunk_rows=64, target="real")
     return folder
@@ -158,7 +159,8 @@ def late(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     from olscale.data.ingest.ingest import ingest
 
-    folder, rng = tmp_path_factory.mktemp("late"), np.random.default_rng(5)
+    folder = tmp_path_factory.mktemp("late")
+    rng = np.random.default_rng(5)
     for name, rows in (("train", 400), ("test", 100)):
         y = rng.integers(0, 2, rows)
         X = np.round(rng.normal(size=(rows, 7)) + 0.5 * (2 * y - 1)[:, None], 3)

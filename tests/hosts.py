@@ -10,7 +10,8 @@ from contextlib import contextmanager
 
 import pytest
 
-BRIDGE, HERE = "olscale-br", "10.77.0.1"
+BRIDGE = "olscale-br"
+HERE = "10.77.0.1"
 HOSTS = ("olscale-a", "olscale-b")
 ADDRESSES = ("10.77.0.10", "10.77.0.11")
 

@@ -54,7 +54,11 @@ def _imported(node: ast.AST, known: dict[str, Path]) -> Iterator[str]:
 
 def import_circles() -> list[list[str]]:
     """Return the groups of modules from each of which every other one is reached by imports (Tarjan)."""
-    graph, order, low, stack, found = imports(), {}, {}, [], []
+    graph = imports()
+    order = {}
+    low = {}
+    stack = []
+    found = []
 
     def visit(name: str) -> None:
         order[name] = low[name] = len(order)
@@ -137,7 +141,10 @@ def contract_methods() -> list[str]:
 
 def main() -> None:
     """Print every count, and what is behind those that should be small."""
-    sizes, circles, loose, methods = lines(), import_circles(), loose_files(), contract_methods()
+    sizes = lines()
+    circles = import_circles()
+    loose = loose_files()
+    methods = contract_methods()
     long = {name: count for name, count in sizes.items() if count > MOST_LINES}
     ordered = sorted(sizes.values())
     for what, count, rest in (

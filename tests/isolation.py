@@ -52,7 +52,9 @@ def unchanged(whose: str, but: Container[str] = ()) -> Iterator[None]:
     Modules of temporary folders go, and these folders from `sys.path`, where commands put the one
     they run in: others import theirs under the same names.
     """
-    before, modules, paths = _state(), dict(sys.modules), set(sys.path)
+    before = _state()
+    modules = dict(sys.modules)
+    paths = set(sys.path)
     yield
     others = (
         [] if sys.modules == modules else [*sys.modules.items()]

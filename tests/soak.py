@@ -278,7 +278,8 @@ async def _soak(at: Served, seconds: float, connections: int) -> Soaked:
     for address in ("/", "/report/0/"):
         assert await answer(at.port, request(address, "Connection: close")) == 200
     soaked = Soaked(megabytes=[at.megabytes()], descriptors=[at.descriptors()])
-    began, before = time.monotonic(), at.processor_seconds()
+    began = time.monotonic()
+    before = at.processor_seconds()
     tasks = [asyncio.create_task(visit(number, at.port, soaked)) for number in range(connections)]
     tasks.append(asyncio.create_task(mean_well(at, soaked)))
     await asyncio.sleep(seconds)

@@ -61,7 +61,8 @@ def test_the_learner_of_the_walk_through_is_the_mean_of_the_perceptrons(
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50, 3))
     y = (X[:, 0] + 0.5 * rng.normal(size=50) > 0).astype(int)
-    w, total = np.zeros(3), np.zeros(3)
+    w = np.zeros(3)
+    total = np.zeros(3)
     for x, target in zip(X, 2 * y - 1, strict=True):
         if (w @ x >= 0) != (target > 0):
             w = w + target * x

@@ -54,11 +54,9 @@ LEAKS: dict[str, tuple[Callable[[Path], object], Callable[[], object]]] = {
         lambda: fsspec.get_filesystem_class("http").clear_instance_cache(),
     ),
 }
-HERE, FILES, DASK = (
-    Path.cwd(),
-    resource.getrlimit(resource.RLIMIT_NOFILE),
-    logging.getLogger("dask").level,
-)
+HERE = Path.cwd()
+FILES = resource.getrlimit(resource.RLIMIT_NOFILE)
+DASK = logging.getLogger("dask").level
 
 
 @pytest.mark.parametrize("change", LEAKS)

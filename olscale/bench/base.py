@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from time import process_time
 
-ENOUGH_SECONDS, MOST_ROUNDS = 5.0, 8
+ENOUGH_SECONDS = 5.0
+MOST_ROUNDS = 8
 """Contestants that take less together have up to so many times the rounds: one of some milliseconds is off by a tenth."""
 
 
@@ -119,7 +120,9 @@ def compare(
 
 
 def _figure(contestant: Contestant, speeds: dict[str, list[float]], unit: str) -> Figure:
-    one, own, ratio = contestant, speeds[contestant.name], None
+    one = contestant
+    own = speeds[contestant.name]
+    ratio = None
     if one.peer:
         ratio = statistics.median(a / b for a, b in zip(own, speeds[one.peer], strict=True))
     return Figure(one.name, statistics.median(own), unit, ratio, one.peer, one.target, one.note)

@@ -95,9 +95,15 @@ def forecast(groups: Sequence[Load], workers: int, costs: Costs, ahead: int = 2)
     >>> forecast(8 * [Load(1.0)], 4, slow).bottleneck
     'driver'
     """
-    driver, scheduler, files = _Server(), _Server(), _Server()
+    driver = _Server()
+    scheduler = _Server()
+    files = _Server()
     waiting: deque[int] = deque()
-    idle, sent, back, work, now = workers, 0, 0, 0.0, 0.0
+    idle = workers
+    sent = 0
+    back = 0
+    work = 0.0
+    now = 0.0
     events: list[tuple[float, int, str]] = []
 
     def give(at: float) -> None:

@@ -39,7 +39,8 @@ def figures(here: Path, two_workers: str, rounds: int) -> Iterator[Figure]:
 
     def seconds(experiment: Experiment, **where: Any) -> tuple[float, float]:
         """Return how long an evaluation takes, and how much of the processor's time, in a new store."""
-        start, used = perf_counter(), process_time()
+        start = perf_counter()
+        used = process_time()
         evaluate(experiment, here / f"sizes-{next(stores)}", **where)
         return perf_counter() - start, process_time() - used
 

@@ -61,7 +61,8 @@ def _rows(rows: int) -> Chunk:
     rng = np.random.default_rng(0)
     y = (rng.random(rows) < 0.24).astype(np.int64)
     seen = np.where(rng.random(rows) < 0.2, 1 - y, y)
-    first, features = 0, []
+    first = 0
+    features = []
     for size in _GROUPS:
         odds = np.cumsum(rng.dirichlet(np.full(size, 2.0), size=2), axis=1)
         features.append(first + (rng.random((rows, 1)) > odds[seen]).sum(axis=1))
@@ -123,7 +124,8 @@ def _settings(stream: Sequence[Chunk], rounds: int, rows: int = 6000) -> list[Fi
         for one in learners:
             feed(one, few)
 
-    work, passes = rows / 1e6 * len(grid), f"norma, {len(grid)} passes"
+    work = rows / 1e6 * len(grid)
+    passes = f"norma, {len(grid)} passes"
     together = f"norma, {len(grid)} settings in one pass"
     table = [
         Contestant(passes, learn_in_turn, work, begin),
@@ -138,7 +140,8 @@ def _sklearn(title: str, features: Callable[[], Any], stream: Sequence[Chunk]) -
     """Return scikit-learn's classifier on its approximation of the kernel, in chunks of 1,000 rows."""
     from sklearn.linear_model import SGDClassifier
 
-    matrix, y = to_scipy(stream[0]), np.array(stream[0].y)
+    matrix = to_scipy(stream[0])
+    y = np.array(stream[0].y)
     approximation = features().fit(matrix[:1000])
 
     def learn(model: Any) -> None:
@@ -169,7 +172,8 @@ def _river(stream: Sequence[Chunk], peer: str) -> Contestant:
     from river.feature_extraction import RBFSampler
     from river.linear_model import PAClassifier
 
-    matrix, y = to_scipy(stream[0])[:300], stream[0].y[:300].tolist()
+    matrix = to_scipy(stream[0])[:300]
+    y = stream[0].y[:300].tolist()
     rows = [dict(zip(row.indices.tolist(), row.data.tolist(), strict=True)) for row in matrix]
 
     def learn(model: Any) -> None:
@@ -183,10 +187,13 @@ def _river(stream: Sequence[Chunk], peer: str) -> Contestant:
 
 def _kernel_rows(rounds: int, rows: int = 400) -> list[Figure]:
     """Return the speeds of kernel rows of dense data beside BLAS gemv and NumPy's exponential, a row at a time."""
-    rng, found = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
+    found = []
     for d, B in product(*_SIZES):
-        X, S = rng.normal(size=(rows, d)) / np.sqrt(d), rng.normal(size=(B, d)) / np.sqrt(d)
-        support, sparse = support_of(_as_sparse(S), d), _as_sparse(X)
+        X = rng.normal(size=(rows, d)) / np.sqrt(d)
+        S = rng.normal(size=(B, d)) / np.sqrt(d)
+        support = support_of(_as_sparse(S), d)
+        sparse = _as_sparse(X)
         space = space_of(d, len(support.sizes))
         sizes = np.sum(S * S, axis=1)
         gemv = f"BLAS gemv and numpy.exp, d = {d}, B = {B}"

@@ -31,7 +31,8 @@ def bare_rows(stream: Sequence[Chunk], gamma: float, B: int) -> Contestant:
     """Return the Gaussian kernel values of each row with the first `B` rows, and nothing else."""
     X: Any = stream[0].X
     support = support_of(CSR(X.indptr[: B + 1], *X[1:]), stream[0].columns)
-    room, kernel = len(support.sizes), Kernel(GAUSSIAN, gamma, 0.0, 1)
+    room = len(support.sizes)
+    kernel = Kernel(GAUSSIAN, gamma, 0.0, 1)
     space = space_of(stream[0].columns, room)
 
     def run(_: object) -> None:
@@ -43,7 +44,8 @@ def bare_rows(stream: Sequence[Chunk], gamma: float, B: int) -> Contestant:
 
 def bare_features(stream: Sequence[Chunk], gamma: float, D: int) -> Contestant:
     """Return the `D` angles of each row, their cosines and sines, and nothing else."""
-    matrix, space = MatrixRows((0, 1), stream[0].columns, D, 0.0), aligned_space(3 * D)
+    matrix = MatrixRows((0, 1), stream[0].columns, D, 0.0)
+    space = aligned_space(3 * D)
 
     def run(_: object) -> None:
         for chunk in stream:
@@ -67,24 +69,26 @@ def kernel_rows(
     X: Any, support: Any, kernel: Any, at: Any, value: Any, k: Any, together: Any
 ) -> None:
     """Set `k` to the kernel values of one row of `X` after another."""
-    X, support, at, value, k = (
-        borrowed_rows(X),
-        borrowed_support(support),
-        borrowed(at),
-        borrowed(value),
-        borrowed(k),
-    )
-    together, rows = borrowed_together(together), X.indptr.shape[0] - 1
-    begun, done = 0, 0
+    X = borrowed_rows(X)
+    support = borrowed_support(support)
+    at = borrowed(at)
+    value = borrowed(value)
+    k = borrowed(k)
+    together = borrowed_together(together)
+    rows = X.indptr.shape[0] - 1
+    begun = 0
+    done = 0
     for i in range(rows):
         if (
             i >= done
             and may_go_together(support, X, i, rows)
             and multiply_together(support, X, i, at, together)
         ):
-            begun, done = i, i + ROWS
+            begun = i
+            done = i + ROWS
         if i < done:
-            k, square = together.products[i - begun], together.squares[i - begun]
+            k = together.products[i - begun]
+            square = together.squares[i - begun]
         else:
             found, square = find_places(support, X, i, at, value)
             raw_row(kernel, support, at, value, found, square, k)
@@ -93,8 +97,11 @@ def kernel_rows(
 
 @compiled
 def _features(X: Any, kept: Any, gamma: float, space: Any) -> None:
-    X, kept, D = borrowed_rows(X), borrowed_kept(kept), space.shape[0] // 3
-    angles, z = borrowed(space[:D]), borrowed(space[D:])
+    X = borrowed_rows(X)
+    kept = borrowed_kept(kept)
+    D = space.shape[0] // 3
+    angles = borrowed(space[:D])
+    z = borrowed(space[D:])
     for i in range(X.indptr.shape[0] - 1):
         _, bound = set_angles(X, i, kept, angles)
         set_features(angles, bound, gamma, D**-0.5, z)

@@ -114,7 +114,8 @@ def _bare(stream: Sequence[Chunk]) -> Contestant:
     model.begin(stream[0].columns, 2)
     steps = []
     for chunk in stream:
-        X, target = to_csr(chunk.X), 2.0 * chunk.y - 1.0
+        X = to_csr(chunk.X)
+        target = 2.0 * chunk.y - 1.0
         scores = model.learn(chunk.X, chunk.y)[:, 0]
         square = np.add.reduceat(X.data**2, X.indptr[:-1])
         steps.append(target * np.minimum(1.0, np.maximum(0.0, 1.0 - target * scores) / square))
@@ -133,23 +134,23 @@ def _full(features: int, rows: int, rounds: int) -> list[Figure]:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(rows, features)) / np.sqrt(features)
     y = rng.integers(0, 2, rows)  # labels of chance: nearly every row updates
-    stream, skipped = [Chunk(X, y, features)], list[Figure]()
+    stream = [Chunk(X, y, features)]
+    skipped = list[Figure]()
     small = features <= 100
     name = f"numpy AROW per row, d = {features}" if small else f"BLAS symv + syr, d = {features}"
     run: Callable[[Any], object] = (
         (lambda _: arow_numpy(X, y)) if small else (lambda S: symv_syr(X, S))
     )
     peer = Contestant(name, run, rows / 1e3, lambda: np.eye(features, order="F"))
-    title, target = f"arow full, d = {features}", ">= 10" if small else ">= 0.8"
+    title = f"arow full, d = {features}"
+    target = ">= 10" if small else ">= 0.8"
     ours = _more(title, "arow", {"covariance": "full"}, stream, skipped, name, target, 1e3)
     return [*compare([peer, *ours], "k rows/s", rounds), *skipped]
 
 
 def _steps(stream: Sequence[Chunk], rounds: int) -> list[Figure]:
-    part, settings = (
-        stream[: max(1, len(stream) // 4)],
-        [{"C": 2.0**power} for power in range(-8, 8)],
-    )
+    part = stream[: max(1, len(stream) // 4)]
+    settings = [{"C": 2.0**power} for power in range(-8, 8)]
     return one_pass(
         "pa1", settings, part, ("pa1, 16 values of C in one pass", "pa1, 16 passes"), rounds, ">= 3"
     )

@@ -16,7 +16,8 @@ from olscale.learners.registry import make_learner
 
 _K = 60
 _SOFT = ">= 0.333"  # at most three times LOL's cost of a row
-_H, _PLANES = 64, 2
+_H = 64
+_PLANES = 2
 
 
 def figures(rounds: int = 7, rows: int = 40_000) -> list[Figure]:
@@ -39,16 +40,15 @@ def _dense(features: int, rounds: int) -> list[Figure]:
     (X, y), rng = _rows(features), np.random.default_rng(1)
     # Many passes over a chunk that stays in the cache, as one that was just decoded; no model is
     # made in between.
-    rows, passes = len(X), 10
+    rows = len(X)
+    passes = 10
     stream = [Chunk(X, y, features)] * passes
     work = rows * passes / 1e6
 
     def gemv(dtype: str) -> Contestant:
-        rows_, P, out = (
-            X.astype(dtype),
-            rng.normal(size=(_K, features)).astype(dtype),
-            np.zeros(_K, dtype),
-        )
+        rows_ = X.astype(dtype)
+        P = rng.normal(size=(_K, features)).astype(dtype)
+        out = np.zeros(_K, dtype)
 
         def run(_: object) -> None:
             for _ in range(passes):
@@ -75,7 +75,8 @@ def _dense(features: int, rounds: int) -> list[Figure]:
                 "soft-lol", {"dtype": dtype}, stream, f"lol {dtype}, d = {features}", _SOFT, soft
             )
         )
-    few, slow = min(rows, 2000), f"numpy LOL per row, d = {features}"
+    few = min(rows, 2000)
+    slow = f"numpy LOL per row, d = {features}"
     table.append(Contestant(slow, lambda _: lol_numpy(X[:few], y[:few], _K, 1.0, 1.0), few / 1e6))
     target = ">= 15" if features == 254 else ""
     table.append(
@@ -95,13 +96,16 @@ def _settings(features: int, rounds: int) -> list[Figure]:
 def _max_out(features: int, rounds: int) -> list[Figure]:
     """Return PAMO's figures; a peer does one BLAS gemv a row and moves h hyperplanes for the rows for which PAMO does."""
     (X, y), rng = _rows(features), np.random.default_rng(1)
-    rows, passes = len(X), 3
+    rows = len(X)
+    passes = 3
     stream = [Chunk(X, y, features)] * passes
-    params, work = {"h": _H, "k": _PLANES}, rows * passes / 1e6
+    params = {"h": _H, "k": _PLANES}
+    work = rows * passes / 1e6
     size = f"{_H} x {_PLANES} hyperplanes, d = {features}"
 
     def bare(name: str, moved: NDArray[np.bool_]) -> Contestant:
-        P, out = rng.normal(size=(_H * _PLANES, features)), np.zeros(_H * _PLANES)
+        P = rng.normal(size=(_H * _PLANES, features))
+        out = np.zeros(_H * _PLANES)
 
         def run(_: object) -> None:
             for part in np.split(moved, passes):
@@ -169,7 +173,8 @@ def _sparse(rows: int, rounds: int) -> list[Figure]:
     params = {"k": _K, "dtype": "float32", "C": 0.01}
     work = rows / 1e6
     pa1 = learner("pa1", {"C": 0.01}, stream)
-    steady, first = _steady("lol", params, stream), _first(params, stream)
+    steady = _steady("lol", params, stream)
+    first = _first(params, stream)
     soft = _steady("soft-lol", {"dtype": "float32"}, stream)
     P = np.zeros((_K, columns), dtype=np.float32)
     part = stream[0][:2000]

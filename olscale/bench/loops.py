@@ -7,7 +7,9 @@ import numpy as np
 from olscale.compiled.decorator import compiled
 from olscale.compiled.intrinsics import prefetch
 
-_AHEAD, _STREAM_AHEAD, _LINE = np.uint64(128), np.uint64(512), np.uint64(8)
+_AHEAD = np.uint64(128)
+_STREAM_AHEAD = np.uint64(512)
+_LINE = np.uint64(8)
 
 
 @compiled
@@ -16,7 +18,8 @@ def bare_pa1(X: Any, steps: Any, w: Any) -> float:
     total = 0.0
     last = np.uint64(X.indices.shape[0])
     for i in range(steps.shape[0]):
-        start, stop = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
+        start = np.uint64(X.indptr[i])
+        stop = np.uint64(X.indptr[i + 1])
         for p in range(start, stop, _LINE):
             prefetch(X.data, p + _STREAM_AHEAD)
             prefetch(X.indices, p + _STREAM_AHEAD)
@@ -47,7 +50,8 @@ def bare_max_out(X: Any, moved: Any, P: Any, k: int, out: Any) -> None:
         np.dot(P, x, out)
         if moved[i]:
             for first in range(0, P.shape[0], k):
-                plane, step = P[first + i % k], 1e-9 * out[first]
+                plane = P[first + i % k]
+                step = 1e-9 * out[first]
                 for j in range(x.shape[0]):
                     plane[j] += step * x[j]
 
@@ -57,13 +61,15 @@ def prototype_major(X: Any, P: Any, squares: Any) -> int:
     """Find the nearest prototype of each sparse row, prototypes of shape (k, features) one after another."""
     total = 0
     for i in range(X.indptr.shape[0] - 1):
-        nearest, best = 0, np.inf
+        nearest = 0
+        best = np.inf
         for k in range(P.shape[0]):
             near = 0.0
             for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
                 near += X.data[p] * P[k, X.indices[p]]
             if squares[k] - 2.0 * near < best:
-                nearest, best = k, squares[k] - 2.0 * near
+                nearest = k
+                best = squares[k] - 2.0 * near
         total += nearest
     return total
 
@@ -71,7 +77,10 @@ def prototype_major(X: Any, P: Any, squares: Any) -> int:
 def lol_numpy(X: Any, y: Any, k: int, C: float, lam: float) -> Any:
     """LOL as one would write it with numpy, row by row; returns the scores before each update."""
     features = X.shape[1]
-    P, counts, w, U = X[:k].astype(float), np.ones(k), np.zeros(features), np.zeros((k, features))
+    P = X[:k].astype(float)
+    counts = np.ones(k)
+    w = np.zeros(features)
+    U = np.zeros((k, features))
     scores = np.empty(len(X))
     for i, x in enumerate(X):
         if i < k:
@@ -94,7 +103,8 @@ def lol_numpy(X: Any, y: Any, k: int, C: float, lam: float) -> Any:
 def arow_numpy(X: Any, y: Any, r: float = 1.0) -> Any:
     """Full AROW with numpy, row by row; returns the weights."""
     features = X.shape[1]
-    w, S = np.zeros(features), np.eye(features)
+    w = np.zeros(features)
+    S = np.eye(features)
     for x, positive in zip(X, y, strict=True):
         target = 1.0 if positive else -1.0
         loss = max(0.0, 1.0 - target * (w @ x))

@@ -44,10 +44,8 @@ def figures(rows: int = 10_000_000) -> list[Figure]:
         sizes = _Sizes()
         evaluate(parse_experiment(content), Path(folder, "store"), in_process=True, progress=sizes)
     points = sizes.points[1:]  # the first is before the stream is opened
-    last, growth = (
-        max((fed for fed, _ in points), default=0),
-        "growth from the second to the last tenth",
-    )
+    last = max((fed for fed, _ in points), default=0)
+    growth = "growth from the second to the last tenth"
     found: dict[str, float] = {}
     for name, tenth in (("second", 2), ("sixth", 6), ("last", TENTHS)):
         here = [

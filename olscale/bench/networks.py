@@ -25,14 +25,13 @@ _SUMMED = 8_000_000_000
 
 def figures(rows: int = 20_000, rounds: int = 5) -> list[Figure]:
     """Return the speeds of recursive least squares for 100, 500 and 1,000 features, at most `rows` rows."""
-    rng, found = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
+    found = []
     for size in (100, 500, 1000):
         count = min(rows, _ELEMENTS // size**2)
         X = rng.uniform(-1.0, 1.0, (count, _COLUMNS))
-        stream, of_size = (
-            [Chunk(X, (X[:, 0] * X[:, 1] > 0.0).astype(np.int64), _COLUMNS)],
-            f"{size} features",
-        )
+        stream = [Chunk(X, (X[:, 0] * X[:, 1] > 0.0).astype(np.int64), _COLUMNS)]
+        of_size = f"{size} features"
         peer = f"BLAS symv + syr, {of_size}"
         fourier = {"features": size, "gamma": 0.1}
         found += compare(
@@ -58,12 +57,15 @@ def figures(rows: int = 20_000, rounds: int = 5) -> list[Figure]:
 
 def _sums(rounds: int) -> list[Figure]:
     """Return the speeds at which sums of 500 and 1,000 features are made, beside BLAS for their products with each other."""
-    rng, found = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
+    found = []
     for size in (500, 1000):
         count = _SUMMED // size**2 // AT_ONCE * AT_ONCE
-        X, Z = rng.uniform(-1.0, 1.0, (count, _COLUMNS)), rng.normal(size=(count, size))
+        X = rng.uniform(-1.0, 1.0, (count, _COLUMNS))
+        Z = rng.normal(size=(count, size))
         chunk = Chunk(X, (X[:, 0] * X[:, 1] > 0.0).astype(np.int64), _COLUMNS)
-        peer, of_size = f"BLAS syrk, {size} features", f"{size} features"
+        peer = f"BLAS syrk, {size} features"
+        of_size = f"{size} features"
         layers: dict[str, dict[str, Any]] = {
             "oselm": {"nodes": size},
             "rff-rls": {"features": size, "gamma": 0.1},
@@ -86,18 +88,19 @@ def _sums(rounds: int) -> list[Figure]:
 
 def _penalties(rounds: int) -> list[Figure]:
     """Return 8 values of lam in one pass beside 8 passes, and of sums beside 8 sums, on rows like images of ten digits."""
-    rng, columns, values = np.random.default_rng(0), 784, np.geomspace(1e-4, 10.0, 8).tolist()
+    rng = np.random.default_rng(0)
+    columns = 784
+    values = np.geomspace(1e-4, 10.0, 8).tolist()
     X = rng.uniform(size=(3000, columns))
-    chunk, found = Chunk(X, rng.integers(10, size=len(X)), columns), []
+    chunk = Chunk(X, rng.integers(10, size=len(X)), columns)
+    found = []
     layers: dict[str, dict[str, Any]] = {
         "oselm": {"nodes": 100},
         "rff-rls": {"features": 500, "gamma": 0.01},
     }
     for name, layer in layers.items():
-        settings, size = (
-            [layer | {"lam": lam} for lam in values],
-            f"{next(iter(layer.values()))} features",
-        )
+        settings = [layer | {"lam": lam} for lam in values]
+        size = f"{next(iter(layer.values()))} features"
         titles = f"{name}, 8 values of lam in one pass, {size}", f"{name}, 8 passes, {size}"
         found += one_pass(name, settings, [chunk], titles, rounds, ">= 1", classes=10)
         found += _one_sum(name, settings, chunk, size, rounds)
@@ -114,7 +117,8 @@ def _one_sum(
         for model in models:
             _solve([model], chunk)
 
-    peer, work = f"{name}, 8 sums, {size}", 8 * len(chunk) / 1e6
+    peer = f"{name}, 8 sums, {size}"
+    work = 8 * len(chunk) / 1e6
     together = f"{name}, one sum for 8 values of lam, {size}"
     table = [
         Contestant(peer, apart, work, begun),
@@ -145,13 +149,13 @@ def _syrk(Z: FloatArray, _: object) -> None:
 
 def _components(rounds: int) -> list[Figure]:
     """Return the speeds one by one on rows of the shape of the OSPVM paper's faces: 200 of 32 x 32, 40 classes."""
-    rng, classes, kept = np.random.default_rng(0), 40, 100
+    rng = np.random.default_rng(0)
+    classes = 40
+    kept = 100
     y = np.tile(np.arange(classes), 5)
     X = rng.uniform(size=(classes, 1024))[y] + 0.1 * rng.normal(size=(len(y), 1024))
-    stream, peer = (
-        [Chunk(X, y, 1024)],
-        f"scikit-learn IncrementalPCA, {kept} components, one by one after {kept}",
-    )
+    stream = [Chunk(X, y, 1024)]
+    peer = f"scikit-learn IncrementalPCA, {kept} components, one by one after {kept}"
     ours = {
         "ospvm, 72 nodes, one by one": ("ospvm", {"nodes": 72, "block": 1}),
         f"ipca-lda, {kept} components, one by one": ("ipca-lda", {"components": kept, "block": 1}),

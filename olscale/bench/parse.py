@@ -33,10 +33,8 @@ def figures(megabytes: float = 48, rounds: int = 3) -> list[Figure]:
 
 def _read(path: Path, text: bytes, rounds: int) -> list[Figure]:
     path.write_bytes(text)
-    peer, read = (
-        f"scikit-learn load_svmlight_file, like {path.name}",
-        partial(read_svmlight, str(path), ReadOptions()),
-    )
+    peer = f"scikit-learn load_svmlight_file, like {path.name}"
+    read = partial(read_svmlight, str(path), ReadOptions())
     table = [
         Contestant(peer, lambda _: load_svmlight_file(path), len(text) / 1e6),
         Contestant(

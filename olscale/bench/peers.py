@@ -72,7 +72,8 @@ def vowpal_wabbit_lines(
     """Return Vowpal Wabbit's ``--sgd`` on a cache file made of its text `lines`."""
     from vowpalwabbit import Workspace
 
-    text, cache = folder / "rows.vw", folder / "rows.cache"
+    text = folder / "rows.vw"
+    cache = folder / "rows.cache"
     text.write_text("".join(lines))
     command = f"--sgd {options} --quiet --noconstant --no_stdin -d {text} --cache_file {cache}"
     Workspace(command).finish()

@@ -34,7 +34,8 @@ def _layout(path: str, layout: str, rows: int, rounds: int) -> list[Figure]:
     generate("url-like", f"{path}-few", rows=480, layout=layout, chunk_rows=10)
     limit = _limit(dataset)
     prepare = learner("pa1", {}, [dataset.chunk("train", 0)]).prepare
-    in_order, permuted = f"PA-I, file order, {layout}", f"PA-I, permuted out of core, {layout}"
+    in_order = f"PA-I, file order, {layout}"
+    permuted = f"PA-I, permuted out of core, {layout}"
     orders = {in_order: None, permuted: Shuffle(0, 0)}
     run = {
         name: partial(_pass, path=path, limit=limit, shuffle=shuffle)

@@ -28,19 +28,25 @@ from olscale.execution.evaluate import evaluate
 from olscale.execution.evaluation import Evaluation
 from olscale.results.store import open_store
 
-TRAINING, TEST = 3_089, 4_000
-PERMUTATIONS, SETTINGS, LOOSE = 20, 25, 10_000
+TRAINING = 3_089
+TEST = 4_000
+PERMUTATIONS = 20
+SETTINGS = 25
+LOOSE = 10_000
 
 
 def figures(permutations: int = PERMUTATIONS, loose: int = LOOSE, rounds: int = 3) -> list[Figure]:
     """Return milliseconds a run, the gain of a second worker, and seconds; stores are in the system's temporary folder."""
     with tempfile.TemporaryDirectory(prefix="olscale-bench-") as folder, ExitStack() as stack:
-        here, number = Path(folder), count()
+        here = Path(folder)
+        number = count()
         _generate(here)
-        experiment, first = _experiment(here, permutations, SETTINGS), _experiment(here, 2, 2)
+        experiment = _experiment(here, permutations, SETTINGS)
+        first = _experiment(here, 2, 2)
 
         def timed(experiment: Experiment, **where: Any) -> tuple[float, float, Evaluation]:
-            start, used = perf_counter(), process_time()
+            start = perf_counter()
+            used = process_time()
             done = evaluate(experiment, here / f"store-{next(number)}", **where)
             return perf_counter() - start, process_time() - used, done
 
@@ -54,7 +60,8 @@ def figures(permutations: int = PERMUTATIONS, loose: int = LOOSE, rounds: int = 
             for workers, cluster in clusters.items():
                 seconds, _, _ = timed(experiment, scheduler=cluster.address)
                 walls[workers] += [seconds] if i else []
-        one, two = walls[1], walls[2]
+        one = walls[1]
+        two = walls[2]
         ratio = statistics.median(a / b for a, b in zip(one, two, strict=True))
         found.append(Figure("one worker that runs already", statistics.median(one), "s"))
         found.append(Figure("two workers", statistics.median(two), "s", ratio, "one", ">= 1.5"))

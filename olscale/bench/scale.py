@@ -49,7 +49,8 @@ def _url(folder: Path, rows: int, rounds: int) -> list[Figure]:
     archive = str(folder / "url_svmlight.tar.gz")
     start = perf_counter()
     _, size = generate_archive("url-like", archive, rows=rows)
-    speed, note = size / 1e6 / (perf_counter() - start), f"{size / 1e6:,.0f} MB of text"
+    speed = size / 1e6 / (perf_counter() - start)
+    note = f"{size / 1e6:,.0f} MB of text"
     found = [Figure("write the archive", speed, "MB/s", note=note)]
     found += _ingests(archive, size / 1e6, folder, rounds)
     datasets = {layout: open_dataset(folder / layout) for layout in ("parquet", "zarr")}
@@ -69,7 +70,8 @@ def _ingests(archive: str, megabytes: float, folder: Path, rounds: int) -> list[
     usages: dict[str, list[Usage]] = {}
 
     def contestant(layout: str, cores: str) -> Contestant:
-        name, dest = f"ingest to {layout}, {cores}", folder / layout
+        name = f"ingest to {layout}, {cores}"
+        dest = folder / layout
         usages[name] = []
         # Compiles the compiled loops, or loads them.
         ingest(few, folder / f"few-{layout}-{cores}", segments="files", layout=layout, note=_unsaid)
@@ -192,7 +194,10 @@ def measured() -> Iterator[Usage]:
     """Measure the block; what is yielded is filled in meanwhile, and complete at the end."""
     import psutil
 
-    own, usage, stop, start = psutil.Process(), Usage(), threading.Event(), perf_counter()
+    own = psutil.Process()
+    usage = Usage()
+    stop = threading.Event()
+    start = perf_counter()
 
     def watch() -> None:
         while True:

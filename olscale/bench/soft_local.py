@@ -47,8 +47,10 @@ def _stream(shape: tuple[int, int, float, float], values: int) -> list[Chunk]:
 
 
 def _beside(name: str, rounds: int, values: int) -> list[Figure]:
-    classes, stream = _SHAPES[name][1], _stream(_SHAPES[name], values)
-    lol, soft = f"lol, rows like {name}", f"soft-lol, rows like {name}"
+    classes = _SHAPES[name][1]
+    stream = _stream(_SHAPES[name], values)
+    lol = f"lol, rows like {name}"
+    soft = f"soft-lol, rows like {name}"
     table = [
         learner("lol", {}, stream, title=lol, classes=classes),
         learner("soft-lol", {}, stream, lol, ">= 0.333", soft, classes=classes),
@@ -65,10 +67,12 @@ def _beside(name: str, rounds: int, values: int) -> list[Figure]:
 
 
 def _many_classes(name: str, rounds: int, values: int) -> list[Figure]:
-    classes, stream = _MANY_CLASSES[name][1], _stream(_MANY_CLASSES[name], values)
+    classes = _MANY_CLASSES[name][1]
+    stream = _stream(_MANY_CLASSES[name], values)
     table = []
     for dtype, target in (("float64", ""), ("float32", ">= 0.286")):
-        lol, soft = f"lol, {dtype}, {name}", f"soft-lol, {dtype}, {name}"
+        lol = f"lol, {dtype}, {name}"
+        soft = f"soft-lol, {dtype}, {name}"
         table.append(learner("lol", {"dtype": dtype}, stream, title=lol, classes=classes))
         table.append(
             learner("soft-lol", {"dtype": dtype}, stream, lol, target, soft, classes=classes)
@@ -99,7 +103,8 @@ def wide_figures(
     """
     stream = [_texts(rows, features, classes)]
     size = f"{features:,} features, {classes} classes"
-    ova, best = f"lol, one-vs-all, {size}", f"lol, max-score, {size}"
+    ova = f"lol, one-vs-all, {size}"
+    best = f"lol, max-score, {size}"
     table = [
         learner("lol", {}, stream, title=ova, unit=1.0, classes=classes),
         learner("lol", {"multiclass": "max-score"}, stream, title=best, unit=1.0, classes=classes),

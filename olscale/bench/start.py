@@ -64,7 +64,8 @@ def _report_figures(
         shutil.rmtree(folder / "page", ignore_errors=True)
         usages.append(python_usage(folder, ["-m", "olscale", "report", store, "--out", "page"]))
     seconds, megabytes = zip(*usages, strict=True)
-    taken, held = statistics.median(seconds), max(megabytes)
+    taken = statistics.median(seconds)
+    held = max(megabytes)
     return [
         Figure(
             f"report on {runs} runs",

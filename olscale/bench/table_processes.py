@@ -65,8 +65,10 @@ def write_text(path: Path, text: tuple[str, str], megabytes: float) -> None:
 
 
 def _contestants(source: Path, what: str, target: str) -> Sequence[Contestant]:
-    folder, megabytes = source.parent, source.stat().st_size / 1e6
-    dest, parquet = folder / "whole", folder / "whole.parquet"
+    folder = source.parent
+    megabytes = source.stat().st_size / 1e6
+    dest = folder / "whole"
+    parquet = folder / "whole.parquet"
     peer = f"{_PEER}, {what}"
 
     def prepare() -> None:

@@ -25,10 +25,8 @@ MEGABYTES = 500
 _NARROW_ROW = 165
 _CELLS = 1_000_000  # that differ: more than a compressor or a dictionary looks back
 _ROUNDS = 3
-_PYARROW, _PANDAS = (
-    "pyarrow.csv on one thread + write_table",
-    "pandas C engine on one thread + to_parquet",
-)
+_PYARROW = "pyarrow.csv on one thread + write_table"
+_PANDAS = "pandas C engine on one thread + to_parquet"
 _WORDS = (
     ("tcp", "udp", "icmp"),
     ("http", "smtp", "private", "ecr_i", "domain_u", "other"),

@@ -38,8 +38,11 @@ from olscale.execution.on_worker import TOPIC, run_as_task
 from olscale.execution.settings import SETTINGS
 from olscale.results.store import open_store
 
-_SHORT, _LONG = 20, 220
-_REPORTS, _RECORDS, _TRIPS = 500, 200, 50
+_SHORT = 20
+_LONG = 220
+_REPORTS = 500
+_RECORDS = 200
+_TRIPS = 50
 _CLUSTERS = (64, 128, 256, 512)
 _PACK_SECONDS = (0.1, 1.0, 10.0, 100.0)
 
@@ -154,7 +157,8 @@ def _measure(here: Path, cluster: _Running) -> Costs:
     record = _write_again(str(here / "groups-0"), str(here / "records"), _RECORDS)
     groups = _groups(_experiment(here / "tiny", {"name": "perceptron"}, _SHORT))
     start = max(0.0, statistics.median(_run_all(groups, here / "started")) - record)
-    trip, file = max(0.0, trip - driver - scheduler), asyncio.run(_files(here, cluster))
+    trip = max(0.0, trip - driver - scheduler)
+    file = asyncio.run(_files(here, cluster))
     return Costs(driver, scheduler, driver_report, scheduler_report, start, trip, record, file)
 
 
@@ -233,7 +237,8 @@ def _write_again(source: str, store: str, count: int) -> float:
     """Write copies of one record; return the seconds a record."""
     records = open_store(source)
     (run, *_) = records.done()
-    record, target = records.get(run), open_store(store, create=True)
+    record = records.get(run)
+    target = open_store(store, create=True)
     copies = [replace(record, id=f"{number:032x}") for number in range(count)]
     return _seconds(lambda: [target.write(copy) for copy in copies]) / count
 
@@ -295,10 +300,8 @@ def _checked(here: Path, costs: Costs, clusters: dict[int, _Running]) -> list[Fi
         begin = _seconds(run, least, here / f"least-{workers}")
         measured = _seconds(run, experiment, here / f"run-{workers}")
         predicted = begin + forecast(loads, workers, costs).seconds
-        name, peer = (
-            f"{len(groups)} groups of lol, {workers} workers",
-            f"the predicted {predicted:.2f} s",
-        )
+        name = f"{len(groups)} groups of lol, {workers} workers"
+        peer = f"the predicted {predicted:.2f} s"
         found.append(Figure(name, measured, "s", predicted / measured, peer))
     return found
 

@@ -35,11 +35,16 @@ def add_class_totals(
     The most frequent class, which a trivial baseline predicts, is followed row by row only in
     blocks of rows in which another class can overtake it.
     """
-    rows, classes = y.shape[0], (sums.shape[0] - 3) // 3
+    rows = y.shape[0]
+    classes = (sums.shape[0] - 3) // 3
     if not rows:
         return
-    totals, met, known = counts[:3], counts[3], base[2:]
-    most, hits_of_most, hits_of_before = base[0], 0, 1 if base[1] == y[0] else 0
+    totals = counts[:3]
+    met = counts[3]
+    known = base[2:]
+    most = base[0]
+    hits_of_most = 0
+    hits_of_before = 1 if base[1] == y[0] else 0
     if frozen:
         for i in range(1, rows):
             hits_of_before += y[i] == base[1]
@@ -47,7 +52,8 @@ def add_class_totals(
         for i in range(1, rows):
             hits_of_before += y[i] == y[i - 1]
     for start in range(0, rows, _BLOCK):
-        here, there = y[start : start + _BLOCK], predicted[start : start + _BLOCK]
+        here = y[start : start + _BLOCK]
+        there = predicted[start : start + _BLOCK]
         _count(here, there, met, totals)
         second = -1
         for k in range(classes):
@@ -96,7 +102,9 @@ def _count(y: Any, predicted: Any, met: Any, totals: Any) -> None:
             totals[2, predicted[i]] += 1
     else:
         for k in range(classes):
-            hits, true, said = 0, 0, 0
+            hits = 0
+            true = 0
+            said = 0
             for i in range(y.shape[0]):
                 hits += (y[i] == k) & (predicted[i] == k)
                 true += y[i] == k

@@ -24,7 +24,8 @@ from olscale.errors import DivergedError
 
 FloatArray = NDArray[np.float64]
 
-_LEAST, _ROUNDING = 1e-10, 2e-15
+_LEAST = 1e-10
+_ROUNDING = 2e-15
 """Singular values below these parts of the largest, and of that of the mean, are rounding."""
 
 _NEARLY = 1.0 - 1e-6
@@ -127,8 +128,10 @@ def add_block(
     >>> bool(np.allclose(found.U, whole.U)), bool(np.allclose(turn.coordinates, z[5:]))
     (True, True)
     """
-    before, m = int(of.rows[0]), len(X)
-    rows, mean = before + m, of.mean
+    before = int(of.rows[0])
+    m = len(X)
+    rows = before + m
+    mean = of.mean
     B = X.T
     if centred:
         of_block = X.mean(axis=0)
@@ -141,7 +144,8 @@ def add_block(
     rest = B - of.U @ along
     again = of.U.T @ rest  # once more: remnants of the directions would turn them
     Q, R = np.linalg.qr(rest - of.U @ again)
-    rank, more = len(of.s), len(R)
+    rank = len(of.s)
+    more = len(R)
     K = np.zeros((rank + more, rank + B.shape[1]))
     K[:rank, :rank] = np.diag(of.s)
     K[:rank, rank:] = along + again
@@ -178,7 +182,8 @@ def _rank(s: FloatArray, mean: FloatArray, rows: int, most: int) -> int:
 @compiled
 def _signs(U: FloatArray) -> FloatArray:
     """Return the sign of the first of the largest components of each direction."""
-    largest, signs = np.zeros(U.shape[1]), np.zeros(U.shape[1])
+    largest = np.zeros(U.shape[1])
+    signs = np.zeros(U.shape[1])
     for j in range(U.shape[0]):
         for c in range(U.shape[1]):
             largest[c] = max(largest[c], abs(U[j, c]))

@@ -55,7 +55,8 @@ def take_rows(X: Rows, index: NDArray[np.int64]) -> Rows:
 
     indptr = np.zeros(len(index) + 1, dtype=np.int64)
     np.cumsum(X.indptr[index + 1] - X.indptr[index], out=indptr[1:])
-    indices, data = np.empty(indptr[-1], X.indices.dtype), np.empty(indptr[-1], X.data.dtype)
+    indices = np.empty(indptr[-1], X.indices.dtype)
+    data = np.empty(indptr[-1], X.data.dtype)
     gather(*X, index, indptr, indices, data)
     return CSR(indptr, indices, data)
 
@@ -75,7 +76,8 @@ def stack_rows(groups: Sequence[Rows]) -> Rows:
 
 def trim(X: CSR) -> CSR:
     """Return rows that start at 0 in their arrays and fill them; indices and data are shared."""
-    first, last = int(X.indptr[0]), int(X.indptr[-1])
+    first = int(X.indptr[0])
+    last = int(X.indptr[-1])
     return CSR(X.indptr - first if first else X.indptr, X.indices[first:last], X.data[first:last])
 
 
@@ -104,7 +106,8 @@ def to_csr(X: Rows) -> CSR:
     X, indptr = read_only(X), np.zeros(len(X) + 1, dtype=np.int64)
     count_nonzeros(X, indptr)
     space = int(indptr[-1]) + 1  # the loop writes one entry too many
-    indices, data = np.empty(space, dtype=np.int32), np.empty(space, X.dtype)
+    indices = np.empty(space, dtype=np.int32)
+    data = np.empty(space, X.dtype)
     copy_nonzeros(X, indices, data)
     return CSR(indptr, indices[:-1], data[:-1])
 

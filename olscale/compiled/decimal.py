@@ -17,7 +17,8 @@ from numba import types
 from olscale.compiled.decorator import compiled
 from olscale.compiled.intrinsics import intrinsic
 
-_SMALLEST, _LARGEST = -342, 308
+_SMALLEST = -342
+_LARGEST = 308
 _EXACT_POWERS = np.array([float(10**n) for n in range(23)])
 _TWO_53 = np.uint64(2**53)
 _U0, _U1, _U3, _U9, _U52, _U63 = (np.uint64(n) for n in (0, 1, 3, 9, 52, 63))

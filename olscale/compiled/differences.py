@@ -97,7 +97,9 @@ def _difference(
     support: Any, slot: int, absolute: bool, at: Any, value: Any, entries: int, inside: Any
 ) -> float:
     """Return the distance of a row, whose places are `inside`, from a vector."""
-    values, column, total = support.values[slot // WIDTH], slot % WIDTH, 0.0
+    values = support.values[slot // WIDTH]
+    column = slot % WIDTH
+    total = 0.0
     for n in range(entries):
         other = values[at[n], column] if at[n] >= 0 else 0.0
         total += _part(value[n] - other, absolute)
@@ -115,7 +117,8 @@ def _difference(
 @compiled
 def _rest(support: Any, slot: int, absolute: bool, inside: Any, count: int) -> float:
     """Return the part of a distance at features that the vector has and the row lacks."""
-    values, column = support.values[slot // WIDTH], slot % WIDTH
+    values = support.values[slot // WIDTH]
+    column = slot % WIDTH
     features = np.empty(count, np.int32)
     numbers = np.empty(count)
     sorted_count = 0

@@ -52,7 +52,8 @@ def dot(X: Rows, i: int, w: NDArray[Any]) -> Any:
         return vector_dot(X[i], w)
 
     def csr(X, i, w):
-        start, stop = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
+        start = np.uint64(X.indptr[i])
+        stop = np.uint64(X.indptr[i + 1])
         for p in range(start, stop):
             # This row's own weights: which ones are needed is known only now, after its prototype
             # was chosen.
@@ -70,7 +71,8 @@ def dot_both(X: Rows, i: int, w: NDArray[Any], u: NDArray[Any]) -> Any:
         return _dense_dot_both(X[i], w, u)
 
     def csr(X, i, w, u):
-        start, stop = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
+        start = np.uint64(X.indptr[i])
+        stop = np.uint64(X.indptr[i + 1])
         for p in range(start, stop):
             prefetch(w, np.uint32(X.indices[p]))
             prefetch(u, np.uint32(X.indices[p]))
@@ -90,7 +92,8 @@ def copy_square(X: Rows, i: int, row: NDArray[Any]) -> Any:
         return _dense_square(X[i], row)
 
     def csr(X, i, row):
-        start, stop = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
+        start = np.uint64(X.indptr[i])
+        stop = np.uint64(X.indptr[i + 1])
         prefetch_rows(X, start, stop)
         return _csr_square(X.indices, X.data, start, stop)
 
@@ -223,7 +226,8 @@ def _group(builder: Any, sums: Any, j: Any) -> Any:
 
 def _groups(builder: Any, sums: Any) -> list[Any]:
     """Split a slot of eight sums into eight slots of one."""
-    vector, slots = builder.load(sums), [zero_slot(builder, DOUBLE) for _ in range(_GROUPS)]
+    vector = builder.load(sums)
+    slots = [zero_slot(builder, DOUBLE) for _ in range(_GROUPS)]
     for n, slot in enumerate(slots):
         builder.store(builder.extract_element(vector, INT32(n)), slot)
     return slots

@@ -24,7 +24,9 @@ _PAIRS = np.uint64(0x00FF00FF00FF00FF)
 _QUADS = np.uint64(0x0000FFFF0000FFFF)
 _HALF = np.uint64(0x00000000FFFFFFFF)
 _U0, _U3, _U8, _U16, _U32, _U64 = (np.uint64(n) for n in (0, 3, 8, 16, 32, 64))
-_TEN, _HUNDRED, _MYRIAD = np.uint64(10), np.uint64(100), np.uint64(10_000)
+_TEN = np.uint64(10)
+_HUNDRED = np.uint64(100)
+_MYRIAD = np.uint64(10_000)
 
 
 def _load(bits: int, result: Any) -> Callable[..., Any]:

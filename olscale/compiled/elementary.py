@@ -52,10 +52,9 @@ It is 3e-308 there, so that numbers near the least are not lost in steps.
 """
 
 LOG2_E = 1.4426950408889634
-LN2_HIGH, LN2_LOW = (
-    6.93147180369123816490e-01,
-    1.90821492927058770002e-10,
-)  # the high part has 20 zeros at its end
+# the high part has 20 zeros at its end
+LN2_HIGH = 6.93147180369123816490e-01
+LN2_LOW = 1.90821492927058770002e-10
 # Added to a number below 2^51 it leaves the nearest integer in the last bits of the sum.
 ROUND = 6755399441055744.0
 BIAS = 1023
@@ -114,20 +113,28 @@ def exponential(x: float) -> float:
     r = (inside - k * LN2_HIGH) - k * LN2_LOW
     # Even and odd powers are separate: two sums that need not wait for each other.
     z = r * r
-    even, odd = EVEN[0], ODD[0]
-    even, odd = even * z + EVEN[1], odd * z + ODD[1]
-    even, odd = even * z + EVEN[2], odd * z + ODD[2]
-    even, odd = even * z + EVEN[3], odd * z + ODD[3]
-    even, odd = even * z + EVEN[4], odd * z + ODD[4]
-    even, odd = even * z + EVEN[5], odd * z + ODD[5]
-    even, odd = even * z + EVEN[6], odd * z + ODD[6]
+    even = EVEN[0]
+    odd = ODD[0]
+    even = even * z + EVEN[1]
+    odd = odd * z + ODD[1]
+    even = even * z + EVEN[2]
+    odd = odd * z + ODD[2]
+    even = even * z + EVEN[3]
+    odd = odd * z + ODD[3]
+    even = even * z + EVEN[4]
+    odd = odd * z + ODD[4]
+    even = even * z + EVEN[5]
+    odd = odd * z + ODD[5]
+    even = even * z + EVEN[6]
+    odd = odd * z + ODD[6]
     p = even + r * odd
     power = _from_bits((_bits_of(shifted) + BIAS) << 52)
     return p * power if x >= LEAST else 0.0
 
 
 SQRT_2 = 1.4142135623730951
-_FRACTION, _ONE = 0x000FFFFFFFFFFFFF, 0x3FF0000000000000
+_FRACTION = 0x000FFFFFFFFFFFFF
+_ONE = 0x3FF0000000000000
 
 # From the logarithm of msun: 2 / 3, 2 / 5 and so on, adjusted to minimize the error.
 LOGARITHM = (

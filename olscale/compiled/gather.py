@@ -8,7 +8,8 @@ from olscale.compiled.decorator import compiled
 from olscale.compiled.intrinsics import prefetch
 
 _AHEAD = 4  # rows fetched ahead: each row in random order would otherwise stall
-_LINE, _ONE = np.uint64(8), np.uint64(1)
+_LINE = np.uint64(8)
+_ONE = np.uint64(1)
 
 
 @compiled
@@ -30,7 +31,8 @@ def gather(
                 prefetch(indices, p)
         to = np.uint64(new_indptr[i])
         for p in range(np.uint64(indptr[index[i]]), np.uint64(indptr[index[i] + 1])):
-            new_indices[to], new_data[to] = indices[p], data[p]
+            new_indices[to] = indices[p]
+            new_data[to] = data[p]
             to += _ONE
 
 
@@ -53,5 +55,6 @@ def copy_nonzeros(X: Any, indices: Any, data: Any) -> None:
             value = X[i, j]
             # Always written, and kept unless the next one overwrites it: this avoids an
             # unpredictable branch.
-            indices[to], data[to] = j, value
+            indices[to] = j
+            data[to] = value
             to += value != 0.0

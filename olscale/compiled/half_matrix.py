@@ -39,7 +39,8 @@ def half_of_diagonal(diagonal: NDArray[np.float64]) -> NDArray[np.float64]:
 @compiled
 def multiply(half: Any, Z: Any, count: int, G: Any) -> None:
     """Set the first `count` rows of `G` to the products with those of `Z`, each panel read once."""
-    width, start = Z.shape[1], 0
+    width = Z.shape[1]
+    start = 0
     for r in range(count):
         for j in range(width):
             G[r, j] = 0.0
@@ -52,7 +53,8 @@ def multiply(half: Any, Z: Any, count: int, G: Any) -> None:
 @compiled
 def subtract(half: Any, H: Any, count: int) -> None:
     """Subtract ``h h'`` for the first `count` rows h of `H`, one after the other."""
-    width, start = H.shape[1], 0
+    width = H.shape[1]
+    start = 0
     for first in range(0, width, PANEL):
         subtract_panel(half, start, first, H, count)
         start += PANEL * (width - first)

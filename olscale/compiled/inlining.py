@@ -13,7 +13,8 @@ from llvmlite.binding import parse_assembly
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 
-_ENVIRONMENT, _POINTER = "_ZN08NumbaEnv", ir.IntType(8).as_pointer()
+_ENVIRONMENT = "_ZN08NumbaEnv"
+_POINTER = ir.IntType(8).as_pointer()
 
 
 class InlinedCompiler(Compiler):  # type: ignore[misc]
@@ -37,7 +38,8 @@ class _Inlined(JITCodeLibrary):  # type: ignore[misc]
         for variable in self._final_module.global_variables:
             if variable.name.startswith(_ENVIRONMENT):
                 pointer = ir.GlobalVariable(pointers, _POINTER, variable.name)
-                pointer.linkage, pointer.initializer = "common", ir.Constant(_POINTER, None)
+                pointer.linkage = "common"
+                pointer.initializer = ir.Constant(_POINTER, None)
         self._pointers = parse_assembly(str(pointers))
         self._codegen._add_module(self._pointers)
         self._codegen._engine.finalize_object()

@@ -33,7 +33,8 @@ def border(inverse: Any, count: int, c: Any, distance: float) -> None:
     """Add a vector, whose projection `project` gave, as number `count`."""
     share = 1.0 / distance
     for s in range(count):
-        line, size = inverse[s], c[s]
+        line = inverse[s]
+        size = c[s]
         for r in range(count):
             line[r] += (size * c[r]) * share
     for s in range(count):
@@ -48,7 +49,8 @@ def strike(inverse: Any, count: int, slot: int, c: Any) -> None:
     for s in range(count):
         c[s] = inverse[slot, s]
     for s in range(count):
-        line, size = inverse[s], c[s]
+        line = inverse[s]
+        size = c[s]
         for r in range(count):
             line[r] -= (size * c[r]) * share
     last = count - 1

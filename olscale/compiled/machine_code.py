@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from time import perf_counter
 
-_spent, _start, _depth = 0.0, 0.0, 0
+_spent = 0.0
+_start = 0.0
+_depth = 0
 _thread = threading.local()
 
 

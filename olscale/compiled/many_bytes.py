@@ -15,7 +15,8 @@ from olscale.compiled.intrinsics import intrinsic
 BYTES = 32
 """Bytes of a vector. LLVM splits it into two or four where the processor's are shorter."""
 
-_BYTE, _MASK = ir.IntType(8), ir.IntType(BYTES)
+_BYTE = ir.IntType(8)
+_MASK = ir.IntType(BYTES)
 _VECTOR = ir.VectorType(_BYTE, BYTES)
 
 

@@ -50,7 +50,8 @@ def multiply(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> Any:
         return multiply_dense(X[i], W, f)
 
     def csr(X, i, W, f):
-        start, stop = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
+        start = np.uint64(X.indptr[i])
+        stop = np.uint64(X.indptr[i + 1])
         prefetch_rows(X, start, stop)
         return multiply_csr(X.indices, X.data, start, stop, W, f)
 
@@ -92,13 +93,19 @@ def _csr_scores(indices, data, start, stop, W, f):
         f[:] = 0.0
         whole = stop - (stop - start) % FOUR
         for p in range(start, whole, FOUR):
-            x0, x1, x2, x3 = data[p], data[p + ONE], data[p + TWO], data[p + THREE]
-            w0, w1 = W[np.uint32(indices[p])], W[np.uint32(indices[p + ONE])]
-            w2, w3 = W[np.uint32(indices[p + TWO])], W[np.uint32(indices[p + THREE])]
+            x0 = data[p]
+            x1 = data[p + ONE]
+            x2 = data[p + TWO]
+            x3 = data[p + THREE]
+            w0 = W[np.uint32(indices[p])]
+            w1 = W[np.uint32(indices[p + ONE])]
+            w2 = W[np.uint32(indices[p + TWO])]
+            w3 = W[np.uint32(indices[p + THREE])]
             for c in range(columns):
                 f[c] = (((f[c] + x0 * w0[c]) + x1 * w1[c]) + x2 * w2[c]) + x3 * w3[c]
         for p in range(whole, stop):
-            x0, w0 = data[p], W[np.uint32(indices[p])]
+            x0 = data[p]
+            w0 = W[np.uint32(indices[p])]
             for c in range(columns):
                 f[c] += x0 * w0[c]
 

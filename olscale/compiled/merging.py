@@ -47,7 +47,8 @@ def _closer(A: float, C: float, D: float, L: float, h: float) -> float:
 @inlined
 def _loss(A: float, C: float, D: float, L: float, h: float) -> float:
     """Return the loss by merging: the squared change of the model."""
-    p, q = exponential(L * (1.0 - h) * (1.0 - h)), exponential(L * h * h)
+    p = exponential(L * (1.0 - h) * (1.0 - h))
+    q = exponential(L * h * h)
     return A * (1.0 - p * p) + 2.0 * D * (exponential(L) - p * q) + C * (1.0 - q * q)
 
 

@@ -39,11 +39,13 @@ def set_gates(
 ) -> None:
     """Set the first few `gates` in proportion to ``distances^-sharpness``, of Euclidean norm 1."""
     # Relative to the closest, so that no power overflows: the ratios are 1 at most.
-    closest, square = max(_CLOSEST, distances[0]), 0.0
+    closest = max(_CLOSEST, distances[0])
+    square = 0.0
     for n in range(few):
         gates[n] = closest / max(_CLOSEST, distances[n])
     for n in range(few):
-        ratio, gate = gates[n], gates[n]
+        ratio = gates[n]
+        gate = gates[n]
         for _ in range(sharpness - 1):
             gate *= ratio
         gates[n] = gate
@@ -68,14 +70,19 @@ def mixed_scores(
             f[c, 0], f[c, 1] = mix_multiply(x, V, c, planes, mixture.indices, mixture.gates)
 
     def csr(X, i, V, mixture, planes, f):
-        indices, gates, sums = mixture.indices, mixture.gates, np.empty((GROUPS, 2))
+        indices = mixture.indices
+        gates = mixture.gates
+        sums = np.empty((GROUPS, 2))
         for c in range(f.shape[0]):
             sums[:] = 0.0
             for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
-                value, j = X.data[p], np.uint32(X.indices[p])
-                now, past = 0.0, 0.0
+                value = X.data[p]
+                j = np.uint32(X.indices[p])
+                now = 0.0
+                past = 0.0
                 for n in range(planes):
-                    plane, gate = np.uint64(indices[n]), gates[n]
+                    plane = np.uint64(indices[n])
+                    gate = gates[n]
                     now = multiply_add_numbers(gate, V[plane, c, j, 0], now)
                     past = multiply_add_numbers(gate, V[plane, c, j, 1], past)
                 group = j & _REST
@@ -100,12 +107,16 @@ def add_mixed(
         mix_move(X[i], V, c, planes, mixture.indices, mixture.gates, a, b)
 
     def csr(X, i, V, mixture, planes, c, a, b):
-        indices, gates = mixture.indices, mixture.gates
+        indices = mixture.indices
+        gates = mixture.gates
         for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
-            value, j = X.data[p], np.uint32(X.indices[p])
-            now, past = a * value, b * value
+            value = X.data[p]
+            j = np.uint32(X.indices[p])
+            now = a * value
+            past = b * value
             for n in range(planes):
-                plane, gate = np.uint64(indices[n]), gates[n]
+                plane = np.uint64(indices[n])
+                gate = gates[n]
                 V[plane, c, j, 0] = multiply_add_numbers(gate, now, V[plane, c, j, 0])
                 V[plane, c, j, 1] = multiply_add_numbers(gate, past, V[plane, c, j, 1])
 

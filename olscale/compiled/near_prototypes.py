@@ -82,8 +82,10 @@ def _nearest_by_differences(
     """Return the nearest of the prototypes that are too close for products to separate."""
     least = max(0.0, _product_distance(prototypes, square, place))
     far = least + prototypes.close * square
-    candidates, distances = prototypes.candidates, prototypes.distances
-    count, existing = 0, 0
+    candidates = prototypes.candidates
+    distances = prototypes.distances
+    count = 0
+    existing = 0
     for p in range(prototypes.counts.shape[0]):
         existing += prototypes.offsets[p] < np.inf
         if _product_distance(prototypes, square, p) <= far:
@@ -100,7 +102,8 @@ def _nearest_by_differences(
         is_hidden = count == existing and _are_all_above(distances, count, _ALIKE)
         return NONE if is_hidden else place
     add_differences(X, i, prototypes, count, 1.0, ABSENT)
-    best, chosen = 0, 0
+    best = 0
+    chosen = 0
     for n in range(count):
         if distances[n] < distances[best]:
             best = n
@@ -172,7 +175,8 @@ def add_differences(
                 add(prototypes, j, scale * np.float64(row[j]), count, kind)
 
     def csr(X, i, prototypes, count, scale, kind):
-        start, stop = X.indptr[i], X.indptr[i + 1]
+        start = X.indptr[i]
+        stop = X.indptr[i + 1]
         if kind != ABSENT:
             for p in range(start, stop):
                 value = number(X.data[p])

@@ -31,7 +31,9 @@ _E, _N, _A, _I, _F, _T, _Y = (ord(c) for c in "enaifty")
 @compiled
 def _special(buffer: NDArray[np.uint8], pos: int) -> tuple[float, int, int]:
     """Parse nan, inf or infinity in any case."""
-    a, b, c = buffer[pos] | 32, 0, 0
+    a = buffer[pos] | 32
+    b = 0
+    c = 0
     if a == _N or a == _I:
         b = buffer[pos + 1] | 32
         if b == _A or b == _N:
@@ -73,7 +75,8 @@ def _plain_number(buffer: NDArray[np.uint8], pos: int, mark: int) -> tuple[float
     whole = int(np.int64(trailing_zeros(others)))
     if whole == 0 or whole > 8:
         return 0.0, 0
-    mantissa, count = digits_of(buffer, pos, whole), 0
+    mantissa = digits_of(buffer, pos, whole)
+    count = 0
     end = pos + whole
     if byte_at(buffer, end) == mark:
         first = end + 1
@@ -82,7 +85,8 @@ def _plain_number(buffer: NDArray[np.uint8], pos: int, mark: int) -> tuple[float
         if whole + count > _MOST_DIGITS:
             return 0.0, 0
         if count > 8:
-            second, third = min(count - 8, 8), max(count - 16, 0)
+            second = min(count - 8, 8)
+            third = max(count - 16, 0)
             mantissa = mantissa * _UNSIGNED_POWERS[8] + digits_of(buffer, first, 8)
             mantissa = mantissa * _UNSIGNED_POWERS[second] + digits_of(buffer, first + 8, second)
             mantissa = mantissa * _UNSIGNED_POWERS[third] + digits_of(buffer, first + 16, third)

@@ -17,16 +17,19 @@ from olscale.compiled.simd.packing import (
 
 _AHEAD = 4  # rows fetched ahead: each row in random order would otherwise stall
 _LINE = np.uint64(8)  # words of a cache line
-_HEADER, _MOST = np.uint64(3), np.uint64(5)
+_HEADER = np.uint64(3)
+_MOST = np.uint64(5)
 _ZERO, _ONE, _TWO, _THREE, _FOUR = (np.uint64(n) for n in range(5))
-_LANES, _WORD = np.uint64(LANES), np.uint64(64)
+_LANES = np.uint64(LANES)
+_WORD = np.uint64(64)
 _HALF = np.uint32(16)
 _LONGEST = np.uint64((1 << 16) - 1)
 
 
 @compiled
 def _others(data: Any, i: Any, count: Any) -> Any:
-    mask, k = _ZERO, _ZERO
+    mask = _ZERO
+    k = _ZERO
     while k + _LANES <= count:
         mask |= others(data, i + k) << k
         k += _LANES
@@ -39,13 +42,17 @@ def _others(data: Any, i: Any, count: Any) -> Any:
 @compiled
 def _put_indices(indices: Any, low: Any, high: Any, unit: Any, twos: Any) -> Any:
     """Write the lower halves of a row from `unit` on, then its runs; return where these end."""
-    run, begin, upper, p = unit + high - low, low, np.uint32(0), low
+    run = unit + high - low
+    begin = low
+    upper = np.uint32(0)
+    p = low
     while p + _LANES <= high:
         mask = split_halves(twos, unit + p - low, indices, p, upper)
         while mask != _ZERO:
             entry = first_bit(mask)
             run = _put_run(twos, run, p + entry - begin, upper)
-            begin, upper = p + entry, np.uint32(indices[p + entry]) >> _HALF
+            begin = p + entry
+            upper = np.uint32(indices[p + entry]) >> _HALF
             # The remaining ones are compared again, as the upper half has changed.
             mask = split_halves(twos, unit + p - low, indices, p, upper) & ~((_TWO << entry) - _ONE)
         p += _LANES
@@ -54,7 +61,8 @@ def _put_indices(indices: Any, low: Any, high: Any, unit: Any, twos: Any) -> Any
         twos[unit + p - low] = np.uint16(index)
         if index >> _HALF != upper:
             run = _put_run(twos, run, p - begin, upper)
-            begin, upper = p, index >> _HALF
+            begin = p
+            upper = index >> _HALF
         p += _ONE
     return _put_run(twos, run, high - begin, upper)
 
@@ -63,7 +71,8 @@ def _put_indices(indices: Any, low: Any, high: Any, unit: Any, twos: Any) -> Any
 def _put_run(twos: Any, run: Any, length: Any, upper: Any) -> Any:
     while length > _ZERO:
         part = min(length, _LONGEST)
-        twos[run], twos[run + _ONE] = part, upper
+        twos[run] = part
+        twos[run + _ONE] = upper
         length -= part
         run += _TWO
     return run
@@ -83,11 +92,15 @@ def pack_rows(
 ) -> Any:
     """Write rows from `first` on, each in its slot; return the first one that does not fit."""
     fronts, backs, counts = slots
-    fours, twos, bits = words.view(np.int32), words.view(np.uint16), words.view(np.uint64)
+    fours = words.view(np.int32)
+    twos = words.view(np.uint16)
+    bits = words.view(np.uint64)
     for i in range(first, len(label)):
         slot = position[i] // size
-        low, high = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
-        record, value = np.uint64(fronts[slot]), np.uint64(backs[slot])
+        low = np.uint64(indptr[i])
+        high = np.uint64(indptr[i + 1])
+        record = np.uint64(fronts[slot])
+        value = np.uint64(backs[slot])
         if record + _MOST + _TWO * (high - low) > value:
             return i
         if i + _AHEAD < len(label):
@@ -110,7 +123,8 @@ def pack_rows(
         fours[_TWO * record + _TWO] = (end - unit - (high - low)) >> _ONE
         fours[_TWO * record + _THREE] = np.uint64(backs[slot]) - value
         words[record + _TWO] = label[i]
-        fronts[slot], backs[slot] = at, value
+        fronts[slot] = at
+        backs[slot] = value
         counts[slot] += 1
     return len(label)
 
@@ -124,10 +138,14 @@ def find_rows(
     fours = words.view(np.int32)
     i = 0
     for piece in range(len(begin)):
-        at, value = begin[piece], end[piece]
+        at = begin[piece]
+        value = end[piece]
         while at < middle[piece]:
-            record[i], values[i] = at, value
-            position[i], entries[i], label[i] = fours[2 * at], fours[2 * at + 1], words[at + 2]
+            record[i] = at
+            values[i] = value
+            position[i] = fours[2 * at]
+            entries[i] = fours[2 * at + 1]
+            label[i] = words[at + 2]
             value -= fours[2 * at + 3]
             at += 3 + ((entries[i] + 2 * fours[2 * at + 2] + 3) >> 2) + ((entries[i] + 63) >> 6)
             i += 1
@@ -144,13 +162,16 @@ def unpack_rows(
     new_data: Any,
 ) -> None:
     """Write the rows at `order` as CSR rows."""
-    fours, twos, bits = words.view(np.int32), words.view(np.uint16), words.view(np.uint64)
+    fours = words.view(np.int32)
+    twos = words.view(np.uint16)
+    bits = words.view(np.uint64)
     entry = _ZERO
     for i in range(len(order)):
         if i + 2 * _AHEAD < len(order):
             prefetch(words, np.uint64(record[order[i + 2 * _AHEAD]]))
         if i + _AHEAD < len(order):
-            at, value = np.uint64(record[order[i + _AHEAD]]), np.uint64(values[order[i + _AHEAD]])
+            at = np.uint64(record[order[i + _AHEAD]])
+            value = np.uint64(values[order[i + _AHEAD]])
             for p in range(
                 at + _LINE,
                 at + _HEADER + (np.uint64(fours[_TWO * at + _ONE]) >> _TWO) + _LINE,
@@ -159,17 +180,22 @@ def unpack_rows(
                 prefetch(words, p)
             for p in range(value - np.uint64(fours[_TWO * at + _THREE]), value, _LINE):
                 prefetch(words, p)
-        at, value = np.uint64(record[order[i]]), np.uint64(values[order[i]])
+        at = np.uint64(record[order[i]])
+        value = np.uint64(values[order[i]])
         entries = np.uint64(fours[_TWO * at + _ONE])
         unit = _FOUR * (at + _HEADER)
-        run, to = unit + entries, entry
+        run = unit + entries
+        to = entry
         # Full vectors are written, beyond the end of a run and of the row: later writes replace the
         # excess.
         for _ in range(fours[_TWO * at + _TWO]):
-            length, upper = np.uint64(twos[run]), np.uint32(twos[run + _ONE])
+            length = np.uint64(twos[run])
+            upper = np.uint32(twos[run + _ONE])
             for k in range(_ZERO, length, _LANES):
                 join_halves(new_indices, to + k, twos, unit + k, upper)
-            run, unit, to = run + _TWO, unit + length, to + length
+            run = run + _TWO
+            unit = unit + length
+            to = to + length
         for k in range(_ZERO, entries, _LANES):
             fill_ones(new_data, entry + k)
         word = (run + _THREE) >> _TWO

@@ -10,7 +10,8 @@ from olscale.compiled.decorator import compiled
 def mark(words: NDArray[np.uint64], size: int, marks: NDArray[np.bool_]) -> None:
     """Mark blocks of `size` words that have a set bit."""
     for block in range(len(marks)):
-        word, stop = block * size, min((block + 1) * size, len(words))
+        word = block * size
+        stop = min((block + 1) * size, len(words))
         while word < stop and words[word] == 0:
             word += 1
         marks[block] = word < stop

@@ -111,16 +111,17 @@ def allocate_prototypes(features: int, k: int, dtype: DTypeLike) -> dict[str, ND
 
 def open_prototypes(state: dict[str, NDArray[Any]], X: Rows, existing: int) -> Prototypes:
     """Return a learner's `existing` prototypes for a compiled loop over `X`."""
-    sums, counts, squares = state["S"], state["members"], state["squares"]
+    sums = state["S"]
+    counts = state["members"]
+    squares = state["squares"]
     size = -(-sums.shape[1] // AT_ONCE) * AT_ONCE
-    products, offsets, slopes, distances = (
-        np.zeros(size),
-        np.empty(size),
-        np.empty(size),
-        np.empty(size),
-    )
+    products = np.zeros(size)
+    offsets = np.empty(size)
+    slopes = np.empty(size)
+    distances = np.empty(size)
     rows = np.empty((2, 0 if isinstance(X, CSR) else len(sums)), sums.dtype)
-    pending, weight = np.empty(2, np.int64), np.empty(1)
+    pending = np.empty(2, np.int64)
+    weight = np.empty(1)
     return Prototypes(
         sums,
         counts,
@@ -209,7 +210,8 @@ def begin(prototypes: Prototypes) -> Prototypes:
         ready.slopes[p] = 0.0
     for p in range(ready.existing):
         _set_distance(ready, p)
-    ready.pending[0], ready.pending[1] = -1, 0
+    ready.pending[0] = -1
+    ready.pending[1] = 0
     return ready
 
 
@@ -237,7 +239,8 @@ def flush(prototypes: Prototypes, X: Rows) -> None:
 def _measure(prototypes, X, i):
     def dense(prototypes, X, i):
         p, before = prototypes.pending
-        row, earlier = prototypes.rows[i & 1], prototypes.rows[before & 1]
+        row = prototypes.rows[i & 1]
+        earlier = prototypes.rows[before & 1]
         add_multiply_dense(
             earlier, p, prototypes.weight[0], row, prototypes.sums, prototypes.products
         )
@@ -246,7 +249,8 @@ def _measure(prototypes, X, i):
     def csr(prototypes, X, i):
         # Two sparse rows share few features: there is nothing to save.
         flush(prototypes, X)
-        start, stop = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
+        start = np.uint64(X.indptr[i])
+        stop = np.uint64(X.indptr[i + 1])
         multiply_csr_fused(X.indices, X.data, start, stop, prototypes.sums, prototypes.products)
 
     return csr if is_csr(X) else dense
@@ -259,7 +263,9 @@ def _flush(prototypes, X):
     def dense(prototypes, X):
         p, before = prototypes.pending
         if p >= 0:
-            row, sums, weight = prototypes.rows[before & 1], prototypes.sums, prototypes.weight[0]
+            row = prototypes.rows[before & 1]
+            sums = prototypes.sums
+            weight = prototypes.weight[0]
             for j in range(sums.shape[0]):
                 sums[j, p] += weight * row[j]
             prototypes.pending[0] = -1
@@ -267,7 +273,8 @@ def _flush(prototypes, X):
     def csr(prototypes, X):
         p, before = prototypes.pending
         if p >= 0:
-            sums, weight = prototypes.sums, prototypes.weight[0]
+            sums = prototypes.sums
+            weight = prototypes.weight[0]
             for n in range(np.uint64(X.indptr[before]), np.uint64(X.indptr[before + 1])):
                 # Rows are used in the precision of the sums, as dense ones are, which `row_space`
                 # holds in that precision.
@@ -286,7 +293,9 @@ def nearest_few(
     The row is scaled to length 1 by `scale`, and so are the products. The squared `distances`
     ascend; there are as many as `distances` is long, or all.
     """
-    products, offsets, slopes = prototypes.products, prototypes.offsets, prototypes.slopes
+    products = prototypes.products
+    offsets = prototypes.offsets
+    slopes = prototypes.slopes
     for p in range(products.shape[0]):
         products[p] *= scale
         prototypes.distances[p] = 1.0 + (offsets[p] - slopes[p] * products[p])
@@ -306,7 +315,8 @@ def move(
     prototypes.squares[p] = square
     prototypes.counts[p] += count
     _set_distance(prototypes, p)
-    prototypes.pending[0], prototypes.pending[1] = p, i
+    prototypes.pending[0] = p
+    prototypes.pending[1] = i
     prototypes.weight[0] = weight
 
 
@@ -314,5 +324,6 @@ def move(
 def replace(prototypes: Prototypes, X: Any, i: int, p: int, square: float) -> None:
     """Replace prototype `p` by row `i`, of squared norm `square`, as the first row that counts."""
     set_column(X, i, prototypes.sums, p)
-    prototypes.squares[p], prototypes.counts[p] = square, 1.0
+    prototypes.squares[p] = square
+    prototypes.counts[p] = 1.0
     _set_distance(prototypes, p)

@@ -26,7 +26,10 @@ STREAM_AHEAD = np.uint64(512)
 LINE = np.uint64(8)
 """Number of values in a cache line."""
 
-ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+ONE = np.uint64(1)
+TWO = np.uint64(2)
+THREE = np.uint64(3)
+FOUR = np.uint64(4)
 
 
 def is_tuple_of(kind: types.Type, of: type) -> bool:

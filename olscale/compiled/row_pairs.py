@@ -37,7 +37,10 @@ def _set_pairs(X: Any, squares: Any) -> None:
 
 @compiled
 def _square(X: Any, i: int, j: int) -> float:
-    p, p_end, q, q_end = X.indptr[i], X.indptr[i + 1], X.indptr[j], X.indptr[j + 1]
+    p = X.indptr[i]
+    p_end = X.indptr[i + 1]
+    q = X.indptr[j]
+    q_end = X.indptr[j + 1]
     total = 0.0
     while p < p_end or q < q_end:
         difference = 0.0

@@ -33,7 +33,8 @@ def row_scores(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> Any:
     # The squared norm costs nothing here: its sum runs while the score's sum waits for memory.
     def dense_one(X, i, W, f):
         x = X[i]
-        score, square = 0.0, 0.0
+        score = 0.0
+        square = 0.0
         for j in range(W.shape[0]):
             value = x[j]
             score += value * W[j]
@@ -42,10 +43,12 @@ def row_scores(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> Any:
         return square
 
     def csr_one(X, i, W, f):
-        start, stop = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
+        start = np.uint64(X.indptr[i])
+        stop = np.uint64(X.indptr[i + 1])
         prefetch_rows(X, start, stop)
         prefetch_weights(X, start, stop, W)
-        score, square = 0.0, 0.0
+        score = 0.0
+        square = 0.0
         for p in range(start, stop):
             value = X.data[p]
             score += value * W[np.uint32(X.indices[p])]
@@ -71,21 +74,30 @@ def row_scores(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> Any:
             # ascending order.
             whole = features - features % 4
             for j in range(0, whole, 4):
-                x0, x1, x2, x3 = x[j], x[j + 1], x[j + 2], x[j + 3]
+                x0 = x[j]
+                x1 = x[j + 1]
+                x2 = x[j + 2]
+                x3 = x[j + 3]
                 square = (((square + x0 * x0) + x1 * x1) + x2 * x2) + x3 * x3
-                w0, w1, w2, w3 = W[j], W[j + 1], W[j + 2], W[j + 3]
+                w0 = W[j]
+                w1 = W[j + 1]
+                w2 = W[j + 2]
+                w3 = W[j + 3]
                 for c in range(columns):
                     f[c] = (((f[c] + x0 * w0[c]) + x1 * w1[c]) + x2 * w2[c]) + x3 * w3[c]
             for j in range(whole, features):
-                x0, w0 = x[j], W[j]
+                x0 = x[j]
+                w0 = W[j]
                 square += x0 * x0
                 for c in range(columns):
                     f[c] += x0 * w0[c]
         return square
 
     def csr(X, i, W, f):
-        start, stop = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
-        columns, w = W.shape[1], flat(W)
+        start = np.uint64(X.indptr[i])
+        stop = np.uint64(X.indptr[i + 1])
+        columns = W.shape[1]
+        w = flat(W)
         square = 0.0
         prefetch_rows(X, start, stop)
         if columns == 1:
@@ -112,7 +124,8 @@ def add_row(X: Rows, i: int, W: NDArray[Any], a: NDArray[np.float64]) -> Any:
     """Add the outer product of ``x_i`` and the column coefficients `a` to `W`."""
 
     def dense_one(X, i, W, a):
-        x, step = X[i], a[0]
+        x = X[i]
+        step = a[0]
         for j in range(W.shape[0]):
             W[j] += step * x[j]
 
@@ -125,19 +138,22 @@ def add_row(X: Rows, i: int, W: NDArray[Any], a: NDArray[np.float64]) -> Any:
         x = X[i]
         features, columns = W.shape
         if columns == 1:
-            w, step = flat(W), a[0]
+            w = flat(W)
+            step = a[0]
             for j in range(features):
                 w[j] += step * x[j]
         else:
             for j in range(features):
-                value, w_j = x[j], W[j]
+                value = x[j]
+                w_j = W[j]
                 for c in range(columns):
                     w_j[c] += value * a[c]
 
     def csr(X, i, W, a):
         columns = W.shape[1]
         if columns == 1:
-            w, step = flat(W), a[0]
+            w = flat(W)
+            step = a[0]
             for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
                 w[np.uint32(X.indices[p])] += step * X.data[p]
         else:

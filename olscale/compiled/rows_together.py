@@ -57,7 +57,8 @@ def may_go_together(support: Any, X: Any, i: int, last: int) -> bool:
     They are if the vectors, at the row's features, exceed the first cache, and if the next row has
     as many features, the first and the last of which are the same.
     """
-    first, second = X.indptr[i], X.indptr[i + 1]
+    first = X.indptr[i]
+    second = X.indptr[i + 1]
     length = second - first
     if (
         length * support.counts[0] < LEAST_PRODUCTS
@@ -106,7 +107,8 @@ def _have_same_features(X: Any, i: int, length: int) -> bool:
             return False
     features = X.indices[first : first + length]
     for r in range(1, ROWS):
-        others, differ = X.indices[first + r * length : first + (r + 1) * length], np.int32(0)
+        others = X.indices[first + r * length : first + (r + 1) * length]
+        differ = np.int32(0)
         if features[0] != others[0]:
             return False
         for p in range(length):  # to the end: sixteen at a time
@@ -119,7 +121,10 @@ def _have_same_features(X: Any, i: int, length: int) -> bool:
 @inlined
 def _multiply(support: Any, X: Any, i: int, length: int, at: Any, space: Any) -> None:
     (position, squares, K), first, found = space, X.indptr[i], 0
-    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    a = 0.0
+    b = 0.0
+    c = 0.0
+    d = 0.0
     for p in range(first, first + length):
         a += X.data[p] * X.data[p]
         b += X.data[p + length] * X.data[p + length]
@@ -127,13 +132,18 @@ def _multiply(support: Any, X: Any, i: int, length: int, at: Any, space: Any) ->
         d += X.data[p + 3 * length] * X.data[p + 3 * length]
         place = support.place[X.indices[p]]
         if place >= 0:
-            at[found], position[found] = place, p - first
+            at[found] = place
+            position[found] = p - first
             found += 1
-    squares[0], squares[1], squares[2], squares[3] = a, b, c, d
+    squares[0] = a
+    squares[1] = b
+    squares[2] = c
+    squares[3] = d
     count = support.counts[0]
     for block in range((count + WIDTH - 1) // WIDTH):
         vectors = (min(WIDTH, count - block * WIDTH) + VECTOR - 1) // VECTOR
-        values, sums = support.values[block], K[:, block * WIDTH :]
+        values = support.values[block]
+        sums = K[:, block * WIDTH :]
         multiply_rows(at, position, found, X.data, first, length, values, 0, vectors, sums)
 
 
@@ -144,10 +154,13 @@ def _multiply_changed(support: Any, X: Any, i: int, at: Any, space: Any) -> None
     for p in range(first, first + length):
         place = support.place[X.indices[p]]
         if place >= 0:
-            at[found], position[found] = place, p - first
+            at[found] = place
+            position[found] = p - first
             found += 1
     for vector in range(support.changed.shape[0]):
         if support.changed[vector]:
-            block, column = vector * VECTOR // WIDTH, vector * VECTOR % WIDTH
-            values, sums = support.values[block], K[:, block * WIDTH :]
+            block = vector * VECTOR // WIDTH
+            column = vector * VECTOR % WIDTH
+            values = support.values[block]
+            sums = K[:, block * WIDTH :]
             multiply_rows(at, position, found, X.data, first, length, values, column, 1, sums)

@@ -40,7 +40,8 @@ def empty_support(columns: int, slots: int, most: int) -> dict[str, NDArray[Any]
     >>> empty_support(columns=1000, slots=300, most=300)["values"].shape
     (5, 64, 64)
     """
-    blocks, places = -(-slots // WIDTH), 64
+    blocks = -(-slots // WIDTH)
+    places = 64
     return {
         "values": aligned_space(blocks, places, WIDTH),
         "place": np.full(columns, -1, dtype=np.int32),
@@ -121,7 +122,8 @@ def grow_slots(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     blocks, places, width = arrays["values"].shape
     values = aligned_space(2 * blocks, places, width)
     values[:blocks] = arrays["values"]
-    slots, new = blocks * width, 2 * blocks * width
+    slots = blocks * width
+    new = 2 * blocks * width
     return {
         **arrays,
         "values": values,

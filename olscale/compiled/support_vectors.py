@@ -87,7 +87,8 @@ def find_places(support: Any, X: Any, i: int, at: Any, value: Any) -> tuple[int,
 
     Features that no vector has are left out: they affect no product.
     """
-    found, square = 0, 0.0
+    found = 0
+    square = 0.0
     for p in range(X.indptr[i], X.indptr[i + 1]):
         square += X.data[p] * X.data[p]
         place = support.place[X.indices[p]]
@@ -116,11 +117,13 @@ def distances(support: Any, at: Any, value: Any, found: int, size: float, k: Any
     Its size, like those of the vectors, is the sum of its absolute values.
     """
     for block in range((support.counts[0] + WIDTH - 1) // WIDTH):
-        values, sums = support.values[block], k[block * WIDTH : (block + 1) * WIDTH]
+        values = support.values[block]
+        sums = k[block * WIDTH : (block + 1) * WIDTH]
         for s in range(WIDTH):
             sums[s] = 0.0
         for p in range(found):
-            x, line = value[p], values[at[p]]
+            x = value[p]
+            line = values[at[p]]
             for s in range(WIDTH):  # relative to both sizes, which are added below
                 sums[s] += abs(x - line[s]) - abs(line[s]) - abs(x)
         for s in range(WIDTH):
@@ -133,7 +136,8 @@ def put(support: Any, slot: int, X: Any, i: int, size: float) -> None:
 
     The slot is the next free one or one that `take_out` emptied.
     """
-    values, column = support.values[slot // WIDTH], slot % WIDTH
+    values = support.values[slot // WIDTH]
+    column = slot % WIDTH
     for p in range(X.indptr[i], X.indptr[i + 1]):
         if X.data[p] != 0.0:
             feature = X.indices[p]
@@ -141,7 +145,8 @@ def put(support: Any, slot: int, X: Any, i: int, size: float) -> None:
             if place < 0:
                 place = support.free[support.counts[1]]
                 support.counts[1] += 1
-                support.place[feature], support.feature[place] = place, feature
+                support.place[feature] = place
+                support.feature[place] = feature
             support.holders[place] += 1
             hold(support, slot, place)
             values[place, column] = X.data[p]
@@ -161,15 +166,19 @@ def hold(support: Any, slot: int, place: int) -> None:
 @inlined
 def take_out(support: Any, slot: int) -> None:
     """Empty a slot; features that no other vector has release their places."""
-    values, column, held = support.values[slot // WIDTH], slot % WIDTH, support.held[slot]
+    values = support.values[slot // WIDTH]
+    column = slot % WIDTH
+    held = support.held[slot]
     for word in range(held.shape[0]):
-        bits, held[word] = held[word], 0
+        bits = held[word]
+        held[word] = 0
         while bits != 0:
             place = 64 * word + lowest_bit(bits)
             bits &= bits - np.uint64(1)
             values[place, column] = 0.0
             release(support, place)
-    support.sizes[slot], support.born[slot] = 0.0, -1
+    support.sizes[slot] = 0.0
+    support.born[slot] = -1
     support.changed[slot // VECTOR] = True
 
 
@@ -190,9 +199,12 @@ def drop(support: Any, slot: int) -> int:
     take_out(support, slot)
     last: int = support.counts[0] - 1
     if slot != last:
-        source, target = support.values[last // WIDTH], support.values[slot // WIDTH]
-        a, b = last % WIDTH, slot % WIDTH
-        old, new = support.held[last], support.held[slot]
+        source = support.values[last // WIDTH]
+        target = support.values[slot // WIDTH]
+        a = last % WIDTH
+        b = slot % WIDTH
+        old = support.held[last]
+        new = support.held[slot]
         for word in range(old.shape[0]):
             bits = new[word] = old[word]
             old[word] = 0
@@ -202,7 +214,8 @@ def drop(support: Any, slot: int) -> int:
                 target[place, b] = source[place, a]
                 source[place, a] = 0.0
         support.sizes[slot], support.born[slot] = support.sizes[last], support.born[last]
-        support.sizes[last], support.born[last] = 0.0, -1
+        support.sizes[last] = 0.0
+        support.born[last] = -1
         support.changed[last // VECTOR] = True
     support.counts[0] = last
     return last
@@ -214,8 +227,12 @@ def merge(support: Any, slot: int, other: int, share: float) -> None:
 
     Its size becomes the squared norm.
     """
-    left, right = support.values[slot // WIDTH], support.values[other // WIDTH]
-    a, b, largest, square = slot % WIDTH, other % WIDTH, 0.0, 0.0
+    left = support.values[slot // WIDTH]
+    right = support.values[other // WIDTH]
+    a = slot % WIDTH
+    b = other % WIDTH
+    largest = 0.0
+    square = 0.0
     for word in range(support.held.shape[1]):
         bits = support.held[slot, word] | support.held[other, word]
         while bits != 0:
@@ -224,10 +241,12 @@ def merge(support: Any, slot: int, other: int, share: float) -> None:
             left[place, a] = share * right[place, b] + (1.0 - share) * left[place, a]
             largest = max(largest, abs(left[place, a]))
     for word in range(support.held.shape[1]):
-        before, kept = support.held[slot, word], np.uint64(0)
+        before = support.held[slot, word]
+        kept = np.uint64(0)
         bits = before | support.held[other, word]
         while bits != 0:
-            place, bit = 64 * word + lowest_bit(bits), bits & (~bits + np.uint64(1))
+            place = 64 * word + lowest_bit(bits)
+            bit = bits & (~bits + np.uint64(1))
             bits ^= bit
             if abs(left[place, a]) > FAINT * largest:
                 kept |= bit
@@ -245,8 +264,11 @@ def merge(support: Any, slot: int, other: int, share: float) -> None:
 @compiled
 def vector_product(support: Any, one: int, other: int) -> float:
     """Return the product of two vectors of the set."""
-    left, right = support.values[one // WIDTH], support.values[other // WIDTH]
-    a, b, total = one % WIDTH, other % WIDTH, 0.0
+    left = support.values[one // WIDTH]
+    right = support.values[other // WIDTH]
+    a = one % WIDTH
+    b = other % WIDTH
+    total = 0.0
     for word in range(support.held.shape[1]):
         bits = support.held[one, word] & support.held[other, word]
         while bits != 0:
@@ -262,7 +284,8 @@ def vector_places(support: Any, slot: int, at: Any, value: Any) -> int:
 
     The format is that of `find_places`.
     """
-    values, column = support.values[slot // WIDTH], slot % WIDTH
+    values = support.values[slot // WIDTH]
+    column = slot % WIDTH
     found = 0
     for word in range(support.held.shape[1]):
         bits = support.held[slot, word]

@@ -79,21 +79,26 @@ def count_classes(
     `base` has both, then the count of each class. `sums` has the rows, the hits of both, then hits,
     true and predicted rows of each class.
     """
-    classes, mark = (sums.shape[0] - 3) // 3, 0
-    rows, hits_of_most, hits_of_before = sums[0], sums[1], sums[2]
-    most, before = base[0], base[1]
+    classes = (sums.shape[0] - 3) // 3
+    mark = 0
+    rows = sums[0]
+    hits_of_most = sums[1]
+    hits_of_before = sums[2]
+    most = base[0]
+    before = base[1]
     for i in range(y.shape[0]):
-        code, guess = y[i], predicted[i]
+        code = y[i]
+        guess = predicted[i]
         if given:
-            most, before = dull[i, 0], dull[i, 1]
+            most = dull[i, 0]
+            before = dull[i, 1]
         elif dull.shape[0]:
-            dull[i, 0], dull[i, 1] = most, before
+            dull[i, 0] = most
+            dull[i, 1] = before
         if alpha != 1.0:
-            rows, hits_of_most, hits_of_before = (
-                rows * alpha,
-                hits_of_most * alpha,
-                hits_of_before * alpha,
-            )
+            rows = rows * alpha
+            hits_of_most = hits_of_most * alpha
+            hits_of_before = hits_of_before * alpha
             for k in range(3, sums.shape[0]):
                 sums[k] *= alpha
         weight = 1.0
@@ -109,12 +114,17 @@ def count_classes(
             most = _most_after(code, most, base)
             before = code
         if mark < marks.shape[0] and marks[mark] == i + 1:
-            sums[0], sums[1], sums[2] = rows, hits_of_most, hits_of_before
+            sums[0] = rows
+            sums[1] = hits_of_most
+            sums[2] = hits_of_before
             copy_numbers(sums, found[mark], sums.shape[0])
             mark += 1
-    sums[0], sums[1], sums[2] = rows, hits_of_most, hits_of_before
+    sums[0] = rows
+    sums[1] = hits_of_most
+    sums[2] = hits_of_before
     if not given:
-        base[0], base[1] = most, before
+        base[0] = most
+        base[1] = before
 
 
 @compiled
@@ -148,7 +158,8 @@ def add_residuals(
             for k in range(sums.shape[0]):
                 if k != MEAN:
                     sums[k] *= alpha
-        error, dull_error = y[i] - predicted[i], y[i] - mean
+        error = y[i] - predicted[i]
+        dull_error = y[i] - mean
         weight = 1.0
         if weights.shape[0]:
             weight = weights[i]
@@ -187,10 +198,20 @@ def measure_classes(sums: Any, costs: Any, found: Any) -> None:
     """Set a row of `found` to `CLASS_MEASURES` for each row of `sums`; NaN for a quotient by 0."""
     classes = (sums.shape[1] - 3) // 3
     for i in range(sums.shape[0]):
-        row, hits, chance, cost = sums[i], 0.0, 0.0, 0.0
-        recalls, precisions, f1s, weighted, met, known = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        row = sums[i]
+        hits = 0.0
+        chance = 0.0
+        cost = 0.0
+        recalls = 0.0
+        precisions = 0.0
+        f1s = 0.0
+        weighted = 0.0
+        met = 0.0
+        known = 0.0
         for k in range(classes):
-            hit, true, said = row[3 + k], row[3 + classes + k], row[3 + 2 * classes + k]
+            hit = row[3 + k]
+            true = row[3 + classes + k]
+            said = row[3 + 2 * classes + k]
             hits += hit
             chance += true * said
             if costs.shape[0]:
@@ -208,8 +229,12 @@ def measure_classes(sums: Any, costs: Any, found: Any) -> None:
         if rows <= 0.0:
             continue
         accuracy = hits / rows
-        found[i, 0], found[i, 1], found[i, 2] = accuracy, recalls / met, f1s / known
-        found[i, 3], found[i, 4], found[i, 5] = weighted / rows, precisions / known, recalls / known
+        found[i, 0] = accuracy
+        found[i, 1] = recalls / met
+        found[i, 2] = f1s / known
+        found[i, 3] = weighted / rows
+        found[i, 4] = precisions / known
+        found[i, 5] = recalls / known
         for place, dull in ((6, chance / (rows * rows)), (7, row[1] / rows), (8, row[2] / rows)):
             if dull < 1.0:  # otherwise the baseline is never wrong
                 found[i, place] = (accuracy - dull) / (1.0 - dull)
@@ -231,7 +256,8 @@ def measure_residuals(sums: Any, found: Any) -> None:
     """Set a row of `found` to `RESIDUAL_MEASURES` per row of `sums`; NaN for a quotient by 0."""
     for i in range(sums.shape[0]):
         row = sums[i]
-        rows, squared = row[0], row[SQUARED]
+        rows = row[0]
+        squared = row[SQUARED]
         found[i] = nan
         if rows > 0.0:
             found[i, 0], found[i, 1], found[i, 5] = (

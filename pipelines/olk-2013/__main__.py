@@ -64,7 +64,8 @@ def agreement(masks: Masks, truth: Masks) -> tuple[float, float, float, float]:
     >>> agreement(masks, [np.array([[True, False], [True, False]])])
     (0.5, 0.5, 0.5, 0.5)
     """
-    told, known = np.array(masks), np.array(truth)
+    told = np.array(masks)
+    known = np.array(truth)
     hits = int((told & known).sum())
     false = int((told & ~known).sum())
     missed = int((~told & known).sum())

@@ -27,7 +27,8 @@ BLOCK = 1024
 def add_kernels(frame: Any, frames: Any, alpha: Any, weights: Any, gamma: float, f: Any) -> None:
     """Set ``f[p] = sum_t weights[t] alpha[t, p] exp(-gamma |frame[:, p] - frames[t, :, p]|^2)``."""
     channels, pixels = frame.shape
-    distance, sums = np.empty(BLOCK), np.empty(BLOCK)
+    distance = np.empty(BLOCK)
+    sums = np.empty(BLOCK)
     for start in range(0, pixels, BLOCK):
         size = min(BLOCK, pixels - start)
         for p in range(BLOCK):
@@ -38,13 +39,15 @@ def add_kernels(frame: Any, frames: Any, alpha: Any, weights: Any, gamma: float,
             for p in range(BLOCK):
                 distance[p] = 0.0
             for c in range(channels):
-                new, old = frame[c, start : start + size], frames[t, c, start : start + size]
+                new = frame[c, start : start + size]
+                old = frames[t, c, start : start + size]
                 for p in range(size):
                     step = np.float64(new[p]) - np.float64(old[p])
                     distance[p] += step * step
             for p in range(BLOCK):
                 distance[p] = exponential(-gamma * distance[p])
-            line, weight = alpha[t, start : start + size], weights[t]
+            line = alpha[t, start : start + size]
+            weight = weights[t]
             for p in range(size):
                 sums[p] += (weight * np.float64(line[p])) * distance[p]
         for p in range(size):
@@ -76,7 +79,8 @@ class BackgroundModel(ABC):
             raise ParameterError(
                 f"{self.name}: p was {p:g} and terms {terms}, expected more than 0 and at least 1"
             )
-        self.p, self.terms = p, terms
+        self.p = p
+        self.terms = terms
         self.state_: dict[str, NDArray[Any]] = {}
 
     def learn(self, frame: NDArray[Any]) -> Mask:
@@ -88,7 +92,8 @@ class BackgroundModel(ABC):
             Numbers of any type; all frames have the shape and the type of the first.
         """
         number = int(self.state_["seen"][0]) + 1 if self.state_ else 1
-        planes, shape = _planes(frame, number), np.array(frame.shape)
+        planes = _planes(frame, number)
+        shape = np.array(frame.shape)
         if not self.state_:
             self.state_ = {"shape": shape, **self._begin(planes)}
         state = self.state_
@@ -105,7 +110,8 @@ class BackgroundModel(ABC):
         )
         scores, alpha = self._step(f)
         slot = seen % self.terms
-        state["frames"][slot], state["alpha"][slot] = planes, alpha
+        state["frames"][slot] = planes
+        state["alpha"][slot] = alpha
         state["seen"][0] = seen + 1
         return (scores < 0.0).reshape(frame.shape[:2])
 
@@ -163,7 +169,9 @@ class OLKBackground(BackgroundModel):
             raise ParameterError(
                 f"olk-n: C, v, r were {C:g}, {v:g}, {r:g}; expected 0 <= v <= C, C > 0 and r >= 0"
             )
-        self.C, self.v, self.r = C, v, r
+        self.C = C
+        self.v = v
+        self.r = r
 
     def _faded(self, age: NDArray[np.int64]) -> FloatArray:
         return np.asarray((1.0 + self.r) ** -(age + 1.0), dtype=np.float64)
@@ -206,7 +214,9 @@ class NORMABackground(BackgroundModel):
                 f"norma-n: eta, lam, nu were {eta:g}, {lam:g}, {nu:g}; expected eta > 0, eta lam "
                 "in [0, 1) and nu in (0, 1)"
             )
-        self.eta, self.lam, self.nu = eta, lam, nu
+        self.eta = eta
+        self.lam = lam
+        self.nu = nu
 
     def _begin(self, planes: NDArray[Any]) -> dict[str, NDArray[Any]]:
         return super()._begin(planes) | {"rho": np.zeros(planes.shape[1])}

@@ -12,7 +12,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-FRAMES, HEIGHT, WIDTH = 117, 230, 320
+FRAMES = 117
+HEIGHT = 230
+WIDTH = 320
 FIRST = 40
 """Frame, from 0, at which the body comes in."""
 

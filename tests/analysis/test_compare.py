@@ -88,7 +88,8 @@ def test_demsars_example_comes_out_as_in_his_paper() -> None:
 
     assert found.learners == ("m+cf", "m", "cf", "C4.5")
     np.testing.assert_allclose(found.mean_ranks, [1.964, 2.0, 2.893, 3.143], atol=5e-4)
-    k, n = 4, 14
+    k = 4
+    n = 14
     sizes = [np.unique(row, return_counts=True)[1] for row in values]
     ties = 1 - sum(int((size**3 - size).sum()) for size in sizes) / (n * k * (k * k - 1))
     chi_square = found.friedman.statistic * ties
@@ -270,10 +271,8 @@ def test_groups_of_many_learners_are_the_longest_stretches_without_a_difference(
 
 def test_higher_is_better_turns_ranks_and_wins_but_no_p() -> None:
     values = np.random.default_rng(4).random((9, 3))
-    low, high = (
-        compare(values, list("abc"), list("123456789")),
-        compare(-values, list("abc"), list("123456789"), True),
-    )
+    low = compare(values, list("abc"), list("123456789"))
+    high = compare(-values, list("abc"), list("123456789"), True)
     assert low.learners == high.learners
     for one, other in zip(low.pairs, high.pairs, strict=True):
         assert (one.wins, one.losses, one.p_corrected) == (

@@ -110,11 +110,10 @@ def test_welchs_test_is_that_of_the_runs_themselves() -> None:
     """From means and deviations alone it gives what it gives of samples that have these."""
     from scipy.stats import ttest_1samp, ttest_ind
 
-    ours, theirs = (
-        np.array([0.10, 0.13, 0.19, 0.12]),
-        np.array([0.15, 0.16, 0.14, 0.18, 0.17, 0.16]),
-    )
-    mean, std = float(ours.mean()), float(ours.std(ddof=1))
+    ours = np.array([0.10, 0.13, 0.19, 0.12])
+    theirs = np.array([0.15, 0.16, 0.14, 0.18, 0.17, 0.16])
+    mean = float(ours.mean())
+    std = float(ours.std(ddof=1))
     cell = PublishedCell(
         "p", "T", "d", "PA", "test_error", float(theirs.mean()), float(theirs.std(ddof=1)), 6
     )

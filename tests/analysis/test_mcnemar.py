@@ -33,7 +33,8 @@ def experiment(shelf: Path, **protocol: object) -> Experiment:
 def test_p_values_are_those_of_the_formulas(counts: tuple[int, int]) -> None:
     """As statsmodels has them, but for equal counts, where its correction for continuity goes below zero."""
     one, other = counts
-    n, least = one + other, min(counts)
+    n = one + other
+    least = min(counts)
     exact = min(1.0, 2 * sum(comb(n, i) for i in range(least + 1)) / 2**n)
     statistic = (abs(one - other) - 1) ** 2 / n if one != other else 0.0
     found = mcnemar(np.array([one]), np.array([other]))

@@ -79,11 +79,9 @@ def test_runs_that_are_not_replicates_are_never_averaged(store, make_record, oth
 
 
 def test_status_counts_outcomes_names_and_plans(store, make_record):
-    ok, bad, lost = (
-        make_record(),
-        make_record(learner="cw", outcome="oom"),
-        make_record(learner="pa", outcome="lost"),
-    )
+    ok = make_record()
+    bad = make_record(learner="cw", outcome="oom")
+    lost = make_record(learner="pa", outcome="lost")
     for record in (ok, bad, lost):
         store.write(record)
     write_plan(store, "demo", [ok.id, bad.id, lost.id, "0" * 32])

@@ -64,11 +64,9 @@ def test_of_several_sweeps_the_fullest_then_the_best():
     def some(k: int, values: tuple[float, ...], mean: float) -> list[Summary]:
         return [made(mean, k=k, C=value) for value in values]
 
-    three, four, best = (
-        some(1, (1.0, 2.0, 4.0), 0.1),
-        some(2, (1.0, 2.0, 4.0, 8.0), 0.3),
-        some(3, (1, 2, 4, 8), 0.2),
-    )
+    three = some(1, (1.0, 2.0, 4.0), 0.1)
+    four = some(2, (1.0, 2.0, 4.0, 8.0), 0.3)
+    best = some(3, (1, 2, 4, 8), 0.2)
 
     found = sweep([*three, *four, *best], "C")
 

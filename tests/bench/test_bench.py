@@ -93,7 +93,9 @@ def test_the_bare_loop_does_what_pa1_does() -> None:
 
 
 def test_the_bare_max_out_moves_one_hyperplane_a_dimension_where_told() -> None:
-    X, P, out = np.random.default_rng(0).normal(size=(1, 5)), np.ones((6, 5)), np.zeros(6)
+    X = np.random.default_rng(0).normal(size=(1, 5))
+    P = np.ones((6, 5))
+    out = np.zeros(6)
     bare_max_out(X, np.array([False]), P, 2, out)
     np.testing.assert_allclose(out, X.sum())
     assert (P == 1.0).all()
@@ -119,7 +121,8 @@ def test_soft_lol_is_measured_beside_lol_for_every_shape(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(soft_local, "_MANY_CLASSES", {"30 classes": (5, 30, 1.0, 8)})
     every = figures(rounds=1, values=0)
-    found, many = every[: 3 * len(_SHAPES)], every[3 * len(_SHAPES) :]
+    found = every[: 3 * len(_SHAPES)]
+    many = every[3 * len(_SHAPES) :]
     assert [figure.name for figure in many[1::2]] == [
         "soft-lol, float64, 30 classes",
         "soft-lol, float32, 30 classes",

@@ -143,7 +143,8 @@ def test_url_like_archive_is_as_the_published_one_and_holds_the_same_rows(
     """A member a day, Day10 before Day2; ingested, the days are in order and the rows those of the generator."""
     monkeypatch.setattr(url_like, "DAY_ROWS", 500)
     file = tmp_path / "url_svmlight.tar.gz"
-    rows, columns = 11 * url_like.DAY_ROWS + 7, 5_000
+    rows = 11 * url_like.DAY_ROWS + 7
+    columns = 5_000
     assert generate_archive("url-like", file, rows=rows, columns=columns)[0] == rows
     with tarfile.open(file) as tar:
         names = tar.getnames()

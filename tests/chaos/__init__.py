@@ -46,7 +46,8 @@ def run_chaos(
     chaos = Chaos(folder, random.Random(seed), workers, every)
     try:
         chaos.prepare()
-        report, number = Report(), 0
+        report = Report()
+        number = 0
         while not chaos.end or monotonic() < chaos.end:
             chaos.round(folder / f"store{number}", seconds, report)
             number += 1

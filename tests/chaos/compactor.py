@@ -39,8 +39,12 @@ class Compactor:
     """
 
     def __init__(self, store: Path, dice: random.Random, start: Start, pause: float = 2.0) -> None:
-        self._store, self._dice, self._start, self._pause = store, dice, start, pause
-        self._wanted, self._over = threading.Event(), threading.Event()
+        self._store = store
+        self._dice = dice
+        self._start = start
+        self._pause = pause
+        self._wanted = threading.Event()
+        self._over = threading.Event()
         self._seconds = 0.1
         self.ended = self.killed = 0
         self.failures: list[str] = []

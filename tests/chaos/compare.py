@@ -28,7 +28,8 @@ def differences(store: Path, undisturbed: Path) -> list[str]:
     undisturbed : path
         Store with loose files only; it is left as it is.
     """
-    ours, theirs = open_store(store), open_store(undisturbed)
+    ours = open_store(store)
+    theirs = open_store(undisturbed)
     wanted = {
         Path(name).stem: data for name, data in theirs.files.read_many(theirs.single_files("runs"))
     }

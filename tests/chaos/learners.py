@@ -6,7 +6,9 @@ from pathlib import Path
 
 __all__ = ["CHUNKS", "CHUNK_ROWS", "ORDERS", "write_experiments"]
 
-CHUNKS, CHUNK_ROWS, PERMUTATIONS = 100, 100, 8
+CHUNKS = 100
+CHUNK_ROWS = 100
+PERMUTATIONS = 8
 ORDERS = {"time": "", "permuted": f"permutations = {PERMUTATIONS}"}
 
 LEARNERS = '''

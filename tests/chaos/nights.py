@@ -31,9 +31,13 @@ from olscale.jobs.home import JobHome
 from olscale.jobs.job_file import load_job
 from olscale.jobs.series import judge, read_series
 
-_SLOWED, _MOST_NOISE = "linear: pa1 to bare dot + axpy, prefetch", 0.025
+_SLOWED = "linear: pa1 to bare dot + axpy, prefetch"
+_MOST_NOISE = 0.025
 NIGHTS = [f"{number:02}" for number in range(1, 11)]
-KILLED, WRONG, CHANGED, SLOW = "03", "04", "06", ("08", "09", "10")
+KILLED = "03"
+WRONG = "04"
+CHANGED = "06"
+SLOW = ("08", "09", "10")
 
 _JOB = """
 name = "nights"
@@ -95,7 +99,8 @@ class Nights:
     """The job and the package, in a folder of their own."""
 
     def __init__(self, folder: Path, rows: int = 20_000) -> None:
-        self.folder, self.home = folder, JobHome(folder / "home")
+        self.folder = folder
+        self.home = JobHome(folder / "home")
         shutil.copytree(Path(olscale.__file__).parent, folder / "code" / "olscale")
         (folder / "nights.toml").write_text(_JOB.format(rows=rows))
         (folder / "experiment.toml").write_text(_EXPERIMENT)

@@ -51,7 +51,10 @@ class Chaos:
     """
 
     def __init__(self, folder: Path, dice: random.Random, workers: int, every: float) -> None:
-        self._folder, self._dice, self._count, self._every = folder, dice, workers, every
+        self._folder = folder
+        self._dice = dice
+        self._count = workers
+        self._every = every
         self._token = uuid4().hex
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._frozen: list[int] = []
@@ -69,12 +72,15 @@ class Chaos:
                 command, env=quick, check=True, capture_output=True, timeout=GIVE_UP_SECONDS
             )
         notes = read_notes(self._rows)
-        self._places, self._rows_needed = places(notes), sum(note.rows for note in notes)
+        self._places = places(notes)
+        self._rows_needed = sum(note.rows for note in notes)
 
     def round(self, store: Path, seconds: float, report: Report) -> None:
         """Bring one store to its end; hit processes for so many seconds in all, and start again what dies."""
         self._rows.write_text("")
-        start, hit, learned = monotonic(), 0.0, 0
+        start = monotonic()
+        hit = 0.0
+        learned = 0
         open_drivers = set(ORDERS)
         compactor = Compactor(store, random.Random(self._dice.random()), self._popen)
         while open_drivers:
@@ -97,7 +103,8 @@ class Chaos:
                 hit = monotonic() + self._dice.uniform(0.25, 1.75) * self._every
             elif monotonic() > hit:
                 self._hit(report, compactor)
-                hit, learned = 0.0, self._rows.stat().st_size
+                hit = 0.0
+                learned = self._rows.stat().st_size
             sleep(0.1)
         report.seconds += monotonic() - start
         compactor.stop()

@@ -31,7 +31,8 @@ from olscale.results.compact import compact
 from olscale.results.store import open_store
 from tests.cluster import running
 
-LEARNERS, PERMUTATIONS = ("pa1", "pa2", "lol"), 1_000
+LEARNERS = ("pa1", "pa2", "lol")
+PERMUTATIONS = 1_000
 WAYS = ("in process", "two workers", "two drivers")
 MOST_SECONDS = 4.0
 
@@ -106,7 +107,9 @@ def check(folder: Path, kills: int, seed: int) -> int:
     compact(undisturbed)
     expected = dict(undisturbed.files.read_many(undisturbed.compacted_files("runs")))
     hits: Counter[str] = Counter()
-    faults, stores, reported = 0, 0, 0
+    faults = 0
+    stores = 0
+    reported = 0
     store = folder / "store-0"
     with running(folder, 2) as cluster:
         while hits.total() < kills:

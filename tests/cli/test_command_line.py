@@ -139,7 +139,8 @@ def test_bad_usage_is_exit_2(args, message):
 
 @pytest.mark.parametrize("args", [[], ["datasets"], ["learners"]], ids=" ".join)
 def test_a_group_alone_prints_its_help_line_by_line(args):
-    result, helped = run(*args), run(*args, "--help")
+    result = run(*args)
+    helped = run(*args, "--help")
 
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == helped.stdout

@@ -101,12 +101,14 @@ def test_parts_of_writers_that_were_killed_go_with_the_next_and_no_others(tmp_pa
 def test_a_report_appears_as_a_whole_or_not_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_record: Any
 ) -> None:
-    store, out = open_store(tmp_path / "store", create=True), tmp_path / "out"
+    store = open_store(tmp_path / "store", create=True)
+    out = tmp_path / "out"
     full = True
 
     def half(store: Any, folder: Path, *rest: Any) -> Report:
         (folder / "figures").mkdir()
-        figure, page = folder / "figures" / "ranks.svg", folder / "index.html"
+        figure = folder / "figures" / "ranks.svg"
+        page = folder / "index.html"
         figure.write_text("new")
         if full:
             raise ReportError(f"cannot write {page}: No space left on device; name another folder")

@@ -63,7 +63,8 @@ def test_evaluation_on_workers_gives_the_bytes_of_a_local_one_in_process(digits,
     here = run(*common, "--store", tmp_path / "store", "--in-process")
 
     assert (workers.exit_code, here.exit_code) == (0, 0), workers.output + here.output
-    far, near = open_store(store), open_store(tmp_path / "store")
+    far = open_store(store)
+    near = open_store(tmp_path / "store")
     assert dict(far.files.read_many(far.single_files("runs"))) == dict(
         near.files.read_many(near.single_files("runs"))
     )

@@ -85,11 +85,9 @@ def test_latex_is_printed(store):
 def test_empty_store_is_no_error(tmp_path):
     path = open_store(tmp_path / "empty", create=True).path
 
-    table, listing, status = (
-        run("results", path),
-        run("results", path, "--format", "json"),
-        run("status", path),
-    )
+    table = run("results", path)
+    listing = run("results", path, "--format", "json")
+    status = run("status", path)
 
     assert (table.exit_code, table.stdout) == (0, "")
     assert "no finished runs yet" in table.stderr
@@ -101,7 +99,8 @@ def test_damaged_file_is_one_line_or_left_out(store, tmp_path):
     bad = next((tmp_path / "store" / "runs").rglob("*.parquet"))
     bad.write_bytes(b"PAR1")
 
-    stopped, skipped = run("results", store.path), run("results", store.path, "--skip-damaged")
+    stopped = run("results", store.path)
+    skipped = run("results", store.path, "--skip-damaged")
 
     assert stopped.exit_code == 1
     assert bad.name in stopped.stderr

@@ -101,7 +101,8 @@ def refuse_secrets_in(folder: Path, *given: Path) -> None:
 def test_addresses_of_sources_stores_and_models(
     server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    olscale, source = Shell(tmp_path), f"{server}/rows.csv?sig={SECRETS[2]}&v=1"
+    olscale = Shell(tmp_path)
+    source = f"{server}/rows.csv?sig={SECRETS[2]}&v=1"
     olscale("ingest", source, "rows", "--segments", "files")
     olscale("ingest", source, "rows", code=1)
     olscale("ingest", f"{server}/absent.csv?sig={SECRETS[2]}", "absent", code=1)
@@ -145,7 +146,8 @@ def test_addresses_of_sources_stores_and_models(
 
 
 def test_addresses_of_a_job(server: str, tmp_path: Path) -> None:
-    olscale, hook = Shell(tmp_path), server.rpartition("@")[2]
+    olscale = Shell(tmp_path)
+    hook = server.rpartition("@")[2]
     file = tmp_path / "job.toml"
     file.write_text(
         f"""
@@ -203,7 +205,8 @@ def test_a_password_may_hold_what_ends_the_name_of_a_server(
 ) -> None:
     """Clients take what is before for a host and a port, and say so in words of their own."""
     monkeypatch.setenv("OLSCALE_DEBUG", debug)
-    olscale, host = Shell(tmp_path), server.rpartition("@")[2]
+    olscale = Shell(tmp_path)
+    host = server.rpartition("@")[2]
     given = f"http://{SECRETS[0]}:{SECRETS[1]}{odd}{SECRETS[2]}@{host}"
     expected = int(odd != "@")
     said = olscale("ingest", f"{given}/rows.csv", "rows", code=expected)

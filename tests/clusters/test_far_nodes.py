@@ -95,7 +95,8 @@ def evaluate(work: Work, folder: Path, keys: dict[str, str]) -> None:
     python = [work.venv / "bin/python", "-m", "olscale.execution.tls", folder / "tls"]
     subprocess.run(python, env=environment, check=True)
     on_host = folder / "on-host"  # each with an address of its own
-    hosts, addresses = " ".join(HOSTS), " ".join(ADDRESSES)
+    hosts = " ".join(HOSTS)
+    addresses = " ".join(ADDRESSES)
     on_host.write_text(
         f"#!/bin/bash\nhosts=({hosts}) addresses=({addresses})\nexport "
         f"OLSCALE_HOST=${{addresses[$OLSCALE_NODE]}}\n"

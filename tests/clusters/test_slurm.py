@@ -46,7 +46,8 @@ def leftovers(work: Work) -> list[str]:
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            environment, words = (entry / "environ").read_bytes(), (entry / "cmdline").read_bytes()
+            environment = (entry / "environ").read_bytes()
+            words = (entry / "cmdline").read_bytes()
         except OSError:
             continue
         if f"OLSCALE_VENV={work.venv}".encode() in environment and words:

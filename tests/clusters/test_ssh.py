@@ -78,7 +78,8 @@ class Hosts:
 @pytest.fixture(scope="module")
 def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
     """Start two daemons that let the holder of one key in."""
-    folder, port = tmp_path_factory.mktemp("ssh"), free_port()
+    folder = tmp_path_factory.mktemp("ssh")
+    port = free_port()
     for name in ("host", "user"):
         subprocess.run(
             ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True
@@ -125,7 +126,8 @@ def of_folder(folder: Path) -> list[str]:
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            environment, words = (entry / "environ").read_bytes(), (entry / "cmdline").read_bytes()
+            environment = (entry / "environ").read_bytes()
+            words = (entry / "cmdline").read_bytes()
         except OSError:
             continue
         if b"python" in words and (

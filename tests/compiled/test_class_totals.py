@@ -22,13 +22,12 @@ def test_any_cut_of_any_rows(
     rng = np.random.default_rng(seed)
     y = np.where(rng.random(rows) < common, rng.integers(2), rng.integers(0, classes, rows))
     predicted = np.where(rng.random(rows) < 0.7, y, rng.integers(0, classes, rows))
-    no_room, no_marks, nothing = (
-        np.empty((0, 2), np.int64),
-        np.empty(0, np.int64),
-        np.empty((0, 3 + 3 * classes)),
-    )
+    no_room = np.empty((0, 2), np.int64)
+    no_marks = np.empty(0, np.int64)
+    nothing = np.empty((0, 3 + 3 * classes))
     no_weights = np.empty(0)
-    sums, totals = np.zeros(3 + 3 * classes), np.zeros(3 + 3 * classes)
+    sums = np.zeros(3 + 3 * classes)
+    totals = np.zeros(3 + 3 * classes)
     base = np.zeros(2 + classes, np.int64)
     base[2:] = rng.integers(0, 40, classes)
     base[:2] = np.argmax(base[2:]), -1

@@ -24,7 +24,8 @@ def in_blocks(
     X: FloatArray, block: int, most: int | None = None, centred: bool = True
 ) -> tuple[Components, FloatArray]:
     """Return the components, and where all rows are along them."""
-    found, z = no_components(X.shape[1]), np.zeros((0, 0))
+    found = no_components(X.shape[1])
+    z = np.zeros((0, 0))
     for start in range(0, len(X), block):
         found, turn = add_block(found, X[start : start + block], most, centred)
         z = np.concatenate([z @ turn.matrix + turn.shift, turn.coordinates])

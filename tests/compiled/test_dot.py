@@ -22,7 +22,8 @@ def _sums(X: Rows, w: np.ndarray, sums: np.ndarray) -> None:
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_bits(dtype: str) -> None:
-    rng, slow = np.random.default_rng(0), slow_versions(module)["dot"]
+    rng = np.random.default_rng(0)
+    slow = slow_versions(module)["dot"]
     for features in (1, 3, 8, 21, 37):
         w = rng.normal(size=features).astype(dtype)
         both = layouts(rng, 1, features)

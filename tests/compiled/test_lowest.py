@@ -21,7 +21,8 @@ def _lowest(offset: np.ndarray, slope: np.ndarray, f: np.ndarray) -> tuple[int, 
 
 
 def test_the_lowest_are_those_of_a_stable_sort() -> None:
-    rng, slow = np.random.default_rng(0), slow_versions(module)["few_lowest"]
+    rng = np.random.default_rng(0)
+    slow = slow_versions(module)["few_lowest"]
     for turn in range(400):
         size = AT_ONCE * int(rng.integers(1, 4))
         values = rng.normal(size=size) if turn % 2 else rng.integers(0, 30, size).astype(float)

@@ -28,15 +28,18 @@ def _apart(X: Rows, W: np.ndarray, a: np.ndarray, f: np.ndarray) -> float:
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_bits(dtype: str) -> None:
-    rng, slow = np.random.default_rng(0), slow_versions(module)
+    rng = np.random.default_rng(0)
+    slow = slow_versions(module)
     for columns in COLUMNS:
         both = layouts(rng, 2, 37)
         before, x = np.asarray(both[0])
-        start, a = rng.normal(size=(37, columns)).astype(dtype), rng.normal(size=columns)
+        start = rng.normal(size=(37, columns)).astype(dtype)
+        a = rng.normal(size=columns)
         for X in both:
             results = []
             for way in (_fused, _apart):
-                W, f = start.copy(), np.zeros(256)
+                W = start.copy()
+                f = np.zeros(256)
                 results.append((way(X, W, a, f), W, f))
             for got, expected in zip(*results, strict=True):
                 np.testing.assert_array_equal(got, expected)

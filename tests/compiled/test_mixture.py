@@ -20,17 +20,17 @@ def _mix(X: Rows, V: np.ndarray, mixture: Mixture, f: np.ndarray) -> None:
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_scores_and_steps(dtype: str) -> None:
-    rng, slow = np.random.default_rng(0), slow_versions(module)
+    rng = np.random.default_rng(0)
+    slow = slow_versions(module)
     for features in (1, 3, 8, 21, 37):
         start = np.zeros((5, 3, -(-features // 4) * 4, 2), dtype)
         start[:, :, :features] = rng.normal(size=(5, 3, features, 2))
-        mixture, both, results = (
-            Mixture(np.array([4, 0, 2]), rng.random(3)),
-            layouts(rng, 1, features),
-            [],
-        )
+        mixture = Mixture(np.array([4, 0, 2]), rng.random(3))
+        both = layouts(rng, 1, features)
+        results = []
         for X in both:
-            V, f = start.copy(), np.zeros((3, 2))
+            V = start.copy()
+            f = np.zeros((3, 2))
             _mix(X, V, mixture, f)
             results.append((f, V))
         for dense, sparse in zip(*results, strict=True):

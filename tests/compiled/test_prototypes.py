@@ -63,7 +63,8 @@ def _assign(X: Rows, prototypes: Prototypes, assigned: np.ndarray) -> None:
 def test_products_are_rounded_with_their_sums_whatever_the_layout(dtype: str, columns: int) -> None:
     rng = np.random.default_rng(columns)
     for features in (1, 3, 8, 21, 37):
-        start, results = rng.normal(size=(features, columns)).astype(dtype), []
+        start = rng.normal(size=(features, columns)).astype(dtype)
+        results = []
         both = layouts(rng, 2, features)
         for X in both:
             state = allocate_prototypes(features, columns, dtype)
@@ -88,14 +89,17 @@ def test_products_are_rounded_with_their_sums_whatever_the_layout(dtype: str, co
 
 def test_rows_go_to_the_prototypes_of_the_slow_version() -> None:
     slow_class = slow_versions(module)["SlowPrototypes"]
-    rng, k = np.random.default_rng(0), 5
+    rng = np.random.default_rng(0)
+    k = 5
     for X in layouts(rng, 100, 6):
         dense = X if isinstance(X, np.ndarray) else layouts(np.random.default_rng(0), 100, 6)[0]
-        slow, expected = slow_class(6, k), []
+        slow = slow_class(6, k)
+        expected = []
         for i, x in enumerate(np.asarray(dense)):
             expected.append(i if i < k else slow.nearest(x))
             slow.move(expected[-1], x)
-        state, assigned = allocate_prototypes(6, k, "float64"), np.zeros(100, np.int64)
+        state = allocate_prototypes(6, k, "float64")
+        assigned = np.zeros(100, np.int64)
         _assign(X, open_prototypes(state, X, 0), assigned)
         assert assigned.tolist() == expected
         np.testing.assert_allclose(state["S"][:, :k], slow.sums, rtol=1e-12, atol=1e-12)

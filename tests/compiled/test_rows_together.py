@@ -25,7 +25,8 @@ from olscale.compiled.support_vectors import (
 )
 from tests.compiled.slow import slow_versions
 
-COLUMNS, SLOTS = 70, 128
+COLUMNS = 70
+SLOTS = 128
 
 
 @compiled
@@ -77,12 +78,10 @@ def vectors(count: int, share: float = 0.9) -> SupportVectors:
 
 def check(support: SupportVectors, X: CSR, first: int, space: Any) -> None:
     """See that what is known of four rows is what each has alone."""
-    at, value, k, count = (
-        np.empty(COLUMNS, np.int32),
-        np.empty(COLUMNS),
-        np.zeros(SLOTS),
-        support.counts[0],
-    )
+    at = np.empty(COLUMNS, np.int32)
+    value = np.empty(COLUMNS)
+    k = np.zeros(SLOTS)
+    count = support.counts[0]
     for r in range(ROWS):
         assert _products(support, X, first + r, at, value, k) == space.squares[r]
         np.testing.assert_array_equal(space.products[r, :count], k[:count])
@@ -90,12 +89,12 @@ def check(support: SupportVectors, X: CSR, first: int, space: Any) -> None:
 
 @pytest.mark.parametrize("vectors", [1, 2, 3, 4, 5, 8])
 def test_four_rows_are_multiplied_as_one_after_the_other(vectors: int) -> None:
-    rng, slow = np.random.default_rng(vectors), slow_versions(row_tiles)["multiply_rows"]
-    W, x = rng.normal(size=(9, 64)), rng.normal(size=50)
-    places, positions = (
-        rng.permutation(9).astype(np.int32),
-        np.array([0, 1, 3, 4, 5, 7, 8, 9, 10], np.int32),
-    )
+    rng = np.random.default_rng(vectors)
+    slow = slow_versions(row_tiles)["multiply_rows"]
+    W = rng.normal(size=(9, 64))
+    x = rng.normal(size=50)
+    places = rng.permutation(9).astype(np.int32)
+    positions = np.array([0, 1, 3, 4, 5, 7, 8, 9, 10], np.int32)
     for column in range(0, 64 - 8 * vectors + 1, 8):
         K, expected = (np.full((6, 72), np.nan) for _ in range(2))
         _multiply_rows(places, positions, x, 2, 12, W, column, vectors, K)
@@ -107,7 +106,9 @@ def test_four_rows_are_multiplied_as_one_after_the_other(vectors: int) -> None:
 @pytest.mark.parametrize("share", [1.0, 0.6])
 def test_products_are_those_of_each_row(count: int, share: float) -> None:
     """For rows with all features and rows that share some, of which vectors lack some."""
-    support, X, space = vectors(count), rows(9, 1, share), together_space(COLUMNS, SLOTS)
+    support = vectors(count)
+    X = rows(9, 1, share)
+    space = together_space(COLUMNS, SLOTS)
     for first in (0, 5):
         assert multiply_together(support, X, first, np.empty(COLUMNS, np.int32), space)
         check(support, X, first, space)
@@ -119,7 +120,9 @@ def test_products_are_those_of_each_row(count: int, share: float) -> None:
 )
 def test_rows_of_other_features_go_alone(odd: int, all_lack: list[int], one_lacks: int) -> None:
     """Also where they are as many; rows that all lack the same do not."""
-    support, space, at = vectors(60), together_space(COLUMNS, SLOTS), np.empty(COLUMNS, np.int32)
+    support = vectors(60)
+    space = together_space(COLUMNS, SLOTS)
+    at = np.empty(COLUMNS, np.int32)
     X = rows(8, 2).data.reshape(8, COLUMNS).copy()
     X[:, all_lack] = 0.0
     X[odd] = rows(1, 3).data
@@ -138,8 +141,11 @@ def test_rows_are_taken_together_where_the_vectors_fill_the_cache() -> None:
 
 def test_vectors_may_change_between_the_rows() -> None:
     """One that is put in, in a slot and behind the last, one replaced, one dropped for the last, two merged."""
-    support, X, space = vectors(60), rows(4, 4), together_space(COLUMNS, SLOTS)
-    at, others = np.empty(COLUMNS, np.int32), rows(8, 5)
+    support = vectors(60)
+    X = rows(4, 4)
+    space = together_space(COLUMNS, SLOTS)
+    at = np.empty(COLUMNS, np.int32)
+    others = rows(8, 5)
     assert multiply_together(support, X, 0, at, space)
 
     def replace(slot: int, row: int) -> None:

@@ -41,7 +41,8 @@ def _plain_fourier(
 ) -> None:
     for j in range(len(angles)):
         sine, cosine = sine_cosine(factor * angles[j])
-        cosines[j], sines[j] = scale * cosine, scale * sine
+        cosines[j] = scale * cosine
+        sines[j] = scale * sine
 
 
 @compiled
@@ -67,7 +68,8 @@ def _lowest_of(values: np.ndarray, count: int) -> int:
 @pytest.mark.parametrize("count", COUNTS)
 def test_kernel_values_have_the_bits_of_the_exponential(count: int) -> None:
     rng = np.random.default_rng(count)
-    size, sizes = 3.0, rng.gamma(1.0, 2.0, 128)
+    size = 3.0
+    sizes = rng.gamma(1.0, 2.0, 128)
     products = rng.normal(size=128) * rng.choice(
         [1.0, 30.0, 1e5], 128
     )  # distances below 0, and exponents below -708
@@ -86,7 +88,8 @@ def test_kernel_values_have_the_bits_of_the_exponential(count: int) -> None:
 def test_features_have_the_bits_of_sine_and_cosine(count: int) -> None:
     rng = np.random.default_rng(count)
     angles = rng.normal(size=count) * rng.choice([1e-9, 1.0, 1e4], count)
-    mine, plain = np.full((2, count), 7.0), np.full((2, count), 7.0)
+    mine = np.full((2, count), 7.0)
+    plain = np.full((2, count), 7.0)
     whole = _fourier(angles, 1.7, 0.05, mine[0], mine[1])
     _plain_fourier(angles, 1.7, 0.05, plain[0], plain[1])
     assert whole == count - count % 8
@@ -97,9 +100,11 @@ def test_features_have_the_bits_of_sine_and_cosine(count: int) -> None:
 @pytest.mark.parametrize("columns", COUNTS)
 def test_products_with_the_first_columns_are_summed_in_ascending_order(columns: int) -> None:
     rng = np.random.default_rng(columns)
-    x, W = rng.normal(size=19), rng.normal(size=(40, 128))
+    x = rng.normal(size=19)
+    W = rng.normal(size=(40, 128))
     at = rng.permutation(40)[:19].astype(np.int32)
-    expected, picked = np.zeros(128), np.zeros(128)
+    expected = np.zeros(128)
+    picked = np.zeros(128)
     for value, line, place in zip(x, W, at, strict=False):
         expected += value * line
         picked += value * W[place]
@@ -119,7 +124,8 @@ def test_products_with_the_first_columns_are_summed_in_ascending_order(columns: 
 @pytest.mark.parametrize("width", [1, 5, 8, 13, 64, 77, 400])
 def test_picked_rows_are_added_in_double_precision(width: int) -> None:
     rng = np.random.default_rng(width)
-    W, x = rng.normal(size=(17, width)).astype(np.float32), rng.normal(size=23)
+    W = rng.normal(size=(17, width)).astype(np.float32)
+    x = rng.normal(size=23)
     at = rng.integers(0, 1000, 23).astype(np.int32)
     f = rng.normal(size=width)
     expected = f.copy()

@@ -14,7 +14,8 @@ from olscale.data.chunk import Chunk
 @st.composite
 def matrices(draw: st.DrawFn, least_rows: int = 0) -> np.ndarray:
     """Draw dense rows with many zeros."""
-    rows, columns = draw(st.integers(least_rows, 12)), draw(st.integers(1, 7))
+    rows = draw(st.integers(least_rows, 12))
+    columns = draw(st.integers(1, 7))
     rng = np.random.default_rng(draw(st.integers(0, 1000)))
     return rng.standard_normal((rows, columns)) * (
         rng.random((rows, columns)) < draw(st.sampled_from([0.0, 0.3, 1.0]))
@@ -77,7 +78,8 @@ def test_chunk_slices(span: tuple[np.ndarray, int, int]) -> None:
 
 
 def test_chunk_is_read_only_and_leaves_its_source_writable() -> None:
-    X, y = np.eye(3), np.arange(3)
+    X = np.eye(3)
+    y = np.arange(3)
     chunk = Chunk(X, y, 3)
     for array in (chunk.X, chunk.y, *Chunk(to_csr(X), y, 3).X):
         assert not array.flags.writeable

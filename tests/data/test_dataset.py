@@ -38,11 +38,13 @@ def write(
         for start in range(0, len(y), batch_rows):
             stop = min(start + batch_rows, len(y))
             if isinstance(X, CSR):
-                low, high = X.indptr[start], X.indptr[stop]
+                low = X.indptr[start]
+                high = X.indptr[stop]
                 rows = CSR(X.indptr[start : stop + 1] - low, X.indices[low:high], X.data[low:high])
                 columns = int(rows.indices.max(initial=-1)) + 1
             else:
-                rows, columns = X[start:stop], X.shape[1]
+                rows = X[start:stop]
+                columns = X.shape[1]
             yield Batch(rows, y[start:stop], columns)
 
     with claim(str(dest), {}) as directory, DatasetWriter(directory, layout, chunk_rows) as writer:
@@ -70,7 +72,8 @@ def whole(dataset: Dataset, split: str = "train"):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_rows_come_back_bit_for_bit(tmp_path: Path, kind: str, layout: str):
-    train, test = sample(kind), sample(kind, rows=23, seed=1)
+    train = sample(kind)
+    test = sample(kind, rows=23, seed=1)
     dataset = write(tmp_path / "d", train, test, layout=layout, chunk_rows=16)
     assert (dataset.kind, dataset.manifest.layout, dataset.columns) == (kind, layout, 6)
     assert dataset.splits == ("train", "test")

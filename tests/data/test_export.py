@@ -86,7 +86,8 @@ def test_any_rows_come_back(
 ):
     """Rows exported as any format are, ingested again, the same dataset."""
     folder = tmp_path_factory.mktemp("rows")
-    X, y = np.array([row[:3] for row in rows]), np.array([row[3] for row in rows])
+    X = np.array([row[:3] for row in rows])
+    y = np.array([row[3] for row in rows])
     np.savez(folder / "a.npz", X=X, y=y)
     dense = ingest(folder / "a.npz", folder / "dense", chunk_rows=5)
     for name in ("b.csv", "b.npz"):

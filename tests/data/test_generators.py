@@ -37,7 +37,8 @@ def test_rotating_xor_turns_counterclockwise():
 
 def test_gaussian_xor_has_a_gaussian_in_each_quadrant_labelled_by_the_product_of_its_signs():
     (first, second) = gaussian_xor.batches(2000, seed=1)
-    X, y = np.concatenate([first.X, second.X]), np.concatenate([first.target, second.target])
+    X = np.concatenate([first.X, second.X])
+    y = np.concatenate([first.target, second.target])
     assert (np.sign(X.prod(axis=1)) == y).mean() > 0.99
     for corner in ([1, 1], [1, -1], [-1, 1], [-1, -1]):
         of = X[(np.sign(X) == corner).all(axis=1)]

@@ -166,7 +166,8 @@ def test_what_labels_are_can_be_said() -> None:
     assert (real.task, real.classes) == ("regression", None)
     with pytest.raises(FormatError, match="the label 'ok' is no number"):
         Labels(target="real").encode(["ok"], "source")
-    few, many = Labels(target="classes"), Labels(target="classes")
+    few = Labels(target="classes")
+    many = Labels(target="classes")
     few.encode(np.arange(20.0) / 7, "source", regression=True)
     few.check()
     assert few.task == "classification"

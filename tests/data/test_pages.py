@@ -84,7 +84,8 @@ def test_blocks_copies_and_files_have_the_bits_of_the_array(
 
 
 def test_full_and_small_arrays_are_handled_as_a_whole() -> None:
-    full, small = np.ones(1 << 18), aligned_zeros((100,), "f8")
+    full = np.ones(1 << 18)
+    small = aligned_zeros((100,), "f8")
     columns = aligned_zeros((1 << 10, 1 << 10), "f8")[:, ::2]
     for array in (full, small, columns):
         assert filled_blocks(array) is None
@@ -98,7 +99,9 @@ def test_what_is_untouched_takes_no_memory() -> None:
     assert filled_bytes(array) == 3 * BLOCK  # and the loops are compiled
     put(copy_of(array), array)
     before = resident_bytes()
-    copy, file, restored = copy_of(array), io.BytesIO(), aligned_zeros(array.shape, "f8")
+    copy = copy_of(array)
+    file = io.BytesIO()
+    restored = aligned_zeros(array.shape, "f8")
     write_arrays(file, [("w", copy)])
     put(restored, read_arrays(file)["w"])
     assert file.tell() < 10_000

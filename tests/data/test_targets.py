@@ -79,7 +79,8 @@ def test_several_targets_are_kept(tmp_path: Path, source: str) -> None:
 
 @pytest.mark.parametrize("text", [False, True])
 def test_every_order_of_rows_brings_the_targets_along(tmp_path: Path, text: bool) -> None:
-    path, order = tmp_path / "d", Shuffle(0, 0).order(ROWS)
+    path = tmp_path / "d"
+    order = Shuffle(0, 0).order(ROWS)
     made = ingest(_table(tmp_path / "t.csv", text), path, target="real", label="a,b", chunk_rows=50)
     stream = open_streams(str(path), shuffle=Shuffle(0, 0)).train
     np.testing.assert_array_equal(np.concatenate([chunk.y for chunk in stream.chunks()]), Y[order])

@@ -59,7 +59,8 @@ def loads_pickles(source: str) -> Iterator[str]:
             if names & LOADERS or (isinstance(node, ast.ImportFrom) and node.module == "pickle"):
                 yield ast.unparse(node)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            owner, name = node.func.value, node.func.attr
+            owner = node.func.value
+            name = node.func.attr
             told = [ast.unparse(word.value) for word in node.keywords if word.arg == "allow_pickle"]
             loads = (name == "load" and ast.unparse(owner) == "np") or (
                 name == "read_array" and ast.unparse(owner) == "np.lib.format"
@@ -131,7 +132,8 @@ def test_members_of_an_archive_cannot_leave_the_dataset(tmp_path):
             info.size = len(rows)
             tar.addfile(info, io.BytesIO(rows))
         link = tarfile.TarInfo("link.svm")
-        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        link.type = tarfile.SYMTYPE
+        link.linkname = "/etc/passwd"
         tar.addfile(link)
 
     notes: list[str] = []
@@ -147,7 +149,8 @@ def test_members_of_an_archive_cannot_leave_the_dataset(tmp_path):
 def test_a_header_that_promises_a_long_name_is_refused(tmp_path):
     """Room for the name would be made before its first byte is read."""
     info = tarfile.TarInfo("long.svm")
-    info.type, info.size = tarfile.XHDTYPE, 1 << 32
+    info.type = tarfile.XHDTYPE
+    info.size = 1 << 32
     (tmp_path / "bad.tar").write_bytes(info.tobuf() + bytes(2048))
     with pytest.raises(
         FormatError,

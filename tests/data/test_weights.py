@@ -45,7 +45,8 @@ def _records() -> list[dict[str, Any]]:
 
 def _source(folder: Path, kind: str) -> Path:
     """Write all rows as a source of a kind."""
-    path, rows = folder / f"rows-of.{kind.removeprefix('sparse-')}", _records()
+    path = folder / f"rows-of.{kind.removeprefix('sparse-')}"
+    rows = _records()
     lines = {
         "csv": lambda: ["a,w,b,y", *(",".join(map(repr, row.values())) for row in rows)],
         "text.csv": lambda: [
@@ -219,7 +220,8 @@ def test_an_array_that_cannot_be_weights_is_refused(tmp_path: Path, weights: np.
 
 
 def test_both_splits_of_an_archive_have_their_weights(tmp_path: Path) -> None:
-    train, test = slice(0, 200), slice(200, None)
+    train = slice(0, 200)
+    test = slice(200, None)
     arrays = {"X_train": X[train], "y_train": Y[train], "X_test": X[test], "y_test": Y[test]}
     np.savez(tmp_path / "t.npz", w_train=W[train], w_test=W[test], **arrays)
     for given_name in ("w", "w_train"):

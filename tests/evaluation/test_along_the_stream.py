@@ -59,12 +59,15 @@ def test_the_window_is_the_last_rows_whatever_the_chunks(
 def test_fading_is_the_recursion_with_the_same_bits_whatever_the_chunks(
     rows: int, seed: int, alpha: float, cuts: list[int]
 ) -> None:
-    wrong, shape = mistakes(rows, seed), StreamShape(rows, 2, scoring=Scoring(fading=alpha))
-    metric, whole = counted(FadingError(shape), wrong, cuts), counted(FadingError(shape), wrong, [])
+    wrong = mistakes(rows, seed)
+    shape = StreamShape(rows, 2, scoring=Scoring(fading=alpha))
+    metric = counted(FadingError(shape), wrong, cuts)
+    whole = counted(FadingError(shape), wrong, [])
     mistaken = weight = 0.0
     errors = {}
     for i, one in enumerate(wrong, start=1):
-        mistaken, weight = one + alpha * mistaken, 1.0 + alpha * weight
+        mistaken = one + alpha * mistaken
+        weight = 1.0 + alpha * weight
         errors[i] = mistaken / weight
     [(name, at, values)] = metric.series()
     assert name == "fading_error"

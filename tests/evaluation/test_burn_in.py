@@ -61,7 +61,8 @@ def mistakes_of(run: Run, path: Path) -> np.ndarray:
     stream = open_streams(
         str(path), run.stream.transforms, run.stream.shuffle, run.stream.part
     ).train
-    learner, wrong = make_learner(run.learner, run.params), []
+    learner = make_learner(run.learner, run.params)
+    wrong = []
     shuffle = run.stream.shuffle
     learner.begin(
         stream.columns,
@@ -147,7 +148,8 @@ def test_rows_are_held_out_after_the_burn_in(shelf: Path) -> None:
     [series] = [one for one in record.series if one.name == "holdout_error"]
     assert series.rows.tolist() == [40, 90, 140, 190, 240]
     stream = open_streams(str(shelf / "dense")).train
-    learner, wrong = make_learner("pa1", {}), []
+    learner = make_learner("pa1", {})
+    wrong = []
     learner.begin(stream.columns, 2)
     X, y = (
         np.concatenate(parts) for parts in zip(*((c.X, c.y) for c in stream.chunks()), strict=True)

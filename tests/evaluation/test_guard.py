@@ -47,7 +47,8 @@ def test_modules_that_a_learner_takes_away_are_put_back(monkeypatch: pytest.Monk
     """One that puts another in its place, as lazy ones do, stays replaced."""
     monkeypatch.setitem(sys.modules, "lazy", ModuleType("lazy"))
     monkeypatch.setitem(sys.modules, "wanted", ModuleType("wanted"))
-    wanted, loaded = sys.modules["wanted"], ModuleType("loaded")
+    wanted = sys.modules["wanted"]
+    loaded = ModuleType("loaded")
     run = FakeRun()
     attempt([run], lambda: sys.modules.__setitem__("lazy", loaded))
     assert sys.modules["lazy"] is loaded
@@ -60,7 +61,8 @@ def test_the_process_is_left_where_that_is_not_allowed(
     before: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where the learner has lowered the hard limit, which only root may raise; a worker does not come back from it."""
-    run, left = FakeRun(), list[bool]()
+    run = FakeRun()
+    left = list[bool]()
     lower = resource.setrlimit
 
     def refuse(limit: int, limits: tuple[int, int]) -> None:

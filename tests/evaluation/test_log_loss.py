@@ -20,7 +20,9 @@ from olscale.evaluation.plan import make_plan
 from olscale.learners.contract.foreign.probabilities import gives_probabilities
 from olscale.results.record import Record
 
-ROWS, TEST, CLOSE = 120, 40, {"rel": 1e-12, "abs": 0}
+ROWS = 120
+TEST = 40
+CLOSE = {"rel": 1e-12, "abs": 0}
 
 
 def dataset(path: Path, classes: int) -> tuple[np.ndarray, np.ndarray]:
@@ -75,7 +77,8 @@ def test_log_loss_is_that_of_scikit_learn(
     params = {"loss": "log_loss", "random_state": 0} if "SGD" in name else {}
     found = record(tmp_path, name, **params)
     p = row_by_row(clone(model), X, y, classes)
-    labels, stream = range(classes), slice(0, ROWS)
+    labels = range(classes)
+    stream = slice(0, ROWS)
     weights = 0.9 ** np.arange(ROWS)[::-1]
     assert found.metrics["log_loss"] == pytest.approx(
         log_loss(y[stream], p[stream], labels=labels), **CLOSE
@@ -96,11 +99,9 @@ def test_log_loss_is_that_of_scikit_learn(
 def test_probabilities_of_river(tmp_path: Path) -> None:
     linear_model = pytest.importorskip("river.linear_model")
     X, y = dataset(tmp_path, 2)
-    found, model, p = (
-        record(tmp_path, "river.linear_model:LogisticRegression"),
-        linear_model.LogisticRegression(),
-        [],
-    )
+    found = record(tmp_path, "river.linear_model:LogisticRegression")
+    model = linear_model.LogisticRegression()
+    p = []
     for x, code in zip(X[:ROWS].tolist(), y, strict=False):
         row = dict(enumerate(x))
         p.append(model.predict_proba_one(row)[True])

@@ -33,7 +33,8 @@ from olscale.models.about import About, ColumnsEntry, LearnerEntry
 from olscale.models.file import load_model
 from olscale.models.final_model import FinalModel
 
-TRAIN, TEST = 150, 50
+TRAIN = 150
+TEST = 50
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(TRAIN + TEST, 3))
 Y = X @ RNG.normal(size=(3, 2)) + [0.5, 3.0] + 0.2 * RNG.normal(size=(TRAIN + TEST, 2))
@@ -124,7 +125,8 @@ def test_a_run_that_is_resumed_ends_with_the_same_record(
 ) -> None:
     group = _group(shelf, "pa1-r", **protocol)
     expected = _finished(GroupPass(group))
-    first, second = GroupPass(group), GroupPass(group)
+    first = GroupPass(group)
+    second = GroupPass(group)
     first.advance()
     first.advance()
     second.restore({name: array.copy() for name, array in first.state()})

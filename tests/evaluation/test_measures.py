@@ -99,7 +99,9 @@ def test_kappas_against_dull_learners_follow_their_definition() -> None:
     """The majority so far and the class before, row by row; on the test split the majority of the stream."""
     y, p = made_labels(4, 0, "all")
     counts: Counter[int] = Counter()
-    majority, before, hits = 0, 0, np.zeros(3)
+    majority = 0
+    before = 0
+    hits = np.zeros(3)
     for target, predicted in zip(y.tolist(), p.tolist(), strict=True):
         hits += [target == predicted, target == majority, target == before]
         counts[target] += 1
@@ -140,8 +142,12 @@ def test_fading_counts_weigh_rows_by_their_age() -> None:
 
 def test_classes_that_have_faded_away_are_no_longer_measured() -> None:
     """Sums of the least floats would fade no further, and give a class of which half was found a recall of 1."""
-    y, p = np.zeros(76_000, dtype=np.int64), np.zeros(76_000, dtype=np.int64)
-    y[:400], p[:400:2], p[1:400:2], p[-1] = 2, 2, 1, 1
+    y = np.zeros(76_000, dtype=np.int64)
+    p = np.zeros(76_000, dtype=np.int64)
+    y[:400] = 2
+    p[:400:2] = 2
+    p[1:400:2] = 1
+    p[-1] = 1
     scoring = Scoring(measures=("balanced_accuracy", "macro_precision"), fading=0.99)
     found = shown(classes_of(3, scoring, len(y)), y, p).values()
     assert found["fading_balanced_accuracy"] == pytest.approx(0.99, rel=1e-12)
@@ -162,13 +168,15 @@ def test_residuals_that_have_faded_away_are_no_longer_measured() -> None:
 
 
 def test_costs_are_of_the_class_that_was_missed() -> None:
-    y, p = np.array([0, 0, 1, 2, 2]), np.array([0, 1, 0, 2, 0])
+    y = np.array([0, 0, 1, 2, 2])
+    p = np.array([0, 1, 0, 2, 0])
     found = shown(classes_of(3, Scoring(costs=(1.0, 10.0, 100.0)), 5), y, p).values()
     assert found["cost"] == found["test_cost"] == 111.0 / 5
 
 
 def test_rates_of_novelty_detection() -> None:
-    y, p = np.array([0, 0, 0, 1, 1, 1, 1, 1]), np.array([0, 0, 1, 1, 1, 1, 1, 0])
+    y = np.array([0, 0, 0, 1, 1, 1, 1, 1])
+    p = np.array([0, 0, 1, 1, 1, 1, 1, 0])
     found = shown(classes_of(2, Scoring(), 8, "novelty"), y, p).values()
     assert (found["true_positive_rate"], found["false_positive_rate"]) == (2 / 3, 1 / 5)
 
@@ -191,7 +199,8 @@ def test_auc_is_that_of_scikit_learn_and_along_the_stream_that_of_river(digits: 
     np.testing.assert_allclose(curve.values[late][::10], ours, **CLOSE)
     if digits < 8:
         return  # ties are 1/2 for scikit-learn and us, less for River
-    rolling, theirs = river.RollingROCAUC(window_size=80), {}
+    rolling = river.RollingROCAUC(window_size=80)
+    theirs = {}
     for row, (target, score) in enumerate(zip(y.tolist(), scores[:, 0].tolist(), strict=True), 1):
         rolling.update(target == 1, score)
         theirs[row] = rolling.get()
@@ -202,7 +211,8 @@ def test_auc_is_that_of_scikit_learn_and_along_the_stream_that_of_river(digits: 
 
 def test_kappa_along_the_stream_is_that_of_river() -> None:
     y, p = made_labels(5, 0, "all")
-    metric, theirs = river.CohenKappa(), []
+    metric = river.CohenKappa()
+    theirs = []
     for target, predicted in zip(y.tolist(), p.tolist(), strict=True):
         metric.update(target, predicted)
         theirs.append(metric.get())
@@ -221,7 +231,9 @@ def test_residuals_are_those_of_scikit_learn(offset: float) -> None:
     found = shown(Residuals(shape), y, p).values() | shown(MedianError(shape), y, p).values()
     dull = np.array([0.0, *(np.cumsum(y) / np.arange(1, 501))[:-1]])
     for form, rows in (("", slice(None)), ("window_", slice(-70, None)), ("test_", slice(None))):
-        t, q, base = y[rows], p[rows], (np.full(500, y.mean()) if form == "test_" else dull[rows])
+        t = y[rows]
+        q = p[rows]
+        base = np.full(500, y.mean()) if form == "test_" else dull[rows]
         expected = {
             "mae": sk.mean_absolute_error(t, q),
             "rmse": sk.root_mean_squared_error(t, q),

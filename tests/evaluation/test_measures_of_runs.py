@@ -97,7 +97,8 @@ def test_measures_are_in_the_definition_where_they_are_given(shelf: Path) -> Non
 def test_a_state_without_the_newer_metrics_goes_on_without_them(shelf: Path) -> None:
     """As a checkpoint of an earlier version: what it lacks is absent, the rest as ever."""
     [group] = groups(shelf / "digits")
-    whole, going = record(group), GroupPass(group)
+    whole = record(group)
+    going = GroupPass(group)
     going.step(0)
     state = {name: array for name, array in going.state() if "/metric2." not in name}
     going = GroupPass(group)
@@ -186,7 +187,8 @@ def test_looks_at_the_model_change_nothing_else(delay: int, shelf: Path) -> None
     """Its size is a curve, the same when resumed; what the clock says stays out of the bytes of results."""
     [plain] = groups(shelf / "digits", delay=delay)
     [watched] = groups(shelf / "digits", delay=delay, measures=["model_bytes", "latency"])
-    found, before = record(watched), record(plain)
+    found = record(watched)
+    before = record(plain)
     assert found.outcome == "ok", found.reason
     assert found.metrics == before.metrics
     np.testing.assert_array_equal(found.curve_mistakes, before.curve_mistakes)

@@ -304,7 +304,8 @@ def test_a_run_costs_the_numbers_it_goes_through(
     rng = np.random.default_rng(0)
     np.savez(tmp_path / "rows.npz", X=rng.normal(size=(30, 11)), y=np.arange(30) % 3)
     ingest([str(tmp_path / "rows.npz")], str(tmp_path / "d"))
-    datasets, learners = [{"path": str(tmp_path / "d")}], [{"name": learner, "params": params}]
+    datasets = [{"path": str(tmp_path / "d")}]
+    learners = [{"name": learner, "params": params}]
     made = plan(
         tmp_path,
         datasets=datasets,

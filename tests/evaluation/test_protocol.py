@@ -84,11 +84,13 @@ def oracle(
             return int(row % (scoring.holdout_every + scoring.holdout_rows) < scoring.holdout_every)
         return 1
 
-    late, at = bool(scoring.delay), defaultdict(list)
+    late = bool(scoring.delay)
+    at = defaultdict(list)
     for t in range(len(chunk)):
         at[t + (int(scoring.delay) if chunk.delays is None else int(chunk.delays[t]))].append(t)
     for t in range(len(chunk)):
-        x, tested = slice_rows(chunk.X, t, t + 1), scoring.folds is None or times(t) == 0
+        x = slice_rows(chunk.X, t, t + 1)
+        tested = scoring.folds is None or times(t) == 0
         if not late:
             if times(t) == 0:
                 found[t] = learner.scores(x)[0]
@@ -137,9 +139,11 @@ def test_rows_are_scored_and_learned_in_the_order_of_the_definition(
     expected, model = oracle(name, chunk, 3, scoring, fold)
     assert 0 < len(expected) <= len(chunk)
     for cuts in ([], [64], [1, 2, 30, 31, 140], list(range(len(chunk)))):
-        learner, schedule = make_learner(name, {}), Schedule(scoring, fold)
+        learner = make_learner(name, {})
+        schedule = Schedule(scoring, fold)
         learner.begin(chunk.columns, 3)
-        rows, scores = [], []
+        rows = []
+        scores = []
         for start, stop in pairwise([0, *cuts, len(chunk)]):
             scored = schedule.learn(learner, chunk[start:stop], start)
             rows.append(scored.rows + start)
@@ -153,7 +157,8 @@ def test_rows_are_scored_and_learned_in_the_order_of_the_definition(
 def test_the_label_comes_after_so_many_predictions() -> None:
     """A delay of 2: rows 0, 1 and 2 meet the model that knows nothing, row 3 the one that knows row 0."""
     ones = np.ones((5, 1))
-    learner, schedule = make_learner("pa", {}), Schedule(Scoring(delay=2))
+    learner = make_learner("pa", {})
+    schedule = Schedule(Scoring(delay=2))
     learner.begin(1, 2)
     scored = schedule.learn(learner, Chunk(ones, np.ones(5, dtype=np.int64), 1), 0)
     assert scored.scores[:, 0].tolist() == [0.0, 0.0, 0.0, 1.0, 1.0]
@@ -167,7 +172,8 @@ FOREIGN = ["sklearn.linear_model:Perceptron", "sklearn.linear_model:SGDRegressor
 @pytest.mark.parametrize("name", [*learner_names(), *FOREIGN])
 def test_any_learner_can_wait_for_labels(name: str) -> None:
     chunk = made_stream("dense", 2)[:40]  # batch references are trained anew for every row
-    learner, schedule = make_learner(name, {}), Schedule(Scoring(delay=5))
+    learner = make_learner(name, {})
+    schedule = Schedule(Scoring(delay=5))
     if learner.task == "regression":
         chunk = Chunk(chunk.X, np.sin(np.arange(len(chunk))), chunk.columns)
     learner.begin(chunk.columns, 0 if learner.task == "regression" else 2)
@@ -195,7 +201,8 @@ def test_folds_are_the_same_whatever_rows_are_asked_for(
 
 
 def test_each_way_of_dealing_rows_out_is_the_papers() -> None:
-    rows, k = 20_000, 5
+    rows = 20_000
+    k = 5
     dealt = {
         kind: np.array([OnlineFolds(kind, 1, k).weights(fold, 0, rows) for fold in range(k)])
         for kind in ONLINE_FOLDS

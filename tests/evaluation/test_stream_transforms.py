@@ -31,13 +31,15 @@ from olscale.results.scratch import Scratch
 from olscale.results.store import open_store
 
 STEPS = ["missing-indicator", "impute:mean", "running-standardize", "bias"]
-ROWS, TESTED = 300, 80
+ROWS = 300
+TESTED = 80
 
 
 @pytest.fixture(scope="module")
 def holes(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
     """Return datasets of three classes with missing values, in chunks of 32 and of 200 rows."""
-    rng, made = np.random.default_rng(0), {}
+    rng = np.random.default_rng(0)
+    made = {}
     arrays = {}
     for name, rows in (("train", ROWS), ("test", TESTED)):
         y = rng.integers(0, 3, rows)
@@ -92,16 +94,20 @@ def plain(
         parts.append((np.concatenate([c.X for c in chunks]), np.concatenate([c.y for c in chunks])))
     (X, y), (test, targets) = parts
     if order is not None:
-        X, y = X[order], y[order]
-    X, y = np.tile(X, (passes, 1)), np.tile(y, passes)
+        X = X[order]
+        y = y[order]
+    X = np.tile(X, (passes, 1))
+    y = np.tile(y, passes)
     for step in map(make_transform, STEPS):
         columns = X.shape[1]
         if isinstance(step, StreamingTransform):
             step.begin(columns)
             rows = [step.learn(X[i : i + 1], columns, trains[i : i + 1]) for i in range(len(X))]
-            X, test = np.concatenate(rows), step.apply(test, columns)
+            X = np.concatenate(rows)
+            test = step.apply(test, columns)
         else:
-            X, test = step.apply(X, columns), step.apply(test, columns)
+            X = step.apply(X, columns)
+            test = step.apply(test, columns)
     return read_only(X), y, read_only(test), targets
 
 
@@ -128,7 +134,8 @@ def test_rows_held_out_teach_no_transform(holes: dict[int, Path]) -> None:
     record = records(group(holes[32], holdout_every=40, holdout_rows=15))[0]
     trains = np.arange(ROWS) % 55 < 40
     X, y, test, targets = plain(holes[32], trains)
-    learner, wrong = pa1(X.shape[1]), 0
+    learner = pa1(X.shape[1])
+    wrong = 0
     for i in range(ROWS):
         row = X[i : i + 1]
         scores = learner.learn(row, y[i : i + 1]) if trains[i] else learner.scores(row)
@@ -147,7 +154,8 @@ def test_each_of_several_models_has_transforms_that_its_test_rows_do_not_teach(
     for fold in range(3):
         trains = OnlineFolds("prequential-kfold", 0, 3).weights(fold, 0, ROWS) > 0
         X, y, test, targets = plain(holes[32], trains)
-        learner, wrong = pa1(X.shape[1]), 0
+        learner = pa1(X.shape[1])
+        wrong = 0
         for i in range(ROWS):
             if trains[i]:
                 learner.learn(X[i : i + 1], y[i : i + 1])

@@ -33,7 +33,8 @@ TEST_ONLY = {"test_only": True, "order": "time"}
 @pytest.fixture(scope="module")
 def stream(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a dataset of 1,000 rows of three classes in chunks of 150, none of which ends with a block of 166 rows."""
-    folder, rng = tmp_path_factory.mktemp("sums"), np.random.default_rng(0)
+    folder = tmp_path_factory.mktemp("sums")
+    rng = np.random.default_rng(0)
     for part, rows in (("train", 1000), ("test", 90)):
         X = rng.normal(size=(rows, 5))
         np.savez(
@@ -157,7 +158,8 @@ def test_nothing_along_the_stream_is_said(stream: Path, tmp_path: Path) -> None:
 
 
 def test_a_row_that_cannot_be_used_ends_the_run_where_it_is(tmp_path: Path) -> None:
-    X, y = np.random.default_rng(0).normal(size=(700, 3)), np.tile([0, 1], 350)
+    X = np.random.default_rng(0).normal(size=(700, 3))
+    y = np.tile([0, 1], 350)
     X[[430, 610], 1] = np.nan
     for part, rows in (("train", slice(None)), ("test", slice(0, 20))):
         np.savez(tmp_path / f"{part}.npz", X=X[rows], y=y[rows])

@@ -26,11 +26,10 @@ from olscale.results.scratch import Scratch
 from olscale.results.store import open_store
 
 ODD = "score is not finite, and neither is the row: "
-MISSING, INFINITE = (
-    f'{ODD}NaN in column 2; add transforms = ["impute:mean"]',
-    f"{ODD}infinity in column 2",
-)
-ROWS, TESTED = 200, 90
+MISSING = f'{ODD}NaN in column 2; add transforms = ["impute:mean"]'
+INFINITE = f"{ODD}infinity in column 2"
+ROWS = 200
+TESTED = 90
 
 
 class Careless(Learner):

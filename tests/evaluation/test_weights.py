@@ -32,7 +32,8 @@ from olscale.results.rows import run_bytes
 from olscale.results.scratch import Scratch
 from olscale.results.store import open_store
 
-ROWS, TEST_ROWS = 600, 150
+ROWS = 600
+TEST_ROWS = 150
 SGD = "sklearn.linear_model:SGDClassifier"
 
 

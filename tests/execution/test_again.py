@@ -74,7 +74,8 @@ def store(request: pytest.FixtureRequest, shelf: Path) -> Store:
 def test_forced_runs_are_computed_again_and_say_the_same(
     shelf: Path, store: Store, how: dict[str, Any]
 ) -> None:
-    before, selected = results(store), store.files.names("selections")
+    before = results(store)
+    selected = store.files.names("selections")
 
     done = evaluate(experiment(shelf), store.path, in_process=True, **how)
 
@@ -108,7 +109,8 @@ def test_a_record_stays_until_the_new_one_is_there(
     shelf: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Interrupted at any chunk, the store has all runs, and the same call computes all of them again."""
-    before, advance = results(store), GroupPass.advance
+    before = results(store)
+    advance = GroupPass.advance
     fed: list[int] = []
 
     def interrupted(passage: GroupPass) -> None:
@@ -253,7 +255,8 @@ def write_failed(store: Store, asked: Experiment, *failed: str) -> None:
 def test_runs_that_failed_are_counted_and_an_error_where_asked_for(
     shelf: Path, tmp_path: Path
 ) -> None:
-    some, every = failing(shelf, "pa1", "pa2"), failing(shelf, "pa2")
+    some = failing(shelf, "pa1", "pa2")
+    every = failing(shelf, "pa2")
     write_failed(open_store(tmp_path, create=True), some, "pa2")
 
     done = evaluate(some, tmp_path, in_process=True)
@@ -350,7 +353,8 @@ FOLDERS = ("runs", "timings", "plans", "selections", "compacted/runs", "checkpoi
 def test_a_folder_that_may_not_be_looked_into_is_one_line_that_names_it(
     shelf: Path, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked, more = experiment(shelf), experiment(shelf, learners=[{"name": "pa2"}])
+    asked = experiment(shelf)
+    more = experiment(shelf, learners=[{"name": "pa2"}])
     store = evaluate(asked, tmp_path / "s", in_process=True).store
     if kind.startswith("compacted"):
         compact(store)
@@ -419,7 +423,9 @@ def test_a_disk_that_is_full_in_the_middle_of_computing_again_is_one_line_and_lo
 ) -> None:
     store = evaluate(experiment(shelf), tmp_path / "s", in_process=True).store
     compact(store)
-    before, writing, left = results(store), LocalStorage.writing, iter(range(5))
+    before = results(store)
+    writing = LocalStorage.writing
+    left = iter(range(5))
 
     def full(self: LocalStorage, name: str) -> Any:
         if next(left, None) is None:

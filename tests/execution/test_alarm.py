@@ -21,7 +21,9 @@ class Run:
     random = None
 
     def __init__(self, meter: Meter) -> None:
-        self.meter, self.spent, self.end = meter, Spent(), ("ok", "")
+        self.meter = meter
+        self.spent = Spent()
+        self.end = ("ok", "")
 
     def fail(self, outcome: str, reason: str, raised: bool = True, row: int = 0) -> None:
         if self.end == ("ok", ""):

@@ -64,7 +64,8 @@ def test_dask_gives_the_same_bytes_as_in_process(
 
     Test splits, foreign and offline learners included.
     """
-    tally, where = Tally(), {"workers": 2} if order == "time" else {"scheduler": cluster.scheduler}
+    tally = Tally()
+    where = {"workers": 2} if order == "time" else {"scheduler": cluster.scheduler}
     done = evaluate(experiment(shelf, order), tmp_path / "store", progress=tally, **where)
     assert done.computed == done.runs == tally.done == len(files(here[order]))
     assert files(tmp_path / "store") == files(here[order])

@@ -212,7 +212,8 @@ def test_memory_is_that_which_the_process_grows_by_in_calls(
     """Added up over calls; what it shrinks by is taken off; settings that share a pass share what it takes."""
     from olscale.evaluation import budget
 
-    held, limits = [1000], []
+    held = [1000]
+    limits = []
     monkeypatch.setattr(budget, "resident_bytes", lambda: held[0])
 
     class Watch:
@@ -226,12 +227,14 @@ def test_memory_is_that_which_the_process_grows_by_in_calls(
 
     class Run:
         def __init__(self) -> None:
-            self.spent, self.outcome = Spent(), "ok"
+            self.spent = Spent()
+            self.outcome = "ok"
 
         def fail(self, outcome: str, reason: str) -> None:
             self.outcome = outcome
 
-    one, two = Run(), Run()
+    one = Run()
+    two = Run()
     for grown, runs in ((60, [one]), (80, [one, two]), (-40, [one]), (60, [two])):
         with meter.calling(runs):
             held[0] += grown
@@ -265,10 +268,8 @@ def test_a_call_is_ended_some_time_after_its_budget() -> None:
             pass
 
     runs = [Run(1.0), Run(2.0)]
-    meter, long = (
-        budget.Meter(Budget(max_seconds=3), Watch()),
-        budget.Meter(Budget(max_seconds=100), Watch()),
-    )
+    meter = budget.Meter(Budget(max_seconds=3), Watch())
+    long = budget.Meter(Budget(max_seconds=100), Watch())
     for called, each, counts in (
         (meter, runs[:1], True),
         (meter, runs, True),

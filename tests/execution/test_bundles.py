@@ -216,7 +216,8 @@ def test_what_a_bundle_has_done_is_written_when_it_is_asked_to_stop(
     shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cut_as([8], monkeypatch)
-    stop, told = Stop(), set[str]()
+    stop = Stop()
+    told = set[str]()
     groups = count()
 
     def stopping(*args: Any) -> TaskReport:
@@ -392,7 +393,8 @@ def test_workers_give_the_same_bytes_in_bundles(
 
 
 def test_stands_of_groups_in_a_bundle_are_those_of_its_worker(shelf: Path) -> None:
-    groups, tally = bundle(shelf), Tally()
+    groups = bundle(shelf)
+    tally = Tally()
     calls = GroupCalls(None, "store", Workers(None), tally, Stop(), QUICK)
     calls.hear((0.0, {"group": groups[1].name, "stand": tuple(Stand(400, 0.5))}))
     assert tally.rows_done == 0

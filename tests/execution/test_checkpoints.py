@@ -143,12 +143,11 @@ def test_a_pack_cut_anywhere_and_as_often_gives_the_same_bytes(
         data.draw(st.sampled_from(among))
         for among in (("dense", "sparse", "digits", "targets"), ("time", "permuted"), range(3))
     )
-    learners, protocol = EVERY, PROTOCOLS[number]
+    learners = EVERY
+    protocol = PROTOCOLS[number]
     if name == "targets":
-        learners, protocol = (
-            TARGETS,
-            {key: value for key, value in protocol.items() if key != "drift"},
-        )
+        learners = TARGETS
+        protocol = {key: value for key, value in protocol.items() if key != "drift"}
     (pack,) = packs(
         digits if name == "digits" else shelf / name, *learners, order=order, **protocol
     )
@@ -158,7 +157,8 @@ def test_a_pack_cut_anywhere_and_as_often_gives_the_same_bytes(
     passage = GroupPass(pack)
     cuts = data.draw(st.lists(st.integers(0, passage.chunks), max_size=3).map(sorted))
     for cut in cuts:
-        state, rows = saved(through(passage, cut)), passage.rows
+        state = saved(through(passage, cut))
+        rows = passage.rows
         through(passage)  # what it goes on to do must not reach what was saved
         passage = GroupPass(pack)
         passage.restore(state)
@@ -247,7 +247,8 @@ def test_two_are_kept_and_damage_falls_back_to_the_one_before(
 
 def test_contents_that_the_checksum_does_not_cover_are_refused() -> None:
     """Each array right, the file whole, and yet not what was saved: a name exchanged."""
-    file, other = io.BytesIO(), io.BytesIO()
+    file = io.BytesIO()
+    other = io.BytesIO()
     write_arrays(file, [("a", np.zeros(3)), ("b", np.ones(3))])
     file.seek(0)
     with np.load(file) as archive:
@@ -271,7 +272,8 @@ def test_a_checkpoint_is_due_by_time_and_cost(
     now = [100.0]
     monkeypatch.setattr(checkpoints, "monotonic", lambda: now[0])
     (pack,) = packs(shelf / "dense", {"name": "pa"})
-    kept, passage = Checkpoints(store, pack), GroupPass(pack)
+    kept = Checkpoints(store, pack)
+    passage = GroupPass(pack)
     slow = checkpoints.write_arrays
 
     def takes_a_second(file: Any, arrays: Any) -> None:
@@ -295,7 +297,8 @@ def test_the_first_of_a_large_model_is_due_later(
     monkeypatch.setattr(checkpoints, "monotonic", lambda: now[0])
     (pack,) = packs(shelf / "dense", {"name": "pa"})
     settings = ExecutionSettings(first_bytes_a_second=6 * 8 + 2 * 8)  # it takes one second
-    kept, passage = Checkpoints(store, pack, settings), GroupPass(pack)
+    kept = Checkpoints(store, pack, settings)
+    passage = GroupPass(pack)
     passage.step(0)
     assert passage.filled_bytes == 6 * 8 + 2 * 8
     said = []
@@ -310,7 +313,8 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return 120 sparse rows of three million features."""
     from olscale.data.ingest.ingest import ingest
 
-    rng, folder = np.random.default_rng(0), tmp_path_factory.mktemp("wide")
+    rng = np.random.default_rng(0)
+    folder = tmp_path_factory.mktemp("wide")
     lines = []
     for row in range(120):
         features = np.unique(rng.integers(1, 3_000_001, 20)) if row else np.array([3_000_000])
@@ -329,7 +333,8 @@ def test_a_wide_sparse_model_is_saved_as_what_was_written_to(
     monkeypatch.setattr(checkpoints, "monotonic", lambda: now[0])
     (pack,) = packs(wide, {"name": name, "params": {"k": 60, "dtype": "float32"}})
     expected = as_bytes(through(GroupPass(pack)).finish())
-    kept, passage = Checkpoints(store, pack), through(GroupPass(pack), 2)
+    kept = Checkpoints(store, pack)
+    passage = through(GroupPass(pack), 2)
     size = sum(array.nbytes for fold in passage.states for array in fold.learner.state_.values())
     now[0] += 11.0
     assert kept.save_if_due(passage)
@@ -344,7 +349,8 @@ def test_a_checkpoint_of_the_first_format_is_continued(shelf: Path, store: Store
     import hashlib
 
     (pack,) = packs(shelf / "dense", {"name": "lol"})
-    arrays, digest = dict(through(GroupPass(pack), 3).state()), hashlib.sha256()
+    arrays = dict(through(GroupPass(pack), 3).state())
+    digest = hashlib.sha256()
     for name, array in arrays.items():
         digest.update(f"{name}\0{array.dtype.str}\0{array.shape}\0".encode())
         digest.update(array.tobytes())
@@ -476,7 +482,8 @@ def feed(going: ResumablePass) -> None:
 def test_two_drivers_side_by_side_do_no_harm(shelf: Path, store: Store) -> None:
     """The same pack twice at once: one is ahead, finishes and clears; the other goes on undisturbed."""
     (pack,) = packs(shelf / "dense", {"name": "lol"}, {"name": "pa1"})
-    ahead, behind = ResumablePass(pack, store.path, EAGER), ResumablePass(pack, store.path, EAGER)
+    ahead = ResumablePass(pack, store.path, EAGER)
+    behind = ResumablePass(pack, store.path, EAGER)
     for _ in range(3):
         feed(ahead)
     feed(behind)

@@ -70,7 +70,8 @@ def test_shards_on_dask_and_in_process_give_the_same_bytes(
         ("dask", {"scheduler": cluster.scheduler}),
         ("process", {"in_process": True}),
     ):
-        tally, store = Tally(), tmp_path / name
+        tally = Tally()
+        store = tmp_path / name
         done = evaluate(experiment(faces, order), store, class_shards=3, progress=tally, **options)
         assert done.computed == done.runs == tally.done
         assert files(store) == files(here[order])

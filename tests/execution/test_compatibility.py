@@ -112,10 +112,9 @@ def test_workers_with_other_sources_are_refused_before_any_work(
     shelf: Path, tmp_path: Path
 ) -> None:
     """A real cluster whose olscale differs by one comment; its worker is there when it is looked for."""
-    other, elsewhere = (
-        tmp_path / "other",
-        tmp_path / "elsewhere",
-    )  # python -m looks in the working directory first
+    # python -m looks in the working directory first
+    other = tmp_path / "other"
+    elsewhere = tmp_path / "elsewhere"
     shutil.copytree(
         ROOT / "olscale", other / "olscale", ignore=shutil.ignore_patterns("*.nbi", "*.nbc")
     )
@@ -223,7 +222,8 @@ def test_a_worker_with_another_source_of_a_learner_gets_no_work(
 ) -> None:
     """Also one that has imported it before an edit, or cannot import it: neither may compute under this id."""
     monkeypatch.setattr(agreement, "learner_modules", lambda names: {"mine:A": ("0+aa", "")})
-    client, like_ours = OneWorker({"mine:A": there}), OneWorker({"mine:A": ("0+aa", "")})
+    client = OneWorker({"mine:A": there})
+    like_ours = OneWorker({"mine:A": ("0+aa", "")})
     with pytest.raises(ExecutionError) as caught:
         asyncio.run(agree(client, ["mine:A"]))
     assert said in str(caught.value)

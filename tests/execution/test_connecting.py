@@ -151,7 +151,8 @@ def test_logs_of_connections_stay_out_of_the_terminal(
     else:
         monkeypatch.delenv("OLSCALE_DEBUG", raising=False)
     out = io.StringIO()
-    logger, handler = logging.getLogger("distributed.client"), logging.StreamHandler(out)
+    logger = logging.getLogger("distributed.client")
+    handler = logging.StreamHandler(out)
     logger.addHandler(handler)
     try:
         with cluster._quiet():

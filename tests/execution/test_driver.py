@@ -75,7 +75,8 @@ def test_groups_line_up_in_their_order_however_long_their_files_take_to_look_at(
     packs: dict[str, list[RunGroup]], store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The longest come first: one that came last would be worked on while all other workers have nothing."""
-    groups, lined_up = packs["permuted"], []
+    groups = packs["permuted"]
+    lined_up = []
     assert len(groups) > 1
     place = Checkpoints.place
 
@@ -201,7 +202,8 @@ class Elsewhere:
     """Where the scheduler says that workers are."""
 
     def __init__(self, there: list[dict[str, int]]) -> None:
-        self.there, self.scheduler = there, self
+        self.there = there
+        self.scheduler = self
 
     async def ncores(self) -> dict[str, int]:
         return self.there.pop(0)

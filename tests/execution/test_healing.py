@@ -129,12 +129,14 @@ def check_flips(
     for _ in range(flips):
         name = random.choice(names)
         data = bytearray(whole[form][name])
-        at, bit = random.randrange(len(data)), random.randrange(8)
+        at = random.randrange(len(data))
+        bit = random.randrange(8)
         data[at] ^= 1 << bit
         store = put("memory://healing/damaged", {**whole[form], name: bytes(data)})
         notes = Notes()
         evaluate(experiment, store.path, in_process=True, progress=notes)
-        seen, where = open_store(store.path), f"bit {bit} of byte {at} of {name}"
+        seen = open_store(store.path)
+        where = f"bit {bit} of byte {at} of {name}"
         assert [line.split(";")[0] for line in notes.lines] == [
             f"set aside damaged file {name.lstrip('/')} of {store.path}"
         ], where

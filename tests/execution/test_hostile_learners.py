@@ -283,7 +283,8 @@ def test_an_exception_of_any_kind_ends_as_that_run(
     """And a learner that changes the process it is in, or forks it, changes nothing for the others."""
     monkeypatch.chdir(tmp_path)
     learners = [*OURS, *(f"{hostile}:{name}" for name in (*FINE, *RAISING))]
-    before, filters = np.geterr(), list(warnings.filters)
+    before = np.geterr()
+    filters = list(warnings.filters)
     eager = ExecutionSettings(checkpoint_seconds=0.0, checkpoint_ratio=0.0)
     done = evaluate(experiment(shelf, *learners), "store", **where, settings=eager)
     assert ends(done.store) == {

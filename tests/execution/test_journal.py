@@ -96,7 +96,8 @@ def test_where_it_cannot_be_written_nothing_but_a_note_is_different(
             self.lines.append(line)
 
     whole = evaluate(two_learners(shelf), tmp_path / "whole", in_process=True)
-    store, notes = open_store(tmp_path / "store", create=True), Notes()
+    store = open_store(tmp_path / "store", create=True)
+    notes = Notes()
     (tmp_path / "store" / "live").write_text("in the way")
     evaluate(two_learners(shelf), store.path, in_process=True, progress=notes)
     said = [line for line in notes.lines if "journal" in line]
@@ -110,7 +111,8 @@ def test_a_reader_takes_what_is_added_and_no_half_lines(tmp_path: Path) -> None:
     store = open_store(tmp_path / "store", create=True)
     file = tmp_path / "store" / "live" / "20260101T000000-here-1-abcd.0001.jsonl"
     file.parent.mkdir()
-    reader, now = LiveReader(store), time()
+    reader = LiveReader(store)
+    now = time()
     start = {
         "name": "e",
         "runs": 1,

@@ -27,7 +27,8 @@ class AsksOnce(Silent):
     """Asks to stop when so many of the held-out rows are predicted."""
 
     def __init__(self, stop: Stop, scored: int) -> None:
-        self.stop, self._scored = stop, scored
+        self.stop = stop
+        self._scored = scored
         self.most = 0
 
     def details(self, group: str, stand: Stand, worker: str) -> None:
@@ -80,7 +81,9 @@ def test_the_test_of_summed_models_is_left_and_done_again(
         "learners": sums(),
         "protocol": {"order": "time", "test_only": True},
     }
-    plan, stop, store = parse_experiment(content), Stop(), tmp_path / "store"
+    plan = parse_experiment(content)
+    stop = Stop()
+    store = tmp_path / "store"
     with pytest.raises(StoppedError, match="was saved"):
         evaluate(
             plan, store, in_process=True, settings=OFTEN, progress=AsksOnce(stop, 64), stop=stop

@@ -154,7 +154,9 @@ evaluate(experiment(Path(sys.argv[1]), 12, 4), sys.argv[2], in_process=True, pro
 @pytest.mark.chaos
 def test_what_was_reported_is_there_after_a_kill(shelf: Path, tmp_path: Path) -> None:
     """SIGKILL at random moments of an evaluation, its compaction included; the next one goes on, until it is through."""
-    dice, path, told = random.Random(0), tmp_path / "store", set[str]()
+    dice = random.Random(0)
+    path = tmp_path / "store"
+    told = set[str]()
     for kill in (True, True, False):
         process = subprocess.Popen(
             [sys.executable, "-c", KILLED, str(shelf), str(path)], stdout=subprocess.PIPE, text=True

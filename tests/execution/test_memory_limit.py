@@ -107,7 +107,8 @@ def test_a_full_disk_is_one_line(url: str, tmp_path: Path) -> None:
 def test_half_of_a_worker_is_the_default(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    worker, store = mock.Mock(nanny=None), open_store(tmp_path / "store", create=True)
+    worker = mock.Mock(nanny=None)
+    store = open_store(tmp_path / "store", create=True)
     worker.memory_manager.memory_limit, worker.state.nthreads = 6_000_000, 3
     monkeypatch.setattr("distributed.get_worker", lambda: worker)
     given: list[int | None] = []

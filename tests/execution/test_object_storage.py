@@ -75,7 +75,9 @@ def test_in_process_it_goes_on_from_the_checkpoint_there(
         experiment(rows, order, "pa1", "lol"), tmp_path / "near", in_process=True
     ).store
     eager = ExecutionSettings(checkpoint_seconds=0.0, checkpoint_ratio=0.0)
-    store, advance, fed = f"{bucket}/interrupted-{order}", GroupPass.advance, list[int]()
+    store = f"{bucket}/interrupted-{order}"
+    advance = GroupPass.advance
+    fed = list[int]()
 
     def noted(passage: GroupPass) -> None:
         i = passage.position
@@ -116,7 +118,8 @@ def test_another_worker_goes_on_from_the_checkpoint_there(
     cluster_there: Cluster,
 ) -> None:
     """A worker of a real cluster is killed as soon as there is a checkpoint."""
-    module, store = cluster_there.modules / f"mortal_{order}.py", f"{bucket}/killed-{order}"
+    module = cluster_there.modules / f"mortal_{order}.py"
+    store = f"{bucket}/killed-{order}"
     monkeypatch.syspath_prepend(str(cluster_there.modules))
     module.write_text(f"PLACES = {(str(tmp_path), store)}\n{MORTAL}")
     mortal = experiment(rows, order, f"mortal_{order}:Mortal")

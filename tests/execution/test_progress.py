@@ -12,7 +12,8 @@ from olscale.execution.progress import Tally, Work
 
 
 def test_the_time_left_is_told_from_costs() -> None:
-    tally, packs = Tally(), {"slow": Work(100, 90.0), "fast": Work(300, 10.0)}
+    tally = Tally()
+    packs = {"slow": Work(100, 90.0), "fast": Work(300, 10.0)}
     tally.start("plan", 4, 0, packs)
     assert tally.rows == 400
     assert tally.seconds_left != tally.seconds_left  # nothing is known yet
@@ -29,7 +30,10 @@ def test_the_time_left_is_told_from_costs() -> None:
 
 def test_the_error_is_the_mean_of_the_streams_of_a_data_set_that_have_one() -> None:
     tally = Tally()
-    a, b, c, other = "usps, a", "usps, b", "usps, c", "letter, a"
+    a = "usps, a"
+    b = "usps, b"
+    c = "usps, c"
+    other = "letter, a"
     tally.start("plan", 4, 0, {name: Work(10, 1.0) for name in (a, b, c, other)})
     assert tally.errors_so_far() == ""
     for pack, rows, error in (

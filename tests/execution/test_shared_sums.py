@@ -39,7 +39,8 @@ GUILTY = 1.0
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a dataset of 1,000 rows in chunks of 150; neither blocks of 500 nor 256 rows at once end with a chunk."""
-    folder, rng = tmp_path_factory.mktemp("rows"), np.random.default_rng(0)
+    folder = tmp_path_factory.mktemp("rows")
+    rng = np.random.default_rng(0)
     for part, count in (("train", 1000), ("test", 90)):
         X = rng.normal(size=(count, 5))
         np.savez(
@@ -123,7 +124,8 @@ def test_a_pass_goes_on_from_wherever_it_was_saved(
     """After each number of chunks, saved as a file; in one group, or with the last runs alone."""
     group = group_of(rows, name)
     for chunks in range(7):
-        going, file = SumsPass(group), io.BytesIO()
+        going = SumsPass(group)
+        file = io.BytesIO()
         pass_through(going, chunks)
         write_arrays(file, going.state())
         for continued in (group, replace(group, runs=group.runs[1:])):
@@ -196,7 +198,8 @@ def test_one_that_kills_every_worker_is_lost_and_those_of_its_sums_are_not(
 ) -> None:
     """The group is run in halves, and the bytes are those of one group."""
     monkeypatch.setattr(group_calls, "StreamActor", TakesItsWorkerAlong)
-    store, settings = tmp_path / "store", ExecutionSettings(attempts=1, watch_seconds=0.2)
+    store = tmp_path / "store"
+    settings = ExecutionSettings(attempts=1, watch_seconds=0.2)
     done = evaluate(
         experiment(rows, "oselm"), store, scheduler=cluster.scheduler, settings=settings
     )
@@ -215,7 +218,8 @@ def test_a_damaged_checkpoint_of_sums_starts_them_over(
     rows: Path, undisturbed: dict[str, bytes], tmp_path: Path
 ) -> None:
     """From the checkpoint before, or from the first row; never from half of the sums."""
-    group, store = group_of(rows, "oselm"), tmp_path / "store"
+    group = group_of(rows, "oselm")
+    store = tmp_path / "store"
     open_store(store, create=True)
     settings = ExecutionSettings(**EAGER)  # type: ignore[arg-type]
     for damaged in (1, 2):

@@ -110,7 +110,8 @@ def test_the_one_run_that_takes_its_workers_along_is_found_and_the_rest_go_on(
     deaths.clear()
     monkeypatch.setattr(group_calls, "StreamActor", DeadlyActor)
     monkeypatch.setattr(group_calls, "run_as_task", deadly_task)
-    tally, pack = Tally(), one_pack(shelf, order)
+    tally = Tally()
+    pack = one_pack(shelf, order)
 
     @cluster
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
@@ -193,7 +194,8 @@ def test_asked_to_stop_it_saves_and_the_next_evaluation_goes_on(
     shelf: Path, store: str, undisturbed: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(group_calls, "StreamActor", Slow)
-    stop, pack = Stop(), one_pack(shelf, "time")
+    stop = Stop()
+    pack = one_pack(shelf, "time")
 
     class Stops(Tally):
         def advance(self, pack: str, rows: int, error: float) -> None:
@@ -221,7 +223,8 @@ def test_a_task_whose_driver_is_gone_is_saved_and_left(
     shelf: Path, store: str, undisturbed: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Dask ends no task that runs; it would go on to its end beside the one that the next driver starts."""
-    pack, advance = one_pack(shelf, "permuted"), GroupPass.advance
+    pack = one_pack(shelf, "permuted")
+    advance = GroupPass.advance
 
     def slow(passage: GroupPass) -> None:
         time.sleep(0.2)

@@ -210,7 +210,8 @@ def test_passes_repeat_the_stream_and_are_part_of_the_run(shelf: Path, tmp_path:
     found = {summary.protocol.get("passes", 1): summary.mean for summary in summarise(done.store)
              if summary.metric == "mistakes"}  # fmt: skip
     with np.load(shelf / "train.npz") as train:
-        X, y = train["X"], train["y"]
+        X = train["X"]
+        y = train["y"]
     model = make_learner("pa1", {})
     model.begin(X.shape[1], 2)
     mistakes = []

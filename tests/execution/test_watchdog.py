@@ -155,7 +155,8 @@ def test_a_call_that_returns_while_it_is_judged_goes_on(tmp_path: Path, local: b
     about |= {"root": str(tmp_path), "ends": {"time": ["timeout", "late"]}}
     about["writer"] = [sys.executable, "-c", _WRITER, json.dumps(sys.path)]
     open_store(tmp_path, create=True)
-    watch.heard, watch.groups = False, {1: about}
+    watch.heard = False
+    watch.groups = {1: about}
     infinite = float("inf")
     try:
         watchdog_process.SLOT.pack_into(

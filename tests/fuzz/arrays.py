@@ -31,7 +31,8 @@ def idx_array(code: int, shape: Sequence[int], body: bytes) -> bytes:
     return struct.pack(f">2xBB{len(shape)}I", code, len(shape), *shape) + body
 
 
-IMAGES, LABELS = "train-images-idx3-ubyte", "train-labels-idx1-ubyte"
+IMAGES = "train-images-idx3-ubyte"
+LABELS = "train-labels-idx1-ubyte"
 
 
 def idx_seeds() -> list[Files]:
@@ -62,7 +63,8 @@ def read_idx(folder: Path) -> None:
 
 
 def npz_seeds() -> list[Files]:
-    X, y = np.arange(28.0).reshape(7, 4), np.arange(7)
+    X = np.arange(28.0).reshape(7, 4)
+    y = np.arange(7)
     sparse = {
         "data": X[:, 0],
         "indices": y.astype(np.int32) % 4,
@@ -134,9 +136,11 @@ def mat_seeds() -> list[Files]:
     import scipy.sparse
     from scipy.io import savemat
 
-    X, y = np.arange(12.0).reshape(4, 3), np.arange(4)
+    X = np.arange(12.0).reshape(4, 3)
+    y = np.arange(4)
     views = np.empty((1, 2), dtype=object)
-    views[0, 0], views[0, 1] = X, X[:, :1]
+    views[0, 0] = X
+    views[0, 1] = X[:, :1]
     names = np.array([["a"], ["b"], ["a"], ["c"]], dtype=object)
     seeds = []
     for content, packed in (
@@ -208,7 +212,8 @@ def _read_mat_as_program(file: int, matrices: int) -> NoReturn:
         faulthandler.disable()  # of a crash that is expected
         for end, place in ((file, 0), (matrices, 1), (os.open(os.devnull, os.O_WRONLY), 2)):
             os.dup2(end, place)
-        sys.stdin, sys.stdout = os.fdopen(0, "r"), os.fdopen(1, "w")
+        sys.stdin = os.fdopen(0, "r")
+        sys.stdout = os.fdopen(1, "w")
         _loadmat.main()
         code = 0
     finally:

@@ -23,7 +23,9 @@ MOST_BYTES = 256 << 20
 
 def checked(batches: Iterable[Batch], most_rows: int) -> list[Batch]:
     """Return `batches` once each was found to keep what `Batch` promises."""
-    kept, width, names = [], 0, 0
+    kept = []
+    width = 0
+    names = 0
     for batch in batches:
         _check(batch, most_rows)
         if batch.columns < width:
@@ -33,7 +35,8 @@ def checked(batches: Iterable[Batch], most_rows: int) -> list[Batch]:
             and not names <= len(batch.feature_names) <= batch.columns
         ):
             raise Broken(f"{len(batch.feature_names)} names for {batch.columns} columns")
-        width, names = batch.columns, len(batch.feature_names or ())
+        width = batch.columns
+        names = len(batch.feature_names or ())
         kept.append(batch)
     if not kept:
         raise Broken("no batch and no error")
@@ -46,7 +49,8 @@ def read_rows(path: Path, format: str | None) -> None:
 
 
 def _check(batch: Batch, most_rows: int) -> None:
-    rows, X = len(batch), batch.X
+    rows = len(batch)
+    X = batch.X
     if not 1 <= rows <= most_rows:
         raise Broken(f"a batch of {rows} rows")
     if not isinstance(batch.target, list) and (
@@ -108,7 +112,8 @@ def same_as_slow_svmlight(path: Path, batches: list[Batch]) -> None:
     for batch in batches:
         assert isinstance(batch.X, CSR)
         bounds = batch.X.indptr.tolist()
-        indices, data = (batch.X.indices + np.int64(base)).tolist(), batch.X.data.tolist()
+        indices = (batch.X.indices + np.int64(base)).tolist()
+        data = batch.X.data.tolist()
         for label, start, stop in zip(batch.target, bounds[:-1], bounds[1:], strict=True):
             got.append((label, indices[start:stop], data[start:stop]))
     if len(got) != len(expected):

@@ -39,7 +39,8 @@ _kept: list[tempfile.TemporaryDirectory[str]] = []
 def plan() -> tuple[RunPlan, RunGroup]:
     """Return a plan of two learners in time order and the one pack of it."""
     _kept.append(tempfile.TemporaryDirectory())
-    source, dest = Path(_kept[0].name, "rows.csv"), Path(_kept[0].name, "rows")
+    source = Path(_kept[0].name, "rows.csv")
+    dest = Path(_kept[0].name, "rows")
     source.write_text("".join(f"{i % 7},{i % 3},{'yn'[i % 2]}\n" for i in range(40)))
     ingest([str(source)], str(dest), chunk_rows=10)
     content = {
@@ -131,7 +132,8 @@ def vary_npz(begins: str) -> Callable[[Random, Files], Files]:
         with zipfile.ZipFile(io.BytesIO(files[chosen])) as archive:
             members = [(info.filename, archive.read(info)) for info in archive.infolist()]
         for _ in range(random.choice((1, 1, 2))):
-            at, other = random.randrange(len(members)), random.randrange(len(members))
+            at = random.randrange(len(members))
+            other = random.randrange(len(members))
             name, data = members[at]
             way = random.randrange(5)
             if way == 0 and len(members) > 1:

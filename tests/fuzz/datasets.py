@@ -32,7 +32,8 @@ def datasets() -> list[Files]:
     with tempfile.TemporaryDirectory() as folder:
         for layout in ("parquet", "zarr"):
             for name, content in SOURCES.items():
-                source, dest = Path(folder, name), Path(folder, layout + name)
+                source = Path(folder, name)
+                dest = Path(folder, layout + name)
                 source.write_bytes(content)
                 ingest(
                     source,

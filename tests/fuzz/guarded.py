@@ -22,7 +22,8 @@ from tests.fuzz.mutate import LARGEST
 from tests.fuzz.target import Broken
 
 _ROOM = ROOM_BYTES - 1  # `TextBlocks` may end a last line in the first byte of the room
-_MARK, _MARKS = 77, 4
+_MARK = 77
+_MARKS = 4
 
 
 def guarded_text(text: bytes) -> NDArray[np.uint8]:

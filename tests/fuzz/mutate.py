@@ -135,7 +135,8 @@ class Mutator:
         lines = data.splitlines(keepends=True)
         if not lines:
             return data
-        at, to = random.randrange(len(lines)), random.randrange(len(lines))
+        at = random.randrange(len(lines))
+        to = random.randrange(len(lines))
         line = lines.pop(at) if random.random() < 0.5 else lines[at]
         lines[to:to] = [line] * random.choice((1, 1, 2, 40))
         return b"".join(lines)

@@ -101,7 +101,8 @@ def run(target: str, inputs: int, seed: int = 0, first: int = 0) -> Outcome:
             )
             # The counts of a process that crashed are lost with it.
             outcome.counts["uncounted"] += int(told) - at
-            at, crashes = int(told) + 1, crashes + 1
+            at = int(told) + 1
+            crashes = crashes + 1
             if crashes == MOST_CRASHES:
                 outcome.stopped = f"stopped at input {at} after {crashes} crashes"
                 break

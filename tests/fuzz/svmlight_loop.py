@@ -17,10 +17,14 @@ from tests.fuzz.texts import SVMLIGHT, SVMLIGHT_WORDS, one
 def read_rows(folder: Path) -> None:
     text = (folder / "rows.svm").read_bytes()
     text = text if text.endswith(b"\n") else text + b"\n"
-    buffer, pos, size = guarded_text(text), 0, len(text)
+    buffer = guarded_text(text)
+    pos = 0
+    size = len(text)
     while pos < size:
         left = size - pos
-        rows, pairs, hards = min(left // 2 + 1, ROWS), left // 4 + 1, left // 2 + 1
+        rows = min(left // 2 + 1, ROWS)
+        pairs = left // 4 + 1
+        hards = left // 2 + 1
         arrays = [
             marked(rows, np.float64),
             marked(rows + 1, np.int64),

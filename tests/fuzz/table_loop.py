@@ -68,8 +68,11 @@ def _read(text: bytes, dialect: Dialect) -> None:
         marked(columns, np.int32, (ROWS, 2)),
         marked(loop.MOST_HARD + columns, np.int64, (4,)),
     ]
-    parse_rows, given = dialect.loop(), (*dialect.form(QUOTED), kinds, slots)
-    buffer, pos, size = guarded_text(text), 0, len(text)
+    parse_rows = dialect.loop()
+    given = (*dialect.form(QUOTED), kinds, slots)
+    buffer = guarded_text(text)
+    pos = 0
+    size = len(text)
     while pos < size:
         before = pos
         pos, lines, rows, hards, odd = parse_rows(buffer, pos, size, 0, ROWS, *given, *arrays)
@@ -94,7 +97,8 @@ def _read_sparse(text: bytes) -> None:
     """Read the sparse rows of a text, but those that the loop leaves to the slow way."""
     kinds = np.resize(np.array([*KINDS[:5], sparse_loop.NEEDED], dtype=np.int8), MOST_COLUMNS)
     slots = np.arange(MOST_COLUMNS, dtype=np.int32)
-    width, pairs = MOST_COLUMNS // 2, len(text) // 4 + 1
+    width = MOST_COLUMNS // 2
+    pairs = len(text) // 4 + 1
     arrays = [
         marked(ROWS + 1, np.int64),
         marked(pairs, np.int32),
@@ -102,7 +106,9 @@ def _read_sparse(text: bytes) -> None:
         marked(MOST_COLUMNS - width, np.float64, (ROWS,)),
         marked(pairs, np.int32, (4,)),
     ]
-    buffer, pos, size = guarded_text(text), 0, len(text)
+    buffer = guarded_text(text)
+    pos = 0
+    size = len(text)
     while pos < size:
         before = pos
         given = kinds, slots, width, 0

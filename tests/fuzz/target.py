@@ -87,7 +87,8 @@ class Bench:
 
     def attempt(self, base: int, changed: Files) -> str:
         """Read an input and return ``"accepted"``, ``"refused"``; any other exception is the reader's fault."""
-        folder, files = self._folder(base), self.target.valid[base]
+        folder = self._folder(base)
+        files = self.target.valid[base]
         for name, data in changed.items():
             write(folder / name, data)
         try:

@@ -13,7 +13,8 @@ from tests.fuzz.guarded import check_marks, guarded_text, marked
 from tests.fuzz.target import Broken, Target
 from tests.fuzz.texts import VW, VW_WORDS, one
 
-NAMES, NAME_BYTES = 4, 64
+NAMES = 4
+NAME_BYTES = 64
 """Room in the table of names, which some inputs fill."""
 
 

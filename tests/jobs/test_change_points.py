@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from olscale.jobs.change_points import find_parts, l1_parts
 
-NIGHTS, SERIES = 40, 60
+NIGHTS = 40
+SERIES = 60
 
 
 def noise(rng: np.random.Generator, kind: str, sd: float) -> NDArray[np.float64]:
@@ -41,7 +42,9 @@ def planted(values: NDArray[np.float64], case: str) -> NDArray[np.float64]:
 
 def alarms(kind: str, sd: float, case: str) -> tuple[int, int]:
     """Return how many of 60 series have a step, and how many are set apart as unstable."""
-    rng, steps, unstable = np.random.default_rng(0), 0, 0
+    rng = np.random.default_rng(0)
+    steps = 0
+    unstable = 0
     for _ in range(SERIES):
         parts = find_parts(planted(1.0 + noise(rng, kind, sd), case), 0.05, 3)
         steps += len(parts.starts) > 1 and not parts.unstable
@@ -93,10 +96,8 @@ def test_the_cut_is_the_best_of_all_cuts() -> None:
     rng = np.random.default_rng(0)
     for _ in range(30):
         n = int(rng.integers(6, 13))
-        values, price = (
-            rng.normal(size=n).round(int(rng.integers(0, 4))),
-            float(rng.uniform(0.2, 3.0)),
-        )
+        values = rng.normal(size=n).round(int(rng.integers(0, 4)))
+        price = float(rng.uniform(0.2, 3.0))
         every = [(0, *inner) for k in range(n // 3) for inner in combinations(range(3, n - 2), k)]
         fitting = [cut for cut in every if all(b - a >= 3 for a, b in pairwise(cut))]
         best = min(cost(values, cut, price) for cut in fitting)

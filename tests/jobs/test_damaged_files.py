@@ -53,8 +53,10 @@ def flip(file: Path, bit: int) -> None:
 
 def test_any_bit_of_a_night_that_flips_is_found_or_harmless(job: JobFile, home: JobHome) -> None:
     run_night(job, home, "1")
-    file, right = home.history / "1.parquet", read_history(home)
-    data, random = file.read_bytes(), Random(0)
+    file = home.history / "1.parquet"
+    right = read_history(home)
+    data = file.read_bytes()
+    random = Random(0)
     for bit in random.sample(range(8 * len(data)), 200):
         flip(file, bit)
         if not damage_of(home, "1"):
@@ -119,7 +121,8 @@ def test_a_night_of_an_earlier_version_is_read_and_stays_as_it_is(
 ) -> None:
     """It has no checksum: what is known for damaged is what cannot be read."""
     run_night(job, home, "1")
-    file, right = home.history / "1.parquet", read_history(home)
+    file = home.history / "1.parquet"
+    right = read_history(home)
     sink = pa.BufferOutputStream()
     pq.write_table(right, sink, compression="zstd")
     old = sink.getvalue().to_pybytes()

@@ -50,7 +50,8 @@ def full(file: Path, data: bytes) -> None:
 def test_a_full_disk_is_told_in_a_line_and_the_next_call_goes_on(
     make_job: MakeJob, home: JobHome, monkeypatch: pytest.MonkeyPatch, fails: str
 ) -> None:
-    job, write = make_job(), homes.write_file
+    job = make_job()
+    write = homes.write_file
     for module in ("home", "history", "page"):
         there = __import__(f"olscale.jobs.{module}", fromlist=["write_file"])
         monkeypatch.setattr(

@@ -181,7 +181,8 @@ def test_what_a_kill_behind_the_history_left_undone_is_done_by_the_next_call(
     make_job: MakeJob, home: JobHome
 ) -> None:
     assert run_night(make_job(), home, "1").state == "good"
-    page, told = home.path / "page" / "index.html", home.path / "told.json"
+    page = home.path / "page" / "index.html"
+    told = home.path / "told.json"
     for gone in ([page], [page, told]):
         for file in gone:
             file.unlink()
@@ -251,7 +252,9 @@ def test_a_night_that_is_killed_again_and_again_has_the_history_of_one_that_is_n
     write_job(tmp_path)
     assert subprocess.run(command(tmp_path, home, "--night", "1"), check=False).returncode == 0
     undisturbed = outcome(home)
-    rng, kills, state = random.Random(0), 0, 75
+    rng = random.Random(0)
+    kills = 0
+    state = 75
     shutil.rmtree(home.path)
     shutil.rmtree(tmp_path / "rows")
     while kills < 20:

@@ -34,7 +34,8 @@ def test_a_wrong_bit_other_rows_and_a_slow_kernel_are_each_told_of_once(
         notify=[{"command": [sys.executable, "-S", "-c", code]}],
     )
     first = next(iter(open_dataset(tmp_path / "xor").chunks("train"))).X[:, 0]
-    edge, rng = float(np.sort(first)[len(first) // 2]), np.random.default_rng(0)
+    edge = float(np.sort(first)[len(first) // 2])
+    rng = np.random.default_rng(0)
     monkeypatch.setattr("olscale.jobs.night.load_of_a_core", lambda: 0.0)
     for number in range(1, 16):
         speed = rng.normal(0.95, 0.01) * (0.85 if 10 <= number <= 12 else 1.0)

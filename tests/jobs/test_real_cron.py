@@ -61,7 +61,8 @@ def test_cron_runs_a_night(make_job: Callable[..., JobFile], tmp_path: Path) -> 
         "-c",
         f"{_PRIVATE} && cp {shlex.quote(str(table))} /etc/cron.d/olscale && exec cron -f",
     ]
-    process, end = subprocess.Popen(cron), monotonic() + 240
+    process = subprocess.Popen(cron)
+    end = monotonic() + 240
     home = JobHome(tmp_path / "cron-nights")
     try:
         while not night_rows(home) and monotonic() < end:

@@ -17,7 +17,10 @@ class Oracle:
     """Vectors with a coefficient for each output, in the order in which they are kept."""
 
     def __init__(self, gamma: float, outputs: int, pair: bool) -> None:
-        self.gamma, self.outputs, self.pair, self.t = gamma, outputs, pair, 0
+        self.gamma = gamma
+        self.outputs = outputs
+        self.pair = pair
+        self.t = 0
         self.vectors: list[np.ndarray] = []
         self.alpha: list[np.ndarray] = []
         self.offset = np.zeros(outputs)
@@ -55,7 +58,8 @@ class Oracle:
             self.vectors.append(x)
             self.alpha.append(step)
         else:
-            self.vectors[slot], self.alpha[slot] = x, step
+            self.vectors[slot] = x
+            self.alpha[slot] = step
 
     def norm(self) -> float:
         gram = np.array([self.k(x) for x in self.vectors])
@@ -107,7 +111,8 @@ def assert_equal_to_oracle(
 def vectors(learner: KernelLearner) -> tuple[np.ndarray, np.ndarray]:
     """Return the support vectors, a row each, and their coefficients."""
     state = learner.state_
-    count, columns = int(state["counts"][0]), len(state["place"])
+    count = int(state["counts"][0])
+    columns = len(state["place"])
     blocks, places, width = state["values"].shape
     S = np.zeros((count, columns))
     by_slot = state["values"].transpose(0, 2, 1).reshape(blocks * width, places)[:count]

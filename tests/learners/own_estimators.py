@@ -23,7 +23,8 @@ class Scored(ClassifierMixin, BaseEstimator):
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Any:
         if not hasattr(self, "coef_"):
-            self.classes_, self.rows_ = np.asarray(classes), 0
+            self.classes_ = np.asarray(classes)
+            self.rows_ = 0
             self.coef_ = np.zeros((len(classes), X.shape[1]))
         for x, label in zip(X, y, strict=True):
             s = self.coef_ @ x
@@ -52,12 +53,10 @@ class Silent(ClassifierMixin, BaseEstimator):
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Any:
         if not hasattr(self, "w"):
-            self.w, self.rows, self.recent, self.best_loss = (
-                np.zeros((len(classes), X.shape[1])),
-                0,
-                [np.nan],
-                np.inf,
-            )
+            self.w = np.zeros((len(classes), X.shape[1]))
+            self.rows = 0
+            self.recent = [np.nan]
+            self.best_loss = np.inf
             self.buffer_ = np.full(1000, np.nan)
         for x, label in zip(X, y, strict=True):
             guess = int(np.argmax(self.w @ x))
@@ -162,7 +161,8 @@ class ScaledSteps(Pipeline):
 
 class Keywords(Scored):
     def __init__(self, **given: Any) -> None:
-        self.given, self.eta = given, given.get("eta", 0.1)
+        self.given = given
+        self.eta = given.get("eta", 0.1)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         return self.given
@@ -170,7 +170,8 @@ class Keywords(Scored):
 
 class Needs(Scored):
     def __init__(self, eta: float, beta: float) -> None:
-        self.eta, self.beta = eta, beta
+        self.eta = eta
+        self.beta = beta
 
 
 class WithoutClasses(Silent):

@@ -20,7 +20,11 @@ class Oracle:
     def __init__(
         self, columns: int, classes: int, lam: float, limit: int, k: int, c: float
     ) -> None:
-        self.lam, self.limit, self.k, self.c, self.t = lam, limit, k, c, 0
+        self.lam = lam
+        self.limit = limit
+        self.k = k
+        self.c = c
+        self.t = 0
         self.weights = [[np.zeros(columns)] for _ in range(classes)]
 
     def learn(self, x: np.ndarray, y: int) -> np.ndarray:
@@ -28,7 +32,8 @@ class Oracle:
         products = [np.array([w @ x for w in of]) for of in self.weights]
         g = np.array([p.max() for p in products])
         z = int(np.argmax(np.where(np.arange(len(g)) == y, -np.inf, g)))
-        mine, other = int(np.argmax(products[y])), int(np.argmax(products[z]))
+        mine = int(np.argmax(products[y]))
+        other = int(np.argmax(products[z]))
         step = x / ((self.t + 1) * self.lam)
         self.weights = [[w * (1 - 1 / (self.t + 1)) for w in of] for of in self.weights]
         if 1 + g[z] - g[y] > 0 and x.any():
@@ -70,7 +75,8 @@ def test_scores_are_those_of_the_plain_update(
     classes: int, lam: float, limit: int, k: int, c: float
 ) -> None:
     X, y = _bananas(classes)
-    learner, oracle = AMM(lam=lam, limit=limit, k=k, c=c), Oracle(5, classes, lam, limit, k, c)
+    learner = AMM(lam=lam, limit=limit, k=k, c=c)
+    oracle = Oracle(5, classes, lam, limit, k, c)
     learner.begin(5, classes)
     scores = learner.learn(X, y)
     expected = np.array([oracle.learn(x, label) for x, label in zip(X, y, strict=True)])
@@ -82,7 +88,9 @@ def test_scores_are_those_of_the_plain_update(
 
 def test_state_goes_on_where_it_has_grown() -> None:
     X, y = _bananas(4)
-    whole, first, second = AMM(lam=0.01), AMM(lam=0.01), AMM(lam=0.01)
+    whole = AMM(lam=0.01)
+    first = AMM(lam=0.01)
+    second = AMM(lam=0.01)
     for learner in (whole, first, second):
         learner.begin(5, 4)
     scores = whole.learn(X, y)

@@ -27,7 +27,8 @@ class Frame:
     def __init__(self, values: Any, index: Any = None, columns: Any = ()) -> None:
         self.values = np.asarray(values)
         self.index = range(len(self.values)) if index is None else index
-        self.columns, self.iloc = columns, None
+        self.columns = columns
+        self.iloc = None
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         return self.values if dtype is None else self.values.astype(dtype)
@@ -37,7 +38,8 @@ class Tensor:
     """As torch's: it turns into an array, unless it cannot."""
 
     def __init__(self, values: Any, fault: str = "") -> None:
-        self.values, self.fault = np.asarray(values), fault
+        self.values = np.asarray(values)
+        self.fault = fault
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         if self.fault:
@@ -96,7 +98,8 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
 class Answers(BaseEstimator):
     """Gives what it is told to, in some form."""
 
-    method, form = "predict", staticmethod(lambda a: a)
+    method = "predict"
+    form = staticmethod(lambda a: a)
 
     def partial_fit(self, X: Any, y: Any = None) -> Any:
         return self
@@ -243,7 +246,8 @@ def test_masked_scores_of_a_learner_of_one_s_own_are_refused() -> None:
 
 @pytest.mark.parametrize("name", ["pa1", "pa1-r", "norma-n"])
 def test_masked_rows_and_labels_are_refused_by_the_estimators(name: str) -> None:
-    X, y = np.ones((4, 2)), np.array([0.0, 1.0, 0.0, 1.0])
+    X = np.ones((4, 2))
+    y = np.array([0.0, 1.0, 0.0, 1.0])
     hidden = np.ma.array(X, mask=[[True, False]] + [[False, False]] * 3)
     learner: Any = make_learner(name, {})
     with pytest.raises(ParameterError, match=r"masked values in X \(1\) hold"):

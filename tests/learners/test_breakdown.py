@@ -70,7 +70,8 @@ def test_an_estimator_says_which_row_it_cannot_use(length: float) -> None:
     """Predictions were the first class whatever the row."""
     from sklearn.exceptions import ConvergenceWarning
 
-    X, y = np.array([[1.0, 0.0], [0.0, 1.0], [length, 0.0]]), np.array([0, 1, 1])
+    X = np.array([[1.0, 0.0], [0.0, 1.0], [length, 0.0]])
+    y = np.array([0, 1, 1])
     learner = make_learner("pa1", {})
     with pytest.warns(
         ConvergenceWarning, match="pa1: diverged at row 2: the squared norm of the row"

@@ -30,7 +30,8 @@ def oracle(
     eps: float,
 ) -> np.ndarray:
     """Return the scores of each class from all rows, for directions (a row each) and the variances along them."""
-    mean, classes = X.mean(axis=0), range(y.max() + 1)
+    mean = X.mean(axis=0)
+    classes = range(y.max() + 1)
     M = np.array([basis @ (X[y == c].mean(axis=0) - mean) for c in classes])
     p = np.array([np.mean(y == c) for c in classes])
     S = np.diag(variances) - sum(p[c] * np.outer(M[c], M[c]) for c in classes)
@@ -76,7 +77,8 @@ def test_the_state_is_constant_and_small_for_sparse_rows() -> None:
     X[np.arange(96), y] = 3.0
     learner = IPCALDA(components=8)
     learner.begin(20_000, 2)
-    rows, sizes = to_csr(X), []
+    rows = to_csr(X)
+    sizes = []
     for _ in range(3):
         learner.learn(rows, y)
         sizes.append(learner.measures()["model_bytes"])
@@ -86,7 +88,8 @@ def test_the_state_is_constant_and_small_for_sparse_rows() -> None:
 
 def test_rows_that_wait_are_in_the_model_of_a_test() -> None:
     X, y = stream(3)
-    whole, part = IPCALDA(block=16), IPCALDA(block=1_000)
+    whole = IPCALDA(block=16)
+    part = IPCALDA(block=1_000)
     for learner in (whole, part):
         learner.begin(6, 3)
         learner.learn(X, y)

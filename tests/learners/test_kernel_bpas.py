@@ -45,7 +45,8 @@ def _bpas(C: float, B: int) -> Callable[..., None]:
         if len(model.vectors) < B:
             model.keep(x, step)
             return
-        k, old = model.k(x)[:, None], np.array(model.alpha)
+        k = model.k(x)[:, None]
+        old = np.array(model.alpha)
         new = step + k * old
         change = (old**2 - 2.0 * old * new * k + new**2).sum(
             axis=1

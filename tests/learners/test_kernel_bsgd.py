@@ -55,14 +55,18 @@ def lost_by_merging(
     A: np.ndarray, C: np.ndarray, D: np.ndarray, d2: np.ndarray, gamma: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return what is lost and h, by a grid over all of [0, 1] that narrows around its best point."""
-    low, high = np.zeros(len(D)), np.ones(len(D))
+    low = np.zeros(len(D))
+    high = np.ones(len(D))
     for _ in range(12):
         h = low + (high - low) * np.linspace(0, 1, 41)[:, None]
-        p, q = np.exp(-gamma * d2 * (1 - h) ** 2), np.exp(-gamma * d2 * h**2)
+        p = np.exp(-gamma * d2 * (1 - h) ** 2)
+        q = np.exp(-gamma * d2 * h**2)
         gain = A * p**2 + 2 * D * p * q + C * q**2
         best = gain.argmax(axis=0)
-        at, width = h[best, np.arange(len(D))], (high - low) / 40
-        low, high = np.maximum(0, at - width), np.minimum(1, at + width)
+        at = h[best, np.arange(len(D))]
+        width = (high - low) / 40
+        low = np.maximum(0, at - width)
+        high = np.minimum(1, at + width)
     return A + C + 2 * D * np.exp(-gamma * d2) - gain.max(axis=0), at
 
 
@@ -74,7 +78,10 @@ class Oracle:
             params[name] for name in ("lam", "B", "gamma", "maintenance")
         )
         self.pair = outputs > 1 and params["multiclass"] == "max-score"
-        self.S, self.A, self.t, self.close = np.empty((0, 5)), np.zeros((0, outputs)), 0, False
+        self.S = np.empty((0, 5))
+        self.A = np.zeros((0, outputs))
+        self.t = 0
+        self.close = False
 
     def learn(self, x: np.ndarray, label: int) -> np.ndarray:
         self.t += 1
@@ -143,11 +150,13 @@ class Oracle:
         )
         if len(others):
             d2 = ((self.S[others] - self.S[b]) ** 2).sum(axis=1)
-            A, C = self.A[b] @ self.A[b], (self.A[others] ** 2).sum(axis=1)
+            A = self.A[b] @ self.A[b]
+            C = (self.A[others] ** 2).sum(axis=1)
             lost, h = lost_by_merging(
                 np.full(len(d2), A), C, self.A[others] @ self.A[b], d2, self.gamma
             )
-            i, one = int(lost.argmin()), int(others[lost.argmin()])
+            i = int(lost.argmin())
+            one = int(others[lost.argmin()])
             self.close |= is_close_call(lost / A, lost[i] / A) | is_close_call(np.sqrt(C / A), 1)
             if (
                 abs(C[i] - A) < 1e-9 * A
@@ -200,7 +209,8 @@ def test_learns_as_brute_force_does(
         np.sqrt(np.sum(oracle.A * (gaussian(oracle.S, oracle.S, gamma) @ oracle.A))), rel=1e-5
     )
     if maintenance == "projection":
-        inverse, K = whole.state_["matrix"][: len(S), : len(S)], gaussian(S, S, gamma)
+        inverse = whole.state_["matrix"][: len(S), : len(S)]
+        K = gaussian(S, S, gamma)
         # Besides what is added to the diagonal: the error that a hundred rows leave.
         assert abs(inverse @ K - np.eye(len(S))).max() <= 1e-9 * np.linalg.cond(K)
     in_parts = [parts.learn(to_csr(X[i : i + 7]), y[i : i + 7]) for i in range(0, len(y), 7)]
@@ -213,7 +223,8 @@ def test_learns_as_brute_force_does(
 def test_a_budget_of_more_slots_than_a_block_has(maintenance: str) -> None:
     X, y = stream(3, 2, rows=110)
     params = {"lam": 0.3, "B": 70, "gamma": 0.2, "maintenance": maintenance}
-    learner, oracle = BSGD(**params), Oracle({**params, "multiclass": "ova"}, 1)
+    learner = BSGD(**params)
+    oracle = Oracle({**params, "multiclass": "ova"}, 1)
     learner.begin(5, 2)
     scores = learner.learn(X, y)
     np.testing.assert_allclose(
@@ -246,7 +257,8 @@ def lost(learner: BSGD, row: KernelRow, maintain: Any) -> float:
     maintain(learner._model(), row)
     T, beta = vectors(learner)
     assert len(T) == len(S) - 1
-    both, change = np.vstack([S, T]), np.vstack([alpha, -beta]) / learner.state_["scale"]
+    both = np.vstack([S, T])
+    change = np.vstack([alpha, -beta]) / learner.state_["scale"]
     return float(np.sum(change * (gaussian(both, both, 0.1) @ change)))
 
 

@@ -38,8 +38,10 @@ def oracle(
     classes: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the scores before each update and the weights, by numpy's functions and a list of classes."""
-    outputs, D = (1 if classes == 2 else classes), U.shape[1]
-    w, scores = np.zeros((outputs, 2 * D)), []
+    outputs = 1 if classes == 2 else classes
+    D = U.shape[1]
+    w = np.zeros((outputs, 2 * D))
+    scores = []
     for x, label in zip(X, y, strict=True):
         z = np.concatenate([np.cos(x @ U), np.sin(x @ U)]) / (np.sqrt(D) if unit else 1.0)
         f = w @ z
@@ -82,7 +84,8 @@ class PortableFOGD(FOGD):
 
     def _draw(self) -> None:
         super()._draw()
-        i, j = np.arange(1, self._columns + 1)[:, None], np.arange(1, self.D + 1)
+        i = np.arange(1, self._columns + 1)[:, None]
+        j = np.arange(1, self.D + 1)
         drawn = ndtri(((7919 * i + 104729 * j + 31 * i * j * (i + 3 * j)) % 10007 + 0.5) / 10007)
         places = np.zeros((len(self._frequencies.kept.owner) + 1, self.D))
         places[: self._columns] = drawn
@@ -163,7 +166,8 @@ def test_memory_is_bounded_and_does_not_decide_bits(monkeypatch: pytest.MonkeyPa
         [np.sort(rng.choice(3_200_000, 20, replace=False)) for _ in range(100)]
     ).astype(np.int32)
     rows = CSR(*map(read_only, (np.arange(0, 2001, 20), indices, rng.normal(size=2000))))
-    y, found = read_only(rng.integers(0, 2, 100)), []
+    y = read_only(rng.integers(0, 2, 100))
+    found = []
     for size in (matrix.TABLE_BYTES, 5_000):
         monkeypatch.setattr(matrix, "TABLE_BYTES", size)
         learner = FOGD(D=30)

@@ -14,7 +14,8 @@ from tests.learners.kernel_oracle import FORMS, Oracle, assert_equal_to_oracle, 
 
 
 def _update(B: int, phis: list[float]):  # type: ignore[no-untyped-def]
-    damage, mistakes = 0.0, 0
+    damage = 0.0
+    mistakes = 0
 
     def update(
         model: Oracle, x: np.ndarray, target: np.ndarray, margin: np.ndarray, wrong: np.ndarray
@@ -28,15 +29,14 @@ def _update(B: int, phis: list[float]):  # type: ignore[no-untyped-def]
         if len(model.vectors) <= B:
             return
         oldest = model.alpha[0]
-        delta, mu = (
-            np.abs(oldest).max(),
-            np.sign(oldest) @ model.f(model.vectors[0])[0] / np.count_nonzero(oldest),
-        )
+        delta = np.abs(oldest).max()
+        mu = np.sign(oldest) @ model.f(model.vectors[0])[0] / np.count_nonzero(oldest)
 
         def psi(phi: float) -> float:
             return (delta * phi) ** 2 + 2 * delta * phi * (1 - phi * mu)
 
-        low, high = 0.0, 1.0
+        low = 0.0
+        high = 1.0
         if damage + psi(1.0) > 15 / 32 * mistakes:
             for _ in range(200):
                 middle = (low + high) / 2

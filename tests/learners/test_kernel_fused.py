@@ -51,7 +51,8 @@ def test_settings_have_the_bits_they_have_alone(
 ) -> None:
     """Scores and state after each of some pieces; settings share, or go on alone, as their vectors are the same or not."""
     X, y = stream(900, 40)
-    one, together = begin(settings, 40, name), begin(settings, 40, name)
+    one = begin(settings, 40, name)
+    together = begin(settings, 40, name)
     fused: Any = fuse(together)
     for part in (slice(0, 1), slice(1, 650), slice(650, 900)):
         for learner, scores in zip(one, fused.learn(X[part], y[part]), strict=True):
@@ -68,7 +69,8 @@ def test_settings_go_on_from_where_each_is() -> None:
     """Of learners that have learned, nobody knows which vectors are the same: they go on alone, to the same bits."""
     X, y = stream(300, 12)
     settings = [{"eta": eta, "gamma": 0.05} for eta in ETAS]
-    one, together = begin(settings, 12), begin(settings, 12)
+    one = begin(settings, 12)
+    together = begin(settings, 12)
     for learner in (*one, *together):
         learner.learn(X[:100], y[:100])
     for learner, scores in zip(one, fuse(together).learn(X[100:], y[100:]), strict=True):

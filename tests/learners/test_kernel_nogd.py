@@ -56,7 +56,8 @@ def signs_of(f: np.ndarray, label: int, multiclass: str) -> np.ndarray:
     rival = max((c for c in range(len(f)) if c != label), key=lambda c: (f[c], -c))
     moved = np.zeros(len(f))
     if f[label] - f[rival] < 1.0:
-        moved[label], moved[rival] = 1.0, -1.0
+        moved[label] = 1.0
+        moved[rival] = -1.0
     return moved
 
 
@@ -74,7 +75,9 @@ def oracle(
     outputs = 1 if classes == 2 else classes
     vectors: list[np.ndarray] = []
     alpha: list[np.ndarray] = []
-    scores, M, w = [], None, np.zeros((outputs, 0))
+    scores = []
+    M = None
+    w = np.zeros((outputs, 0))
     for x, label in zip(X, y, strict=True):
         values = kernel_values(x[None], np.array(vectors), gamma)[0] if vectors else np.zeros(0)
         f = (
@@ -94,8 +97,10 @@ def oracle(
             continue
         if M is None:
             size, V = np.linalg.eigh(kernel_values(np.array(vectors), np.array(vectors), gamma))
-            size, V = size[::-1][:k], V[:, ::-1][:, :k]
-            V, size = V[:, size > 1e-10 * size[0]], size[size > 1e-10 * size[0]]
+            size = size[::-1][:k]
+            V = V[:, ::-1][:, :k]
+            V = V[:, size > 1e-10 * size[0]]
+            size = size[size > 1e-10 * size[0]]
             M = np.diag(size**-0.5) @ V.T
             w = np.array(alpha).T @ np.linalg.pinv(M)
         w += eta * np.outer(moved, M @ values)
@@ -129,7 +134,8 @@ def test_scores_are_those_of_numpy(classes: int, multiclass: str, k: int) -> Non
 
 def rkhs_norm(learner: NOGD, X: np.ndarray) -> float:
     """Return the norm of the model by its vectors, which are read back from its arrays."""
-    state, count = learner.state_, int(learner.state_["counts"][0])
+    state = learner.state_
+    count = int(learner.state_["counts"][0])
     places = np.flatnonzero(state["feature"] >= 0)
     S = np.zeros((count, X.shape[1]))
     slots = state["values"].transpose(0, 2, 1).reshape(-1, state["values"].shape[1])

@@ -30,7 +30,8 @@ def _plain(
     X: np.ndarray, update: Callable[[float, float], tuple[float, float, float]], rho: float
 ) -> np.ndarray:
     """Return the scores: `update` takes f and rho to the factor of old coefficients, the new one and rho."""
-    alpha, scores = np.zeros(0), []
+    alpha = np.zeros(0)
+    scores = []
     for i, x in enumerate(X):
         f = alpha @ np.exp(-GAMMA * ((X[:i] - x) ** 2).sum(axis=1))
         scores.append(f - rho)
@@ -60,7 +61,8 @@ def _norma(
     t = iter(range(1, 10**6))
 
     def update(f: float, rho: float) -> tuple[float, float, float]:
-        rate, hit = eta / next(t) ** power, f < rho
+        rate = eta / next(t) ** power
+        hit = f < rho
         return 1 - rate * lam, rate * hit, rho + rate * (nu - hit)
 
     return update
@@ -87,7 +89,8 @@ def test_scores_are_those_of_the_plain_update(
 
 @pytest.mark.parametrize("name", ["olk-n", "norma-n"])
 def test_labels_do_not_matter_nor_does_the_cut_or_the_layout(name: str) -> None:
-    X, rng = stream(), np.random.default_rng(2)
+    X = stream()
+    rng = np.random.default_rng(2)
 
     def learned(rows: Any, y: np.ndarray, cut: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         learner = make_learner(name, {"gamma": GAMMA})

@@ -21,10 +21,8 @@ def _update(C: float, r: float, threshold: float):  # type: ignore[no-untyped-de
         if a.any():
             model.keep(x, target * a / (1 + r))
         kept = [i for i, alpha in enumerate(model.alpha) if np.abs(alpha).max() >= threshold]
-        model.vectors, model.alpha = (
-            [model.vectors[i] for i in kept],
-            [model.alpha[i] for i in kept],
-        )
+        model.vectors = [model.vectors[i] for i in kept]
+        model.alpha = [model.alpha[i] for i in kept]
 
     return update
 

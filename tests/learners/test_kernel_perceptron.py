@@ -36,7 +36,8 @@ def test_a_linear_kernel_gives_the_linear_learner(
 ) -> None:
     """OLK without regularisation is PA-I."""
     X, y = clusters(classes)
-    scores, norms = [], []
+    scores = []
+    norms = []
     regular = {"r": 0.0} if name == "olk" else {}
     for learner in (make_learner(name, {"kernel": "linear", **regular}), make_learner(linear, {})):
         learner.set_params(multiclass=multiclass)
@@ -59,7 +60,8 @@ def test_a_stream_that_needs_more_vectors_than_allowed_ends_with_a_message() -> 
 
 
 def test_rows_that_need_no_room_are_learned_at_the_capacity() -> None:
-    X, y = np.tile([[0.0], [9.0]], (20, 1)), np.tile([0, 1], 20)
+    X = np.tile([[0.0], [9.0]], (20, 1))
+    y = np.tile([0, 1], 20)
     learner = KernelPerceptron(capacity=2, gamma=0.1)
     learner.begin(1, 2)
     learner.learn(X, y)

@@ -49,12 +49,12 @@ class Oracle:
     def __init__(self, params: dict[str, Any], plus: bool, outputs: int) -> None:
         self.B = params["B"] if params["form"] == "budget" else None
         self.eta = params.get("eta") or (0.1 if self.B is None else 0.0)
-        self.gamma, self.pair, self.plus = (
-            params["gamma"],
-            params["multiclass"] == "max-score" and outputs > 1,
-            plus,
-        )
-        self.S, self.A, self.close = np.empty((0, 0)), np.zeros((0, outputs)), False
+        self.gamma = params["gamma"]
+        self.pair = params["multiclass"] == "max-score" and outputs > 1
+        self.plus = plus
+        self.S = np.empty((0, 0))
+        self.A = np.zeros((0, outputs))
+        self.close = False
 
     def learn(self, x: np.ndarray, label: int) -> np.ndarray:
         self.S = self.S.reshape(len(self.S), len(x))
@@ -150,7 +150,8 @@ def test_learns_as_projections_by_linear_solves_do(
     np.testing.assert_allclose(alpha, oracle.A, rtol=1e-6, atol=1e-6)
     if form[0] == "budget":
         assert len(S) <= 12
-    inverse, K = learner.state_["matrix"][: len(S), : len(S)], gaussian(S, S, gamma)
+    inverse = learner.state_["matrix"][: len(S), : len(S)]
+    K = gaussian(S, S, gamma)
     np.testing.assert_array_equal(inverse, inverse.T)
     assert abs(inverse @ K - np.eye(len(S))).max() <= 1e-13 * np.linalg.cond(K)
 
@@ -158,7 +159,8 @@ def test_learns_as_projections_by_linear_solves_do(
 def test_more_vectors_than_the_first_slots() -> None:
     """The inverse grows with the slots, and keeps its bits when rows come one by one."""
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(300, 8)), rng.integers(0, 2, 300)
+    X = rng.normal(size=(300, 8))
+    y = rng.integers(0, 2, 300)
     whole, parts = (make_learner("projectron", {"gamma": 1.0}) for _ in range(2))
     for learner in (whole, parts):
         learner.begin(8, 2)

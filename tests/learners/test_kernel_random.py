@@ -65,9 +65,11 @@ def _philox(seed: int) -> Draw:
     def draw(model: Oracle, B: int) -> int:
         c, (k0, k1) = (model.t, 0, 0, 0), map(int, key)
         for _ in range(10):
-            a, b = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
+            a = 0xD2511F53 * c[0]
+            b = 0xCD9E8D57 * c[2]
             c = ((b >> 32) ^ c[1] ^ k0, b % 2**32, (a >> 32) ^ c[3] ^ k1, a % 2**32)
-            k0, k1 = (k0 + 0x9E3779B9) % 2**32, (k1 + 0xBB67AE85) % 2**32
+            k0 = (k0 + 0x9E3779B9) % 2**32
+            k1 = (k1 + 0xBB67AE85) % 2**32
         return c[0] * B >> 32
 
     return draw
@@ -82,7 +84,8 @@ ROWS = [row for row in exact_rows("rbp", "bogd") if "slot" in row["variant"]]
 def test_plain_updates_meet_the_reference(row: dict[str, str]) -> None:
     X, y = rows_of_file(row["dataset"], row["order"])
     params = params_of(row)
-    gamma, B = params.pop("gamma"), int(params.pop("B"))
+    gamma = params.pop("gamma")
+    B = int(params.pop("B"))
     oracle = Oracle(gamma, 1, pair=False)
     update = {"rbp": _rbp, "bogd": _bogd}[row["learner"]](B, draw=_formula(), **params)
     scores = oracle.learn(to_dense(X, WIDTH[row["dataset"]]), y, update)

@@ -29,7 +29,8 @@ class Vectors:
     def __init__(self) -> None:
         self.X: list[np.ndarray] = []
         self.alpha: list[float] = []
-        self.tube, self.t = 0.0, 0
+        self.tube = 0.0
+        self.t = 0
 
     def k(self, x: np.ndarray) -> np.ndarray:
         return np.exp(-GAMMA * ((np.reshape(self.X, (-1, len(x))) - x) ** 2).sum(axis=1))
@@ -71,7 +72,8 @@ def _norma(
 
 def _olk(C: float, r: float, epsilon: float) -> Step:
     def learn(model: Vectors, x: np.ndarray, y: float, f: float) -> None:
-        u, e = (1 + r) * y - f, (1 + r) * epsilon
+        u = (1 + r) * y - f
+        e = (1 + r) * epsilon
         a = np.clip(u - e, 0, C) - np.clip(-u - e, 0, C)
         model.fade(1 / (1 + r))
         if a != 0:
@@ -169,7 +171,8 @@ def test_scores_are_those_of_the_plain_update(
     name: str, params: dict[str, Any], step: Callable[..., Step]
 ) -> None:
     X, y = stream()
-    model, update = Vectors(), step(**params)
+    model = Vectors()
+    update = step(**params)
     expected = []
     for x, target in zip(X, y, strict=True):
         f = float(model.k(x) @ np.array(model.alpha)) if model.X else 0.0
@@ -271,7 +274,8 @@ ROWS = [row for row in exact_rows(*{name for name, *_ in SETTINGS}) if row["data
 )
 def test_exact(row: dict[str, str]) -> None:
     X, y = load_diabetes(return_X_y=True, scaled=False)
-    X, y = 2.0 * (X - X.min(axis=0)) / np.ptp(X, axis=0) - 1.0, y / 100.0
+    X = 2.0 * (X - X.min(axis=0)) / np.ptp(X, axis=0) - 1.0
+    y = y / 100.0
     given = [part.split("=") for part in row["params"].replace("eps=", "epsilon=").split(";")]
     params = {key: value if value.isalpha() else float(value) for key, value in given}
     if "starts at 0" in row["variant"]:

@@ -81,7 +81,8 @@ def test_state_bytes_are_those_of_the_state(covariance: str, multiclass: str, cl
 def test_lost_definiteness_is_reported_with_its_row_whatever_the_chunks(kind: str) -> None:
     """Noise that no weights can separate drives full CW into a negative variance; never a score that is not finite."""
     rng = np.random.default_rng(0)
-    X, y = rng.integers(0, 2, (5000, 6)).astype(float), rng.integers(0, 2, 5000)
+    X = rng.integers(0, 2, (5000, 6)).astype(float)
+    y = rng.integers(0, 2, 5000)
     rows = []
     for step in (5000, 7):
         learner = make_learner("cw", {"eta": 0.9, "covariance": "full"})

@@ -54,7 +54,8 @@ def second_order_step(
         beta = 1.0 / (v + p["r"])
         return max(0.0, 1.0 - m) * beta, beta
     phi = NormalDist().inv_cdf(p["eta"])
-    psi, xi = 1.0 + phi**2 / 2.0, 1.0 + phi**2
+    psi = 1.0 + phi**2 / 2.0
+    xi = 1.0 + phi**2
     C = math.inf if name == "cw" else p["C"]
     if name == "cw" and diagonal and not max_score:
         alpha = (
@@ -149,7 +150,8 @@ def passes(X: np.ndarray, y: np.ndarray, classes: int, name: str, p: dict[str, o
                 step = first_order_step(
                     name, numbers, m, (2.0 if max_score else 1.0) * x @ x, t, wrong
                 )
-                direction, beta = x, 0.0
+                direction = x
+                beta = 0.0
             else:
                 direction = model.S[k] @ x
                 # CW shrinks Sigma without end; what rounding has left of it then is no measure of a
@@ -167,7 +169,8 @@ def passes(X: np.ndarray, y: np.ndarray, classes: int, name: str, p: dict[str, o
 def pegasos(X: np.ndarray, y: np.ndarray, classes: int, p: dict[str, object]) -> Passed:
     """Pegasos with every shrink and projection made at once on all weights."""
     outputs = 1 if classes == 2 else classes
-    lam, offset = float(p["lam"]), int(p["offset"])  # type: ignore[arg-type, call-overload]
+    lam = float(p["lam"])  # type: ignore[arg-type]
+    offset = int(p["offset"])  # type: ignore[call-overload]
     max_score = outputs > 1 and p["multiclass"] == "max-score"
     W = np.zeros((outputs, X.shape[1]))
     mistakes = doubts = 0
@@ -199,7 +202,8 @@ def pegasos(X: np.ndarray, y: np.ndarray, classes: int, p: dict[str, object]) ->
 def streams(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, int]:
     """Return small streams with zeros and empty rows; real values keep clear of ties, which rounding would decide."""
     classes = draw(st.integers(2, 4))
-    rows, d = draw(st.integers(1, 25)), draw(st.integers(1, 6))
+    rows = draw(st.integers(1, 25))
+    d = draw(st.integers(1, 6))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     y = rng.integers(0, classes, rows)
     X = rng.normal(size=(classes, d))[y] + draw(st.sampled_from([0.3, 1.0])) * rng.normal(

@@ -36,7 +36,9 @@ class SlowLOL:
     """Whether rounding decides an assignment or a rival somewhere: results may then differ rightly."""
 
     def run(self, X: np.ndarray, y: np.ndarray, classes: int) -> SlowLOL:
-        fixed, outputs, d = bool(self.points), 1 if classes == 2 else classes, X.shape[1]
+        fixed = bool(self.points)
+        outputs = 1 if classes == 2 else classes
+        d = X.shape[1]
         numbers = [0] * self.k
         self.w, self.u = np.zeros((outputs, d)), np.zeros((self.k, outputs, d))
         for x, label in zip(X, y, strict=True):
@@ -92,7 +94,9 @@ class SlowLOL:
 @st.composite
 def streams(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, int]:
     """Return small streams with zeros, some of them with empty rows."""
-    classes, rows, d = draw(st.integers(2, 4)), draw(st.integers(1, 60)), draw(st.integers(1, 6))
+    classes = draw(st.integers(2, 4))
+    rows = draw(st.integers(1, 60))
+    d = draw(st.integers(1, 6))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     y = rng.integers(0, classes, rows)
     X = rng.normal(size=(classes, d))[y] + draw(st.sampled_from([0.3, 1.0])) * rng.normal(
@@ -138,7 +142,8 @@ def test_the_learner_is_the_plain_version(
         slow.points = list(learner.prototypes_.copy())
     slow.run(X, y, classes)
     assume(not slow.doubtful)
-    expected, scores = np.array(slow.scores), learner.learn(rows, y)
+    expected = np.array(slow.scores)
+    scores = learner.learn(rows, y)
     np.testing.assert_allclose(scores, expected, rtol=0.0, atol=1e-8)
     if (
         not (np.abs(np.diff(np.sort(expected, axis=1), axis=1)) < 1e-8).any()

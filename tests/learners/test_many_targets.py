@@ -13,7 +13,8 @@ from olscale.learners.contract.learner import hide_labels
 from olscale.learners.contract.many_targets import expect_targets, learns_targets
 from olscale.learners.registry import learner_class, learner_names, make_learner
 
-ROWS, TARGETS = 90, 3
+ROWS = 90
+TARGETS = 3
 RNG = np.random.default_rng(0)
 DENSE = read_only(np.where(RNG.random((ROWS, 4)) < 0.3, 0.0, RNG.normal(size=(ROWS, 4))))
 Y = read_only(np.sin(DENSE @ RNG.normal(size=(4, TARGETS))) + np.array([0.0, 1.0, 50.0]))
@@ -87,12 +88,14 @@ def test_each_target_is_learned_as_it_would_be_alone(name: str, rows: Rows) -> N
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_any_cut_and_a_restored_state_give_the_same_bits(name: str) -> None:
-    whole, parts = _begun(name, DENSE, TARGETS), _begun(name, DENSE, TARGETS)
+    whole = _begun(name, DENSE, TARGETS)
+    parts = _begun(name, DENSE, TARGETS)
     expected = whole.learn(DENSE, KNOWN)
     found = []
     for start, stop in ((0, 1), (1, 40), (40, ROWS)):
         found.append(parts.learn(slice_rows(DENSE, start, stop), read_only(KNOWN[start:stop])))
-        state, parts = parts.state(), _begun(name, DENSE, TARGETS)
+        state = parts.state()
+        parts = _begun(name, DENSE, TARGETS)
         parts.restore(state)
     np.testing.assert_array_equal(np.concatenate(found), expected)
     for array, other in zip(parts.state().values(), whole.state().values(), strict=True):

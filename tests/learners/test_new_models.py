@@ -155,7 +155,8 @@ def test_the_mark_does_not_depend_on_chunks(chunk_rows: int) -> None:
         return learner
 
     rehearsal = Rehearsal(make, ())
-    X, y = np.zeros((2 * ROWS, 2)), np.zeros(2 * ROWS, dtype=np.int64)
+    X = np.zeros((2 * ROWS, 2))
+    y = np.zeros(2 * ROWS, dtype=np.int64)
     for start in range(0, ROWS, chunk_rows):
         assert not rehearsal.differs
         rehearsal.see(X[start : start + chunk_rows], y[start : start + chunk_rows])

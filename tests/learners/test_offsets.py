@@ -41,7 +41,8 @@ def learned(learner: Learner, X: Rows, columns: int = 6) -> np.ndarray:
 
 def moving_means(X: np.ndarray, k: int) -> np.ndarray:
     """Return the prototypes of sequential k-means, by differences."""
-    means, counts = X[:k].copy(), np.ones(k)
+    means = X[:k].copy()
+    counts = np.ones(k)
     for x in X[k:]:
         p = int(np.argmin(((x - means) ** 2).sum(axis=1)))
         counts[p] += 1.0

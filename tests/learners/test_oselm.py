@@ -29,7 +29,8 @@ ROWS = [row for row in exact_rows("oselm") if row["dataset"] in ("svmguide1", "m
 
 def portable_layer(nodes: int, columns: int) -> np.ndarray:
     """Return weights that any program can compute, shape (columns + 1, nodes); the first line is the biases."""
-    h, j = np.arange(1, nodes + 1), np.arange(columns + 1)[:, None]
+    h = np.arange(1, nodes + 1)
+    j = np.arange(columns + 1)[:, None]
     return 2.0 * ((7919 * h + 104729 * j + 31 * h * j * (h + 3 * j)) % 10007) / 10007 - 1.0
 
 
@@ -42,14 +43,16 @@ def reference_stream(dataset: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, 
     if dataset == "svmguide1":
         X, y = rows_of_file(dataset, "p7919")
         dense, test, y_test = X.data.reshape(-1, 4), *load_svmlight_file(str(path), n_features=4)
-        low, size = dense.min(axis=0), np.ptp(dense, axis=0)
+        low = dense.min(axis=0)
+        size = np.ptp(dense, axis=0)
         return (
             2 * (dense - low) / size - 1,
             y,
             2 * (test.toarray() - low) / size - 1,
             y_test.astype(np.int64),
         )
-    file, at = loadmat(path), 7919 * np.arange(2000) % 2000
+    file = loadmat(path)
+    at = 7919 * np.arange(2000) % 2000
     view = next(view for view in file["X"][:, 0] if view.shape[1] == 76)[at]
     y = np.unique(file["y"].ravel(), return_inverse=True)[1].astype(np.int64)[at]
     return view[:1000], y[:1000], view[1000:], y[1000:]
@@ -80,7 +83,8 @@ def test_figures_of_other_programs_are_met(row: dict[str, str]) -> None:
         "oselm", X.shape[1], len(np.unique(y)), activation=given["activation"], **params
     )
     layer = portable_layer(params["nodes"], X.shape[1])
-    learner.state_["A"][:], learner.state_["b"][:] = layer[1:], layer[0]
+    learner.state_["A"][:] = layer[1:]
+    learner.state_["b"][:] = layer[0]
     if given["activation"] == "rbf":
         learner.state_["A"][:], learner.state_["b"][:] = (
             X[: params["nodes"]].T,
@@ -174,7 +178,8 @@ def test_no_cut_changes_a_bit_and_rows_without_labels_change_nothing(
     X, y = small_stream(classes)
     whole = prepared(name, X, classes, params)
     scores = whole.learn(X, y)
-    learner, parts = prepared(name, X, classes, params), []
+    learner = prepared(name, X, classes, params)
+    parts = []
     for first in range(0, len(y), 7):
         state = learner.state()
         learner = begun(name, X.shape[1], classes, **params)
@@ -202,7 +207,9 @@ def test_ridge_is_that_of_scikit_learn_at_every_prefix() -> None:
 def test_boosting_is_least_squares_from_its_last_row_on() -> None:
     X, y = small_stream(3)
     learner = begun("oselm", 5, 3, nodes=10, start="boost", N0=40)
-    scores, H, T = learner.learn(X, y), features_of(learner, X), targets_of(y, 3)
+    scores = learner.learn(X, y)
+    H = features_of(learner, X)
+    T = targets_of(y, 3)
     assert not scores[:40].any()
     for n in (40, 41, 57, 149):
         np.testing.assert_allclose(
@@ -236,7 +243,8 @@ def test_boosting_refuses_streams_that_end_before_it_does() -> None:
 
 def test_forgetting_without_excitation_ends_as_diverged_with_a_hint() -> None:
     """Features that do not vary: all of P but one direction grows like ``forget^-t``."""
-    learner, X = begun("oselm", 3, 2, nodes=10, forget=0.9), np.ones((1000, 3))
+    learner = begun("oselm", 3, 2, nodes=10, forget=0.9)
+    X = np.ones((1000, 3))
     with pytest.raises(
         DivergedError, match=r"a variance grew past .* with forget=0\.9 .*use a larger forget$"
     ):
@@ -249,9 +257,11 @@ def test_long_forgetting_does_not_drift() -> None:
     """P of the textbook's recursion loses its symmetry, and its scores here are wrong by more than 1."""
     X, y = small_stream(2, rows=400)
     learner = begun("oselm", 5, 2, nodes=20, lam=1.0, forget=0.9)
-    H, scores = features_of(learner, X), learner.learn(X, y)[:, 0]
+    H = features_of(learner, X)
+    scores = learner.learn(X, y)[:, 0]
     weights = 0.9 ** np.arange(398, -1, -1)
-    A, b = (H[:399].T * weights) @ H[:399], (H[:399].T * weights) @ (2.0 * y[:399] - 1.0)
+    A = (H[:399].T * weights) @ H[:399]
+    b = (H[:399].T * weights) @ (2.0 * y[:399] - 1.0)
     assert scores[399] == pytest.approx(
         H[399] @ np.linalg.solve(A + 0.9**399 * np.eye(20), b), abs=1e-6
     )

@@ -22,7 +22,8 @@ def slow(
         if not x.any():
             continue
         x = x / np.linalg.norm(x)
-        raw, winner = (U @ x).max(axis=1), (U @ x).argmax(axis=1)
+        raw = (U @ x).max(axis=1)
+        winner = (U @ x).argmax(axis=1)
         z = raw / np.linalg.norm(raw)
         scores[t] = w @ z
         loss = max(0.0, 1.0 - label * scores[t])
@@ -92,7 +93,8 @@ def test_classes_that_are_learned_a_few_at_once_get_the_same_bits(
 ) -> None:
     """Rows of no known class, and one that nothing can be learned from, among them."""
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(60, 5)) * (rng.random((60, 5)) < 0.7), rng.integers(0, 7, 60)
+    X = rng.normal(size=(60, 5)) * (rng.random((60, 5)) < 0.7)
+    y = rng.integers(0, 7, 60)
     y[::9] = UNKNOWN
     X[50, 2] = np.inf
     rows = to_csr(X) if sparse else X

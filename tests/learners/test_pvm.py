@@ -108,9 +108,11 @@ def orl() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     if not path.exists():
         pytest.skip(f"real data file {path} is absent")
     file = scipy.io.loadmat(path)
-    X, y = file["X"] / 255.0, file["Y"].ravel() - 1
+    X = file["X"] / 255.0
+    y = file["Y"].ravel() - 1
     images = np.array([np.flatnonzero(y == person) for person in range(40)]).T
-    train, test = images[:5].ravel(), images[5:].ravel()
+    train = images[:5].ravel()
+    test = images[5:].ravel()
     return read_only(X[train]), read_only(y[train].astype(np.int64)), read_only(X[test]), y[test]
 
 
@@ -131,7 +133,8 @@ def test_the_figures_on_orl_are_met(row: dict[str, str]) -> None:
 def test_one_by_one_on_orl_is_batch() -> None:
     """From one row on; 71 nodes are those of the ratio 0.7."""
     X, y, test, _ = orl()
-    learner, batch = OSPVM(ratio=0.7, block=1), PVM(nodes=71)
+    learner = OSPVM(ratio=0.7, block=1)
+    batch = PVM(nodes=71)
     np.testing.assert_allclose(
         scores_of(learner, X, y, test), scores_of(batch, X, y, test), atol=1e-11
     )
@@ -142,7 +145,8 @@ def test_one_by_one_on_orl_is_batch() -> None:
 def test_nodes_grow_with_the_rows_as_in_figure_1() -> None:
     """As those of the ratio 0.7 of all singular values of so many rows; random orders have 20, 34, 48, 60, 72."""
     X, y, _, _ = orl()
-    learner, nodes = OSPVM(ratio=0.7, block=40), []
+    learner = OSPVM(ratio=0.7, block=40)
+    nodes = []
     learner.begin(1024, 40)
     for start in range(0, 200, 40):
         learner.learn(X[start : start + 40], y[start : start + 40])
@@ -183,7 +187,8 @@ def test_the_constant_node_makes_signs_not_matter(monkeypatch: pytest.MonkeyPatc
 
 def test_few_directions_are_kept_where_it_is_said() -> None:
     X, y = stream(3, n=90, d=40)
-    learner, whole = OSPVM(nodes=6, keep=8), OSPVM(nodes=6)
+    learner = OSPVM(nodes=6, keep=8)
+    whole = OSPVM(nodes=6)
     scores = [scores_of(model, X, y, X) for model in (learner, whole)]
     assert learner.measures()["rank"] == 8.0
     assert learner.measures()["model_bytes"] < whole.measures()["model_bytes"]

@@ -34,7 +34,9 @@ def mistakes(scores: np.ndarray, y: np.ndarray) -> int:
 
 def assignments(X: np.ndarray, k: int, paper: bool) -> np.ndarray:
     """Return the number of each row's prototype by sequential k-means, as in Algorithm 1 or with MacQueen's count."""
-    points, n, found = X[:k].copy(), np.ones(k), np.empty(len(X), dtype=int)
+    points = X[:k].copy()
+    n = np.ones(k)
+    found = np.empty(len(X), dtype=int)
     for t, x in enumerate(X):
         found[t] = t if t < k else np.argmin(((points - x) ** 2).sum(axis=1))
         if t >= k:
@@ -77,7 +79,8 @@ def test_lol_is_pa_on_stacked_rows(
 ) -> None:
     """Eqs. (14)-(19): PA-I (PA where C never binds) on x~ has the weights w~ = [sqrt(lam) w, u_1, ..., u_k]."""
     chunk = stream(seed, classes)
-    X, d = np.asarray(chunk.X), chunk.columns
+    X = np.asarray(chunk.X)
+    d = chunk.columns
     tilde: Rows = stacked(X, assignments(X, k, paper), k, lam)
     pa: Learner = PA(multiclass=multiclass) if C is None else PA1(C=C, multiclass=multiclass)
     expected = begun(pa, (k + 1) * d, classes).learn(to_csr(tilde) if sparse else tilde, chunk.y)
@@ -135,7 +138,8 @@ def test_frozen_local_hyperplanes_leave_pa(seed: int, C: float) -> None:
 def test_a_heavy_common_hyperplane_leaves_ilol(seed: int) -> None:
     """Eq. (13): as lam grows the common hyperplane stays at 0 and each prototype learns by itself."""
     chunk = stream(seed, classes=3)
-    lol, ilol = LOL(k=5, lam=1e14), ILOL(k=5)
+    lol = LOL(k=5, lam=1e14)
+    ilol = ILOL(k=5)
     for learner in (lol, ilol):
         begun(learner, chunk.columns, 3).learn(chunk.X, chunk.y)
     np.testing.assert_allclose(lol.state_["U"], ilol.state_["U"], rtol=0.0, atol=1e-9)

@@ -86,7 +86,8 @@ def test_each_loss_is_that_of_scikit_learn(params: dict[str, Any], theirs: dict[
 
 def test_pa_is_the_smallest_change_that_reaches_the_tube() -> None:
     X, y = diabetes()
-    learner, w = begun("pa-r", X.shape[1], epsilon=0.2), np.zeros(X.shape[1])
+    learner = begun("pa-r", X.shape[1], epsilon=0.2)
+    w = np.zeros(X.shape[1])
     scores = learner.learn(X, y)[:, 0]
     for x, target, score in zip(X, y, scores, strict=True):
         assert score == pytest.approx(w @ x, abs=1e-9)
@@ -123,7 +124,8 @@ def test_the_diagonal_form_is_that_of_the_inverse(forget: float) -> None:
     """With `forget` 0.5 what stands for 1 / forget^t is multiplied in some times."""
     X, y = diabetes()
     X = X * (np.random.default_rng(0).random(X.shape) < 0.5)
-    a, w = np.full(X.shape[1], 2.0), np.zeros(X.shape[1])
+    a = np.full(X.shape[1], 2.0)
+    w = np.zeros(X.shape[1])
     predicted = []
     for x, target in zip(X, y, strict=True):
         predicted.append(w @ x)

@@ -29,7 +29,8 @@ def table(rows: int = 300) -> list[dict[str, Any]]:
     draw = random.Random(1)
     made = []
     for _ in range(rows):
-        x1, colour = round(draw.gauss(0, 1), 4), draw.choice(["red", "green", "blue", ""])
+        x1 = round(draw.gauss(0, 1), 4)
+        colour = draw.choice(["red", "green", "blue", ""])
         label = "yes" if (colour == "red") ^ (x1 > 0.3) else "no"
         row = {
             "x1": x1,

@@ -36,15 +36,14 @@ class SlowSoftLOL:
         averaging: int,
         adaptive: bool = False,
     ) -> None:
-        self.k, self.m, self.lam, self.C, self.sharpness, self.averaging = (
-            k,
-            m,
-            lam,
-            C,
-            sharpness,
-            averaging,
-        )
-        self.adaptive, self.force = adaptive, "mean"
+        self.k = k
+        self.m = m
+        self.lam = lam
+        self.C = C
+        self.sharpness = sharpness
+        self.averaging = averaging
+        self.adaptive = adaptive
+        self.force = "mean"
         self.forces: list[str] = []
         self.ahead: list[
             int
@@ -56,7 +55,8 @@ class SlowSoftLOL:
     def run(self, X: np.ndarray, y: np.ndarray, classes: int) -> SlowSoftLOL:
         outputs = 1 if classes == 2 else classes
         self.w = np.zeros((self.k + 1, outputs, X.shape[1]))
-        self.past, numbers = [self.w.copy()], [0] * self.k
+        self.past = [self.w.copy()]
+        numbers = [0] * self.k
         for row, label in zip(X, y, strict=True):
             if row.any():
                 x = row / np.linalg.norm(row)
@@ -92,7 +92,8 @@ class SlowSoftLOL:
             errs[form] = (int(f[0] >= 0.0) if len(f) == 1 else int(np.argmax(f))) != label
         self.ahead.append(int(errs[self.force]) - int(errs[other]))
         if np.cumsum(self.ahead[::-1]).max() == 16:
-            self.force, self.ahead = other, []
+            self.force = other
+            self.ahead = []
 
     def mean(self) -> np.ndarray:
         """Return the mean of the weights so far: those after row t count t^q - (t-1)^q."""
@@ -133,7 +134,9 @@ class SlowSoftLOL:
 @st.composite
 def streams(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, int]:
     """Return small streams with zeros, some of them with empty rows."""
-    classes, rows, d = draw(st.integers(2, 6)), draw(st.integers(1, 60)), draw(st.integers(2, 6))
+    classes = draw(st.integers(2, 6))
+    rows = draw(st.integers(1, 60))
+    d = draw(st.integers(2, 6))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     y = rng.integers(0, classes, rows)
     X = rng.normal(size=(classes, d))[y] + draw(st.sampled_from([0.3, 1.0])) * rng.normal(
@@ -170,7 +173,8 @@ def test_the_learner_is_the_plain_version(
     rows = Chunk(to_csr(X) if sparse else X, y, X.shape[1]).X
     learner = SoftLOL(k=k, m=m, lam=lam, C=C, sharpness=sharpness, averaging=averaging)
     learner.begin(X.shape[1], classes)
-    expected, scores = np.array(slow.scores), learner.learn(rows, y)
+    expected = np.array(slow.scores)
+    scores = learner.learn(rows, y)
     np.testing.assert_allclose(scores, expected, rtol=0.0, atol=1e-7)
     np.testing.assert_allclose(
         learner.prototypes_, np.array(slow.points).reshape(-1, X.shape[1]), atol=1e-9
@@ -195,10 +199,8 @@ def test_the_adaptive_form_is_the_plain_version(
     X, y = _turning(seed, classes)
     slow = SlowSoftLOL(k, 3, 3.0, 1.0, 2, 3, adaptive=True).run(X, y, classes)
     assume(not slow.doubtful)
-    rows, labels = (
-        (Chunk(to_csr(part) if sparse else part, y, 4).X for part in (X[:cut], X[cut:])),
-        (y[:cut], y[cut:]),
-    )
+    rows = (Chunk(to_csr(part) if sparse else part, y, 4).X for part in (X[:cut], X[cut:]))
+    labels = (y[:cut], y[cut:])
     scores: list[np.ndarray] = []
     state = None
     for part, codes in zip(rows, labels, strict=True):
@@ -249,7 +251,8 @@ def test_the_adaptive_form_changes_no_run_of_before() -> None:
 def test_the_choice_of_a_form_leaves_the_weights_alone() -> None:
     """Weights and prototypes of the adaptive form are those of the mean; so is what the default knows of itself."""
     X, y = _turning(1, 3)
-    states, sizes = [], []
+    states = []
+    sizes = []
     for averaging in (3, "adaptive"):
         learner = SoftLOL(k=6, averaging=averaging)
         learner.begin(4, 3)
@@ -267,7 +270,8 @@ def test_most_streams_are_not_left_out() -> None:
     rng = np.random.default_rng(0)
     doubtful = 0
     for _ in range(50):
-        X, y = rng.normal(size=(60, 5)), rng.integers(0, 3, 60)
+        X = rng.normal(size=(60, 5))
+        y = rng.integers(0, 3, 60)
         doubtful += SlowSoftLOL(8, 3, 1.0, 1.0, 1, 3).run(X, y, 3).doubtful
     assert doubtful <= 10
 
@@ -277,7 +281,8 @@ def test_most_streams_are_not_left_out() -> None:
 def test_the_length_of_a_row_is_of_no_effect(dtype: str, classes: int) -> None:
     """Rows a power of two times as long give the same bits."""
     rng = np.random.default_rng(classes)
-    X, y = rng.normal(size=(200, 9)), rng.integers(0, classes, 200)
+    X = rng.normal(size=(200, 9))
+    y = rng.integers(0, classes, 200)
     factors = 2.0 ** rng.integers(-8, 8, 200)
     if dtype == "float32":
         X = X.astype(np.float32).astype(np.float64)
@@ -292,7 +297,8 @@ def test_the_length_of_a_row_is_of_no_effect(dtype: str, classes: int) -> None:
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_rows_without_distances_end_learning(dtype: str) -> None:
     """Rows too long for their squares leave no prototype near: none of them moves anything, nor does a row that follows."""
-    X, y = np.random.default_rng(0).normal(size=(40, 5)), np.arange(40) % 2
+    X = np.random.default_rng(0).normal(size=(40, 5))
+    y = np.arange(40) % 2
     X[20:30] *= 1e200
     learner = SoftLOL(k=4, dtype=dtype)
     learner.begin(5, 2)
@@ -320,7 +326,8 @@ def test_it_learns_letter_far_better_than_lol_does(shared_data: Callable[[str], 
     """On half of the training rows, the other half held out, the error is below two thirds of LOL's."""
     X, y = load_svmlight_file(str(shared_data("letter/letter.scale")), n_features=16)
     order = np.random.default_rng(0).permutation(len(y))
-    rows, labels = np.ascontiguousarray(X.toarray()[order]), (y[order] - 1).astype(np.int64)
+    rows = np.ascontiguousarray(X.toarray()[order])
+    labels = (y[order] - 1).astype(np.int64)
     rows = np.hstack(
         [(rows - rows[:7500].mean(axis=0)) / rows[:7500].std(axis=0), np.ones((len(rows), 1))]
     )

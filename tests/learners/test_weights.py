@@ -92,17 +92,16 @@ def test_a_weight_of_all_rows_is_a_parameter(name: str, parameter: str, factor: 
 
 
 def test_the_diagonal_form_of_arow_divides_r_too() -> None:
-    weighted, scaled = (
-        begun("arow", covariance="diagonal"),
-        begun("arow", r=0.5, covariance="diagonal"),
-    )
+    weighted = begun("arow", covariance="diagonal")
+    scaled = begun("arow", r=0.5, covariance="diagonal")
     scores = learn_rows(weighted, X, Y, read_only(np.full(ROWS, 2.0)))
     np.testing.assert_array_equal(scores, scaled.learn(X, Y))
 
 
 @pytest.mark.parametrize("name", OF_THE_SQUARE)
 def test_of_least_squares_a_weight_of_two_is_the_row_twice(name: str) -> None:
-    weighted, repeated = begun(name), begun(name)
+    weighted = begun(name)
+    repeated = begun(name)
     learn_rows(weighted, X, labels_of(name), TWICE)
     again = np.repeat(np.arange(ROWS), TWICE.astype(np.int64))
     repeated.learn(read_only(X[again]), read_only(labels_of(name)[again]))
@@ -111,7 +110,8 @@ def test_of_least_squares_a_weight_of_two_is_the_row_twice(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["oselm", "rff-rls-r"])
 def test_sums_of_weighted_rows_make_the_final_model(name: str) -> None:
-    along, summed = begun(name), begun(name)
+    along = begun(name)
+    summed = begun(name)
     learn_rows(along, X, labels_of(name), WEIGHTS)
     sums = summed.no_sums()
     summed.add_rows(X, labels_of(name), sums, WEIGHTS)
@@ -147,7 +147,9 @@ def test_ridge_by_the_root_mean_square_takes_no_weights() -> None:
 
 
 def test_perceptron_and_pegasos_by_hand() -> None:
-    w, v, lam = np.zeros(4), np.zeros(4), 0.1
+    w = np.zeros(4)
+    v = np.zeros(4)
+    lam = 0.1
     for t, (x, y, weight) in enumerate(zip(X, 2.0 * Y - 1.0, WEIGHTS, strict=True), 1):
         if (w @ x >= 0.0) != (y > 0.0):
             w += weight * y * x

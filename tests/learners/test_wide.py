@@ -28,8 +28,10 @@ def _rows() -> Chunk:
 
 @pytest.mark.parametrize("name", ["lol", "soft-lol"])
 def test_copy_and_restored_state_take_what_was_written_to(name: str) -> None:
-    chunk, params = _rows(), {"k": 16, "dtype": "float32"}
-    learner, again = make_learner(name, params), make_learner(name, params)
+    chunk = _rows()
+    params = {"k": 16, "dtype": "float32"}
+    learner = make_learner(name, params)
+    again = make_learner(name, params)
     for made in (learner, again):
         made.begin(COLUMNS, 3)
     learner.learn(chunk.X, chunk.y)
@@ -43,7 +45,8 @@ def test_copy_and_restored_state_take_what_was_written_to(name: str) -> None:
 
 def test_a_class_shard_begins_with_nothing_and_leaves_little(tmp_path: Path) -> None:
     """Neither the whole model nor the part of the shard is gone through for a start; what the merge reads is small."""
-    chunk, params = _rows(), {"k": 16, "dtype": "float32"}
+    chunk = _rows()
+    params = {"k": 16, "dtype": "float32"}
     shard = ClassShard(make_learner("lol", params), range(1, 3))
     before = resident_bytes()
     shard.begin(COLUMNS, 3)

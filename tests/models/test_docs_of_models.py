@@ -19,7 +19,8 @@ def test_the_page_works(
     text = PAGE.read_text(encoding="utf-8")
     table, use, search = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
     exec(compile(table, str(PAGE), "exec"), {})
-    printed, best = {}, ""
+    printed = {}
+    best = ""
     for line in re.findall(r"^\$ olscale (.*)", text, re.M):
         words = [best if word == "RUN" else word for word in line.split()]
         done = run(*words, *(["--in-process"] if words[0] == "evaluate" else []))

@@ -19,7 +19,8 @@ from olscale.results.store import Store, model_file
 from tests.cli.command import run
 from tests.cluster import Cluster
 
-AHEAD, AS_ROWS_COME = ["standardize", "bias"], ["impute:mean", "running-standardize", "bias"]
+AHEAD = ["standardize", "bias"]
+AS_ROWS_COME = ["impute:mean", "running-standardize", "bias"]
 
 
 def evaluated(
@@ -141,7 +142,8 @@ def test_a_model_that_joblib_maps_goes_on_and_keeps_its_classes(tmp_path: Path) 
     model = compute_model(store.get(min(store.done())), iris.path)
     joblib.dump(model, tmp_path / "model")
     mapped = joblib.load(tmp_path / "model", mmap_mode="r")
-    X, y = np.eye(4)[:3], model.classes_
+    X = np.eye(4)[:3]
+    y = model.classes_
     for one in (mapped, model):
         one.partial_fit(X, y, classes=y)
     np.testing.assert_array_equal(mapped.decision_function(X), model.decision_function(X))

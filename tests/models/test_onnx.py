@@ -21,7 +21,8 @@ def trained(
     name: str, classes: tuple[object, ...], transforms: tuple[str, ...], dropped: int | None = None
 ) -> FinalModel:
     rng = np.random.default_rng(1)
-    X, y = rng.normal(3.0, 2.0, (200, 4)), rng.integers(0, len(classes), 200)
+    X = rng.normal(3.0, 2.0, (200, 4))
+    y = rng.integers(0, len(classes), 200)
     X[:, 0] += y
     rows = Chunk(X, y, 4)
     learner = make_learner(name, {})

@@ -22,7 +22,8 @@ class Frame:
     """As much of a data frame as is asked: of polars, or with `loc` of pandas."""
 
     def __init__(self, values: Any, columns: list[str]) -> None:
-        self.values, self.columns = np.asarray(values), columns
+        self.values = np.asarray(values)
+        self.columns = columns
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         return self.values if dtype is None else self.values.astype(dtype)

@@ -91,7 +91,8 @@ class Drawn:
 
 @st.composite
 def drawn_tables(draw: st.DrawFn) -> Drawn:
-    count, rows = draw(st.integers(1, 3)), draw(st.integers(2, 5))
+    count = draw(st.integers(1, 3))
+    rows = draw(st.integers(2, 5))
     numbers = draw(
         st.lists(
             st.lists(st.integers(-50, 50), min_size=rows, max_size=rows),

@@ -107,7 +107,8 @@ def test_what_is_saved_predicts_and_learns_on_alike(
     loaded.partial_fit(dense(X, dataset)[:10], loaded.classes_[y[:10]])
     own.learn(chunk[:10].X, chunk[:10].y)
     assert np.array_equal(loaded.scores(X), own.scores(chunk.X))
-    ours, theirs = own.state(), loaded.learner.state()
+    ours = own.state()
+    theirs = loaded.learner.state()
     assert ours.keys() == theirs.keys()
     assert all(ours[name].tobytes() == theirs[name].tobytes() for name in ours)
 

@@ -110,7 +110,8 @@ def test_speed_and_memory_have_tables(
     tmp_path: Path, make_record: Callable[..., Any], field: str
 ) -> None:
     store = open_store(tmp_path / "store", create=True)
-    metrics, timings = {"cumulative_error": 0.1, "model_bytes": 64.0}, {"rows_per_second": 1000.0}
+    metrics = {"cumulative_error": 0.1, "model_bytes": 64.0}
+    timings = {"rows_per_second": 1000.0}
     store.write(make_record(metrics=metrics, timings=timings))
 
     page = "".join(facts_section(FigureSource(store, summarise(store))))

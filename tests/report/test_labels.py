@@ -27,10 +27,8 @@ from olscale.results import (
 )
 from olscale.results.version import version_bytes
 
-ZOO, ANT = (
-    PlannedDataset("zoo", "f" * 64, ("bias",), "The zoo"),
-    PlannedDataset("ant", "f" * 64, ()),
-)
+ZOO = PlannedDataset("zoo", "f" * 64, ("bias",), "The zoo")
+ANT = PlannedDataset("ant", "f" * 64, ())
 
 
 @pytest.fixture

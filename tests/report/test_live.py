@@ -47,7 +47,10 @@ def test_text_says_how_far_how_long_and_who_is_best() -> None:
 def test_models_that_predict_held_out_rows_are_seen_to() -> None:
     one = going()
     group = one.groups["g"]
-    group.rows_done, group.held, group.scored, group.to_score = 1000, 1000, 250, 1000
+    group.rows_done = 1000
+    group.held = 1000
+    group.scored = 250
+    group.to_score = 1000
     assert "worker w1: g, held-out rows 25 %, 3.0 MB" in live_text([one], now=112.0)
     assert "<td>held-out rows 25 %</td>" in live_html([one], now=112.0)
     assert one.share_done == 0.625
@@ -126,7 +129,8 @@ def test_html_shows_names_as_they_are_and_needs_nothing_from_elsewhere() -> None
 
 def test_who_is_watched_gets_the_same_bytes_as_who_is_not(shelf: Path, tmp_path: Path) -> None:
     """By a notebook, which shows the evaluation until its end, and the served page, both from its journal."""
-    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    nbformat = pytest.importorskip("nbformat")
+    nbclient = pytest.importorskip("nbclient")
     code = f"""
 import olscale
 from olscale.execution.settings import ExecutionSettings
@@ -143,7 +147,8 @@ job = olscale.evaluate(experiment, {str(tmp_path / "store")!r}, in_process=True,
         address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         store = open_store(tmp_path / "store", create=True)
         server = asyncio.create_task(serve([store], 0, ready=address.set_result))
-        url, client = await address, AsyncHTTPClient()
+        url = await address
+        client = AsyncHTTPClient()
         going = asyncio.create_task(nbclient.NotebookClient(notebook, timeout=120).async_execute())
         while not going.done():
             for part in ("", "live/0", "results/0"):
@@ -180,7 +185,8 @@ def test_the_page_is_for_this_machine_and_sends_what_has_changed(
     shelf: Path, tmp_path: Path
 ) -> None:
     evaluate(two_learners(shelf), tmp_path / "store", in_process=True, settings=OFTEN)
-    store, nights = open_store(tmp_path / "store"), tmp_path / "home" / "page" / "index.html"
+    store = open_store(tmp_path / "store")
+    nights = tmp_path / "home" / "page" / "index.html"
     assert "experiment: done" in repr(watch(store))
     assert LiveReader(store).read()[0].done == 2
 
@@ -189,7 +195,9 @@ def test_the_page_is_for_this_machine_and_sends_what_has_changed(
         server = asyncio.create_task(
             serve([store], 0, "127.0.0.1", "/hub/", ("127.0.0.1",), address.set_result, [nights])
         )
-        url, client, found = await address, AsyncHTTPClient(), []
+        url = await address
+        client = AsyncHTTPClient()
+        found = []
         page = (await client.fetch(url)).body.decode()
         assert "perceptron" in page
         assert "http" not in page

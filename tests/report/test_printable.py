@@ -22,7 +22,9 @@ from olscale.report import as_csv, latex, plain, print_rich, tables
 from olscale.report.markdown import _grid
 from olscale.results import PlannedDataset, PlannedLearner, Store, open_store, write_plan
 
-ESC, BEL, TURN = "\x1b", "\x07", "\u202e"
+ESC = "\x1b"
+BEL = "\x07"
+TURN = "\u202e"
 EVIL = f"=1+[red]{ESC}[31m{BEL}\n{TURN}|$x_$"
 WIDE = "数字"
 CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")

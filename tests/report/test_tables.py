@@ -58,7 +58,8 @@ def test_errors_are_in_percent_and_the_best_is_marked():
 
     assert table.title == "Test error (%), permuted order, seed 0"
     assert table.rows == ("arow", "pa")
-    best, other = shown(table)["arow", "digits"], shown(table)["pa", "digits"]
+    best = shown(table)["arow", "digits"]
+    other = shown(table)["pa", "digits"]
     assert (best.mean, best.std, best.best) == ("5.12", "0.34", True)
     assert not other.best
 

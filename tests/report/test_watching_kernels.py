@@ -20,7 +20,8 @@ from olscale.report.live_text import live_text
 from olscale.results.live import SILENT_SECONDS, LiveReader
 from olscale.results.store import open_store
 
-nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+nbformat = pytest.importorskip("nbformat")
+nbclient = pytest.importorskip("nbclient")
 
 
 class Kernel(nbclient.NotebookClient):  # type: ignore[misc]

@@ -38,7 +38,8 @@ VALUES: dict[str, list[Any]] = {
 @pytest.mark.parametrize("count", [None, 1, 0])
 def test_arrays_are_those_of_pyarrow(field: pa.Field, count: int | None):
     values = VALUES.get(field.name, TEXTS)[:count]
-    array, expected = arrow_array(values, field.type), pa.array(values, field.type)
+    array = arrow_array(values, field.type)
+    expected = pa.array(values, field.type)
     array.validate(full=True)
     assert array.type == expected.type
     assert str(array) == str(expected)

@@ -50,7 +50,9 @@ class Mortal:
     """Files that die before or after the n-th of the operations that change anything."""
 
     def __init__(self, files: Any, steps: int, after: bool) -> None:
-        self._files, self._steps, self._after = files, steps, after
+        self._files = files
+        self._steps = steps
+        self._after = after
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._files, name)
@@ -170,7 +172,10 @@ def copied(store: Store, path: str) -> Store:
 def test_compacted_store_gives_what_the_loose_files_gave(store, make_record):
     fill(store, make_record, range(20))
     store.write(make_record(learner="cw", outcome="diverged", reason="norm is inf"))
-    before, timings, done, summaries = rows(store), store.timings(), store.done(), summarise(store)
+    before = rows(store)
+    timings = store.timings()
+    done = store.done()
+    summaries = summarise(store)
 
     result = compact(store)
 
@@ -308,7 +313,8 @@ def test_death_at_any_step_loses_and_doubles_nothing(tmp_path, make_record, smal
     )
     whole = open_store(f"{folder}/whole", create=True)
     fill(whole, make_record, range(8))
-    expected, timings = rows(whole), whole.timings()["id"]
+    expected = rows(whole)
+    timings = whole.timings()["id"]
     before = halfway(folder, make_record)
     compact(whole)
     for step in range(1, 1000):
@@ -344,7 +350,8 @@ def test_two_compactions_interleaved_at_any_step_lose_nothing(tmp_path, make_rec
         store = copied(before, f"{folder}/{step}")
         expected = set(store.done())
         slow = Interrupted(store.files, step, after=False)
-        slow.path, slow.runs = store.path, [make_record(permutation=9)]
+        slow.path = store.path
+        slow.runs = [make_record(permutation=9)]
         store.files = slow
         compact(store)
         seen = open_store(store.path)
@@ -400,7 +407,8 @@ def test_readers_see_each_run_once_while_others_write_and_compact(tmp_path):
         assert len(set(ids)) == len(ids) >= max(seen, 40)  # none twice, none gone
         done = store.done()
         assert done >= set(ids)
-        seen, reads = len(done), reads + 1
+        seen = len(done)
+        reads = reads + 1
     stop.touch()
 
     assert [process.wait(60) for process in (writer, *compactors)] == [0, 0, 0]

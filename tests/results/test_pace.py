@@ -39,7 +39,8 @@ def test_a_steady_pace_is_told_as_it_is(seconds: float) -> None:
 
 def test_while_machine_code_is_made_the_time_left_does_not_grow_and_then_is_as_before() -> None:
     pace = paced(*steady(2.0))
-    before, after = pace.seconds_left(20.0), 20.0 + 300.0
+    before = pace.seconds_left(20.0)
+    after = 20.0 + 300.0
     assert pace.seconds_left(after) < 2.0 * before
     pace.step(0.55, after)
     pace.step(0.6, after + 2.0)

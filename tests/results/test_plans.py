@@ -54,7 +54,8 @@ NAMED = {
 def test_names_in_a_plan_that_are_damaged_are_named(tmp_path, part, value):
     """In a store of olscale 0.1.0: later ones have checksums besides."""
     open_store(tmp_path, create=True).put("store.json", version_bytes(2))
-    store, file = open_store(tmp_path), plan_file(Plan("e", ("a" * 32,)))
+    store = open_store(tmp_path)
+    file = plan_file(Plan("e", ("a" * 32,)))
     store.put(file, json.dumps(NAMED).encode())
     assert read_plans(store)[0].learners[0].name == "pa"
     store.put(file, json.dumps({**NAMED, part: value}).encode())

@@ -202,7 +202,8 @@ def test_many_files_read_at_once_as_they_do_one_by_one(tmp_path, make_record, mo
     plain = open_store(tmp_path / "plain", create=True)
     for id in store.done():
         plain.write(store.get(id))
-    runs, timings = plain.read(), plain.timings()
+    runs = plain.read()
+    timings = plain.timings()
     files = [file.read_bytes() for file in sorted((tmp_path / "plain" / "runs").rglob("*.parquet"))]
     assert read_together(files, runs["id"].to_pylist(), RUN_SCHEMA, RUN_SCHEMA.names) is not None
 

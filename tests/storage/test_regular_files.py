@@ -145,10 +145,8 @@ def test_nights_go_on_beside_pipes(
     monkeypatch.setattr(
         steps, "run_benchmarks", lambda names, rows: {"linear": [Figure("speed", 1.0, "rows/s")]}
     )
-    job, home = (
-        parse_job({"name": "n", "bench": [{"names": ["linear"]}]}, folder=tmp_path),
-        JobHome(tmp_path / "home"),
-    )
+    job = parse_job({"name": "n", "bench": [{"names": ["linear"]}]}, folder=tmp_path)
+    home = JobHome(tmp_path / "home")
     pipe(home.path / name)
     assert run_night(job, home, "1", clock=lambda: 1e9).state == "good"
     assert history_nights(home) == ["1"]

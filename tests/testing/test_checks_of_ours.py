@@ -109,7 +109,8 @@ def _sources(folder: Path) -> dict[str, str]:
     import pyarrow.parquet as pq
     import scipy.io
 
-    X, y = np.arange(12, dtype=np.float32).reshape(4, 3), np.array([0, 1, 1, 0])
+    X = np.arange(12, dtype=np.float32).reshape(4, 3)
+    y = np.array([0, 1, 1, 0])
     texts = {"csv": CSV, "tsv": CSV.replace(",", "\t"), "arff": ARFF, "svmlight": SVMLIGHT}
     texts |= {"jsonl": JSONL, "vw": VW}
     for name, text in texts.items():

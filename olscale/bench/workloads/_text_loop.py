@@ -6,11 +6,17 @@ from olscale.compiled.decorator import compiled
 
 DECIMALS = 1_000_000
 """Values are whole multiples of 1 / `DECIMALS`, from 1 / `DECIMALS` to 1."""
-PAIR_BYTES, ROW_BYTES = 20, 3
+PAIR_BYTES = 20
+ROW_BYTES = 3
 """Most bytes of a pair (space, ten digits, colon, eight of the value) and of what is around the pairs of a row."""
 
-_ZERO, _COLON, _SPACE, _NEWLINE, _DOT = 48, 58, 32, 10, 46
-_PLUS, _MINUS = 43, 45
+_ZERO = 48
+_COLON = 58
+_SPACE = 32
+_NEWLINE = 10
+_DOT = 46
+_PLUS = 43
+_MINUS = 45
 
 
 @compiled

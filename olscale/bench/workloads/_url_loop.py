@@ -8,23 +8,37 @@ from olscale.bench.workloads._text_loop import DECIMALS
 from olscale.compiled.decorator import compiled
 
 _REAL = 64
-_VALUES, _USUAL = 12, 0.8
-_LEVELS, _LEVEL_SPREAD = 7, np.uint64(9)
-_HEAD, _EARLY, _RUN = 102, 36, 36
+_VALUES = 12
+_USUAL = 0.8
+_LEVELS = 7
+_LEVEL_SPREAD = np.uint64(9)
+_HEAD = 102
+_EARLY = 36
+_RUN = 36
 _BLOCK = 0.048
-_ALWAYS, _MOST, _FALL, _AGAINST = 0.985, 0.9, 0.7, 0.7
-_FEWEST_STRATA, _STRATA_SPREAD = 20, 8
+_ALWAYS = 0.985
+_MOST = 0.9
+_FALL = 0.7
+_AGAINST = 0.7
+_FEWEST_STRATA = 20
+_STRATA_SPREAD = 8
 _FREQUENT = 13
 _RECENT = 3
 _SITES = 100
 _DRAWS = 6
-_OWN_VALUE, _OWN_HEAD, _OWN_TAIL = 0.25, 0.05, 0.3
+_OWN_VALUE = 0.25
+_OWN_HEAD = 0.05
+_OWN_TAIL = 0.3
 _PERIOD = 64
 MOST_NONZEROS = _VALUES + _HEAD + _FEWEST_STRATA + _STRATA_SPREAD + _RECENT
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MIX1, _MIX2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_S27, _S30, _S31, _S11 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(11)
+_MIX1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX2 = np.uint64(0x94D049BB133111EB)
+_S27 = np.uint64(27)
+_S30 = np.uint64(30)
+_S31 = np.uint64(31)
+_S11 = np.uint64(11)
 _UNIT = 2.0**-53
 _INFORMATIVE = np.uint64(1)
 _SIGN = np.uint64(2)
@@ -109,7 +123,8 @@ def _head(
 ) -> int:
     """Add the features at `places` of the head that a row of class `y` has; return where the row ends."""
     for place in places:
-        feature, chance = before + place, _ALWAYS
+        feature = before + place
+        chance = _ALWAYS
         if place % _RUN >= _RUN // 2:
             chance = _MOST - _FALL * place / _HEAD
             if _lean(key, feature, day) == -y:
@@ -166,7 +181,8 @@ def fill(
         strata = _FEWEST_STRATA + int(_STRATA_SPREAD * _uniform(~site))
         first = at
         for group in range(_VALUES):
-            feature, end = _REAL * group // _VALUES, _REAL * (group + 1) // _VALUES
+            feature = _REAL * group // _VALUES
+            end = _REAL * (group + 1) // _VALUES
             drawn = _draw(draws, group, _OWN_VALUE)
             feature += int((end - feature) * max(0.0, (_uniform(drawn) - _USUAL) / (1.0 - _USUAL)))
             value = _uniform(drawn + np.uint64(1))
@@ -176,7 +192,8 @@ def fill(
             data[at] = _real(key, feature, value)
             at += 1
         at = _head(key, draws, range(_EARLY), _REAL, day, y, first, at, indices, data)
-        begin, behind = _begin(born), False
+        begin = _begin(born)
+        behind = False
         for step in range(strata + _RECENT):
             if not behind and (step >= strata or _tail(step / strata, begin) * born > block):
                 # Where it comes in the order of columns, so that little is put in its place later.

@@ -84,7 +84,8 @@ def for_first_columns(
     eight vectors, with a separate loop for each number: the last vector is processed completely,
     and unneeded vectors are not fetched.
     """
-    widest, end = INT64(BLOCKS[0]), builder.append_basic_block("columns.done")
+    widest = INT64(BLOCKS[0])
+    end = builder.append_basic_block("columns.done")
     count = builder.udiv(columns, widest)
     with cgutils.for_range(builder, count) as loop:
         write(ColumnBlock(builder, weights, BLOCKS[0], builder.mul(loop.index, widest)))
@@ -116,7 +117,10 @@ class ColumnBlock:
     """
 
     def __init__(self, builder: Any, weights: Any, size: int, first: Any) -> None:
-        self.builder, self.data, self.size, self.first = builder, weights.data, size, first
+        self.builder = builder
+        self.data = weights.data
+        self.size = size
+        self.first = first
         self.width = builder.extract_value(weights.shape, 1)
         self.number = weights.data.type.pointee
         self.bytes = 8 if self.number == DOUBLE else 4
@@ -130,7 +134,8 @@ class ColumnBlock:
 
         The array has a number per column.
         """
-        builder, start = self.builder, self.first
+        builder = self.builder
+        start = self.first
         if feature is not None:
             start = builder.add(builder.mul(feature, self.width), start)
         return [builder.add(start, INT64(n * self.count)) for n in range(len(self.sums))]
@@ -151,7 +156,8 @@ class ColumnBlock:
 
         The result is as stored.
         """
-        builder, weights = self.builder, []
+        builder = self.builder
+        weights = []
         value = broadcast(builder, value, steps[0].type)
         for start, step in zip(self.starts(feature), steps, strict=True):
             w = convert(builder, load_vector(builder, self.data, start, self.count), DOUBLE)
@@ -176,7 +182,8 @@ class ColumnBlock:
 
     def prefetch(self, feature: Any) -> None:
         """Fetch the weights of a feature ahead of their use."""
-        builder, pointer = self.builder, INT8.as_pointer()
+        builder = self.builder
+        pointer = INT8.as_pointer()
         kind = ir.FunctionType(ir.VoidType(), [pointer, INT32, INT32, INT32])
         call = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
         row = builder.bitcast(builder.gep(self.data, [self.starts(feature)[0]]), pointer)

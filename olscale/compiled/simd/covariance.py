@@ -76,7 +76,8 @@ def _write_block(builder: Any, columns: int, arrays: list[Any], first: Any) -> N
     with cgutils.for_range(builder, size) as loop:
         row = builder.mul(loop.index, width)
         hj, xj = (builder.load(builder.gep(array.data, [loop.index])) for array in (h, x))
-        hj, xj = broadcast(builder, hj, _DOUBLES), broadcast(builder, xj, _DOUBLES)
+        hj = broadcast(builder, hj, _DOUBLES)
+        xj = broadcast(builder, xj, _DOUBLES)
         for start, step, total in zip(starts, steps, sums, strict=True):
             place = builder.add(row, start)
             value = convert(builder, load_vector(builder, S.data, place, VECTOR), DOUBLE)

@@ -34,10 +34,8 @@ def gaussian_values(typing_context, count, gamma, size, sizes, k):
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         squares, products = open_arrays(context, builder, signature, arguments, 3, 4)
-        factor, size = (
-            broadcast(builder, builder.fneg(arguments[1]), DOUBLES),
-            broadcast(builder, arguments[2], DOUBLES),
-        )
+        factor = broadcast(builder, builder.fneg(arguments[1]), DOUBLES)
+        size = broadcast(builder, arguments[2], DOUBLES)
 
         def write(places: list[Any]) -> None:
             exponents = []

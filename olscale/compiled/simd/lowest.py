@@ -33,7 +33,8 @@ _VECTORS = 8
 AT_ONCE = _VECTORS * VECTOR
 """Numbers that `few_lowest` holds in registers at once."""
 
-_DOUBLES, _PLACES = ir.VectorType(DOUBLE, VECTOR), ir.VectorType(INT64, VECTOR)
+_DOUBLES = ir.VectorType(DOUBLE, VECTOR)
+_PLACES = ir.VectorType(INT64, VECTOR)
 _BITS = ir.VectorType(ir.IntType(1), VECTOR)
 
 
@@ -67,7 +68,8 @@ def lowest_of(typing_context, values, count):
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        numbers, count = open_arrays(context, builder, signature, arguments, 0)[0], arguments[1]
+        numbers = open_arrays(context, builder, signature, arguments, 0)[0]
+        count = arguments[1]
         infinities = broadcast(builder, DOUBLE(float("inf")), _DOUBLES)
 
         def write(at: Any) -> Any:
@@ -94,10 +96,8 @@ def few_lowest(typing_context, values, indices, low):
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         numbers, places, results = open_arrays(context, builder, signature, arguments, 0, 1, 2)
-        most, size = (
-            builder.extract_value(results.shape, 0),
-            builder.extract_value(numbers.shape, 0),
-        )
+        most = builder.extract_value(results.shape, 0)
+        size = builder.extract_value(numbers.shape, 0)
         infinity = DOUBLE(float("inf"))
         count = cgutils.alloca_once_value(builder, INT64(0))
         worst = cgutils.alloca_once_value(builder, infinity)
@@ -106,11 +106,10 @@ def few_lowest(typing_context, values, indices, low):
             for n, vector in enumerate(left):
                 at = builder.add(start, INT64(n * VECTOR))
                 builder.store(load_vector(builder, numbers.data, at, VECTOR), vector)
-            smallest, rounds = (
-                cgutils.alloca_once(builder, _DOUBLES),
-                builder.append_basic_block("rounds"),
-            )
-            take, done = builder.append_basic_block("take"), builder.append_basic_block("done")
+            smallest = cgutils.alloca_once(builder, _DOUBLES)
+            rounds = builder.append_basic_block("rounds")
+            take = builder.append_basic_block("take")
+            done = builder.append_basic_block("done")
             builder.branch(rounds)
             builder.position_at_end(rounds)
             builder.store(_smallest(builder, [builder.load(vector) for vector in left]), smallest)
@@ -150,21 +149,21 @@ def _first_lowest(builder: Any, size: Any, write: Callable[[Any], Any]) -> tuple
         builder.store(
             builder.select(less, broadcast(builder, at, _PLACES), builder.load(where)), where
         )
-    values, starts = builder.load(best), builder.load(where)
+    values = builder.load(best)
+    starts = builder.load(where)
     starts = builder.add(starts, ir.Constant(_PLACES, list(range(VECTOR))))
     half = VECTOR // 2
     while half:
         # Number n is compared with number n ^ half, so after three rounds each place has the
         # smallest of all.
-        other, others = _swap(builder, values, half), _swap(builder, starts, half)
+        other = _swap(builder, values, half)
+        others = _swap(builder, starts, half)
         equal = builder.and_(
             builder.fcmp_ordered("==", other, values), builder.icmp_signed("<", others, starts)
         )
         better = builder.or_(builder.fcmp_ordered("<", other, values), equal)
-        values, starts = (
-            builder.select(better, other, values),
-            builder.select(better, others, starts),
-        )
+        values = builder.select(better, other, values)
+        starts = builder.select(better, others, starts)
         half //= 2
     value, place = (builder.extract_element(vector, INT32(0)) for vector in (values, starts))
     # Nothing is below infinity if every number is infinite or NaN.
@@ -186,7 +185,8 @@ def _smallest(builder: Any, vectors: list[Any]) -> Any:
     """Return a vector filled with the smallest number of all vectors."""
     while len(vectors) > 1:
         vectors = [_smaller(builder, vectors[n], vectors[n + 1]) for n in range(0, len(vectors), 2)]
-    smallest, half = vectors[0], VECTOR // 2
+    smallest = vectors[0]
+    half = VECTOR // 2
     while half:
         smallest = _smaller(builder, smallest, _swap(builder, smallest, half))
         half //= 2
@@ -215,8 +215,10 @@ def _insert(
     end = builder.sub(most, INT64(1))
     at = cgutils.alloca_once(builder, INT64)
     builder.store(builder.select(builder.icmp_signed("<", count, end), count, end), at)
-    test, look = builder.append_basic_block("test"), builder.append_basic_block("look")
-    shift, put = builder.append_basic_block("shift"), builder.append_basic_block("put")
+    test = builder.append_basic_block("test")
+    look = builder.append_basic_block("look")
+    shift = builder.append_basic_block("shift")
+    put = builder.append_basic_block("put")
     builder.branch(test)
     builder.position_at_end(test)
     now = builder.load(at)

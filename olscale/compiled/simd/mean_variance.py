@@ -34,7 +34,8 @@ from olscale.compiled.simd.vectors import (
 )
 
 _FOUR = 4
-_DOUBLES, _BOTH = ir.VectorType(DOUBLE, _FOUR), ir.VectorType(DOUBLE, 2)
+_DOUBLES = ir.VectorType(DOUBLE, _FOUR)
+_BOTH = ir.VectorType(DOUBLE, 2)
 
 
 @intrinsic
@@ -48,7 +49,8 @@ def sum_moments(typing_context, A, indices, data, start, stop):
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         state, features, values = open_arrays(context, builder, signature, arguments, 0, 1, 2)
         first, last = arguments[3:]
-        sums, squares = zero_slot(builder, _BOTH), zero_slot(builder, _BOTH)
+        sums = zero_slot(builder, _BOTH)
+        squares = zero_slot(builder, _BOTH)
 
         def add(p: Any, powers: Any) -> None:
             """Add the feature at `p`: one product and sum with ``(x, x^2)`` for both moments."""
@@ -90,7 +92,8 @@ def move_four(typing_context, A, m0, m1, m2, m3, data, p, a, gamma, tiny):
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         state, values = open_arrays(context, builder, signature, arguments, 0, 5)
-        places, number = arguments[1 : 1 + _FOUR], state.data.type.pointee
+        places = arguments[1 : 1 + _FOUR]
+        number = state.data.type.pointee
         x = convert(builder, load_vector(builder, values.data, arguments[6], _FOUR), DOUBLE)
         a, gamma, tiny = (broadcast(builder, argument, _DOUBLES) for argument in arguments[7:])
 
@@ -105,7 +108,8 @@ def move_four(typing_context, A, m0, m1, m2, m3, data, p, a, gamma, tiny):
             variance, builder.fadd(ir.Constant(_DOUBLES, [1.0] * _FOUR), growth)
         )
         mean = builder.fadd(mean, builder.fmul(a, s))
-        mean, variance = convert(builder, mean, number), convert(builder, variance, number)
+        mean = convert(builder, mean, number)
+        variance = convert(builder, variance, number)
         for n, place in enumerate(places):
             both = ir.Constant(ir.VectorType(INT32, 2), [n, _FOUR + n])
             store_vector(builder, builder.shuffle_vector(mean, variance, both), state.data, place)

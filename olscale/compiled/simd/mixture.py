@@ -47,7 +47,8 @@ assert 2 * GROUPS == VECTOR  # a vector has both weights of four features
 # Groups of features that are mixed at once: their four sums are independent, so none waits for
 # another, and gate and plane are looked up once per sixteen features.
 _TILE = 4
-_SUMS, _BITS = ir.VectorType(DOUBLE, VECTOR), ir.VectorType(INT64, GROUPS)
+_SUMS = ir.VectorType(DOUBLE, VECTOR)
+_BITS = ir.VectorType(INT64, GROUPS)
 
 
 @intrinsic

@@ -15,8 +15,10 @@ from olscale.compiled.intrinsics import intrinsic
 
 LANES = 16
 
-_INT32, _INT64 = ir.IntType(32), ir.IntType(64)
-_HALVES, _INDICES = ir.VectorType(ir.IntType(16), LANES), ir.VectorType(_INT32, LANES)
+_INT32 = ir.IntType(32)
+_INT64 = ir.IntType(64)
+_HALVES = ir.VectorType(ir.IntType(16), LANES)
+_INDICES = ir.VectorType(_INT32, LANES)
 _VALUES = ir.VectorType(ir.DoubleType(), LANES)
 _ONES = ir.Constant(_VALUES, [1.0] * LANES)
 

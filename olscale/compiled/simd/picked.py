@@ -38,7 +38,8 @@ def add_picked(typing_context, features, values, start, stop, mask, W, f):
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         places, row, weights, sums = open_arrays(context, builder, signature, arguments, 0, 1, 5, 6)
-        width, first = builder.extract_value(weights.shape, 1), INT64(0)
+        width = builder.extract_value(weights.shape, 1)
+        first = INT64(0)
 
         def loop_over_row(vectors: int, first: Any) -> None:
             """Write the loop for some vectors of columns, or for the only column at `first`."""

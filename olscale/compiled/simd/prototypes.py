@@ -40,10 +40,8 @@ def add_multiply_dense(typing_context, before, column, a, row, S, f):
             context, builder, signature, arguments, 0, 3, 4, 5
         )
         column, a = arguments[1:3]
-        width, size = (
-            builder.extract_value(weights.shape, 1),
-            builder.extract_value(values.shape, 0),
-        )
+        width = builder.extract_value(weights.shape, 1)
+        size = builder.extract_value(values.shape, 0)
         ready = builder.select(builder.icmp_signed("<", size, INT64(_FAR)), size, INT64(_FAR))
 
         def move(j: Any) -> None:

@@ -114,7 +114,9 @@ def subtract_panel(typing_context: Any, S: Any, start: Any, first: Any, H: Any, 
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         half, lines = open_arrays(context, builder, signature, arguments, 0, 3)
-        start, first, count = arguments[1], arguments[2], arguments[4]
+        start = arguments[1]
+        first = arguments[2]
+        count = arguments[4]
         width = builder.extract_value(lines.shape, 1)
         left = builder.sub(width, first)
         for part in range(0, PANEL, _ROWS):

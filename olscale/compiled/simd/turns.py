@@ -28,7 +28,8 @@ from olscale.compiled.simd.vectors import DOUBLE, INT64, VECTOR
 TURNS = 4
 """Number of vectors that take turns: more would not fit the registers."""
 
-DOUBLES, WHOLES = ir.VectorType(DOUBLE, VECTOR), ir.VectorType(INT64, VECTOR)
+DOUBLES = ir.VectorType(DOUBLE, VECTOR)
+WHOLES = ir.VectorType(INT64, VECTOR)
 
 
 def all_of(number: float, kind: Any = DOUBLES) -> Any:
@@ -48,7 +49,8 @@ class Vectors:
     """
 
     def __init__(self, builder: Any, values: list[Any]) -> None:
-        self.builder, self.values = builder, values
+        self.builder = builder
+        self.values = values
 
     def __add__(self, other: Any) -> "Vectors":
         return self._do(self.builder.fadd, other)
@@ -87,7 +89,8 @@ def exponentials(x: Vectors) -> Vectors:
     k = shifted - ROUND
     r = (inside - k * LN2_HIGH) - k * LN2_LOW
     z = r * r
-    even, odd = all_of(EVEN[0]), all_of(ODD[0])
+    even = all_of(EVEN[0])
+    odd = all_of(ODD[0])
     p = Vectors(builder, [even] * len(x.values)), Vectors(builder, [odd] * len(x.values))
     for a, b in zip(EVEN[1:], ODD[1:], strict=True):
         p = p[0] * z + a, p[1] * z + b
@@ -108,11 +111,13 @@ def sines_cosines(x: Vectors) -> tuple[Vectors, Vectors]:
     for part in HALF_PI:
         r = r - q * part
     z = r * r
-    s, c = polynomial(SINE, z), polynomial(COSINE, z)
+    s = polynomial(SINE, z)
+    c = polynomial(COSINE, z)
     s = r + r * z * s
     c = Vectors(builder, [all_of(1.0)] * len(x.values)) - z * 0.5 + z * z * c
     bits = shifted.map(lambda vector: builder.bitcast(vector, WHOLES))
-    sines, cosines = [], []
+    sines = []
+    cosines = []
     for number, sine, cosine in zip(bits, s.values, c.values, strict=True):
         odd = builder.icmp_signed("!=", builder.and_(number, all_of(1, WHOLES)), all_of(0, WHOLES))
         sines.append(_signed(builder, builder.select(odd, cosine, sine), number))

@@ -9,7 +9,10 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils
 
-DOUBLE, INT8, INT32, INT64 = ir.DoubleType(), ir.IntType(8), ir.IntType(32), ir.IntType(64)
+DOUBLE = ir.DoubleType()
+INT8 = ir.IntType(8)
+INT32 = ir.IntType(32)
+INT64 = ir.IntType(64)
 
 VECTOR = 8
 """Doubles of a vector: 64 bytes, a cache line and the widest register; LLVM splits it elsewhere."""

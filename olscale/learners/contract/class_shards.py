@@ -78,7 +78,8 @@ class ClassShard(Learner, EstimatesCost, CompilesLoops):
         self.name = learner.name  # type: ignore[misc]
         self.checks_rows = learner.checks_rows  # type: ignore[misc]
         self.takes_weights = learner.takes_weights  # type: ignore[misc]
-        self.learner, self.classes = learner, classes
+        self.learner = learner
+        self.classes = classes
         self.moved: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
 
     @property

@@ -16,7 +16,8 @@ class CompilesLoops(Capability):
 
         Override it where that misses a loop.
         """
-        learner, none = cast("Learner", self), slice_rows(X, 0, 0)
+        learner = cast("Learner", self)
+        none = slice_rows(X, 0, 0)
         learner.learn(none, no_labels(learner.task, targets_of(learner)))
         learner.scores(none)
 

@@ -130,7 +130,8 @@ def check_row_numbers(learner: Learner, columns: int, classes: int) -> None:
             "above 0; leave it out, or "
             "measure it as olscale bench costs does"
         )
-    numbers, there = cost_of(learner).row_numbers(columns, classes, 1.0), memory_bytes()
+    numbers = cost_of(learner).row_numbers(columns, classes, 1.0)
+    there = memory_bytes()
     if 8.0 * numbers > _MOST_MEMORIES * there:
         params = learner.get_params(deep=False)
         # Small parameters cannot cause such a size: naming them would mislead.

@@ -277,7 +277,8 @@ class Classifier(Estimator):
             self, X, y, accept_sparse="csr", dtype=np.float64, order="C", reset=first
         )
         check_classification_targets(y)
-        y, rows = column_or_1d(y), to_rows(X)
+        y = column_or_1d(y)
+        rows = to_rows(X)
         weights = checked_weights(X, sample_weight, whole)
         if first:
             self.classes_ = unique_labels(y if classes is None else classes)

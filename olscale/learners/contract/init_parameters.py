@@ -78,7 +78,8 @@ class InitParameters:
 
     def __repr__(self) -> str:
         """Return the call that makes this object, without parameters at their defaults."""
-        defaults, shown = _defaults(type(self)), []  # type: ignore[arg-type]
+        defaults = _defaults(type(self))  # type: ignore[arg-type]
+        shown = []
         for name in self._get_param_names():
             value = repr(getattr(self, name, None))
             if value != repr(defaults[name]):

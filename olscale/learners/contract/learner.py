@@ -68,7 +68,8 @@ that a class shard does not have. An unknown target is NaN.
 
 def _norm_limits(dtype: str, power: int) -> tuple[float, float]:
     """Return limits of squared norms whose square root to the `power` fits `dtype`."""
-    number, squares = np.finfo(dtype), 2.0 / power
+    number = np.finfo(dtype)
+    squares = 2.0 / power
     return (float(number.tiny) / float(number.eps)) ** squares, (
         float(number.max) * 2.0 ** (-40 * power)
     ) ** squares

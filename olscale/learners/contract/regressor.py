@@ -76,7 +76,8 @@ class Regressor(Estimator):
         refuse_masked(X, "X")
         refuse_masked(y, "y")
         X, y = validate_data(self, X, y, reset=first, multi_output=takes_several(self), **how)
-        rows, targets = to_rows(X), y.shape[1] if y.ndim == 2 else 1
+        rows = to_rows(X)
+        targets = y.shape[1] if y.ndim == 2 else 1
         weights = checked_weights(X, sample_weight, whole)
         if first:
             self._many = y.ndim == 2

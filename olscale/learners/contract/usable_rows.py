@@ -24,7 +24,8 @@ from olscale.learners.contract.no_score import ExplainsNoScore
 
 @compiled
 def _any_unusable(values: Any, square: float, low: float, high: float) -> bool:
-    finite, empty = True, True
+    finite = True
+    empty = True
     for value in values:
         finite &= np.isfinite(value)
         empty &= value == 0.0

@@ -82,7 +82,8 @@ def _home(path: str, target: Any) -> str:
 
 def _sources(path: str, target: Any) -> tuple[list[str], list[str]]:
     """Return the modules that define it and its base classes, and its package."""
-    kind, home = target if isinstance(target, type) else type(target), _home(path, target)
+    kind = target if isinstance(target, type) else type(target)
+    home = _home(path, target)
     return [home, *(base.__module__ for base in kind.__mro__)], [home.partition(".")[0]]
 
 

@@ -27,13 +27,15 @@ class BOGDRule(NamedTuple):
 @learns(BOGDRule, weighted=True)
 def learn_bogd(rule: Any, model: Any, row: Any) -> bool:
     """Fade the model and add a row with loss, replacing a vector when the budget is spent."""
-    support, outputs = model.support, row.f.shape[0]
+    support = model.support
+    outputs = row.f.shape[0]
     moved = False
     for c in range(outputs):
         has_loss = row.margin[c] <= 1.0
         row.step[c] = row.weight * (rule.eta * row.target[c]) if has_loss else 0.0
         moved |= row.step[c] != 0.0
-    slot, kept = support.counts[0], 1.0 - rule.eta * rule.lam
+    slot = support.counts[0]
+    kept = 1.0 - rule.eta * rule.lam
     if moved and slot == rule.B:
         slot = support.counts[2] % rule.B if rule.oldest else random_slot(model, row)
         take_out(support, slot)
@@ -50,7 +52,9 @@ def learn_bogd(rule: Any, model: Any, row: Any) -> bool:
 @compiled
 def clip_coefficients(model: Any, greatest: float, together: bool) -> None:
     """Shrink each output, or all by the same factor, until no coefficient is above `greatest`."""
-    alpha, count, outputs = model.alpha, model.support.counts[0], model.alpha.shape[1]
+    alpha = model.alpha
+    count = model.support.counts[0]
+    outputs = model.alpha.shape[1]
     over = 0.0
     for c in range(outputs):
         largest = 0.0

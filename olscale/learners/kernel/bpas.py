@@ -22,8 +22,12 @@ class BPASRule(NamedTuple):
 @inlined
 def _least_loss(model: Any, row: Any) -> int:
     """Return the first vector r with the least ``|alpha_r|^2 (k_rr - k_r^2 / k_xx)``."""
-    support, alpha, k, loss = model.support, model.alpha, row.k, row.other
-    count, outputs = support.counts[0], alpha.shape[1]
+    support = model.support
+    alpha = model.alpha
+    k = row.k
+    loss = row.other
+    count = support.counts[0]
+    outputs = alpha.shape[1]
     for s in range(count):
         loss[s] = alpha[s, 0] * alpha[s, 0]
         for c in range(1, outputs):
@@ -40,7 +44,8 @@ def _least_loss(model: Any, row: Any) -> int:
 @learns(BPASRule, weighted=True)
 def learn_bpas(rule: Any, model: Any, row: Any) -> bool:
     """Add a row with loss, replacing another vector when the budget is spent."""
-    outputs, moving = row.f.shape[0], 0
+    outputs = row.f.shape[0]
+    moving = 0
     for c in range(outputs):
         moving += row.target[c] != 0.0 and row.margin[c] < 1.0
     if moving == 0 or row.own <= 0.0 or row.weight == 0.0:
@@ -50,7 +55,8 @@ def learn_bpas(rule: Any, model: Any, row: Any) -> bool:
     for c in range(outputs):
         loss = max(0.0, 1.0 - row.margin[c]) if row.target[c] != 0.0 else 0.0
         row.step[c] = row.target[c] * min(row.weight * rule.C, loss / (parts * row.own))
-    support, alpha = model.support, model.alpha
+    support = model.support
+    alpha = model.alpha
     slot = support.counts[0]
     if slot == rule.B:
         slot = _least_loss(model, row)

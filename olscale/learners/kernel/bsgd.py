@@ -35,7 +35,9 @@ class BSGDRule(NamedTuple):
 @learns(BSGDRule, weighted=True)
 def learn_bsgd(rule: Any, model: Any, row: Any) -> bool:
     """Learn a row; the scale ``1 / (lam t)`` shrinks all coefficients by ``1 - 1 / t``."""
-    outputs, slot, moved = row.f.shape[0], model.support.counts[0], False
+    outputs = row.f.shape[0]
+    slot = model.support.counts[0]
+    moved = False
     for c in range(outputs):
         model.scale[c] = 1.0 / (rule.lam * row.t)
         row.step[c] = row.weight * row.target[c] if row.margin[c] < 1.0 else 0.0

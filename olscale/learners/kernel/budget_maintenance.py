@@ -43,7 +43,8 @@ def oldest_of_least(values: Any, born: Any, count: int) -> int:
 
     `values` has room for full vectors of eight numbers.
     """
-    least, first = values[first_least(values, count)], _NEVER
+    least = values[first_least(values, count)]
+    first = _NEVER
     if count == 0 or not least < np.inf:
         return -1
     # Three loops without unpredictable branches: most coefficients of `bsgd` are equal.
@@ -58,7 +59,8 @@ def oldest_of_least(values: Any, born: Any, count: int) -> int:
 @compiled
 def remove_lightest(model: Any, row: Any) -> None:
     """Drop the vector whose absence changes the model least."""
-    support, count = model.support, model.support.counts[0]
+    support = model.support
+    count = model.support.counts[0]
     for s in range(count):
         row.other[s] = weight(model, s) * own_value(model.kernel, support.sizes[s])
     drop_vector(model, oldest_of_least(row.other, support.born, count))
@@ -67,12 +69,10 @@ def remove_lightest(model: Any, row: Any) -> None:
 @compiled
 def project_lightest(model: Any, row: Any) -> None:
     """Drop the vector that the others can replace best, and move its part to them."""
-    support, alpha, inverse, count = (
-        model.support,
-        model.alpha,
-        model.matrix,
-        model.support.counts[0],
-    )
+    support = model.support
+    alpha = model.alpha
+    inverse = model.matrix
+    count = model.support.counts[0]
     for s in range(count):
         row.other[s] = weight(model, s) / inverse[s, s]
     slot = oldest_of_least(row.other, support.born, count)
@@ -87,25 +87,33 @@ def project_lightest(model: Any, row: Any) -> None:
 @compiled
 def merge_lightest(model: Any, row: Any) -> None:
     """Merge the lightest vector with the partner that loses least; without one, drop it."""
-    support, alpha, count = model.support, model.alpha, model.support.counts[0]
+    support = model.support
+    alpha = model.alpha
+    count = model.support.counts[0]
     room = -(-count // VECTOR) * VECTOR
-    work, places = np.empty((6, room)), np.empty((2, room), np.int64)
-    C, D, L, losses, slots, ages = work[0], work[1], work[2], work[3], places[0], places[1]
+    work = np.empty((6, room))
+    places = np.empty((2, room), np.int64)
+    C = work[0]
+    D = work[1]
+    L = work[2]
+    losses = work[3]
+    slots = places[0]
+    ages = places[1]
     for s in range(count):
         row.other[s] = weight(model, s)
     lightest = oldest_of_least(row.other, support.born, count)
-    A, size, partners = row.other[lightest], support.sizes[lightest], 0
+    A = row.other[lightest]
+    size = support.sizes[lightest]
+    partners = 0
     for s in range(count):
         inner = 0.0
         for c in range(alpha.shape[1]):
             inner += alpha[lightest, c] * alpha[s, c]
         if inner > 0.0 and inner * inner > ORTHOGONAL * A * row.other[s] and s != lightest:
-            slots[partners], ages[partners], C[partners], D[partners] = (
-                s,
-                support.born[s],
-                row.other[s],
-                inner,
-            )
+            slots[partners] = s
+            ages[partners] = support.born[s]
+            C[partners] = row.other[s]
+            D[partners] = inner
             partners += 1
     if partners > 0:
         found = vector_places(support, lightest, row.at, row.value)
@@ -121,10 +129,8 @@ def merge_lightest(model: Any, row: Any) -> None:
         best = oldest_of_least(losses, ages, partners)
         if losses[best] < A:
             share = merging_share(A, C[best], D[best], L[best], work[4][best])
-            p, q = (
-                exponential(L[best] * (1.0 - share) * (1.0 - share)),
-                exponential(L[best] * share * share),
-            )
+            p = exponential(L[best] * (1.0 - share) * (1.0 - share))
+            q = exponential(L[best] * share * share)
             for c in range(alpha.shape[1]):
                 alpha[slots[best], c] = alpha[lightest, c] * p + alpha[slots[best], c] * q
             merge(support, slots[best], lightest, share)

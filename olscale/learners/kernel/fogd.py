@@ -58,13 +58,13 @@ def _learn_and_score(
 ) -> None:
     X, kept, (low, high) = borrowed_rows(X), borrowed_kept(kept), limits
     settings, outputs, width = W.shape
-    W, scores, angles, z = (
-        borrowed(W),
-        borrowed(scores),
-        borrowed(space[: width // 2]),
-        borrowed(space[width // 2 :]),
-    )
-    target, margin, wrong = np.empty(outputs), np.empty(outputs), np.empty(outputs, np.bool_)
+    W = borrowed(W)
+    scores = borrowed(scores)
+    angles = borrowed(space[: width // 2])
+    z = borrowed(space[width // 2 :])
+    target = np.empty(outputs)
+    margin = np.empty(outputs)
+    wrong = np.empty(outputs, np.bool_)
     for i in range(scores.shape[0]):
         square, bound = set_angles(X, i, kept, angles)
         if not (low <= square <= high) and unusable(X, i, square, low, high):
@@ -75,7 +75,8 @@ def _learn_and_score(
         for s in range(settings):
             if s == 0 or gamma[s] != gamma[s - 1]:
                 set_features(angles, bound, gamma[s], scale, z)
-            f, moved = scores[i, s * outputs : (s + 1) * outputs], False
+            f = scores[i, s * outputs : (s + 1) * outputs]
+            moved = False
             for c in range(outputs):
                 f[c] = vector_dot(z, W[s, c])
             if not learns:
@@ -84,7 +85,9 @@ def _learn_and_score(
             weight = weight_of(weights, i)
             for c in range(outputs):
                 if target[c] != 0.0 and margin[c] < 1.0 and weight > 0.0:
-                    w, step, moved = W[s, c], weight * (eta[s] * target[c]), True
+                    w = W[s, c]
+                    step = weight * (eta[s] * target[c])
+                    moved = True
                     for j in range(width):
                         w[j] += step * z[j]
             if moved and settings == 1:
@@ -211,7 +214,8 @@ class FOGD(
 
         `state` holds their weights, shape (settings, outputs, 2 D), and steps.
         """
-        rows, y = read_only_csr(X), read_only(y)
+        rows = read_only_csr(X)
+        y = read_only(y)
         scale = float(self.D) ** -0.5 if self.scale == "unit" else 1.0
         model = (
             state["W"],
@@ -220,7 +224,8 @@ class FOGD(
             scale,
             self._outputs > 1 and self.multiclass == "max-score",
         )
-        counts, space = (state["seen"], state["updates"]), aligned_space(3 * int(self.D))
+        counts = (state["seen"], state["updates"])
+        space = aligned_space(3 * int(self.D))
         with self._frequencies.lock:
             _learn_and_score(
                 rows,
@@ -249,7 +254,8 @@ class FOGD(
 
     def measures(self) -> dict[str, float]:
         """Return the shared measures, `norm_w` and `frequency_bytes`, of frequencies kept."""
-        norm, size = frobenius_norm(self.state_["W"]), self._frequencies.nbytes
+        norm = frobenius_norm(self.state_["W"])
+        size = self._frequencies.nbytes
         return {**super().measures(), "norm_w": norm, "frequency_bytes": float(size)}
 
 

@@ -25,7 +25,8 @@ class ForgetronRule(NamedTuple):
 @learns(ForgetronRule)
 def learn_forgetron(rule: Any, model: Any, row: Any) -> bool:
     """Add a row with ``y f <= 0``; with the budget spent, fade all so that the oldest can go."""
-    support, outputs = model.support, row.f.shape[0]
+    support = model.support
+    outputs = row.f.shape[0]
     moved = False
     for c in range(outputs):
         row.step[c] = row.target[c] if row.margin[c] <= 0.0 else 0.0
@@ -53,7 +54,9 @@ def fading(model: Any, row: Any, slot: int) -> float:
     ``Psi(phi) = (delta phi)^2 k_rr + 2 delta phi (1 - phi mu)``, and ``Q + Psi <= 15/32 M`` must
     hold.
     """
-    support, alpha, memory = model.support, model.alpha, model.memory[0]
+    support = model.support
+    alpha = model.alpha
+    memory = model.memory[0]
     outputs = alpha.shape[1]
     vector_row(model.kernel, support, slot, row.at, row.value, row.other)
     f = row.f  # the row's own scores are no longer needed
@@ -61,7 +64,8 @@ def fading(model: Any, row: Any, slot: int) -> float:
     # In the max-score form a vector moves two outputs: its part along the model is half the
     # difference of their scores.
     parts = 2.0 if row.pair else 1.0
-    delta, mu = 0.0, 0.0
+    delta = 0.0
+    mu = 0.0
     for c in range(outputs):
         delta = max(delta, abs(alpha[slot, c]) * model.scale[c])
         mu += np.sign(alpha[slot, c]) * (f[c] + row.step[c] * row.k[slot]) / parts

@@ -39,12 +39,15 @@ def _aim_at_class(f: Any, y: int, max_score: bool, target: Any, margin: Any, wro
     if max_score:
         rival = 0 if y != 0 else 1
         for c in range(outputs):
-            target[c], wrong[c], margin[c] = 0.0, False, 0.0
+            target[c] = 0.0
+            wrong[c] = False
+            margin[c] = 0.0
             if c != y and f[c] > f[rival]:
                 rival = c
         between = f[y] - f[rival]
         mistaken = between < 0.0 or (between == 0.0 and rival < y)
-        target[y], target[rival] = 1.0, -1.0
+        target[y] = 1.0
+        target[rival] = -1.0
         margin[y] = margin[rival] = between
         wrong[y] = wrong[rival] = mistaken
     else:

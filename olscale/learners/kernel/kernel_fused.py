@@ -19,7 +19,10 @@ _ROWS = 64
 _LEAST_VECTORS = 256
 """Vectors before which the share of common vectors cannot be estimated."""
 
-_VALUE, _FINISH, _TAKE, _LEAST_GAIN = 0.4, 5.0, 5.0, 1.2
+_VALUE = 0.4
+_FINISH = 5.0
+_TAKE = 5.0
+_LEAST_GAIN = 1.2
 """Time for one vector to compute, to finish and to learn a value, and the gain that sharing needs.
 
 The first is for a value of the row, the second to finish what `raw_row` makes of it, the third for
@@ -56,7 +59,8 @@ class FusedVectors(FusedSettings):
                 name: np.require(array, requirements="W") for name, array in learner.state_.items()
             }
         kernels = [learner._model().kernel for learner in self._learners]
-        self._kernel, self._finished = kernels[0], len(set(kernels)) == 1
+        self._kernel = kernels[0]
+        self._finished = len(set(kernels)) == 1
         self._alone = any(learner.state_["counts"][0] for learner in self._learners)
         self._arrays: dict[str, NDArray[Any]] = empty_support(
             len(learners[0].state_["place"]), _ROWS, 0
@@ -72,16 +76,17 @@ class FusedVectors(FusedSettings):
 
         The scores of a row are those before its update.
         """
-        rows, y, count = read_only_csr(X), read_only(y), rows_of(X)
+        rows = read_only_csr(X)
+        y = read_only(y)
+        count = rows_of(X)
         scores = [np.empty((count, learner._outputs)) for learner in self._learners]
-        start, usable = 0, True
+        start = 0
+        usable = True
         while start < max(1, count):
             stop = count if self._alone else min(start + _ROWS, count)
             part = slice(start, stop)
-            few, mine = (
-                CSR(rows.indptr[start : stop + 1], *rows[1:]),
-                [each[part] for each in scores],
-            )
+            few = CSR(rows.indptr[start : stop + 1], *rows[1:])
+            mine = [each[part] for each in scores]
             own_weights = None if weights is None else weights[part]
             if not usable:
                 for each in mine:
@@ -99,8 +104,10 @@ class FusedVectors(FusedSettings):
         """Learn from a few rows; False if one cannot be used."""
         count = rows_of(rows)
         self._make_room(count, int(rows.indptr[-1] - rows.indptr[0]))
-        slots, places = len(self._arrays["sizes"]), self._arrays["values"].shape[1]
-        came, values = np.empty(count, np.int64), np.empty((count, slots))
+        slots = len(self._arrays["sizes"])
+        places = self._arrays["values"].shape[1]
+        came = np.empty(count, np.int64)
+        values = np.empty((count, slots))
         space = np.empty(places, np.int32), np.empty(places)
         limits = self._learners[0].norm_limits()
         usable = set_values(
@@ -121,7 +128,8 @@ class FusedVectors(FusedSettings):
         for n, learner in enumerate(self._learners):
             if n not in self._failed:
                 try:
-                    ready, shared = self._ready[n], self._shared[n]
+                    ready = self._ready[n]
+                    shared = self._shared[n]
                     self._ready[n] = learner._go(ready, rows, y, shared, scores[n], weights)
                 except Exception as error:
                     self._failed[n] = error
@@ -135,7 +143,8 @@ class FusedVectors(FusedSettings):
         while len(self._arrays["sizes"]) < np.count_nonzero(arrays["born"] >= 0) + rows:
             self._arrays = grow_slots(self._arrays)
         for n, learner in enumerate(self._learners):
-            shared, most = self._shared[n], int(learner.state_["counts"][0]) + rows
+            shared = self._shared[n]
+            most = int(learner.state_["counts"][0]) + rows
             if len(shared.at) < most:
                 at, born = (
                     np.append(array, np.zeros(most, array.dtype))
@@ -160,12 +169,15 @@ class FusedVectors(FusedSettings):
         for at in own:
             used[at] = True
         keep_vectors(self._support(), used)
-        kept, total = np.count_nonzero(used), sum(map(len, own))
+        kept = np.count_nonzero(used)
+        total = sum(map(len, own))
         if kept < _LEAST_VECTORS:
             return
-        products, finish = _VALUE * values, (kept if self._finished else total) * _FINISH
+        products = _VALUE * values
+        finish = (kept if self._finished else total) * _FINISH
         if total * (products + _FINISH) < _LEAST_GAIN * (kept * products + finish + total * _TAKE):
-            self._alone, self._arrays = True, {}
+            self._alone = True
+            self._arrays = {}
             self._shared = [no_values() for _ in self._shared]
 
     def release(self) -> None:

@@ -166,7 +166,8 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         """Learn rows, alone or with values shared by settings; return the last `Ready`."""
         if weights is not None and not takes_weight(ready.model[1]):
             raise ParameterError(no_weights(self.name))
-        row, weights = 0, array_of(weights)
+        row = 0
+        weights = array_of(weights)
         while True:
             row = ready.loop(rows, y, row, *ready.model, shared, *ready.form, scores, weights)
             if row == len(scores):
@@ -206,12 +207,14 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         return Model(support, **arrays, kernel=kernel)
 
     def _space(self, rows: CSR | None) -> Space:
-        outputs, slots = self.state_["alpha"].shape[1], len(self.state_["sizes"])
+        outputs = self.state_["alpha"].shape[1]
+        slots = len(self.state_["sizes"])
         # A row may have more entries than there are places: features that no vector has.
         longest = 0 if rows is None else int(np.diff(rows.indptr).max(initial=0))
         entries = max(self.state_["values"].shape[1], longest)
         f, target, margin, step = np.zeros((4, outputs))
-        at, value = np.empty(entries, dtype=np.int32), np.empty(entries)
+        at = np.empty(entries, dtype=np.int32)
+        value = np.empty(entries)
         aims = f, target, margin, np.zeros(outputs, np.bool_), step
         return Space(
             *aims, at, value, np.empty(slots), np.empty(slots), together_space(entries, slots)
@@ -255,7 +258,8 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
         # These arrays take their shape from `state`; the base class then copies the numbers.
         growing = {*GROWING, "alpha", "matrix"}
         for name in growing & state.keys() & self.state_.keys():
-            old, new = self.state_[name], state[name]
+            old = self.state_[name]
+            new = state[name]
             if old.ndim == new.ndim and old.dtype == new.dtype and new.size >= old.size:
                 self.state_[name] = (
                     aligned_space(*new.shape)
@@ -263,7 +267,8 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
                     else np.zeros(new.shape, new.dtype)
                 )
         super().restore(state)
-        slots, beside = len(self.state_["sizes"]), self.state_["matrix"].shape
+        slots = len(self.state_["sizes"])
+        beside = self.state_["matrix"].shape
         expected = (slots, slots + empty[-1] - empty[-2]) if empty[-2] else empty[-2:]
         if len(self.state_["alpha"]) != slots or beside[-2:] != expected:
             raise ValueError(
@@ -308,7 +313,8 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost, ShiftFree
     def _expected_vectors(self, rows: int) -> tuple[float, float]:
         """Return the expected number of vectors after `rows` rows, and their average until then."""
         seen, came = self._came_in()
-        most, power = self._slots()[1], self.kept_power
+        most = self._slots()[1]
+        power = self.kept_power
         filling = min(
             float(rows), seen * (most / came) ** (1.0 / power)
         )  # rows until there is no room

@@ -97,10 +97,14 @@ def learn_and_score(
     `weights` is empty where rows have none (`array_of`).
     """
     X, (low, high) = borrowed_rows(X), limits
-    model, space = borrowed_model(model), borrowed_space(space)
-    support, kernel = model.support, model.kernel
+    model = borrowed_model(model)
+    space = borrowed_space(space)
+    support = model.support
+    kernel = model.kernel
     f, target, margin, wrong, step, at, value, k, other, together = space
-    begun, done = first, first  # bounds of the rows whose products were computed last
+    # bounds of the rows whose products were computed last
+    begun = first
+    done = first
     rows, outputs = scores.shape
     shared, alone = borrowed_values(shared), shared.values.shape[0] == 0
     for i in range(first, rows):
@@ -114,8 +118,10 @@ def learn_and_score(
             and kernel.kind != LAPLACIAN
         )
         if begins and multiply_together(support, X, i, at, together):
-            begun, done = i, i + ROWS
-        found, ready = 0, i < done
+            begun = i
+            done = i + ROWS
+        found = 0
+        ready = i < done
         if ready:
             square = take_products(together, i - begun, support.counts[0], k)
         elif alone:

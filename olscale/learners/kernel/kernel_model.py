@@ -138,10 +138,8 @@ def borrowed_support(of: Any) -> Any:
 @inlined
 def borrowed_model(model: Any) -> Any:
     """Return the model with borrowed arrays."""
-    support, scales = (
-        borrowed_support(model.support),
-        (borrowed(model.scale), borrowed(model.offset)),
-    )
+    support = borrowed_support(model.support)
+    scales = (borrowed(model.scale), borrowed(model.offset))
     return Model(
         support,
         borrowed(model.alpha),

@@ -110,7 +110,8 @@ def _finish_short(kernel: Any, support: Any, size: float, k: Any) -> None:
 @compiled
 def vector_row(kernel: Any, support: Any, slot: int, at: Any, value: Any, k: Any) -> None:
     """Set ``k[s]`` to the kernel values of vector `slot` with all; `at` and `value` are space."""
-    entries, size = vector_places(support, slot, at, value), support.sizes[slot]
+    entries = vector_places(support, slot, at, value)
+    size = support.sizes[slot]
     raw_row(kernel, support, at, value, entries, size, k)
     if _has_distances(kernel) and is_long(kernel.gamma, size):
         finish_long_places(

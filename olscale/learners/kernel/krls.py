@@ -28,10 +28,14 @@ class KRLSRule(NamedTuple):
 @learns(KRLSRule, weighted=True)
 def learn_krls(rule: Any, model: Any, row: Any) -> bool:
     """Add a row that the vectors do not span, or solve for their coefficients again."""
-    count, errors, share = model.support.counts[0], row.margin, row.other
+    count = model.support.counts[0]
+    errors = row.margin
+    share = row.other
     if row.weight == 0.0:
         return False
-    inverse, P, alpha = model.matrix[0], model.matrix[1], model.alpha
+    inverse = model.matrix[0]
+    P = model.matrix[1]
+    alpha = model.alpha
     distance = project(inverse, count, row.k, row.own, share)
     full = 0 < rule.B <= count
     if not full and distance > max(rule.nu, LEAST_DISTANCE * row.own):
@@ -59,7 +63,8 @@ def _reduce(
     for s in range(count):
         inside += share[s] * q[s]
     for s in range(count):  # symmetric to the bit, like the inverse
-        line, size = P[s], q[s]
+        line = P[s]
+        size = q[s]
         for r in range(count):
             line[r] -= (size * q[r]) / inside
     multiply_dense(q[:count], inverse[:count], share)

@@ -19,7 +19,9 @@ from olscale.learners.kernel.kernels import vector_row
 _LEAST_EIGENVALUE = 1e-10
 """Eigenvalues below this part of the largest are rounding."""
 
-_COLLECTS, _KNOWS_FEATURES, _STEPS_IN_FEATURES = 0.0, 1.0, 2.0
+_COLLECTS = 0.0
+_KNOWS_FEATURES = 1.0
+_STEPS_IN_FEATURES = 2.0
 
 
 class NOGDRule(NamedTuple):
@@ -31,8 +33,13 @@ class NOGDRule(NamedTuple):
 @learns(NOGDRule, weighted=True)
 def learn_nogd(rule: Any, model: Any, row: Any) -> bool:
     """Keep a row with loss until there are B; after that, step in the features of those."""
-    alpha, matrix, phase, moving = model.alpha, model.matrix, model.memory[0], False
-    outputs, slots, count = row.f.shape[0], alpha.shape[0], model.support.counts[0]
+    alpha = model.alpha
+    matrix = model.matrix
+    phase = model.memory[0]
+    moving = False
+    outputs = row.f.shape[0]
+    slots = alpha.shape[0]
+    count = model.support.counts[0]
     for c in range(outputs):
         loss = row.target[c] != 0.0 and row.margin[c] < 1.0 and row.weight > 0.0
         row.step[c] = row.weight * (rule.eta * row.target[c]) if loss else 0.0
@@ -154,10 +161,10 @@ class NOGD(GramLearner, KernelLearner, WeightedClassifier):
             values, vectors = np.linalg.eigh(K[:, :count])
             used = values > _LEAST_EIGENVALUE * values[-1]
             used[: count - int(self.k)] = False
-            V, D = vectors[:, used], values[used]
+            V = vectors[:, used]
+            D = values[used]
             state["matrix"][:count, :count] = (V / D) @ V.T
             state["matrix"][:count, slots:] = V @ (V.T @ state["alpha"][:count])
-        state["memory"][0, 0], state["counts"][3] = (
-            _KNOWS_FEATURES,
-            self.B + 1,
-        )  # one spare slot lets the loop continue
+        # one spare slot lets the loop continue
+        state["memory"][0, 0] = _KNOWS_FEATURES
+        state["counts"][3] = self.B + 1

@@ -34,7 +34,8 @@ class NORMARule(NamedTuple):
 @learns(NORMARule, weighted=True)
 def learn_norma(rule: Any, model: Any, row: Any) -> bool:
     """Fade the model, add a row within the margin, and move the margin."""
-    support, rho = model.support, model.memory
+    support = model.support
+    rho = model.memory
     eta = rule.eta * falling_power(float(row.t), rule.power)
     moved = False
     for c in range(row.f.shape[0]):
@@ -195,7 +196,8 @@ class NORMARegressionRule(NamedTuple):
 @learns(NORMARegressionRule, weighted=True)
 def learn_norma_r(rule: Any, model: Any, row: Any) -> bool:
     """Fade the model, add a row outside the tube, and move the tube."""
-    tube, error = model.memory[0], row.margin[0]
+    tube = model.memory[0]
+    error = row.margin[0]
     eta = rule.eta * falling_power(float(row.t), rule.power)
     hit: bool = error != 0.0 and row.weight > 0.0
     shrink(model, 0, 1.0 - eta * rule.lam)

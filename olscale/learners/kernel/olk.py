@@ -31,7 +31,8 @@ class OLKRule(NamedTuple):
 def learn_olk(rule: Any, model: Any, row: Any) -> bool:
     """Fade the model, then add a row that falls short of a margin of ``1 + r``."""
     # The two outputs of the max-score form move the margin twice as far.
-    shrunk, parts = 1.0 + rule.r, 2.0 if row.pair else 1.0
+    shrunk = 1.0 + rule.r
+    parts = 2.0 if row.pair else 1.0
     largest = 0.0
     for c in range(row.f.shape[0]):
         short = shrunk - row.margin[c]
@@ -52,7 +53,8 @@ def learn_olk(rule: Any, model: Any, row: Any) -> bool:
 @compiled
 def forget_small(model: Any, threshold: float) -> None:
     """Drop the vectors whose coefficients are all less than `threshold`."""
-    alpha, outputs = model.alpha, model.alpha.shape[1]
+    alpha = model.alpha
+    outputs = model.alpha.shape[1]
     for s in range(model.support.counts[0] - 1, -1, -1):
         small = True
         for c in range(outputs):

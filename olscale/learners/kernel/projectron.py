@@ -24,7 +24,10 @@ class ProjectronRule(NamedTuple):
 @learns(ProjectronRule)
 def learn_projectron(rule: Any, model: Any, row: Any) -> bool:
     """Learn a row by either rule."""
-    outputs, count, mistakes, near = row.f.shape[0], model.support.counts[0], 0, 0
+    outputs = row.f.shape[0]
+    count = model.support.counts[0]
+    mistakes = 0
+    near = 0
     for c in range(outputs):
         row.step[c] = 0.0
         if row.target[c] != 0.0:

@@ -13,9 +13,11 @@ from olscale.learners.kernel.kernel_learner import KernelLearner
 @compiled
 def random_slot(model: Any, row: Any) -> Any:
     """Return a slot in use, each with equal probability."""
-    t, zero = np.uint64(row.t), np.uint64(0)
+    t = np.uint64(row.t)
+    zero = np.uint64(0)
     key = model.memory[0]
-    low, high = t & np.uint64(0xFFFFFFFF), t >> np.uint64(32)
+    low = t & np.uint64(0xFFFFFFFF)
+    high = t >> np.uint64(32)
     word = philox(low, high, zero, zero, np.uint64(key[0]), np.uint64(key[1]))[0]
     return np.int64((word * np.uint64(model.support.counts[0])) >> np.uint64(32))
 

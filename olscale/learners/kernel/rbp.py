@@ -19,7 +19,8 @@ class RBPRule(NamedTuple):
 @learns(RBPRule, weighted=True)
 def learn_rbp(rule: Any, model: Any, row: Any) -> bool:
     """Add a row that is predicted wrongly, replacing a random vector when the budget is spent."""
-    support, moved = model.support, False
+    support = model.support
+    moved = False
     for c in range(row.f.shape[0]):
         row.step[c] = row.weight * row.target[c] if row.wrong[c] else 0.0
         moved |= row.step[c] != 0.0

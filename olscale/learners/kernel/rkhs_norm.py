@@ -14,10 +14,15 @@ MOST_VECTORS = 2_000
 @compiled
 def rkhs_norm(model: Any) -> float:
     """Return the square root of ``sum_c alpha_c' K alpha_c``."""
-    support, alpha, scale = model.support, model.alpha, model.scale
-    count, outputs = support.counts[0], alpha.shape[1]
+    support = model.support
+    alpha = model.alpha
+    scale = model.scale
+    count = support.counts[0]
+    outputs = alpha.shape[1]
     places = support.values.shape[1]
-    at, value, k = np.empty(places, np.int32), np.empty(places), np.empty(support.sizes.shape[0])
+    at = np.empty(places, np.int32)
+    value = np.empty(places)
+    k = np.empty(support.sizes.shape[0])
     square = 0.0
     for s in range(count):
         vector_row(model.kernel, support, s, at, value, k)

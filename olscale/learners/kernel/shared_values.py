@@ -69,7 +69,8 @@ def borrowed_values(of: Any) -> Any:
 @inlined
 def take_values(shared: Any, support: Any, i: int, k: Any) -> None:
     """Set ``k[s]`` to the known value of row `i` and the setting's vector s."""
-    line, at = shared.values[i], shared.at
+    line = shared.values[i]
+    at = shared.at
     for s in range(support.counts[0]):
         k[s] = line[at[s]]
 
@@ -80,7 +81,9 @@ def note_vectors(shared: Any, support: Any, i: int) -> None:
 
     That row may have been added, and any vector may have left its slot.
     """
-    noted, count, ever = shared.noted, support.counts[0], support.counts[2]
+    noted = shared.noted
+    count = support.counts[0]
+    ever = support.counts[2]
     if noted[0] == count and noted[1] == ever:
         return
     first = count - 1 if count == noted[0] + 1 else 0  # nothing was dropped
@@ -94,8 +97,10 @@ def note_vectors(shared: Any, support: Any, i: int) -> None:
             while shared.born[old] != born:
                 old += 1
             place = np.int64(shared.at[old])
-        shared.at[s], shared.born[s] = place, born
-    noted[0], noted[1] = count, ever
+        shared.at[s] = place
+        shared.born[s] = born
+    noted[0] = count
+    noted[1] = ever
 
 
 @compiled
@@ -130,7 +135,8 @@ def set_values(
         As in `SharedValues`.
     """
     X, (low, high) = borrowed_rows(X), limits
-    rows, slot = 0, 0
+    rows = 0
+    slot = 0
     for i in range(came.shape[0]):
         square = row_square(X, i)
         if not (low <= square <= high) and unusable(X, i, square, low, high):
@@ -140,7 +146,9 @@ def set_values(
         put(support, slot, X, i, size_of(kernel, X, i, square))
         came[i] = slot
         rows += 1
-    position, squares, done = np.empty(at.shape[0], np.int32), np.empty(ROWS), 0
+    position = np.empty(at.shape[0], np.int32)
+    squares = np.empty(ROWS)
+    done = 0
     for i in range(rows):
         if i >= done and may_go_together(support, X, i, rows) and kernel.kind != LAPLACIAN:
             together = RowsTogether(position, squares, values[i : i + ROWS])

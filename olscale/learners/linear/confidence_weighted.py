@@ -163,7 +163,8 @@ class SquaredSlackRule(NamedTuple):
 def _squared_slack_step(rule, m, v, weight):  # type: ignore[no-untyped-def]
     if weight == 0.0 or (rule.max_score and m >= rule.phi * np.sqrt(v)):
         return 0.0, 0.0
-    phi2, moved = rule.phi * rule.phi, 2.0 if rule.max_score else 1.0
+    phi2 = rule.phi * rule.phi
+    moved = 2.0 if rule.max_score else 1.0
     n = moved * v + 0.5 / (weight * rule.C)
     root = rule.phi * np.sqrt(phi2 * m * m * v * v + 4.0 * moved * n * v * (n + v * phi2))
     alpha = (-(2.0 * m * n + phi2 * m * v) + root) / (2.0 * (n * n + n * v * phi2))

@@ -66,7 +66,9 @@ def _learn_two_classes(
 ) -> tuple[int, float, int]:
     X, (large, tiny, low, high) = borrowed_rows(X), limits
     t = seen[0]
-    reason, v, i = FINE, 0.0, 0
+    reason = FINE
+    v = 0.0
+    i = 0
     for i in range(y.shape[0]):
         f, v, square = pair_moments(X, i, A)
         if not (low <= square <= high) and unusable(X, i, square, low, high):

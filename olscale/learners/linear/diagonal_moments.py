@@ -31,7 +31,9 @@ def pair_moments(X: Rows, i: int, A: NDArray[Any]) -> Any:
 
     def dense(X, i, A):
         x = X[i]
-        score, variance, square = 0.0, 0.0, 0.0
+        score = 0.0
+        variance = 0.0
+        square = 0.0
         for j in range(x.shape[0]):
             value = x[j]
             xx = value * value
@@ -41,7 +43,8 @@ def pair_moments(X: Rows, i: int, A: NDArray[Any]) -> Any:
         return score, variance, square
 
     def csr(X, i, A):
-        start, stop = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
+        start = np.uint64(X.indptr[i])
+        stop = np.uint64(X.indptr[i + 1])
         last = np.uint64(X.indices.shape[0])
         for p in range(start, stop, LINE):
             prefetch(X.data, p + STREAM_AHEAD)
@@ -64,7 +67,8 @@ def move_pairs(X: Rows, i: int, A: NDArray[Any], a: float, gamma: float, tiny: f
         x = X[i]
         broken = False
         for j in range(x.shape[0]):
-            value, variance = x[j], A[2 * j + 1]
+            value = x[j]
+            variance = A[2 * j + 1]
             sx = variance * value
             A[2 * j] += a * sx
             A[2 * j + 1] = variance / (1.0 + gamma * (sx * value))
@@ -73,21 +77,19 @@ def move_pairs(X: Rows, i: int, A: NDArray[Any], a: float, gamma: float, tiny: f
 
     def csr(X, i, A, a, gamma, tiny):
         broken = False
-        start, stop = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
+        start = np.uint64(X.indptr[i])
+        stop = np.uint64(X.indptr[i + 1])
         whole = stop - (stop - start) % FOUR
         for p in range(start, whole, FOUR):
-            m0, m1 = (
-                np.uint64(np.uint32(X.indices[p])) * TWO,
-                np.uint64(np.uint32(X.indices[p + ONE])) * TWO,
-            )
-            m2, m3 = (
-                np.uint64(np.uint32(X.indices[p + TWO])) * TWO,
-                np.uint64(np.uint32(X.indices[p + THREE])) * TWO,
-            )
+            m0 = np.uint64(np.uint32(X.indices[p])) * TWO
+            m1 = np.uint64(np.uint32(X.indices[p + ONE])) * TWO
+            m2 = np.uint64(np.uint32(X.indices[p + TWO])) * TWO
+            m3 = np.uint64(np.uint32(X.indices[p + THREE])) * TWO
             broken |= not move_four(A, m0, m1, m2, m3, X.data, p, a, gamma, tiny)
         for p in range(whole, stop):
             mean = np.uint64(np.uint32(X.indices[p])) * TWO
-            value, variance = X.data[p], A[mean + ONE]
+            value = X.data[p]
+            variance = A[mean + ONE]
             sx = variance * value
             A[mean] += a * sx
             A[mean + ONE] = variance / (1.0 + gamma * (sx * value))
@@ -103,7 +105,8 @@ def moments(X: Rows, i: int, A: NDArray[Any], f: FloatArray, v: FloatArray) -> A
 
     def dense(X, i, A, f, v):
         x = X[i]
-        outputs, covariances = f.shape[0], v.shape[0]
+        outputs = f.shape[0]
+        covariances = v.shape[0]
         square = 0.0
         f[:] = 0.0
         v[:] = 0.0
@@ -119,7 +122,8 @@ def moments(X: Rows, i: int, A: NDArray[Any], f: FloatArray, v: FloatArray) -> A
         return square
 
     def csr(X, i, A, f, v):
-        outputs, covariances = f.shape[0], v.shape[0]
+        outputs = f.shape[0]
+        covariances = v.shape[0]
         square = 0.0
         f[:] = 0.0
         v[:] = 0.0

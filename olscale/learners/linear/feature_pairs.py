@@ -24,7 +24,8 @@ class PairsFeatures(Learner, EstimatesCost):
         return values + (columns * columns if self._pairs() else values)
 
     def check_memory(self, columns: int, classes: int) -> None:
-        needed, there = self.state_bytes(columns, classes), memory_bytes()
+        needed = self.state_bytes(columns, classes)
+        there = memory_bytes()
         if needed > there:
             raise ParameterError(
                 f"learner {self.name}: a matrix over {columns} features needs "

@@ -105,7 +105,8 @@ def _learn_one_vs_all(
     X, (low, high) = borrowed_rows(X), limits
     columns = scores.shape[1]
     outputs = columns // settings
-    f, a = np.empty(columns), np.zeros(columns)
+    f = np.empty(columns)
+    a = np.zeros(columns)
     t = seen[0]
     for i in range(y.shape[0]):
         square = row_scores(X, i, W, f)

@@ -90,8 +90,11 @@ def learn_full(
     g = np.zeros(width)
     g_column = g[:columns].reshape(columns, 1)
     product = np.zeros(1)
-    w, tiny = flat(W), np.finfo(S.dtype).tiny
-    reason, v, i = FINE, 0.0, 0
+    w = flat(W)
+    tiny = np.finfo(S.dtype).tiny
+    reason = FINE
+    v = 0.0
+    i = 0
     for i in range(y.shape[0]):
         f = scores[i]
         square = row_scores(X, i, W, f)

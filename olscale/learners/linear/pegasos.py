@@ -202,8 +202,11 @@ class Pegasos(WeightedClassifier, ShardsClasses, EstimatesCost):
         }
 
     def learn(self, X: Rows, y: NDArray[np.int64], weights: FloatArray | None = None) -> FloatArray:
-        state, weights = self.state_, self._weights_of(y, weights)
-        V, c, norms = state["V"], state["c"], state["norms"]
+        state = self.state_
+        weights = self._weights_of(y, weights)
+        V = state["V"]
+        c = state["c"]
+        norms = state["norms"]
         scores = np.empty((rows_of(X), V.shape[1]))
         shared = V.shape[1] > 1 and self.multiclass == "max-score"
         settings = (float(self.lam), int(self.offset), self.project, shared, self.norm_limits())

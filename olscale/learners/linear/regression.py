@@ -32,7 +32,8 @@ class LinearRegressor(LinearModel, Regressor, LearnsTargets):
         if targets == 1:
             return super().learn(X, y, weights)
         # Targets share a pass as settings do: each has a column of weights and the same rule.
-        rule, state = self._rule(), {**self.state_, "updates": np.zeros(targets, dtype=np.int64)}
+        rule = self._rule()
+        state = {**self.state_, "updates": np.zeros(targets, dtype=np.int64)}
         alike: Any = type(rule)
         repeated = alike(*(np.repeat(value, targets) for value in rule))
         scores = self._learn(X, y, state, repeated, targets, self._weights_of(y, weights))
@@ -89,7 +90,9 @@ LOSSES = ("squared", "absolute", "epsilon-insensitive", "huber")
 
 @implements(SGDRRule)
 def _sgd_r(rule, s, y, f, square, t, wrong, weight):  # type: ignore[no-untyped-def]
-    residual, epsilon, loss = y - f, rule.epsilon[s], rule.loss[s]
+    residual = y - f
+    epsilon = rule.epsilon[s]
+    loss = rule.loss[s]
     if loss == 1.0 or (loss == 2.0 and abs(residual) > epsilon):
         residual = np.sign(residual)
     elif loss == 2.0:

@@ -57,12 +57,14 @@ def solve(A: Any, b: Any, lam: float, by_size: bool, rows: float, U: Any, w: Any
         copy_line(b, w, j)
         U[j, j] += lam * A[j, j] / rows if by_size and A[j, j] > 0.0 else lam
     for j in range(columns):
-        u, pivot = U[j], U[j, j]
+        u = U[j]
+        pivot = U[j, j]
         if not (0.0 < pivot < np.inf):
             return False
         for k in range(j + 1, columns):
             if u[k] != 0.0:
-                factor, v = u[k] / pivot, U[k]
+                factor = u[k] / pivot
+                v = U[k]
                 for m in range(k, columns):
                     v[m] -= factor * u[m]
                 add_line(w, k, -factor, j)
@@ -92,7 +94,10 @@ def _pass(
     """Return the row at which there is no solution, or -1."""
     low, high = limits
     outputs = scores.shape[1]
-    f, step, w, U = np.zeros(outputs), np.zeros(outputs), np.zeros_like(b), np.empty_like(A)
+    f = np.zeros(outputs)
+    step = np.zeros(outputs)
+    w = np.zeros_like(b)
+    U = np.empty_like(A)
     solved = False
     for i in range(scores.shape[0]):
         if not solved and not solve(A, b, lam, by_size, max(1.0, float(seen[0])), U, w):
@@ -205,11 +210,9 @@ class Ridge(PairsFeatures, OnePassRegressor, WeightedRegressor, LearnsTargets):
     @property
     def coef_(self) -> FloatArray:
         """Weights, shape (n_features,) or (n_targets, n_features), solved on demand."""
-        A, b, w = (
-            self.state_["products"],
-            self.state_["targets"],
-            np.zeros_like(self.state_["targets"]),
-        )
+        A = self.state_["products"]
+        b = self.state_["targets"]
+        w = np.zeros_like(self.state_["targets"])
         if not solve(
             A,
             b,

@@ -114,7 +114,8 @@ class RLS(PairsFeatures, WeightedRegressor, LearnsTargets):
             At the row that breaks the numbers: a variance is negative or has grown past all digits,
             or a step is not finite.
         """
-        state, scores = self.state_, np.empty((rows_of(X), self._outputs))
+        state = self.state_
+        scores = np.empty((rows_of(X), self._outputs))
         rest = (self.norm_limits(), state["seen"], state["updates"], scores, weights)
         forget = float(self.forget)
         if self._pairs():

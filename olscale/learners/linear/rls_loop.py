@@ -62,12 +62,18 @@ def learn_full(
     """Learn the rows, with ``P = scale S``; return the breakdown, if any, and its row in `X`."""
     low, high = limits
     columns, width = S.shape  # rows of S fill vectors: the last few columns stay 0
-    h, g, variances = np.zeros(width), np.zeros(width), np.empty(columns)
+    h = np.zeros(width)
+    g = np.zeros(width)
+    variances = np.empty(columns)
     for j in range(columns):
         variances[j] = S[j, j]
     outputs = scores.shape[1]
-    f, step, product = np.zeros(outputs), np.zeros(outputs), np.zeros(1)
-    pending, reason, i = False, FINE, 0
+    f = np.zeros(outputs)
+    step = np.zeros(outputs)
+    product = np.zeros(1)
+    pending = False
+    reason = FINE
+    i = 0
     for i in range(y.shape[0]):
         square = row_scores(X, i, W, f)
         if not (low <= square <= high) and unusable(X, i, square, low, high):
@@ -137,7 +143,8 @@ def learn_diagonal(
 ) -> tuple[int, int]:
     """Learn the rows, with pairs `A` of weight and variance / scale; return as `learn_full`."""
     low, high = limits
-    reason, i = FINE, 0
+    reason = FINE
+    i = 0
     for i in range(y.shape[0]):
         f, variance, square = pair_moments(X, i, A)
         if not (low <= square <= high) and unusable(X, i, square, low, high):

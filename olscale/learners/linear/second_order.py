@@ -121,11 +121,9 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
         )
 
     def check_memory(self, columns: int, classes: int) -> None:
-        needed, there, outputs = (
-            self.state_bytes(columns, classes),
-            memory_bytes(),
-            score_columns(classes),
-        )
+        needed = self.state_bytes(columns, classes)
+        there = memory_bytes()
+        outputs = score_columns(classes)
         if needed > there:
             diagonal = (
                 columns * (outputs + self._covariances(outputs)) * np.dtype(self.dtype).itemsize

@@ -30,7 +30,8 @@ def learn_targets(
 ) -> None:
     """Learn rows with a column of weights per setting or per target."""
     X, (low, high) = borrowed_rows(X), limits
-    f, a = np.empty(settings), np.zeros(settings)
+    f = np.empty(settings)
+    a = np.zeros(settings)
     t = seen[0]
     for i in range(y.shape[0]):
         square = row_scores(X, i, W, f)

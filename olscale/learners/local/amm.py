@@ -57,13 +57,15 @@ def _prune(planes: ClassPlanes, most: float) -> None:
     The last hyperplane of a class is never dropped.
     """
     S, owner, counts = planes
-    squares, members = np.zeros(counts[0]), np.zeros(counts[0], np.int64)
+    squares = np.zeros(counts[0])
+    members = np.zeros(counts[0], np.int64)
     for j in range(S.shape[0]):
         for h in range(counts[0]):
             squares[h] += S[j, h] * S[j, h]
     for h in range(counts[0]):
         members[owner[h]] += 1
-    kept, total = np.ones(counts[0], np.bool_), 0.0
+    kept = np.ones(counts[0], np.bool_)
+    total = 0.0
     for h in np.argsort(squares, kind="mergesort"):
         total += squares[h]
         if total > most:
@@ -106,7 +108,8 @@ def _learn_and_score(
     S, owner, counts = planes
     outputs = scores.shape[1]
     classes = max(outputs, 2)
-    f, best = np.zeros(S.shape[1]), np.empty(classes, np.int64)
+    f = np.zeros(S.shape[1])
+    best = np.empty(classes, np.int64)
     for i in range(first, scores.shape[0]):
         square = row_scores(X, i, S, f)
         if not (low <= square <= high) and unusable(X, i, square, low, high):
@@ -125,7 +128,8 @@ def _learn_and_score(
         if counts[0] == S.shape[1] < classes * rule.limit:
             return i
         seen[0] = t
-        true, rival = y[i], 0 if y[i] != 0 else 1
+        true = y[i]
+        rival = 0 if y[i] != 0 else 1
         for k in range(classes):
             if k != true and f[best[k]] > f[best[rival]]:
                 rival = k
@@ -229,7 +233,8 @@ class AMM(OnePassLearner, WeightedClassifier, EstimatesCost):
         weights: FloatArray | None = None,
     ) -> None:
         rule = AMMRule(float(self.lam), int(self.limit), int(self.k), float(self.c))
-        counts, row = (state["seen"], state["updates"]), 0
+        counts = (state["seen"], state["updates"])
+        row = 0
         while True:
             planes = ClassPlanes(state["S"], state["owner"], state["count"])
             limits = self.norm_limits()

@@ -30,7 +30,8 @@ class FusedLocal(FusedSettings, Generic[Rule]):
     """
 
     def __init__(self, learners: Sequence[Learner], rules: Sequence[Rule]) -> None:
-        self._learners, self._rules = learners, rules
+        self._learners = learners
+        self._rules = rules
         for learner in learners:
             learner.state_ = {
                 name: np.require(array, requirements="W") for name, array in learner.state_.items()

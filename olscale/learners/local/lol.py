@@ -87,7 +87,8 @@ class _Local(
 
     def norm_limits(self) -> tuple[float, float]:
         """Return the least and greatest squared norm of a row: products are squares in `dtype`."""
-        number, room = np.finfo(self.dtype), 2.0 ** (-80 if self.dtype == "float64" else -40)
+        number = np.finfo(self.dtype)
+        room = 2.0 ** (-80 if self.dtype == "float64" else -40)
         return float(number.tiny) / float(number.eps), float(number.max) * room
 
     def _inverse_lam(self) -> float:
@@ -95,7 +96,8 @@ class _Local(
         return 0.0
 
     def _allocate(self, columns: int, outputs: int) -> State:
-        k, common = int(self.k), columns if self._inverse_lam() > 0.0 else 0
+        k = int(self.k)
+        common = columns if self._inverse_lam() > 0.0 else 0
         return {
             "W": aligned_zeros((common, outputs), self.dtype),
             "U": aligned_zeros((k, columns, outputs), self.dtype),
@@ -112,7 +114,8 @@ class _Local(
         if not self.looks_ahead:
             raise TypeError(f"learner {self.name} is one-pass: its looks_ahead is False")
         features, means = offline_prototypes(X, int(self.k), self._random())
-        S, count = self.state_["S"], len(means)
+        S = self.state_["S"]
+        count = len(means)
         S[features, :count] = means.T
         self.state_["members"][:count] = 1.0
         self.state_["squares"][:count] = np.square(S[features, :count], dtype=np.float64).sum(

@@ -41,7 +41,8 @@ class FusedLOL(FusedLocal[LOLRule]):
         weights: FloatArray | None,
     ) -> bool:
         shared = self._learners[0].state_
-        learned, places = int(shared["seen"][0]), open_places(len(y))
+        learned = int(shared["seen"][0])
+        places = open_places(len(y))
         space = open_output_space(self._learners[0]._classes, scores[0].shape[1])
         prototypes = open_prototypes(shared, X, min(learned, len(shared["members"])))
         usable = assign(

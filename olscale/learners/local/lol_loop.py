@@ -158,7 +158,8 @@ def _learn_binary(
     every row. A single class in its shard is not binary: its bits must not depend on the other
     classes of the shard.
     """
-    w, u = flat(planes.W), flat(planes.U[p])
+    w = flat(planes.W)
+    u = flat(planes.U[p])
     if rule.inverse_lam > 0.0:
         f, local = dot_both(X, i, w, u)
         f += local
@@ -247,7 +248,8 @@ def _choose_outputs(X, i, f, label, planes, p, square, rule, learns, weight, spa
         return moves
 
     def several(X, i, f, label, planes, p, square, rule, learns, weight, space):  # type: ignore[no-untyped-def]
-        local, step = borrowed(space.local), borrowed(space.step)
+        local = borrowed(space.local)
+        step = borrowed(space.step)
         _score(X, i, planes, p, rule, local, f)
         moves = learns and square > 0.0 and _set_steps(f, label, square, rule, weight, step)
         if moves:
@@ -292,7 +294,8 @@ def _assign(
             learned += 1
             if not rule.fixed:
                 _move_prototype(prototypes, X, i, p, square, fresh, rule)
-        places.nearest[i - first], places.squares[i - first] = p, square
+        places.nearest[i - first] = p
+        places.squares[i - first] = square
     return stop
 
 
@@ -314,7 +317,9 @@ def _learn(
 ) -> None:
     """Score rows `first` to `stop` by their hyperplanes and, when `learning`, move these."""
     for i in range(first, stop):
-        f, p, square = scores[i], places.nearest[i - first], places.squares[i - first]
+        f = scores[i]
+        p = places.nearest[i - first]
+        square = places.squares[i - first]
         label = y[i] if learning else UNKNOWN  # `y` is empty without learning
         learns = label != UNKNOWN
         seen[0] += learns
@@ -341,9 +346,13 @@ def learn_and_score(
     weights: Any,
 ) -> None:
     """Run Algorithm 1 on a few rows at a time: find prototypes, score and learn."""
-    X, prototypes, scores = borrowed_rows(X), begin(prototypes), borrowed(scores)
-    planes, places = _borrowed_planes(planes), _borrowed_places(places)
-    rows, size = scores.shape[0], places.nearest.shape[0]
+    X = borrowed_rows(X)
+    prototypes = begin(prototypes)
+    scores = borrowed(scores)
+    planes = _borrowed_planes(planes)
+    places = _borrowed_places(places)
+    rows = scores.shape[0]
+    size = places.nearest.shape[0]
     for first in range(0, rows, size):
         stop = min(first + size, rows)
         usable = _assign(X, y, first, stop, prototypes, rule, limits, seen[0], learning, places)
@@ -379,7 +388,9 @@ def assign(
     learned: int,
 ) -> int:
     """Find prototypes of all rows and move them, for several settings; return where rows end."""
-    X, prototypes, places = borrowed_rows(X), begin(prototypes), _borrowed_places(places)
+    X = borrowed_rows(X)
+    prototypes = begin(prototypes)
+    places = _borrowed_places(places)
     usable = _assign(X, y, 0, y.shape[0], prototypes, rule, limits, learned, True, places)
     flush(prototypes, X)
     return usable
@@ -400,11 +411,9 @@ def learn_assigned(
     weights: Any,
 ) -> None:
     """Score and learn the `usable` rows in one setting, with the prototypes that `assign` found."""
-    X, planes, places, scores = (
-        borrowed_rows(X),
-        _borrowed_planes(planes),
-        _borrowed_places(places),
-        borrowed(scores),
-    )
+    X = borrowed_rows(X)
+    planes = _borrowed_planes(planes)
+    places = _borrowed_places(places)
+    scores = borrowed(scores)
     _learn(X, y, 0, usable, planes, places, space, rule, seen, updates, True, scores, weights)
     scores[usable:] = np.nan

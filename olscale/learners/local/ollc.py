@@ -68,7 +68,8 @@ def _learn_and_score(
     low, high = limits
     outputs = lift.shape[0]
     last = 3 * outputs
-    g, a = np.empty(V.shape[1]), np.zeros(V.shape[1])
+    g = np.empty(V.shape[1])
+    a = np.zeros(V.shape[1])
     for i in range(scores.shape[0]):
         learns = learning and y[i] != UNKNOWN
         square = row_scores(X, i, V, g)
@@ -80,7 +81,8 @@ def _learn_and_score(
             seen[0] += 1
             if anchor[0] == 0.0 and square > 0.0:
                 set_column(X, i, V, last)
-                anchor[0], g[last] = square, square
+                anchor[0] = square
+                g[last] = square
                 for c in range(outputs):
                     hold[c] = g[3 * c]
                     lift[c] = max(0.0, (beta - hold[c]) / square)
@@ -91,9 +93,14 @@ def _learn_and_score(
             scores[i, c] = g[3 * c + 1] if gate > 0.0 else g[3 * c + 2]
             if learns:
                 target = 1.0 if y[i] == (c if outputs > 1 else 1) else -1.0
-                one, two = target * g[3 * c + 1], target * g[3 * c + 2]
-                a[3 * c], a[3 * c + 1], a[3 * c + 2] = 0.0, 0.0, 0.0
-                of_gate, of_one, of_two = _decay(gate), _decay(one), _decay(two)
+                one = target * g[3 * c + 1]
+                two = target * g[3 * c + 2]
+                a[3 * c] = 0.0
+                a[3 * c + 1] = 0.0
+                a[3 * c + 2] = 0.0
+                of_gate = _decay(gate)
+                of_one = _decay(one)
+                of_two = _decay(two)
                 # The softplus of the gate minus that of its negative is the gate.
                 if gate + _softplus(-one, of_one) > _softplus(-two, of_two):
                     a[3 * c] = direction * rate * _logistic(gate, of_gate)

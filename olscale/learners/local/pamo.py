@@ -58,7 +58,8 @@ def _move(w: FloatArray, z: FloatArray, y: float, loss: float, C: float, alpha: 
     These are eqs. 18-22, corrected.
     """
     tau = min(C, (1.0 - alpha) * loss)  # |z| = 1
-    score, square = 0.0, 0.0
+    score = 0.0
+    square = 0.0
     for m in range(z.shape[0]):
         w[m] += tau * y * z[m]
         score += w[m] * z[m]
@@ -95,8 +96,11 @@ def _learn_classes(
     outputs, h = W.shape
     planes = theta.shape[1]
     last = first + planes // (h * k)
-    g, a = np.empty((planes + VECTOR - 1) // VECTOR * VECTOR), np.empty(planes)
-    z, raw, winner = np.empty(h), np.empty(h), np.empty(h, dtype=np.int64)
+    g = np.empty((planes + VECTOR - 1) // VECTOR * VECTOR)
+    a = np.empty(planes)
+    z = np.empty(h)
+    raw = np.empty(h)
+    winner = np.empty(h, dtype=np.int64)
     pending = -1  # the last row that moves hyperplanes, while its steps a are not in theta yet
     end = scores.shape[0]
     for i in range(scores.shape[0]):
@@ -111,7 +115,8 @@ def _learn_classes(
             break
         scale = 1.0 / np.sqrt(square) if square > 0.0 else 0.0
         a[:] = 0.0
-        moves, pulls = False, False
+        moves = False
+        pulls = False
         most = weight_of(weights, i) * C  # for both kinds of step
         for c in range(first, last):
             valid = _project(g, (c - first) * h * k, k, scale, raw, winner, z)
@@ -186,7 +191,8 @@ def _learn_and_score(
         end = rows
         near = np.empty(columns * together * h * k, theta.dtype)
         for first in range(0, outputs, together):
-            begin, stop = first * h * k, min(first + together, outputs) * h * k
+            begin = first * h * k
+            stop = min(first + together, outputs) * h * k
             part = near[: columns * (stop - begin)].reshape((columns, stop - begin))
             for j in range(columns):
                 for p in range(stop - begin):
@@ -297,7 +303,9 @@ class PAMO1(OnePassLearner, WeightedClassifier, ShardsClasses, EstimatesCost):
         return int(self.h) * int(self.k) * super().row_numbers(columns, classes, values)
 
     def _allocate(self, columns: int, outputs: int) -> State:
-        h, k, random = int(self.h), int(self.k), self._random()
+        h = int(self.h)
+        k = int(self.k)
+        random = self._random()
         planes = random.uniform(-0.1, 0.1, size=(outputs * h, k, columns))
         for j in range(1, k):
             # Gram-Schmidt among the hyperplanes of a dimension; lengths stay as drawn.

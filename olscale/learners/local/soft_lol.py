@@ -163,7 +163,8 @@ class SoftLOL(OnePassLearner, WeightedClassifier, FusesSettings, EstimatesCost, 
             state.get("force", NO_CHOICE),
         )
         counts = (state["seen"], state["updates"])
-        rule, limits = self._rule(), self.norm_limits()
+        rule = self._rule()
+        limits = self.norm_limits()
         learn_and_score(X, y, *model, rule, limits, *counts, learning, scores, array_of(weights))
 
     def _rule(self) -> SoftLOLRule:

@@ -39,7 +39,8 @@ class FusedSoftLOL(FusedLocal[SoftLOLRule]):
         scores: Sequence[FloatArray],
         weights: FloatArray | None,
     ) -> bool:
-        shared, rule = self._learners[0].state_, self._rules[0]
+        shared = self._learners[0].state_
+        rule = self._rules[0]
         prototypes = open_prototypes(shared, X, int(np.count_nonzero(shared["members"])))
         found = open_gates(len(y), rule.m)
         usable = assign(X, y, prototypes, found, rule, self._learners[0].norm_limits())

@@ -113,7 +113,8 @@ def _compare(f: FloatArray, code: int, force: NDArray[np.int64]) -> None:
     now = force[0]
     force[1] = max(0, force[1] + int(_errs(f, now, code)) - int(_errs(f, 1 - now, code)))
     if force[1] == _LEAD:
-        force[0], force[1] = 1 - now, 0
+        force[0] = 1 - now
+        force[1] = 0
 
 
 class Gates(NamedTuple):
@@ -177,18 +178,20 @@ def _assign(
             return i, existing
         measure(prototypes, X, i)
         at = i - first
-        found.few[at], found.scales[at] = 0, 0.0
+        found.few[at] = 0
+        found.scales[at] = 0.0
         if square == 0.0:
             continue
         scale = 1.0 / np.sqrt(square)
         learns = learning and y[i] != UNKNOWN
-        indices, gates, few = found.indices[at], found.gates[at], 0
+        indices = found.indices[at]
+        gates = found.gates[at]
+        few = 0
         if learns and existing < prototypes.counts.shape[0]:
-            few, indices[0], gates[0] = (
-                1,
-                existing,
-                1.0,
-            )  # the row becomes a prototype: it is nearest to itself by far
+            # the row becomes a prototype: it is nearest to itself by far
+            few = 1
+            indices[0] = existing
+            gates[0] = 1.0
             existing += 1
         else:
             few = nearest_few(prototypes, scale, indices, far)
@@ -199,11 +202,10 @@ def _assign(
             ):
                 return i, existing
             if few == 0 and existing > 0:
-                few, indices[0], far[0] = (
-                    1,
-                    0,
-                    1.0,
-                )  # the model has diverged: all distances are NaN
+                # the model has diverged: all distances are NaN
+                few = 1
+                indices[0] = 0
+                far[0] = 1.0
             if few > 0:
                 set_gates(far, few, rule.sharpness, gates)
         if learns:
@@ -216,7 +218,8 @@ def _assign(
                 prototypes.squares[p] + (2.0 * prototypes.products[p] + 1.0),
                 1.0,
             )
-        found.few[at], found.scales[at] = few, scale
+        found.few[at] = few
+        found.scales[at] = scale
     return stop, existing
 
 
@@ -237,17 +240,22 @@ def _learn(
     weights: FloatArray,
 ) -> None:
     """Score rows `first` to `stop` by their hyperplanes and, when `learning`, move these."""
-    common, outputs = V.shape[0] - 1, scores.shape[1]
-    f, step = np.empty((outputs, 2)), np.empty(outputs)
-    adaptive, norm = force.shape[0] > 0, 1.0 + 1.0 / rule.lam
+    common = V.shape[0] - 1
+    outputs = scores.shape[1]
+    f = np.empty((outputs, 2))
+    step = np.empty(outputs)
+    adaptive = force.shape[0] > 0
+    norm = 1.0 + 1.0 / rule.lam
     for i in range(first, stop):
-        scale, few = found.scales[i - first], found.few[i - first]
+        scale = found.scales[i - first]
+        few = found.few[i - first]
         learns = learning and y[i] != UNKNOWN
         if scale == 0.0:
             scores[i] = 0.0
             seen[0] += 1 if learns else 0
             continue
-        mixture, planes = Mixture(found.indices[i - first], found.gates[i - first]), few + 1
+        mixture = Mixture(found.indices[i - first], found.gates[i - first])
+        planes = few + 1
         mixture.indices[few], mixture.gates[few] = common, 1.0 / np.sqrt(rule.lam)
         mixed_scores(X, i, V, mixture, planes, f)
         past = 1.0 / _power(max(1.0, float(seen[0])), rule.averaging)
@@ -290,14 +298,15 @@ def learn_and_score(
 
     Without `force` the mean predicts.
     """
-    X, V, prototypes, scores = borrowed_rows(X), borrowed(V), begin(prototypes), borrowed(scores)
+    X = borrowed_rows(X)
+    V = borrowed(V)
+    prototypes = begin(prototypes)
+    scores = borrowed(scores)
     found = _borrowed_gates(found)
-    rows, size, far, existing = (
-        scores.shape[0],
-        found.few.shape[0],
-        np.empty(rule.m),
-        prototypes.existing,
-    )
+    rows = scores.shape[0]
+    size = found.few.shape[0]
+    far = np.empty(rule.m)
+    existing = prototypes.existing
     for first in range(0, rows, size):
         stop = min(first + size, rows)
         usable, existing = _assign(
@@ -323,7 +332,9 @@ def assign(
 
     Several settings share the result.
     """
-    X, prototypes, found = borrowed_rows(X), begin(prototypes), _borrowed_gates(found)
+    X = borrowed_rows(X)
+    prototypes = begin(prototypes)
+    found = _borrowed_gates(found)
     usable: int = _assign(
         X,
         y,
@@ -356,6 +367,9 @@ def learn_assigned(
     weights: FloatArray,
 ) -> None:
     """Score and learn the `usable` rows in one setting, with the prototypes that `assign` found."""
-    X, V, found, scores = borrowed_rows(X), borrowed(V), _borrowed_gates(found), borrowed(scores)
+    X = borrowed_rows(X)
+    V = borrowed(V)
+    found = _borrowed_gates(found)
+    scores = borrowed(scores)
     _learn(X, y, 0, usable, V, found, force, rule, seen, updates, True, scores, weights)
     scores[usable:] = np.nan

@@ -85,7 +85,9 @@ class BlockLearner(Classifier, EstimatesCost):
         return Components(*(state[name] for name in Components._fields))
 
     def learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
-        rows, scores, known = read_only_csr(X), np.zeros((rows_of(X), self._outputs)), y != UNKNOWN
+        rows = read_only_csr(X)
+        scores = np.zeros((rows_of(X), self._outputs))
+        known = y != UNKNOWN
         # Rows without a known label are only scored, by another model than rows that are learned.
         edges = np.flatnonzero(np.diff(known)) + 1
         for start, stop in pairwise([0, *edges.tolist(), len(y)]):
@@ -118,8 +120,10 @@ class BlockLearner(Classifier, EstimatesCost):
 
     def _take(self, waiting: int, X: FloatArray, y: NDArray[np.int64]) -> None:
         """Add rows to the waiting ones and learn each block that they fill."""
-        state, end = self.state_, waiting + len(X)
-        state["waiting"][waiting:end], state["waiting_y"][waiting:end] = X, y
+        state = self.state_
+        end = waiting + len(X)
+        state["waiting"][waiting:end] = X
+        state["waiting_y"][waiting:end] = y
         if end == len(state["waiting"]):
             with one_blas_thread():
                 state.update(self._absorb(state, state["waiting"], state["waiting_y"]))
@@ -154,7 +158,8 @@ class BlockLearner(Classifier, EstimatesCost):
         """Continue from `state`, which may have more components."""
         # Growing arrays take their shape from `state`; the base class then copies the numbers.
         for name in state.keys() & set(self.growing):
-            new, own = state[name], self.state_[name]
+            new = state[name]
+            own = self.state_[name]
             if new.ndim == own.ndim and new.dtype == own.dtype:
                 self.state_[name] = np.zeros(new.shape, new.dtype)
         super().restore(state)
@@ -178,7 +183,8 @@ class BlockLearner(Classifier, EstimatesCost):
         return (0, "") if apart else (int(self.block), "take a smaller block, or rows to test on")
 
     def check_memory(self, columns: int, classes: int) -> None:
-        needed, there = self.state_bytes(columns, classes), memory_bytes()
+        needed = self.state_bytes(columns, classes)
+        there = memory_bytes()
         if needed > there:
             raise ParameterError(
                 f"learner {self.name}: its state over {columns:,} features may need "

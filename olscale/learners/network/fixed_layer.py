@@ -112,7 +112,8 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
         return 0.4 * self._count(columns) * (values + 2.0 * self._columns_of(classes))
 
     def _allocate(self, columns: int, outputs: int) -> State:
-        count, block = self._count(columns), int(self.block)
+        count = self._count(columns)
+        block = int(self.block)
         width = fill_vectors(count)
         start = 0.0 if self._gathered() else 1.0 / float(self.lam)
         return {
@@ -147,10 +148,8 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
         rows = rows_of(X)
         for first in range(0, max(1, rows), _AT_ONCE):  # an empty chunk compiles the loops
             stop = min(rows, first + _AT_ONCE)
-            Z, T = (
-                np.zeros((stop - first, state["W"].shape[1])),
-                np.full((stop - first, self._outputs), np.nan),
-            )
+            Z = np.zeros((stop - first, state["W"].shape[1]))
+            T = np.full((stop - first, self._outputs), np.nan)
             self._set_features(slice_rows(X, first, stop), state, Z)
             if y is not None:
                 _set_targets(y[first:stop], T)
@@ -172,10 +171,8 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
         DivergedError
             If learning ends at a row for another reason than its scores.
         """
-        some, model = (
-            scores[first : first + len(Z)],
-            LeastSquares(**{name: state[name] for name in LeastSquares._fields}),
-        )
+        some = scores[first : first + len(Z)]
+        model = LeastSquares(**{name: state[name] for name in LeastSquares._fields})
         more = float(self.forget), self._gathered(), state["seen"], state["updates"]
         own_weights = None if weights is None else weights[first : first + len(Z)]
         reason, i = learn_features(Z, T, model, *more, some, own_weights)
@@ -246,15 +243,15 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
         return end_products(sums)
 
     def take_sums(self, sums: State) -> None:
-        state, rows = self.state_, int(sums["rows"][0])
-        products, count, limit = (
-            sums["products"],
-            len(state["variances"]),
-            float(state["limits"][1]),
-        )
+        state = self.state_
+        rows = int(sums["rows"][0])
+        products = sums["products"]
+        count = len(state["variances"])
+        limit = float(state["limits"][1])
         # `solve` expects minus the products, with the regularisation included.
         products[np.arange(count), np.arange(count)] += float(self.lam)
-        state["half"][:], state["W"][:] = -packed(products, PANEL), sums["targets"]
+        state["half"][:] = -packed(products, PANEL)
+        state["W"][:] = sums["targets"]
         state["seen"][0] = state["updates"][0] = rows
         reason = solve(LeastSquares(**{name: state[name] for name in LeastSquares._fields}))
         if reason != FINE:

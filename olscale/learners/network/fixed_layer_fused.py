@@ -42,7 +42,8 @@ class FusedLayers(FusedSettings):
                 try:
                     fine = learner.learn_featured(first, Z, T, learner.state_, scores[n], weights)
                 except DivergedError as error:
-                    fine, self._ends[n] = False, error
+                    fine = False
+                    self._ends[n] = error
                 if not fine:
                     going.remove(n)
         return [end or mine for end, mine in zip(self._ends, scores, strict=True)]

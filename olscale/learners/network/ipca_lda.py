@@ -114,7 +114,8 @@ class IPCALDA(BlockLearner):
         with np.errstate(divide="ignore"):
             b = np.where(counts > 0, np.log(share), 0.0) - np.sum(M * L, axis=1) / 2.0
         if self._outputs == 1:
-            L, b = L[1:2] - L[:1], b[1:] - b[:1]
+            L = L[1:2] - L[:1]
+            b = b[1:] - b[:1]
         W = U @ L.T
         return Discriminants(np.ascontiguousarray(W), b - mean @ W, counts == 0)
 

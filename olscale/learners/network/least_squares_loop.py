@@ -71,7 +71,10 @@ def learn_features(
     learned as ``sqrt(w)`` times its features and targets: the square of its error is w times as
     large.
     """
-    W, waiting, targets, counts = model.W, model.waiting, model.targets, model.counts
+    W = model.W
+    waiting = model.waiting
+    targets = model.targets
+    counts = model.counts
     outputs, width = W.shape
     G = np.empty((MOST_PENDING, width))
     for i in range(T.shape[0]):
@@ -104,7 +107,8 @@ def learn_features(
 @compiled
 def _flush(model: Any) -> None:
     """Subtract what is pending; read the variances from the matrix, as separate sums drift."""
-    variances, width = model.variances, model.W.shape[1]
+    variances = model.variances
+    width = model.W.shape[1]
     subtract(model.half, model.pending, model.counts[0])
     model.counts[0] = 0
     for j in range(variances.shape[0]):
@@ -113,7 +117,9 @@ def _flush(model: Any) -> None:
 
 @compiled
 def _gather(z: Any, t: Any, root: float, model: Any) -> None:
-    W, pending, counts = model.W, model.pending, model.counts
+    W = model.W
+    pending = model.pending
+    counts = model.counts
     outputs, width = W.shape
     for c in range(outputs):
         for j in range(width):
@@ -128,7 +134,10 @@ def _gather(z: Any, t: Any, root: float, model: Any) -> None:
 @compiled
 def solve(model: Any) -> int:
     """Turn sums (minus products of features, and products with targets) into P and the weights."""
-    W, half, variances, limits = model.W, model.half, model.variances, model.limits
+    W = model.W
+    half = model.half
+    variances = model.variances
+    limits = model.limits
     outputs, width = W.shape
     _flush(model)
     for n in range(half.shape[0]):
@@ -137,7 +146,8 @@ def solve(model: Any) -> int:
         return SINGULAR
     sums = W.copy()
     multiply(half, sums, outputs, W)
-    limits[0], limits[1] = 1.0, 0.0
+    limits[0] = 1.0
+    limits[1] = 0.0
     for j in range(variances.shape[0]):
         variances[j] = half[place(width, j, j)]
         limits[1] = max(limits[1], variances[j] / _EPS)
@@ -149,7 +159,9 @@ def solve(model: Any) -> int:
 @compiled
 def _learn_block(model: Any, forget: float, G: Any) -> int:
     """Learn the waiting rows, at most 16 between two passes over the matrix."""
-    waiting, counts, reason = model.waiting, model.counts, FINE
+    waiting = model.waiting
+    counts = model.counts
+    reason = FINE
     for first in range(0, waiting.shape[0], MOST_PENDING):
         count = min(MOST_PENDING, waiting.shape[0] - first)
         if counts[0] + count > MOST_PENDING:
@@ -169,20 +181,19 @@ def _learn_block(model: Any, forget: float, G: Any) -> int:
 @compiled
 def _learn_row(z: Any, t: Any, g: Any, forget: float, model: Any) -> int:
     """Learn a row whose product with the matrix is `g`, without the pending updates."""
-    W, pending, variances, counts, limits = (
-        model.W,
-        model.pending,
-        model.variances,
-        model.counts,
-        model.limits,
-    )
+    W = model.W
+    pending = model.pending
+    variances = model.variances
+    counts = model.counts
+    limits = model.limits
     outputs, width = W.shape
     for q in range(counts[0]):
         share = vector_dot(z, pending[q])
         for j in range(width):
             g[j] -= share * pending[q, j]
     variance = limits[0] * vector_dot(z, g)
-    share, reason = limits[0] / (forget + variance), FINE
+    share = limits[0] / (forget + variance)
+    reason = FINE
     if not (variance < np.inf):
         reason = NOT_FINITE
     elif variance < 0.0:
@@ -193,7 +204,8 @@ def _learn_row(z: Any, t: Any, g: Any, forget: float, model: Any) -> int:
             reason = max(reason, NOT_FINITE)
         for j in range(width):
             W[c, j] += step * g[j]
-    root, h = np.sqrt(share), pending[counts[0]]
+    root = np.sqrt(share)
+    h = pending[counts[0]]
     for j in range(width):
         h[j] = root * g[j]
     counts[0] += 1
@@ -210,7 +222,10 @@ def _learn_row(z: Any, t: Any, g: Any, forget: float, model: Any) -> int:
 @compiled
 def _multiply_scale(model: Any, G: Any, first: int, stop: int) -> None:
     """Multiply the scale into the matrix and into products with it that are still needed."""
-    half, pending, variances, scale = model.half, model.pending, model.variances, model.limits[0]
+    half = model.half
+    pending = model.pending
+    variances = model.variances
+    scale = model.limits[0]
     root = np.sqrt(scale)
     for n in range(half.shape[0]):
         half[n] *= scale

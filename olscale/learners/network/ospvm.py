@@ -103,7 +103,8 @@ class OSPVM(ProjectionNetwork, BlockLearner):
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from `state` and the rows it holds."""
         super().restore(state)
-        places, labels = self.state_["places"], self.state_["labels"]
+        places = self.state_["places"]
+        labels = self.state_["labels"]
         fits = len(labels) == self.state_["rows"][0] and places.shape == (
             len(labels),
             len(self.state_["s"]),

@@ -41,7 +41,8 @@ def put(sums: State, count: int) -> None:
     unknown = np.isnan(targets[:, 0])
     # Rows of zeros keep the shapes of the products, on which their bits depend.
     if left_out := int(np.count_nonzero(unknown)):
-        targets[unknown], sums["waiting"][waiting : waiting + count][unknown] = 0.0, 0.0
+        targets[unknown] = 0.0
+        sums["waiting"][waiting : waiting + count][unknown] = 0.0
     sums["rows"] += count - left_out, count
     if sums["rows"][1] == AT_ONCE:
         _add(sums)
@@ -77,10 +78,12 @@ def packed(products: NDArray[np.float64], panel: int) -> FloatArray:
 def _add(sums: State) -> None:
     from scipy.linalg.blas import dgemm, dsyrk
 
-    count, sums["rows"][1] = int(sums["rows"][1]), 0
+    count = int(sums["rows"][1])
+    sums["rows"][1] = 0
     if count:
         # Transposes fit the memory layout of BLAS; targets go first, while the features are in the
         # cache.
-        Z, T = sums["waiting"][:count], sums["waiting_targets"][:count]
+        Z = sums["waiting"][:count]
+        T = sums["waiting_targets"][:count]
         dgemm(1.0, Z.T, T.T, beta=1.0, c=sums["targets"].T, trans_b=1, overwrite_c=1)
         dsyrk(1.0, Z.T, beta=1.0, c=sums["products"].T, lower=1, overwrite_c=1)

@@ -83,16 +83,19 @@ class ProjectionNetwork(Learner):
 
     def _network(self, of: Components, z: FloatArray, y: NDArray[np.int64]) -> Network:
         """Return the network of rows at `z` along components of centred rows or rows with a 1."""
-        columns, centred = self._columns, len(of.mean) == self._columns
+        columns = self._columns
+        centred = len(of.mean) == self._columns
         # For centred rows the 1 is a direction of its own, orthogonal to all others.
         s = np.append(of.s, np.sqrt(len(z))) if centred else of.s
         order = np.argsort(-s, kind="stable")[: self._count(np.sort(s)[::-1])]
         constant = order == len(of.s)  # at most one, and none where rows include the 1
         order = order[~constant]
         W, offset, H = (np.zeros((n, len(constant))) for n in (columns, 1, len(z)))
-        W[:, ~constant], H[:, ~constant] = of.U[:columns, order], z[:, order]
+        W[:, ~constant] = of.U[:columns, order]
+        H[:, ~constant] = z[:, order]
         offset[0] = 0.0 - of.mean[:columns] @ W if centred else of.U[columns, order]
-        offset[:, constant], H[:, constant] = 1.0, 1.0
+        offset[:, constant] = 1.0
+        H[:, constant] = 1.0
         _activate(H.reshape(-1))
         T = np.where(
             y[:, None] == (np.arange(self._outputs) if self._outputs > 1 else 1), 1.0, -1.0
@@ -114,6 +117,8 @@ def _least_squares(H: FloatArray, T: FloatArray, lam: float) -> FloatArray:
     """
     u, s, v = np.linalg.svd(H, full_matrices=False)
     used = s > max(H.shape) * np.finfo(np.float64).eps * s[0]
-    u, s, v = u[:, used], s[used], v[used]
+    u = u[:, used]
+    s = s[used]
+    v = v[used]
     beta: FloatArray = np.ascontiguousarray((v.T * (s / (s * s + lam))) @ (u.T @ T))
     return beta

@@ -30,7 +30,8 @@ def set_sigmoids(X: Any, A: Any, b: Any, Z: Any) -> None:
 def set_radial(X: Any, A: Any, b: Any, Z: Any) -> None:
     """Set the first columns of `Z` to ``exp(-b_j |x - a_j|^2)``, for the columns a of `A`."""
     columns, nodes = A.shape
-    f, lengths = np.empty(nodes), np.zeros(nodes)
+    f = np.empty(nodes)
+    lengths = np.zeros(nodes)
     for d in range(columns):
         for j in range(nodes):
             lengths[j] += A[d, j] * A[d, j]
@@ -112,7 +113,9 @@ class RandomNodes(FixedLayer):
         return super().state_bytes(columns, classes) + 8 * int(self.nodes) * (columns + 1)
 
     def _allocate(self, columns: int, outputs: int) -> State:
-        nodes, rbf, random = int(self.nodes), self.activation == "rbf", self._random()
+        nodes = int(self.nodes)
+        rbf = self.activation == "rbf"
+        random = self._random()
         A = random.uniform(-1.0, 1.0, (columns, nodes))
         b = random.uniform(0.0 if rbf else -1.0, 1.0, nodes)
         return {**super()._allocate(columns, outputs), "A": A, "b": b}

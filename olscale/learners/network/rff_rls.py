@@ -74,7 +74,8 @@ class FourierLayer(GammaLearner, FixedLayer):
         self._frequencies = MatrixRows((first, second), self._columns, int(self.features) // 2, 0.0)
 
     def _allocate(self, columns: int, outputs: int) -> State:
-        key, gamma = self._random().integers(1 << 32, size=2), self._first_width(columns)
+        key = self._random().integers(1 << 32, size=2)
+        gamma = self._first_width(columns)
         return {**super()._allocate(columns, outputs), "key": key, "gamma": gamma}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:

@@ -36,7 +36,9 @@ def singular_vectors(X: Rows, columns: int, rank: int) -> tuple[FloatArray, Floa
     from scipy.sparse import csr_matrix
 
     rows = to_csr(X if columns <= SAMPLE else slice_rows(X, 0, SAMPLE))
-    first, last, count = rows.indptr[0], rows.indptr[-1], rows_of(rows)
+    first = rows.indptr[0]
+    last = rows.indptr[-1]
+    count = rows_of(rows)
     M = csr_matrix(
         (rows.data[first:last], rows.indices[first:last], rows.indptr - first), (count, columns)
     )
@@ -116,14 +118,13 @@ class SVDOSELM(RandomNodes, OnePassLearner, WeightedClassifier, LooksAhead):
         from threadpoolctl import threadpool_limits
 
         random, (columns, nodes) = self._random(), self.state_["A"].shape
-        weights, b = (
-            random.uniform(-1.0, 1.0, (int(self.rank), nodes)),
-            random.uniform(-1.0, 1.0, nodes),
-        )
+        weights = random.uniform(-1.0, 1.0, (int(self.rank), nodes))
+        b = random.uniform(-1.0, 1.0, nodes)
         with threadpool_limits(limits=1):  # sums over several threads would have other bits
             mean, vectors, deviations = singular_vectors(X, columns, int(self.rank))
             A = (vectors / deviations) @ weights[: len(deviations)]
-            self.state_["A"][:], self.state_["b"][:] = A, b - mean @ A
+            self.state_["A"][:] = A
+            self.state_["b"][:] = b - mean @ A
 
     def _check_ready(self, X: Rows) -> None:
         if rows_of(X) and not self.state_["b"].any():

@@ -70,7 +70,8 @@ class BatchMachine(Learner, EstimatesCost):
 
     def learn(self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> FloatArray:
         weights = self._weights_of(y, weights)
-        scores, start = np.empty((rows_of(X), self._outputs)), 0
+        scores = np.empty((rows_of(X), self._outputs))
+        start = 0
         while start < len(y):
             seen = int(self.state_["seen"][0])
             trained = trained_rows(seen)
@@ -88,7 +89,8 @@ class BatchMachine(Learner, EstimatesCost):
         return self._scores_by(int(self.state_["seen"][0]), X)
 
     def _keep(self, X: Rows, y: NDArray[Any], weights: FloatArray | None) -> None:
-        state, total = self.state_, len(self.state_["y"]) + len(y)
+        state = self.state_
+        total = len(self.state_["y"]) + len(y)
         if total > self.capacity:
             raise ParameterError(
                 f"learner {self.name} keeps all rows, and {total:,} are more than its parameter "
@@ -142,7 +144,8 @@ class BatchMachine(Learner, EstimatesCost):
     def _matrix(self, X: CSR) -> Any:
         from scipy.sparse import csr_matrix
 
-        first, last = X.indptr[0], X.indptr[-1]
+        first = X.indptr[0]
+        last = X.indptr[-1]
         return csr_matrix(
             (X.data[first:last], X.indices[first:last], X.indptr - first),
             (rows_of(X), self._columns),

@@ -78,7 +78,8 @@ class WithoutOffset:
     """
 
     def __init__(self, machine: Any, gamma: float) -> None:
-        self._machine, self._gamma = machine, gamma
+        self._machine = machine
+        self._gamma = gamma
 
     def fit(self, X: Any, y: NDArray[Any], **weights: NDArray[Any]) -> Self:
         """Train the machine on rows minus the first one, at the features that every row has.

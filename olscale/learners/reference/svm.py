@@ -206,7 +206,8 @@ class _LeastSquares:
     """The machine of some rows; their kernel matrix is that of the entire problem."""
 
     def __init__(self, C: float, gamma: float) -> None:
-        self._C, self._gamma = C, gamma
+        self._C = C
+        self._gamma = gamma
 
     def fit(
         self, X: Any, y: NDArray[np.float64], sample_weight: NDArray[np.float64] | None = None

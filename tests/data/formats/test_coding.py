@@ -38,7 +38,8 @@ def table(path: Path, first: int = 0, last: int = ROWS) -> str:
 
 def test_columns_have_the_numbers_of_scikit_learn(tmp_path: Path) -> None:
     dataset = ingest(table(tmp_path / "t.csv"), tmp_path / "t", encode=ENCODE)
-    X, names = rows_of(dataset), list(dataset.manifest.feature_names or ())
+    X = rows_of(dataset)
+    names = list(dataset.manifest.feature_names or ())
     assert names[:2] == ["size", "shop=#0"]
     assert names[-3:] == ["kind=k0", "kind=k1", "kind=k2"]
     shop = FeatureHasher(64, input_type="string").transform([[s] if s else [] for s in SHOPS])

@@ -184,10 +184,8 @@ def test_mat_files_of_the_other_byte_order(tmp_path: Path):
     numbers = [
         element(9, np.array(values, ">f8").tobytes(), ">") for values in ([1, 2, 3, 4], [7, 8])
     ]
-    X, y = (
-        matrix(b"X", 6, (2, 2), numbers[0], order=">"),
-        matrix(b"y", 6, (2, 1), numbers[1], order=">"),
-    )
+    X = matrix(b"X", 6, (2, 2), numbers[0], order=">")
+    y = matrix(b"y", 6, (2, 1), numbers[1], order=">")
     (tmp_path / "a.mat").write_bytes(MAT[:124] + b"\x01\x00MI" + X + y)
     (batch,) = find_format("a.mat", "mat").read(str(tmp_path / "a.mat"), ReadOptions())
     np.testing.assert_array_equal(batch.X, [[1, 3], [2, 4]])

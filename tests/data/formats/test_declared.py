@@ -61,10 +61,12 @@ def test_parquet_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
 
 @pytest.mark.long  # a process for each file
 def test_mat_matrices_are_read_dense_sparse_and_side_by_side(tmp_path: Path) -> None:
-    path, X = tmp_path / "m.mat", np.array([[0, 2, 0], [1, 0, 3], [0, 0, 0]], dtype=float)
+    path = tmp_path / "m.mat"
+    X = np.array([[0, 2, 0], [1, 0, 3], [0, 0, 0]], dtype=float)
     y = np.array([[1], [2], [1]])
     views = np.empty((2, 1), dtype=object)
-    views[0, 0], views[1, 0] = X[:, :1], X[:, 1:]
+    views[0, 0] = X[:, :1]
+    views[1, 0] = X[:, 1:]
     for matrix in (X, scipy.sparse.csc_matrix(X), views):
         savemat(path, {"X": matrix, "Y": y})
         batches = read(path, chunk_rows=2)

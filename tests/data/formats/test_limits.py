@@ -26,7 +26,8 @@ class Endless(io.RawIOBase):
     """`begin`, then `more` over and over, without an end."""
 
     def __init__(self, begin: bytes, more: bytes) -> None:
-        self._rest, self._more = begin, more
+        self._rest = begin
+        self._more = more
 
     def readable(self) -> bool:
         return True
@@ -34,7 +35,8 @@ class Endless(io.RawIOBase):
     def readinto(self, buffer, /) -> int:
         self._rest = self._rest or self._more * (4096 // len(self._more))
         size = min(len(buffer), len(self._rest))
-        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
+        buffer[:size] = self._rest[:size]
+        self._rest = self._rest[size:]
         return size
 
 

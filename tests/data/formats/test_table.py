@@ -197,7 +197,8 @@ def test_numbers_are_those_of_float(
 def test_usps_has_its_label_first(shared_data) -> None:  # type: ignore[no-untyped-def]
     source = str(shared_data("usps/zip.train.gz"))
     batches = list(find_format(source, "csv").read(source, ReadOptions(5000, label="0")))
-    X, y = np.vstack([b.X for b in batches]), np.concatenate([b.target for b in batches])
+    X = np.vstack([b.X for b in batches])
+    y = np.concatenate([b.target for b in batches])
     assert X.shape == (7291, 256)
     assert (X.min(), X.max()) == (-1, 1)
     assert sorted(set(y.tolist())) == list(range(10))

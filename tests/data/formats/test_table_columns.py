@@ -226,7 +226,8 @@ def test_only_a_decimal_comma_is_kept_in_the_manifest(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["csv", "arff", "parquet"])
 def test_whole_numbers_that_are_rounded_are_told(tmp_path: Path, kind: str) -> None:
     """Only whole ones, also where some are missing or infinite, negative, or come late; 2^53 - 1 is exact."""
-    rows, path = 30_000, tmp_path / f"t.{kind}"
+    rows = 30_000
+    path = tmp_path / f"t.{kind}"
     columns: dict[str, list[float | int | str | None]] = {
         "id": [2**60 + 7 * (i % 1000) for i in range(rows)],
         "late": [i % 9 if i < rows - 2 else -(2**53) - 1 for i in range(rows)],

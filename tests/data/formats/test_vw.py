@@ -51,7 +51,8 @@ def slow_features(line: str) -> Iterator[tuple[str, str, str | None, float]]:
         unnamed = 0
         for feature in part.removeprefix(head).split():
             name, colon, text = feature.partition(":")
-            word, value = None, 1.0
+            word = None
+            value = 1.0
             if colon and not text[0].isdigit() and text[0] not in "+-.":
                 word = text
             elif colon:
@@ -156,7 +157,8 @@ def test_features_are_read_as_they_are_written(
     path = tmp_path_factory.mktemp("vw") / "rows.vw"
     path.write_text("\n".join(lines), encoding="utf-8")
     ends = ReadOptions(chunk_rows=5)
-    (expected, got) = slow_rows("\n".join(lines)), rows_of(list(VwFormat().read(str(path), ends)))
+    expected = slow_rows("\n".join(lines))
+    got = rows_of(list(VwFormat().read(str(path), ends)))
     assert got == expected
     hashed = read(path, encode=("*=hash:features=2^6",))
     rows = [

@@ -40,7 +40,8 @@ def tree(folder: Path) -> dict[str, bytes]:
 
 
 def test_manifest_records_the_sources(tmp_path: Path):
-    train, test = svm(tmp_path / "a.svm", 30), svm(tmp_path / "b.svm", 20, seed=1)
+    train = svm(tmp_path / "a.svm", 30)
+    test = svm(tmp_path / "b.svm", 20, seed=1)
     dataset = ingest(train, tmp_path / "d", test=[test])
     assert (dataset.name, dataset.kind, dataset.classes) == ("d", "sparse", (-1, 1))
     assert (dataset.rows("train"), dataset.rows("test")) == (30, 20)
@@ -175,7 +176,8 @@ def test_source_without_a_file(tmp_path: Path):
 
 @pytest.mark.parametrize("content", ["1 1:1\n1 bad\n", "", "1 1:1\nnan 1:1\n"])
 def test_failed_ingest_leaves_nothing(tmp_path: Path, content: str):
-    good, bad = svm(tmp_path / "a.svm", 40), tmp_path / "bad.svm"
+    good = svm(tmp_path / "a.svm", 40)
+    bad = tmp_path / "bad.svm"
     bad.write_text(content)
     with pytest.raises(OlscaleError, match=r"bad\.svm"):
         ingest([good, bad], tmp_path / "d", chunk_rows=8)

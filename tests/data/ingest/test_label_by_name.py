@@ -47,7 +47,8 @@ def other_file(kind: str, folder: Path) -> Path:
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "arff", "parquet"])
 def test_a_label_that_stands_elsewhere_in_a_later_source(tmp_path: Path, kind: str) -> None:
-    train, test = write(tmp_path / "train.csv", TRAIN), other_file(kind, tmp_path)
+    train = write(tmp_path / "train.csv", TRAIN)
+    test = other_file(kind, tmp_path)
     dataset = ingest(train, tmp_path / "d", test=test)
     assert (
         content(dataset, "train")
@@ -72,7 +73,8 @@ def test_a_label_of_another_name_needs_the_same_features(tmp_path: Path) -> None
 
 
 def test_a_label_that_was_asked_for_is_that_of_all(tmp_path: Path) -> None:
-    train, test = write(tmp_path / "train.csv", FIRST), write(tmp_path / "test.csv", TRAIN)
+    train = write(tmp_path / "train.csv", FIRST)
+    test = write(tmp_path / "test.csv", TRAIN)
     dataset = ingest(train, tmp_path / "d", test=test, label="a", target="classes")
     assert dataset.classes == (1, 3)
     assert dataset.manifest.label_column == "a"

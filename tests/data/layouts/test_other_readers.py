@@ -13,7 +13,8 @@ from olscale.compiled.csr import to_dense
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.errors import DatasetError
 
-ROWS, COLUMNS = 500, 2_000
+ROWS = 500
+COLUMNS = 2_000
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +79,8 @@ def test_arrays_that_another_program_wrote_anew_are_refused(tmp_path: Path, name
         "url-like", tmp_path / "d", rows=ROWS, columns=COLUMNS, layout="zarr", chunk_rows=150
     )
     group = zarr.open_group(f"{dataset.path}/train", mode="r+")
-    values, before = group[name][:], group[name]
+    values = group[name][:]
+    before = group[name]
     del group[name]
     if name == "data":
         group.create_array(

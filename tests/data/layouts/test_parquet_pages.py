@@ -44,7 +44,8 @@ def block(lengths: list[int] | np.ndarray) -> Block:
 def sparse(lengths: list[int] | np.ndarray) -> Any:
     """Return rows as pyarrow has them."""
     rows = block(lengths)
-    columns, fields = [pa.array(rows.label)], [pa.field("label", pa.float64(), nullable=False)]
+    columns = [pa.array(rows.label)]
+    fields = [pa.field("label", pa.float64(), nullable=False)]
     for name, values in (("indices", rows.X.indices), ("values", rows.X.data)):
         items = pa.array(values)
         kind = pa.list_(pa.field("element", items.type, nullable=False))
@@ -72,7 +73,8 @@ LENGTHS = {
 def test_pages_hold_what_pyarrow_reads(rows: str, page: int):
     """Whatever the lengths of rows, and where pages end: also within a row."""
     file = packed(sparse(LENGTHS[rows]), data_page_size=page, write_batch_size=10)
-    got, expected = read_plain(file), parquet._read(file)
+    got = read_plain(file)
+    expected = parquet._read(file)
     assert got is not None
     assert got.keys() == expected.keys()
     for name, arrays in expected.items():
@@ -117,7 +119,8 @@ def test_files_of_ours_are_what_pyarrow_reads(
 def test_pages_of_other_kinds_are_left_to_pyarrow(options: dict[str, Any]):
     """Other codecs, encodings, pages and row groups: whoever reads them, the numbers are the same."""
     table = sparse(LENGTHS["some empty rows"])
-    plain, file = parquet._read(packed(table)), packed(table, **options)
+    plain = parquet._read(packed(table))
+    file = packed(table, **options)
     for name, arrays in (read_plain(file) or parquet._read(file)).items():
         for array, expected in zip(arrays, plain[name], strict=True):
             np.testing.assert_array_equal(array, expected)
@@ -143,7 +146,8 @@ def test_damage_is_an_error_wherever_it_is(tmp_path: Path):
     """No byte can be changed so that reading hangs, crashes or gives other rows."""
     dataset = generate("url-like", tmp_path / "d", rows=20, columns=1_000, layout="parquet")
     file = Path(dataset.path, "train/00000.parquet")
-    whole, expected = file.read_bytes(), dataset.chunk("train", 0)
+    whole = file.read_bytes()
+    expected = dataset.chunk("train", 0)
     refused = 0
     for at in range(4, len(whole) - 8, 3):
         file.write_bytes(whole[:at] + bytes([whole[at] ^ 0xA5]) + whole[at + 1 :])
@@ -174,7 +178,8 @@ def test_bytes_do_not_depend_on_how_rows_come(
 @pytest.mark.parametrize("zeros", [[], [0], [5], [4, 5], [0, 1, 2, 3, 4, 5], [0, 200, 201, 40_000]])
 def test_runs_of_levels_are_their_lengths_and_the_level(zeros: list[int]):
     entries = max(6, *zeros, 0) + (len(zeros) == 4) * 300_000
-    expected, done = b"", 0
+    expected = b""
+    done = 0
     for zero in [*zeros, entries]:
         if zero > done:
             expected += _parquet_file._varint(2 * (zero - done)) + b"\1"

@@ -15,7 +15,8 @@ from olscale.data.layouts.base import Block
 from olscale.data.layouts.zarr import Writer
 from olscale.storage.open import open_storage
 
-ROWS, PIECE = 5, 4
+ROWS = 5
+PIECE = 4
 TYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "int64", "float32", "float64")
 
 

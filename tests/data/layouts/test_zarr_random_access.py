@@ -12,7 +12,8 @@ from olscale.data.layouts import zarr
 from olscale.data.layouts.base import Block, SplitShape
 from olscale.storage.open import open_storage
 
-ENTRIES, PIECE = 1_000, 64
+ENTRIES = 1_000
+PIECE = 64
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +58,8 @@ def test_each_piece_is_decoded_once_from_front_to_back(
     reader = zarr.Reader(
         open_storage(folder), SplitShape("train", "sparse", 1, ENTRIES, ENTRIES, None)
     )
-    pieces, decoded = zarr._Pieces(reader, "data"), []
+    pieces = zarr._Pieces(reader, "data")
+    decoded = []
     decode = zarr._Pieces._decode
     monkeypatch.setattr(
         zarr._Pieces, "_decode", lambda self, i, out: (decoded.append(i), decode(self, i, out))

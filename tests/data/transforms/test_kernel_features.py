@@ -73,10 +73,12 @@ def test_nystrom_features_of_all_rows_have_the_kernel() -> None:
 
 def test_nystrom_features_are_scikit_learns() -> None:
     """Up to a rotation: products are equal, for the rows that were drawn."""
-    X, step = cloud(), Nystroem(features=20, gamma=0.5)
+    X = cloud()
+    step = Nystroem(features=20, gamma=0.5)
     step.fit(lambda: iter([X[:20]]), 4)
     peer = PeerNystroem(gamma=0.5, n_components=20).fit(X[:20])
-    ours, theirs = step.apply(X, 4), peer.transform(X)
+    ours = step.apply(X, 4)
+    theirs = peer.transform(X)
     assert not isinstance(ours, CSR)
     np.testing.assert_allclose(ours @ ours.T, theirs @ theirs.T, atol=1e-7)
 
@@ -98,7 +100,8 @@ def test_sparse_rows_and_cuts_decide_no_bit_of_the_fit(text: str) -> None:
 
 
 def test_sparse_rows_of_millions_of_features_are_never_dense() -> None:
-    rng, columns = np.random.default_rng(0), 3_200_000
+    rng = np.random.default_rng(0)
+    columns = 3_200_000
     indices = np.concatenate(
         [np.sort(rng.choice(columns, 15, replace=False)) for _ in range(60)]
     ).astype(np.int32)
@@ -117,7 +120,8 @@ def test_the_median_width_is_that_of_the_rows() -> None:
 
 
 def test_threads_change_no_bit() -> None:
-    X, found = cloud(400, 12), []
+    X = cloud(400, 12)
+    found = []
     for threads in (1, 2):
         with threadpool_limits(limits=threads):
             found.append(applied("nystroem:200,gamma=median", X, 12))
@@ -126,7 +130,8 @@ def test_threads_change_no_bit() -> None:
 
 def test_rows_that_cannot_be_used_are_not_drawn() -> None:
     X = np.array(cloud())
-    X[::2, 1], X[1::4, 0] = np.nan, 1e200
+    X[::2, 1] = np.nan
+    X[1::4, 0] = 1e200
     for text in ("nystroem:10,gamma=median", "nystroem:64,gamma=median", "rff:10,gamma=median"):
         z = applied(text, read_only(X), 4)
         assert np.isfinite(z[3::4]).all()

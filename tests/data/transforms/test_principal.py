@@ -27,7 +27,8 @@ def oracle(X: np.ndarray, new: np.ndarray, components: int) -> np.ndarray:
 
 @pytest.mark.parametrize("block", [1, 8])
 def test_ipca_is_that_of_the_blocks_so_far(block: int) -> None:
-    X, step = rows(), IPCA(components=6, block=block)
+    X = rows()
+    step = IPCA(components=6, block=block)
     step.begin(6)
     trains = np.random.default_rng(1).random(60) < 0.8
     z = step.learn(X, 6, trains)
@@ -39,7 +40,8 @@ def test_ipca_is_that_of_the_blocks_so_far(block: int) -> None:
 
 
 def test_rows_with_missing_values_are_not_learned() -> None:
-    X, step = rows(), IPCA(components=3, block=4)
+    X = rows()
+    step = IPCA(components=3, block=4)
     X[7, 2] = np.nan
     step.begin(6)
     z = step.learn(X, 6, np.ones(60, dtype=bool))
@@ -80,7 +82,9 @@ def test_too_many_directions_and_wrong_numbers_are_refused() -> None:
 
 
 def test_what_was_fitted_goes_into_another() -> None:
-    X, step, other = rows(), SVD(components=3), SVD(components=3)
+    X = rows()
+    step = SVD(components=3)
+    other = SVD(components=3)
     step.fit(lambda: iter([X]), 6)
     other.restore(step.state(), 6)
     np.testing.assert_array_equal(other.apply(X, 6), step.apply(X, 6))

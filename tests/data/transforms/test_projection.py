@@ -64,7 +64,8 @@ def test_the_generator_is_that_of_random123(counter, key, words) -> None:
 
 
 def test_words_are_the_blocks_of_a_number() -> None:
-    key, words = np.array([1, 2], dtype=np.uint64), np.empty(8, dtype=np.uint64)
+    key = np.array([1, 2], dtype=np.uint64)
+    words = np.empty(8, dtype=np.uint64)
     fill_words(7, key, words)
     blocks = [philox(*(np.uint64(c) for c in (block, 7, 0, 0, 1, 2))) for block in range(2)]
     assert words.tolist() == [int(word) for block in blocks for word in block]
@@ -231,7 +232,8 @@ def test_what_is_kept_is_bounded(width: int) -> None:
 
 
 def test_a_listed_matrix_is_that_of_a_table() -> None:
-    X, sparsity = next(chunks(100, columns=5_000)).X, math.sqrt(5_000)
+    X = next(chunks(100, columns=5_000)).X
+    sparsity = math.sqrt(5_000)
     listed, table = (made((1, 2), 5_000, 30, sparsity) for made in (Listed, MatrixRows))
     assert listed.times(X).tobytes() == table.times(X).tobytes()
     assert listed.nbytes < 4 * 5_000 + 4 * (

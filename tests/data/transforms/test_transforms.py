@@ -49,7 +49,8 @@ def rows(seed: int, count: int = 40, columns: int = 5) -> np.ndarray:
 
 def cut(X, sizes: list[int]) -> Callable[[], Iterator[Chunk]]:
     """Return what starts a pass over `X` in chunks of `sizes`, the last one with the rest."""
-    count, columns = rows_of(X), 5
+    count = rows_of(X)
+    columns = 5
     bounds = [*np.unique(np.clip(np.cumsum([0, *sizes]), 0, count)).tolist(), count]
 
     def chunks() -> Iterator[Chunk]:
@@ -106,7 +107,8 @@ def test_every_transform_is_tried() -> None:
 
 
 def test_meaning_of_each() -> None:
-    X, new = rows(0), np.full((2, 5), 7.0)
+    X = rows(0)
+    new = np.full((2, 5), 7.0)
     constant = np.ptp(X, axis=0) == 0
     standardize = fit_transforms(["standardize"], cut(X, [7]), 5)
     Z = applied(standardize, X)
@@ -205,7 +207,9 @@ def test_steps_are_fitted_on_what_the_ones_before_leave() -> None:
 
 def test_no_step_gets_rows_that_it_could_write_to(monkeypatch: pytest.MonkeyPatch) -> None:
     """Behind another step its loops would otherwise be compiled once more, in the middle of a run."""
-    given, fit, apply = [], MinMax.fit, MinMax.apply
+    given = []
+    fit = MinMax.fit
+    apply = MinMax.apply
 
     def see(X: np.ndarray) -> np.ndarray:
         given.append(X.flags.writeable)

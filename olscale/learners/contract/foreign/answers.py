@@ -192,7 +192,8 @@ class NumberWatch:
 
     def broken(self, model: Any) -> str:
         """Do as `look`, for a model of any size."""
-        total, broken_name = 0, ""
+        total = 0
+        broken_name = ""
         for name, values in numbers_of(model):
             total += values.size
             if np.isfinite(values).all():

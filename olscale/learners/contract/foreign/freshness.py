@@ -128,7 +128,8 @@ def check_untrained(name: str, model: Any) -> None:
     A model that cannot be copied passes: nothing is known of it.
     """
     try:
-        clone, other = copy_of(model), copy_of(model)
+        clone = copy_of(model)
+        other = copy_of(model)
     except Exception:  # its class may raise anything
         return
     drawn = set(first_few(differences(clone, other)))  # what is random from the start

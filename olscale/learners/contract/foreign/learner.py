@@ -66,14 +66,16 @@ class ForeignLearner(
     restorable = False
 
     def __init__(self, name: str, target: Any, params: dict[str, Any], version: str) -> None:
-        self.name, self.version = name, version  # type: ignore[misc,assignment]
+        self.name = name  # type: ignore[misc]
+        self.version = version  # type: ignore[misc,assignment]
         self.target = target
         self._estimator, self.params, seeds = make_model(name, target, dict(params))
         self.task = task_of(name, self._estimator)  # type: ignore[misc]
         self._river = hasattr(self._estimator, "learn_one")
         self.checks_rows = self._river and fills_in_missing(self._estimator)  # type: ignore[misc]
         self.takes_weights = self.task != "novelty" and takes_weights(self._estimator)  # type: ignore[misc]
-        self._features, self._labels = NAMELESS, ClassLabels()
+        self._features = NAMELESS
+        self._labels = ClassLabels()
         self._ranks = False
         self._row_scores = RowScores(self._estimator)
         if seeds:
@@ -135,7 +137,8 @@ class ForeignLearner(
     def begin(self, columns: int, classes: int, entropy: Sequence[int] = ()) -> None:
         """Start a new model for a stream of `columns` features and `classes` classes."""
         self._estimator = make_model(self.name, self.target, self.params, entropy).model
-        self._classes, self._columns = classes, columns
+        self._classes = classes
+        self._columns = columns
         self._row_scores = RowScores(self._estimator)
         self._ranked = int(self._ranks and classes == 2 and bool(self._row_scores.method))
         self._outputs = max(score_columns(classes), targets_of(self))

@@ -268,7 +268,8 @@ def test_numbers_that_are_not_declared_are_named(
         "@relation r\n@attribute k {3,1,2}\n@attribute class {0,1}\n@attribute text {u,v}\n@data\n"
     )
     good = "".join(f"{i % 3 + 1},{i % 2},u\n" for i in range(rows))
-    text, options = head + good + "?,1.0,v\n", {"label": "class", "encode": ("k=number",)}
+    text = head + good + "?,1.0,v\n"
+    options = {"label": "class", "encode": ("k=number",)}
     assert sum(len(batch) for batch in read(tmp_path, text, **options)) == rows + 1
     problem = (
         f"attribute '{column}' is '{row.split(',')[column == 'class']}', which is not among "

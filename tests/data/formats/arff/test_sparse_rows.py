@@ -69,7 +69,8 @@ def test_dense_rows_of_the_same_cells_are_the_same(tmp_path: Path) -> None:
 
 
 def test_datasets_of_dense_and_sparse_rows_have_one_fingerprint(tmp_path: Path) -> None:
-    sparse, dense = made(tmp_path, "a", HEAD + SPARSE), made(tmp_path, "b", HEAD + DENSE)
+    sparse = made(tmp_path, "a", HEAD + SPARSE)
+    dense = made(tmp_path, "b", HEAD + DENSE)
     assert sparse.fingerprint == dense.fingerprint
     assert sparse.manifest.splits["train"].missing == dense.manifest.splits["train"].missing
     mixed = "".join([*SPARSE.splitlines(keepends=True)[:2], *DENSE.splitlines(keepends=True)[2:]])

@@ -56,7 +56,8 @@ def make_file(seed: int, by_liac: bool) -> File:
 
 class _Maker:
     def __init__(self, random: Random, by_liac: bool) -> None:
-        self._random, self._by_liac = random, by_liac
+        self._random = random
+        self._by_liac = by_liac
         self._rows_kind = random.choice(["dense", "dense", "sparse", "mixed"])
         self._end = random.choice(["\n", "\n", "\r\n"])
         self._between = "," if by_liac else random.choice([",", ",", ", ", "\t", " ", " ,\t"])
