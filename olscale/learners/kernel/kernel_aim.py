@@ -52,7 +52,8 @@ def _aim_at_class(f: Any, y: int, max_score: bool, target: Any, margin: Any, wro
         wrong[y] = wrong[rival] = mistaken
     else:
         for c in range(outputs):
-            target[c] = 1.0 if y == (c if outputs > 1 else 1) else -1.0
+            own_class = c if outputs > 1 else 1
+            target[c] = 1.0 if y == own_class else -1.0
             margin[c] = target[c] * f[c]
             wrong[c] = (f[c] >= 0.0) != (target[c] > 0.0)
 

@@ -124,7 +124,8 @@ def _learn_one_vs_all(
             for k in range(outputs):
                 c = s * outputs + k
                 scores[i, c] = f[c]
-                target = 1.0 if y[i] == (k if outputs > 1 else 1) else -1.0
+                own_class = k if outputs > 1 else 1
+                target = 1.0 if y[i] == own_class else -1.0
                 a[c] = 0.0
                 if target * f[c] < 1.0 and square > 0.0:
                     wrong = (f[c] >= 0.0) != (target > 0.0)

@@ -119,7 +119,8 @@ def learn_full(
                 target = 1.0
                 m = f[column] - f[rival]
             else:
-                target = 1.0 if y[i] == (k if outputs > 1 else 1) else -1.0
+                own_class = k if outputs > 1 else 1
+                target = 1.0 if y[i] == own_class else -1.0
                 m = target * f[k]
             if m >= margin_needed(rule, square):
                 continue

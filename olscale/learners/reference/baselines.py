@@ -31,7 +31,8 @@ def _classes(y: NDArray[np.int64], last: bool, counts: Any, seen: Any, scores: F
     for i in range(scores.shape[0]):
         best = np.argmax(counts)  # of equal counts the first class
         for c in range(columns):
-            scores[i, c] = 1.0 if best == (c if columns > 1 else 1) else -1.0
+            own_class = c if columns > 1 else 1
+            scores[i, c] = 1.0 if best == own_class else -1.0
         if i < y.shape[0] and y[i] != UNKNOWN:
             if last:
                 counts[:] = 0
