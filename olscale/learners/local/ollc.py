@@ -92,7 +92,8 @@ def _learn_and_score(
             gate = g[3 * c] + lift[c] * g[last]
             scores[i, c] = g[3 * c + 1] if gate > 0.0 else g[3 * c + 2]
             if learns:
-                target = 1.0 if y[i] == (c if outputs > 1 else 1) else -1.0
+                own_class = c if outputs > 1 else 1
+                target = 1.0 if y[i] == own_class else -1.0
                 one = target * g[3 * c + 1]
                 two = target * g[3 * c + 2]
                 a[3 * c] = 0.0

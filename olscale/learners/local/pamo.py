@@ -125,7 +125,8 @@ def _learn_classes(
                 score += W[c, m] * z[m]
             scores[i, c] = score
             if learns and valid and most > 0.0:
-                target = 1.0 if y[i] == (c if outputs > 1 else 1) else -1.0
+                own_class = c if outputs > 1 else 1
+                target = 1.0 if y[i] == own_class else -1.0
                 loss = max(0.0, 1.0 - target * score)
                 if loss > 0.0:
                     moves = True
