@@ -108,7 +108,7 @@ start_workers() {   # at an address
     # On a busy machine, or from a slow file system, workers take minutes to start.
     set -m   # a group of their own: Ctrl-C of a terminal is for the command, and would end Dask's processes at once
     "$python" -m distributed.cli.dask_worker "$1" --nthreads 1 --no-dashboard --dashboard-address 127.0.0.1:0 \
-        --nworkers "$processes" --memory-limit "${OLSCALE_MEMORY:-$memory}" --death-timeout 300 --local-directory "$run" \
+        --preload olscale.execution.dask_logs --nworkers "$processes" --memory-limit "${OLSCALE_MEMORY:-$memory}" --death-timeout 300 --local-directory "$run" \
         </dev/null >>"$log" 2>&1 &
     workers=$!
     set +m

@@ -94,7 +94,7 @@ set -m
 for number in "${!hosts[@]}"; do
     host=${hosts[$number]}
     worker=("$PYTHON" -m distributed.cli.dask_worker "$address" --nworkers "${counts[$number]}" --nthreads 1
-        --no-dashboard --dashboard-address 127.0.0.1:0 --death-timeout 300 "${tls[@]}")
+        --no-dashboard --dashboard-address 127.0.0.1:0 --death-timeout 300 --preload olscale.execution.dask_logs "${tls[@]}")
     if [ "$host" = localhost ]; then
         "${worker[@]}" --host "$listen" --local-directory "$run" </dev/null >"$run/$host.log" 2>&1 &
     else
