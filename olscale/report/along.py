@@ -37,7 +37,7 @@ from olscale.results.store import OnDamage
 
 SEGMENTS = "segment_error"
 ALONG = (*CURVES, SEGMENTS, *CONFUSIONS, *ROCS)
-"""What can be asked for along the stream; the counts of a confusion matrix stand in one line with it."""
+"""What can be requested along the stream; the counts of a confusion matrix share one line."""
 
 _SETTING = ("dataset", "transforms", "learner", "params", "protocol")
 FIELDS = (

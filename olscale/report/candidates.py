@@ -1,4 +1,4 @@
-"""What of a store could be compared by a metric, before learners, data sets and runs are left out."""
+"""What a metric could compare in a store, before learners, data sets and runs are left out."""
 
 import math
 from collections import defaultdict

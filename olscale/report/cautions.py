@@ -1,4 +1,4 @@
-"""What a reader must know of figures that are not what figures of other learners are: marks of them, or notes."""
+"""Cautions: marks and notes on figures that do not mean what other learners' figures mean."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping

@@ -60,7 +60,7 @@ def streams(shown: Iterable[T]) -> dict[str, list[T]]:
 
 
 def labelled(shown: Iterable[T]) -> dict[str, T]:
-    """Name what belongs to one stream by its learners, with the parameters that tell settings of one apart."""
+    """Name the items of one stream by learner, with the parameters that distinguish settings."""
     by_row = {}
     for one in shown:
         s = _summary(one)
@@ -70,7 +70,7 @@ def labelled(shown: Iterable[T]) -> dict[str, T]:
 
 
 def best_of_each(shown: Iterable[T]) -> list[T]:
-    """Return, for each learner, what belongs to its setting of the best mean, the first of equals."""
+    """Return, for each learner, the item of its setting with the best mean; the first of ties."""
     best: dict[str, T] = {}
     for one in shown:
         s = _summary(one)

@@ -1,4 +1,4 @@
-"""Learners of a store compared: by which metric, on the runs that all of them have, and what is left out."""
+"""Compare the learners of a store: the metric, the runs that all of them have, the omissions."""
 
 import math
 from collections import defaultdict
@@ -27,7 +27,7 @@ from olscale.results.store import OnDamage
 T = TypeVar("T")
 
 ROPE = 0.01
-"""Half the width of the region of practical equivalence of fractions, such as errors: a percentage point."""
+"""Half the width of the region of practical equivalence of fractions: one percentage point."""
 
 _DEFAULT = tuple(name for name in HEADLINES if measure_of(name).better)
 
@@ -37,7 +37,7 @@ _COUNTERPARTS = {
     "test_rmse": "rmse",
     "rmse": "test_rmse",
 }
-"""The metric that is shown beside the one that learners are compared by, where none was asked for."""
+"""The metric that is shown next to the compared one if the caller requests none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,7 +103,7 @@ class Compared:
         learner: str,
         blocks: Iterable[RunBlock],
     ) -> dict[str, T]:
-        """Return what `by_setting` has of the runs of a learner on blocks of one way, by replicate."""
+        """Return, by replicate, what `by_setting` has for a learner's runs on the same blocks."""
         values = {}
         for block in blocks:
             of_setting = by_setting.get(self.runs[learner, block].key, {})
@@ -288,7 +288,10 @@ def _by_metric(summaries: Sequence[Summary], metric: str, terms: _Terms) -> Comp
 def _means(
     figures: Mapping[RunBlock, float], blocks: Mapping[str, Sequence[RunBlock]]
 ) -> list[float]:
-    """Return, by data set, the mean over transforms of the means over replicates, those in the order of run ids."""
+    """Return, by data set, the mean over transforms of the means over replicates.
+
+    Replicates are summed in the order of run ids, so that the bits do not depend on the store.
+    """
     shared = {block for of_dataset in blocks.values() for block in of_dataset}
     by_way: dict[str, dict[Way, list[float]]] = defaultdict(lambda: defaultdict(list))
     for block, value in figures.items():
@@ -330,7 +333,7 @@ def _averages(one: Compared) -> list[str]:
 
 
 def within_each(one: Compared, store: Store, on_damage: OnDamage = "raise") -> list[Within]:
-    """Compare the learners on each data set, under each of its transforms, by the replicates that all have."""
+    """Compare the learners on each data set and transform, by the replicates that all have."""
     by_setting = ReplicateFigures(store, on_damage).of(one.metric)
     higher = measure_of(one.metric).better == "higher"
     made = []

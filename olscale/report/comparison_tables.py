@@ -64,7 +64,7 @@ def _best_learners(one: Compared) -> list[set[int]]:
 def _rank_entries(
     one: Compared, i: int, alike: Collection[str], best: Sequence[set[int]], ahead: Mark
 ) -> tuple[Entry, ...]:
-    """Return the line of a learner: its mean rank, that by another metric if there is one, its figures."""
+    """Return a learner's line: mean rank, the rank by the other metric if any, and figures."""
     outcome = one.outcome
     name = outcome.learners[i]
     marks = caution_marks(one.behind(name), one.metric)
@@ -251,7 +251,10 @@ def comparison_tables(one: Compared, within: Sequence[Within] = ()) -> list[Tabl
 
 
 def shown_pairs(pairs: Sequence[P], best: str) -> tuple[Sequence[P], list[str]]:
-    """Return the pairs that a reader can take in: of very many those with the best learner, and a note on the others."""
+    """Return the pairs that a reader can take in, and a note on the others.
+
+    If there are very many, only the pairs with the best learner are shown.
+    """
     if len(pairs) <= _MOST_PAIRS:
         return pairs, []
     kept = [pair for pair in pairs if best in (pair.a, pair.b)]
@@ -276,7 +279,7 @@ def comparison_json(
 
 
 def _lines(value: Any, margin: str = "") -> str:
-    """Return JSON with a line for each item of an object, and for each item of a list that an object has."""
+    """Return JSON with one line per item of an object and per item of a list in an object."""
     inner = margin + " "
     if isinstance(value, dict) and value:
         items = [f"{json.dumps(name)}: {_lines(item, inner)}" for name, item in value.items()]

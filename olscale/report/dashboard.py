@@ -1,4 +1,4 @@
-"""The page that shows stores while they fill: a small web server that reads and writes nothing else.
+"""The page that shows stores while they fill: a small, read-only web server.
 
 Addresses on the page are relative, so that it works behind a proxy under any path. What has not
 changed since a browser last asked is not sent again.
@@ -80,7 +80,7 @@ class Dashboard:
         return live_html(going_on(self._readers[number].read()), results_below=True)
 
     def results(self, number: int) -> str:
-        """Return the tables of a store as HTML, made anew where its files are others than before."""
+        """Return the tables of a store as HTML, rebuilt if its files have changed."""
         store = self._store(number)
         with self._making[number]:
             stamps = store.path, store.record_stamps()
@@ -92,7 +92,7 @@ class Dashboard:
         return self._results[number][1]
 
     def report(self, number: int) -> Path:
-        """Return the folder of the report on a store, written anew where its files are others than before."""
+        """Return the folder of a store's report, rewritten if its files have changed."""
         store = self._store(number)
         with self._making[number]:
             stamps = store.path, store.record_stamps()
@@ -133,7 +133,10 @@ class Dashboard:
         )
 
     def application(self, prefix: str = "", hosts: Sequence[str] = _HERE) -> Application:
-        """Return the web application, whose addresses begin with `prefix`; only requests to `hosts` are answered."""
+        """Return the web application, with addresses below `prefix`.
+
+        It answers only requests to `hosts`.
+        """
         start = f"/{prefix.strip('/')}" if prefix.strip("/") else ""
         known = {"dashboard": self, "hosts": hosts}
         return Application(
@@ -183,7 +186,7 @@ class _Handler(RequestHandler):
             super().log_exception(kind, fault, trace)
 
     async def made(self, make: Callable[..., Any], *arguments: Any) -> Any:
-        """Return what a function makes of a store, in a thread; a store that is not there any more is no fault of ours.
+        """Return what a function makes of a store, in a thread; a vanished store is no failure.
 
         Visitors who ask for the same meanwhile get the same, so that no crowd keeps more threads
         busy than one.

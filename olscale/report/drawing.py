@@ -1,4 +1,7 @@
-"""Drawing: figures are drawn once, here and of many in further processes; nobody else imports matplotlib."""
+"""Drawing: figures are drawn only here, in several processes if there are many.
+
+No other module imports matplotlib.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,7 @@ class Drawing:
 def draw(
     drawings: Sequence[Drawing], folder: Path, formats: Sequence[str], processes: int | None = None
 ) -> None:
-    """Draw figures into a folder, in as many processes as there are cores, or fewer for few figures.
+    """Draw figures into a folder, in one process per core, or fewer for few figures.
 
     Where processes cannot be copied, as on macOS and Windows, this one draws all of them.
 

@@ -1,4 +1,4 @@
-"""What was run: data sets, learners with their parameters, protocols, machines and versions, speed and memory."""
+"""What was run: data sets, learners, parameters, protocols, machines, versions, speed, memory."""
 
 import json
 from collections import Counter, defaultdict
@@ -45,7 +45,7 @@ def facts_section(source: FigureSource) -> list[str]:
 
 
 def _speed_tables(summaries: Sequence[Summary]) -> list[Table]:
-    """Return rows per processor second, or per second of the clock where no run has recorded processor time."""
+    """Return rows per processor second, or per wall-clock second if no run recorded the former."""
     by_processor = _with(summaries, "rows_per_cpu_second")
     by_clock = _with(summaries, "rows_per_second")
     if not by_processor:

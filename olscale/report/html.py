@@ -18,7 +18,7 @@ from olscale.printable import printable
 from olscale.report.tables import Table
 
 SCRIPTS = ("vega.min.js", "vega-lite.min.js", "vega-embed.min.js", "report.js")
-"""Scripts of an interactive page, in order; the first three are Vega's, whose licences lie beside them."""
+"""Scripts of an interactive page, in order; the first three are Vega's, with their licences."""
 
 
 def _printable(value: Any) -> Any:
@@ -79,7 +79,7 @@ def paragraphs(texts: Iterable[str], kind: str = "") -> str:
 def page_html(
     title: str, sections: Sequence[tuple[str, Sequence[str]]], interactive: bool = False
 ) -> str:
-    """Return a page: a heading, a list of the sections, and each section's parts (HTML) under its heading.
+    """Return a page: a heading, a list of the sections, and their parts (HTML) under headings.
 
     An interactive one has scripts inside, 0.83 MB, which draw its charts and sort its tables.
     """

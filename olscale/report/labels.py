@@ -1,4 +1,4 @@
-"""Names of the rows and columns of a table: what tells learners of one name, and datasets of one name, apart."""
+"""Names of table rows and columns, which distinguish learners and datasets of equal name."""
 
 import json
 from collections import defaultdict
@@ -48,7 +48,7 @@ def column_of(s: Summary) -> Column:
 
 
 def rows_of(s: Summary) -> list[Row]:
-    """Return the rows of a summary: several where an experiment has the same setting under several labels."""
+    """Return the rows of a summary: several if an experiment labels the setting several times."""
     params = canonical_json(s.params)
     return [
         Row(name.place, name.text or s.learner, s.learner, s.version, params)
@@ -114,7 +114,7 @@ def column_labels(columns: Sequence[Column]) -> list[str]:
 
 
 def transforms_note(columns: Sequence[Column], labels: Sequence[str]) -> list[str]:
-    """Say what was done to the rows: for all columns at once, or for each kind where they differ."""
+    """Describe how the rows were transformed: once for all columns, or per kind if they differ."""
     kinds: dict[str, list[str]] = defaultdict(list)
     for column, label in zip(columns, labels, strict=True):
         kinds[", ".join(column.transforms) or "none"].append(label)

@@ -52,7 +52,7 @@ def _figure(entry: Entry) -> str:
 
 
 def _caption(table: Table) -> str:
-    """Return what stands above the table in a paper: title, what the figures are, what the marks mean."""
+    """Return a table's caption in a paper: title, what the figures are, what the marks mean."""
     best = (
         [_BOLD.get(table.best, f"In bold: {table.best}")]
         if any(entry.best for line in table.entries for entry in line)
@@ -82,7 +82,10 @@ def _labels(tables: Sequence[Table]) -> list[str]:
 
 
 def latex(tables: Sequence[Table]) -> str:
-    r"""Return tables as LaTeX ``table`` environments, each with a caption and a ``\label``, the best of a column in bold."""
+    r"""Return tables as LaTeX ``table`` environments with the best of each column in bold.
+
+    Each has a caption and a ``\label``.
+    """
     blocks = [r"% needs \usepackage{booktabs}"]
     for table, label in zip(tables, _labels(tables), strict=True):
         lines = [[escape("learner"), *map(escape, table.columns)]]

@@ -1,4 +1,4 @@
-"""What a comparison leaves out, and why: learners, data sets, and runs that not all learners have."""
+"""What a comparison leaves out, and why: learners, data sets, and runs that some learners lack."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
@@ -15,7 +15,7 @@ _MOST_NAMES = 3
 
 @dataclass(frozen=True, slots=True)
 class Omission:
-    """A learner, a data set, or runs of a learner on a data set, that no figure of a comparison is made of.
+    """A learner, a data set, or a learner's runs on a data set, that a comparison leaves out.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def _no_metric(metric: str) -> str:
 
 
 def _failures(candidates: Candidates, learner: str, datasets: Collection[str] | None = None) -> str:
-    """Return how many runs of a learner failed and how, on some data sets or on all; nothing if none did."""
+    """Describe how many runs of a learner failed and how; empty if none failed."""
     counts: Counter[str] = Counter()
     for (name, way), setting in candidates.settings.items():
         if name == learner and (datasets is None or way.dataset in datasets):
@@ -146,7 +146,7 @@ def left_out_notes(entries: Sequence[Omission], metric: str) -> list[str]:
 
 
 def unmeasured_datasets(entries: Sequence[Omission], metric: str) -> list[str]:
-    """Return the data sets without a figure to compare by, as those without a test split have no test error."""
+    """Return the data sets without a figure to compare, such as a test error without test rows."""
     return [one.dataset for one in entries if one.dataset and one.reason == _no_metric(metric)]
 
 

@@ -51,7 +51,9 @@ def as_json(summaries: Iterable[Summary]) -> str:
 
 
 def as_csv(summaries: Iterable[Summary]) -> str:
-    """Return CSV with a header and the fields of `as_json`; objects are JSON texts, transforms are joined by commas.
+    """Return CSV with a header and the fields of `as_json`.
+
+    Objects become JSON texts, transforms are joined by commas.
 
     Control characters in names stand as their escapes, and a name that a spreadsheet would take for
     a formula has an apostrophe in front.

@@ -1,4 +1,4 @@
-"""What goes on in evaluations, as HTML that any notebook and browser shows: no script, no address, pictures as SVG."""
+"""Running evaluations as HTML for any notebook and browser: no script, no URL, SVG pictures."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ STYLE = """<style>
 def live_html(
     evaluations: Sequence[LiveEvaluation], now: float | None = None, results_below: bool = False
 ) -> str:
-    """Return evaluations as HTML: how far, how long, each learner's error along the stream, workers, notes.
+    """Return evaluations as HTML: progress, time, errors along the stream, workers, notes.
 
     Where the results stand below, those that have ended have no errors so far.
     """
@@ -90,7 +90,10 @@ def _one(evaluation: LiveEvaluation, now: float, brief: bool) -> str:
 
 
 def _datasets(found: Mapping[str, Sequence[LiveLearner]]) -> str:
-    """Return data sets with their learners and curves: of very many those that go on, and a line for each of the others."""
+    """Return data sets with their learners and curves.
+
+    If there are very many, only running ones get them, and each of the others gets a line.
+    """
     shown = sorted(found, key=lambda name: not _goes_on(found[name]))[:_MOST_SETS]
     rest = {name: learners for name, learners in found.items() if name not in shown}
     return "".join(_dataset(name, found[name]) for name in found if name in shown) + (
@@ -179,7 +182,7 @@ def _stroke(look: int) -> str:
 
 
 def _picture(name: str, learners: Sequence[LiveLearner], looks: dict[str, int]) -> str:
-    """Return the errors along the stream as SVG, where there are two positions of one of them at least."""
+    """Return the errors along the stream as SVG; empty if no learner has two positions yet."""
     lines = [learner for learner in learners if len(learner.rows) > 1]
     if not lines:
         return ""

@@ -58,7 +58,7 @@ def live_marks(learners: Sequence[LiveLearner]) -> list[tuple[Mark, ...]]:
 
 
 def stand_text(group: LiveGroup) -> str:
-    """Return where a group stands: how much of its rows are learned from, or of the held-out rows predicted."""
+    """Return a group's progress: the share of rows learned, or of held-out rows predicted."""
     if group.compiling:
         return COMPILING
     if group.scoring:
@@ -85,7 +85,7 @@ def _ended(at: float) -> str:
 
 
 def live_text(evaluations: Sequence[LiveEvaluation], now: float | None = None) -> str:
-    """Return evaluations as text: how far, how long, each learner's error so far, workers, notes."""
+    """Return evaluations as text: progress, time, each learner's error, workers, notes."""
     return (
         "\n\n".join(_one(evaluation, now) for evaluation in evaluations) + "\n"
         if evaluations

@@ -1,4 +1,4 @@
-"""Tables as Markdown, and the page of a reproduction, ``docs/reproduction.md``: made from a store, never written by hand."""
+"""Tables as Markdown, and the page ``docs/reproduction.md``, which is made from a store."""
 
 import re
 from collections.abc import Sequence
@@ -61,7 +61,7 @@ def _reproduction(store: Store, experiment: ExperimentSettings, cells: Sequence[
 
 
 def markdown(tables: Sequence[Table]) -> str:
-    """Return tables under their titles, the best of each column in bold, with their notes as lists."""
+    """Return tables under their titles, with notes as lists and the best of columns in bold."""
     return "\n\n".join(_titled(tables, "**")) + "\n"
 
 

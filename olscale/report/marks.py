@@ -40,8 +40,10 @@ def footnotes(marked: Iterable[Iterable[Mark]]) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> footnotes([[runs_mark(3)], [], [runs_mark(4), Mark("c", "of classes.")]])
-    ('(n) is the mean of n runs, not those of the rest of its column, and is not marked as the best.', 'c of classes.')
+    >>> for note in footnotes([[runs_mark(3)], [], [runs_mark(4), Mark("c", "of classes.")]]):
+    ...     print(note)
+    (n) is the mean of n runs, not those of the rest of its column, and is not marked as the best.
+    c of classes.
     """
     return tuple(dict.fromkeys(printable(mark.line) for marks in marked for mark in marks))
 
@@ -55,7 +57,7 @@ def runs_mark(runs: int) -> Mark:
 
 
 def look_ahead_mark(seen: Iterable[str]) -> Mark:
-    """Return the mark of figures along a stream which rest on rows, or labels, that came after those predicted.
+    """Return the mark of figures that rest on rows or labels from after the predicted ones.
 
     Parameters
     ----------

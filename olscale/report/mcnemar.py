@@ -93,7 +93,7 @@ def rows_compared(
 
 
 def _late_learners(one: Compared) -> list[str]:
-    """Return the learners that predict nothing by the first rows of a stream, though these count."""
+    """Return the learners that make no predictions for the first rows, although these count."""
     return [
         learner
         for learner in one.outcome.learners

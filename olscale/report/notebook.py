@@ -1,4 +1,4 @@
-"""Results to look at from Python: as tables in a notebook or a terminal, as rows for further work."""
+"""Results for Python: as tables in a notebook or a terminal, and as rows for further work."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _STYLE = """<style scoped>
 
 
 class Results:
-    """Means and deviations of every metric, over the permutations and folds of each setting of a learner.
+    """Means and deviations of every metric over the permutations and folds of each setting.
 
     In a notebook it shows itself as tables, printed as text; iterating gives a dictionary a setting
     and metric, as ``olscale results --format json`` prints them.
@@ -78,7 +78,7 @@ class Results:
     def select(
         self, metric: str | None = None, dataset: str | None = None, learner: str | None = None
     ) -> Results:
-        """Return the results of one metric, dataset or learner, named as in the experiment or by their labels.
+        """Return the results of one metric, dataset or learner, by experiment name or by label.
 
         Raises
         ------

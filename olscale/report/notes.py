@@ -39,7 +39,10 @@ def own_setting_notes(own: Mapping[str, list[str]], grid: list[list[Summary | No
 
 
 def version_notes(shown: Iterable[Summary]) -> list[str]:
-    """Tell which version was computed last, of learners with several in the table: a user's own has one for each edit."""
+    """Say which version of a learner was computed last if a table has several.
+
+    A user's own learner has a new version for each edit.
+    """
     versions: dict[str, set[str]] = defaultdict(set)
     last = {}
     for summary in shown:

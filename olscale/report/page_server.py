@@ -1,14 +1,14 @@
-"""A web server that gives its visitors little of the process: connections, seconds, bytes and lines of the log.
+"""A web server that limits its visitors: connections, seconds, bytes and lines of the log.
 
-========================================  ==========================================================================
-open connections                          `MOST_CONNECTIONS`, or a quarter of the file descriptors that the process
-                                          may have; one more takes the place of that which has
-                                          waited longest
-a connection that sends no whole request  `SECONDS_TO_ASK`
-a visitor that does not take an answer    `SECONDS_TO_TAKE`
-a request                                 64 KiB of address and headers, and no body
-the log                                   one line for a kind of error
-========================================  ==========================================================================
+=========================================  ================================================
+open connections                           `MOST_CONNECTIONS`, or a quarter of the file
+                                           descriptors that the process may have; one more
+                                           replaces the one that has waited longest
+a connection that sends no whole request   `SECONDS_TO_ASK`
+a visitor that does not accept an answer   `SECONDS_TO_TAKE`
+a request                                  64 KiB of address and headers, and no body
+the log                                    one line per kind of error
+=========================================  ================================================
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SECONDS_BETWEEN_LOOKS = 0.5
 
 
 def most_connections() -> int:
-    """Return how many connections may be open: the other descriptors are for the files of stores."""
+    """Return how many connections may be open; stores' files need the other descriptors."""
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if descriptors == resource.RLIM_INFINITY:
         return MOST_CONNECTIONS
@@ -80,7 +80,10 @@ class PageServer(HTTPServer):
         )
 
     def add_sockets(self, sockets: Iterable[socket.socket]) -> None:
-        """Accept connections at these sockets; Tornado's own loop spins where there are no descriptors left."""
+        """Accept connections at these sockets.
+
+        Tornado's own loop spins when no descriptors are left.
+        """
         for listening in sockets:
             self._listening.append(listening)
             self._listen(listening)
@@ -124,7 +127,7 @@ class PageServer(HTTPServer):
         IOLoop.current().call_later(_SECONDS_BETWEEN_LOOKS, self._listen, listening)
 
     def _make_room(self) -> bool:
-        """Close the connection that has waited longest for a request, and return whether there was any."""
+        """Close the connection that has waited longest for a request; False if none waits."""
         for stream in self._oldest_first:
             if stream not in self.busy:
                 del self._oldest_first[stream]

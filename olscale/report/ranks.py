@@ -25,7 +25,7 @@ MOST = 12
 """Learners of a diagram that anybody can tell apart."""
 
 _COSTS = {"rows_per_cpu_second": True, "rows_per_second": True, "model_bytes": False}
-"""What an error is set against, and whether more of it is better; the clock only counts where it alone is known."""
+"""Costs to plot an error against, and whether more is better; the clock only as a fallback."""
 
 _COLOURS = (
     "Colours are ranks on each data set: the deepest blue is the best, the deepest orange "
@@ -34,7 +34,9 @@ _COLOURS = (
 
 
 def rank_section(source: FigureSource, gallery: Gallery, metric: str | None = None) -> list[Part]:
-    """Return tables and figures of each protocol with two learners or more; tests need five data sets.
+    """Return tables and figures of each protocol with two or more learners.
+
+    Tests need five data sets.
 
     All learners are ranked and tested; of many the best are shown.
     """
@@ -94,7 +96,7 @@ def _costs(
     gallery: Gallery,
     source: FigureSource,
 ) -> list[Part]:
-    """Return the figure of error against costs, of those costs that every learner has of every run compared."""
+    """Return the figure of error against those costs that all learners have for all runs."""
     shown = {}
     errors = in_unit(one.metric, outcome.values.mean(axis=0))
     for cost, figures in costs.items():
@@ -125,7 +127,7 @@ def _costs(
 
 
 def _mean_cost(one: Compared, learner: str, dataset: str, costs: SettingFigures) -> float:
-    """Return the mean cost of the runs that the figure of a learner on a data set is of; 0 where one has none."""
+    """Return the mean cost of a learner's compared runs on a data set; 0 if one is missing."""
     values: list[float] = []
     for blocks in one.ways(dataset).values():
         of_way = one.by_replicate(costs, learner, blocks)

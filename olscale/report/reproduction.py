@@ -1,4 +1,4 @@
-"""Published tables with ours beside them, and the ledger of their differences, for a terminal and as Markdown."""
+"""Published tables next to ours, and a ledger of their differences, for terminal and Markdown."""
 
 import math
 from collections import Counter, defaultdict
@@ -29,7 +29,7 @@ SHOWN_TRIALS = 3
 
 
 def published_tables(cells: Sequence[Cell]) -> list[Table]:
-    """Return a table for each published one: a line of our figures and one of theirs for each method."""
+    """Return one table per published one: a line of ours and one of theirs per method."""
     made = []
     for name in dict.fromkeys(cell.published.table for cell in cells):
         of = {
@@ -139,7 +139,7 @@ def _notes(cells: Sequence[Cell]) -> list[str]:
 
 
 def _transform_notes(cells: Sequence[Cell]) -> list[str]:
-    """Say what was done to the rows of each dataset, and for which methods it was something else."""
+    """Describe how the rows of each dataset were transformed, and for which methods otherwise."""
     met: dict[str, dict[str, str]] = defaultdict(dict)
     for cell in cells:
         if cell.setting is not None:
@@ -174,7 +174,7 @@ def counts(cells: Iterable[Cell]) -> str:
 
 
 def differences(cells: Iterable[Cell]) -> list[tuple[str, list[str]]]:
-    """Return, for each cell with another figure than the published one, a line that says so and lines on its causes."""
+    """Return, for each cell that differs from the published one, a line on it and its causes."""
     return [(_difference(cell), _causes(cell)) for cell in cells if cell.verdict in DIFFERING]
 
 
@@ -271,7 +271,7 @@ def _number(text: str) -> tuple[float, str]:
 
 
 def described(setting: Setting) -> str:
-    """Return the parameters of a setting that tell it from its learner's defaults, and on what they were tuned."""
+    """Return the parameters of a setting that differ from the defaults, and the tuning data."""
     from olscale.learners.registry import make_learner
 
     params = dict(setting.params or {})
@@ -286,7 +286,7 @@ def described(setting: Setting) -> str:
 
 
 def rank_tables(cells: Sequence[Cell]) -> list[Table]:
-    """Return the ranks of the methods, a table a metric; none where fewer than two methods have figures."""
+    """Return the ranks of the methods, one table per metric; none for fewer than two methods."""
     made = []
     for metric in dict.fromkeys(cell.published.metric for cell in cells):
         ranks = rank_methods(cell for cell in cells if cell.published.metric == metric)
@@ -342,7 +342,7 @@ def with_deviation(mean: float, std: float | None) -> str:
 
 
 def value(of: Any) -> str:
-    """Return a parameter as a reader would type it, in six digits where it was computed from another."""
+    """Return a parameter as a reader would type it; computed values have six digits."""
     if not isinstance(of, float):
         return str(of)
     text = repr(of).removesuffix(".0")

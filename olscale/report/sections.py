@@ -54,7 +54,7 @@ _STREAMS = 60
 
 
 def overview(status: Status, unfinished: Sequence[str]) -> list[str]:
-    """Return the experiments with their runs, and the runs by outcome; `unfinished` are sentences on experiments."""
+    """Return the experiments with their runs, the runs by outcome, and `unfinished` sentences."""
     outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in status.outcomes.items())
     parts = [f"<p>{sum(status.outcomes.values()):,} runs: {escape(outcomes)}.</p>"]
     if status.experiments:
@@ -74,7 +74,7 @@ def failures(status: Status) -> str:
 
 
 def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, list[Part]]]:
-    """Return a section for each data set (and way of meeting it): curves, alarms, segments, parameters."""
+    """Return one section per data set and view of it: curves, alarms, segments, parameters."""
     every = streams([s for s in source.summaries if s.n and is_comparable(s)])
     groups = dict(list(every.items())[:_STREAMS])
     measured = {s.metric for group in groups.values() for s in group if has_curve(s)}
@@ -202,7 +202,7 @@ def _settings_of(
 def _asked(
     chosen: Mapping[str, Mapping[Hashable, Chosen[Summary]]], name: str, measure: str
 ) -> list[Summary]:
-    """Return the settings whose series `name` is shown: those whose protocol asked for `measure`."""
+    """Return the settings that show the series `name`: their protocol includes `measure`."""
     every = (s for shown, _ in chosen[error_beside(name)].values() for s in shown.values())
     return [s for s in every if measure in s.protocol.get("measures", ())]
 
@@ -330,7 +330,7 @@ def _means(shown: Mapping[str, AlongStream], band: bool = True) -> str:
 def _swept(
     title: str, group: Sequence[Summary], gallery: Gallery, source: FigureSource
 ) -> list[Part]:
-    """Return a figure of each parameter, a line for each learner, and a map of each two parameters of a learner."""
+    """Return a figure per parameter, with a line per learner, and a map per parameter pair."""
     metric = next((name for name in HEADLINES if any(s.metric == name for s in group)), None)
     of_names: dict[tuple[str, ...], list[Sweep]] = defaultdict(list)
     for sweep in find_sweeps(s for s in group if s.metric == metric):

@@ -8,7 +8,7 @@ from olscale.system.sizes import size_text
 
 
 def status_text(status: Status) -> str:
-    """Return a few aligned lines: runs by outcome, datasets, learners, when, size, progress, failures."""
+    """Return aligned lines: runs by outcome, datasets, learners, dates, size, progress, faults."""
     total = sum(status.outcomes.values())
     finished = f"{status.last_finished:%Y-%m-%d %H:%M:%S} UTC" if status.last_finished else "never"
     lines = {

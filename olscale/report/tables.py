@@ -122,7 +122,7 @@ def select(
     learners: Sequence[str] = (),
     failed: bool = True,
 ) -> list[Summary]:
-    """Keep the summaries of one metric, some datasets and some learners; nothing given keeps everything.
+    """Keep the summaries of one metric, some datasets and some learners; by default keep all.
 
     Parameters
     ----------
@@ -314,7 +314,7 @@ def _of_classes(metric: str, column: list[Summary | None]) -> set[int]:
 def _mark_best(
     metric: str, column: list[Summary | None], others: set[int], entries: list[list[Entry]], j: int
 ) -> None:
-    """Mark the best of the figures of a column, but for `others`; of one figure beside such ones none is."""
+    """Mark the best figure of a column, except among `others`; a single figure has no best."""
     if len(column) < 2 or not measure_of(metric).better:
         return
     means = {

@@ -1,4 +1,4 @@
-"""Tables as aligned plain text, and in colour for a terminal; whatever names hold, a row stays a line."""
+"""Tables as aligned plain text, coloured for a terminal; a row is one line, whatever the names."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ GAP = "  "
 
 
 def cell_texts(column: Sequence[Entry], plus_minus: str = "±", mark: str = "*") -> list[str]:
-    """Lay out one column, all texts of one width, so that means, deviations and marks stand below each other.
+    """Lay out one column with equal widths, so that means, deviations and marks line up.
 
     Examples
     --------
-    >>> cell_texts([Entry("3.41", "0.12", best=True), Entry("10.20", "1.05"), Entry(note="diverged")])
+    >>> best = Entry("3.41", "0.12", best=True)
+    >>> cell_texts([best, Entry("10.20", "1.05"), Entry(note="diverged")])
     [' 3.41 ± 0.12*', '10.20 ± 1.05 ', '    diverged ']
     """
     mean_width = max((len(entry.mean) for entry in column), default=0)
@@ -118,7 +119,7 @@ def plain(tables: Sequence[Table], ascii_only: bool = False) -> str:
 def print_rich(
     tables: Sequence[Table], file: TextIO | None = None, columns: int | None = None
 ) -> None:
-    """Print tables to a terminal, the best of each column in bold; wide ones continue in further blocks.
+    """Print tables to a terminal, the best of each column in bold, wide ones in several blocks.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Watching evaluations from a notebook or a terminal: a view that a thread keeps up to date from the store's journals.
+"""Watch evaluations from a notebook or a terminal, in a view updated from the journals.
 
 No widget, port or address: the view is one display of the cell, HTML with pictures as SVG and text
 beside, changed by its id. What it showed last stays in the saved notebook, and a view that was
@@ -47,7 +47,7 @@ class LiveView:
         self._shown: tuple[Any, ...] = ()
 
     def start(self) -> Self:
-        """Show the view in the cell that is running, and keep it up to date until it ends or is stopped."""
+        """Show the view in the running cell, and update it until the cell ends or is stopped."""
         from IPython import display
 
         self._display = display.display(self, display_id=True)  # type: ignore[no-untyped-call]
@@ -109,12 +109,12 @@ def in_notebook() -> bool:
 
 
 def show(store: Store | str | os.PathLike[str], journal: str = "") -> LiveView | NoView:
-    """Return a view of one evaluation, or of those to come, which shows itself where this is a notebook."""
+    """Return a view of one evaluation, or of future ones, which displays itself in a notebook."""
     return LiveView(store, journal).start() if in_notebook() else NoView()
 
 
 def watch(store: Store | str | os.PathLike[str]) -> LiveView:
-    """LiveView the evaluations of a metrics store, of whatever process and machine, also after they have ended.
+    """Return a live view of a store's evaluations, from any process and machine, also past ones.
 
     In a notebook the view is shown and kept up to date while the kernel is free for other cells;
     elsewhere the returned view prints as text, each time as things are then.

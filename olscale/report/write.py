@@ -58,7 +58,7 @@ def write_report(
     metric: str | None = None,
     learners: Sequence[str] = (),
 ) -> Report:
-    """Write ``index.html`` and ``figures/`` into the folder `out`; files of an earlier report are replaced.
+    """Write ``index.html`` and ``figures/`` into the folder `out`, replacing an earlier report.
 
     The page has the store's tables, the curves of each data set, a plot of each parameter that
     varies, errors by segment where there are segments, and failed runs with their reasons. The same
@@ -109,7 +109,7 @@ def write_report(
 
 @contextmanager
 def _unfinished(folder: Path) -> Iterator[Path]:
-    """Yield a folder inside another for what is not whole yet; both go where that fails, but for what was there."""
+    """Yield a temporary folder inside `folder`; then remove it, and `folder` if it is empty."""
     part = part_of(folder / "report")
     new = not folder.exists()
     try:

@@ -1,4 +1,4 @@
-"""Charts: what a page draws in place of a figure where scripts run, as Vega-Lite specifications, which are plain data.
+"""Charts: Vega-Lite specifications, which a page draws instead of figures where scripts run.
 
 A chart takes what its figure takes, so that one drawing gives both. Fields and labels are those of
 the figures; each line is a record with lists, which are made rows in the page.
@@ -38,7 +38,7 @@ _OF_FIGURE: Mapping[Callable[..., Any], Callable[..., list[Spec]]] = {
 
 
 def charts(drawing: Drawing) -> list[Spec]:
-    """Return the specifications of what a drawing shows, one for each panel; none where there is only the figure."""
+    """Return one specification per panel of a drawing; none if only the figure exists."""
     make = _OF_FIGURE.get(drawing.make)
     made = make(drawing.shown, **drawing.options) if make else []
     return [one | {"description": drawing.caption} for one in made]

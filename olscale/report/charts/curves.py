@@ -35,7 +35,7 @@ def curve_charts(
     of_learner: Looks | None = None,
     alarms: Mapping[str, Curve] | None = None,
 ) -> list[Spec]:
-    """Return a chart for each panel: lines, bands of one deviation, drift alarms, and a menu of baselines."""
+    """Return one chart per panel: lines, deviation bands, drift alarms and a menu of baselines."""
     return [_chart(curves, of_learner, alarms or {}) for curves in shown.values()]
 
 

@@ -26,7 +26,7 @@ def difference_charts(
     metric: str,
     datasets: Sequence[str] = (),
 ) -> list[Spec]:
-    """Return a chart with a learner a line, a point for each data set, and a stroke at their mean."""
+    """Return a chart with one line per learner: a point per data set and a stroke at the mean."""
     of = {baseline: np.zeros_like(next(iter(shown.values()))), **shown}
     where = names(datasets) or [str(i + 1) for i in range(len(of[baseline]))]
     data = [

@@ -15,7 +15,7 @@ from olscale.report.figures.words import in_unit, metric_text
 def parameter_charts(
     shown: Mapping[str, Mapping[str, Sweep]], of_learner: Looks | None = None
 ) -> list[Spec]:
-    """Return a chart for each panel: a line for each learner, with bars of one deviation where they can be told apart."""
+    """Return one chart per panel: a line per learner, with deviation bars if they stay legible."""
     return [_chart(sweeps, of_learner) for sweeps in shown.values()]
 
 

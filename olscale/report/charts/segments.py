@@ -77,7 +77,7 @@ def segment_charts(
 
 
 def heat_charts(shown: Mapping[str, SegmentErrors]) -> list[Spec]:
-    """Return a map of learners by segments, of the error or of what it is above the segment's least."""
+    """Return maps of learners by segments: the error, or its excess over the segment's least."""
     choice = {"input": "checkbox", "name": "minus the least of the segment "}
     best = [
         {"joinaggregate": [{"op": "min", "field": "value", "as": "least"}], "groupby": ["segment"]},

@@ -1,4 +1,4 @@
-"""What all charts share: the names of their parameters, colours and marks by label, numbers of five digits."""
+"""What all charts share: parameter names, colours and marks by label, five-digit numbers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -59,7 +59,10 @@ def names(shown: Iterable[str]) -> list[str]:
 def by_learner(
     of_label: Mapping[str, Look], shown: Sequence[str], *channels: str
 ) -> dict[str, Any]:
-    """Return the encoding of labels by colour and by other channels (``strokeDash``, ``shape``), with one legend."""
+    """Return the encoding of labels by colour and other channels, with one legend.
+
+    Other channels are for example ``strokeDash`` and ``shape``.
+    """
     ranges: dict[str, list[Any]] = {
         "color": [of_label[label]["color"] for label in shown],
         "strokeDash": [_DASHES[of_label[label]["linestyle"]] for label in shown],
@@ -75,7 +78,7 @@ def by_learner(
 
 
 def less(shown: Sequence[str], value: str = "") -> list[Spec]:
-    """Return the parameter that chooses whose values are taken off from all others', as a menu; none for one label."""
+    """Return the menu that chooses which label's values are subtracted; none for one label."""
     if len(shown) < 2:
         return []
     menu = {
@@ -88,7 +91,10 @@ def less(shown: Sequence[str], value: str = "") -> list[Spec]:
 
 
 def minus_baseline(*same: str) -> list[Spec]:
-    """Return the transforms that take off the baseline's `value` where the fields `same` are equal, giving `shown`."""
+    """Return the transforms that subtract the baseline's `value` and store it as `shown`.
+
+    The baseline is looked up where the fields `same` are equal.
+    """
     return [
         {"calculate": "datum.learner == baseline ? datum.value : null", "as": "own"},
         {"joinaggregate": [{"op": "mean", "field": "own", "as": "base"}], "groupby": list(same)},

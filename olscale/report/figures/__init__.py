@@ -1,4 +1,7 @@
-"""Figures: one kind a file, drawn from a store's aggregates or from learners in the plane. They need matplotlib."""
+"""Figures, one kind per file, of a store's aggregates or of learners in the plane.
+
+They need matplotlib.
+"""
 
 from olscale.report.figures.alarms import alarm_figure
 from olscale.report.figures.boundaries import boundary_figure

@@ -22,7 +22,7 @@ def alarm_figure(
     title: str = "",
     of_learner: Looks | None = None,
 ) -> Figure:
-    """Draw a stroke at the row of every alarm, a line of them for each label; those of all replicates on one line.
+    """Draw a stroke at the row of every alarm, one line per label with all its replicates.
 
     Parameters
     ----------

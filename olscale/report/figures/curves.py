@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SETTLED = 0.1
-"""Share of the stream after which all of a curve is in view; the first rows' errors may be anything."""
+"""Share of the stream after which all of a curve must be in view; earlier errors are noisy."""
 
 BANDS = 8
 """Curves of a panel up to which each has a band."""
@@ -34,7 +34,7 @@ def curve_figure(
     of_learner: Looks | None = None,
     alarms: Mapping[str, Curve] | None = None,
 ) -> Figure:
-    """Draw an error, or another measure, against rows, a panel for each title and a line for each label.
+    """Draw an error or another measure against rows, one panel per title, one line per label.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def _mark(panel: Axes, curve: Curve, alarms: Curve | None, colour: str) -> None:
 
 
 def alarms_on(curve: Curve, alarms: Curve | None) -> NDArray[np.int64]:
-    """Return how many alarms of all replicates were raised up to each point of a curve, after the one before it."""
+    """Return how many alarms all replicates raised between each point of a curve and the last."""
     if alarms is None or not len(alarms.rows):
         return np.zeros(len(curve.rows), dtype=np.int64)
     counts = np.concatenate([[0], alarms.errors.sum(axis=0)]).astype(np.int64)

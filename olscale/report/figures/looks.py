@@ -1,4 +1,7 @@
-"""One look a learner in all figures of a report: its colour and mark say who it is, dashes and shade which setting."""
+"""One look per learner in all figures of a report.
+
+Colour and mark identify the learner; dashes and shade identify the setting.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -14,7 +17,7 @@ Look = dict[str, Any]
 """Keywords of a matplotlib line: colour, dashes and marker."""
 
 _SHADES = (0.0, 0.35, 0.55, 0.7)
-"""How far settings of one learner are mixed with white; four of them, with the four dashes, have one shade."""
+"""How far settings of one learner are mixed with white; each shade serves four dash patterns."""
 
 
 def looks(labels: Iterable[str]) -> dict[str, Look]:

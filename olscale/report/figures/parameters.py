@@ -29,7 +29,7 @@ def parameter_figure(
     across: int = 2,
     of_learner: Looks | None = None,
 ) -> Figure:
-    """Draw means against a parameter, in panels of at most four lines with bars of one sample standard deviation.
+    """Draw means against a parameter, at most four lines per panel, with one-deviation bars.
 
     Parameters
     ----------

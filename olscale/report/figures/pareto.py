@@ -1,4 +1,4 @@
-"""Error against cost, and its front: the learners than which no other is both better and cheaper."""
+"""Error against cost, and its front: learners that no other beats in both error and cost."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def front(points: list[CostPoint], higher: bool) -> list[CostPoint]:
 
     Examples
     --------
-    >>> [point.label for point in front([CostPoint("a", 1, 2), CostPoint("b", 2, 1), CostPoint("c", 2, 3)], higher=False)]
+    >>> points = [CostPoint("a", 1, 2), CostPoint("b", 2, 1), CostPoint("c", 2, 3)]
+    >>> [point.label for point in front(points, higher=False)]
     ['a', 'b']
     """
     sign = -1 if higher else 1

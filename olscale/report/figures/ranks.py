@@ -1,4 +1,4 @@
-"""Mean ranks on one axis, with bars over learners that do not differ significantly: the critical-difference diagram."""
+"""Critical-difference diagram: mean ranks on one axis, bars over groups without significance."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def rank_figure(shown: Mapping[str, Comparison], title: str = "") -> Figure:
 
     References
     ----------
-    J. Demsar, Statistical comparisons of classifiers over multiple data sets, JMLR 7, 2006, figure 1.
+    J. Demsar, Statistical comparisons of classifiers over multiple data sets, JMLR 7, 2006,
+    figure 1.
     """
     most = max(len(one.learners) for one in shown.values())
     bars = max(len(one.cliques) for one in shown.values())

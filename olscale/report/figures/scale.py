@@ -21,12 +21,14 @@ def is_geometric(values: Sequence[float]) -> bool:
 
 
 def value_text(value: float, among: Sequence[float]) -> str:
-    """Return a value as a tick's label: a power where `among` are powers of 2 or 10 over a wide range.
+    """Return a value as a tick label: a power if `among` are powers of 2 or 10 over a wide range.
 
     Examples
     --------
-    >>> value_text(0.0625, [0.0625, 1.0, 16.0]), value_text(0.001, [0.001, 1.0, 1000.0]), value_text(40.0, [10.0, 40.0])
-    ('$2^{-4}$', '$10^{-3}$', '40')
+    >>> value_text(0.0625, [0.0625, 1.0, 16.0]), value_text(0.001, [0.001, 1.0, 1000.0])
+    ('$2^{-4}$', '$10^{-3}$')
+    >>> value_text(40.0, [10.0, 40.0])
+    '40'
     """
     if min(among) > 0.0 and max(among) / min(among) > 99.0:
         for base, log in ((10, np.log10), (2, np.log2)):

@@ -21,7 +21,7 @@ _TICKS = 12
 def segment_figure(
     shown: Mapping[str, SegmentErrors], title: str = "", of_learner: Looks | None = None
 ) -> Figure:
-    """Draw the error on each segment, a line for each label, with bars of one deviation where there are replicates.
+    """Draw the error on each segment, one line per label, with deviation bars for replicates.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What all figures share: sizes, fonts, colours and marks that survive grey print, and files with the same bytes each time.
+"""What all figures share: sizes, fonts, colours and marks legible in grey, reproducible bytes.
 
 Colours are those of Okabe and Ito, told apart with any kind of colour vision; its yellow is left
 out, which white paper swallows; grey is the eighth. Lines differ in dashes and markers besides.
@@ -63,7 +63,7 @@ def need_matplotlib() -> None:
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Draw with these settings and no others: a user's matplotlibrc does not reach a figure's bytes."""
+    """Draw with these settings only: a user's matplotlibrc does not reach a figure's bytes."""
     need_matplotlib()
     import matplotlib
 
@@ -102,7 +102,9 @@ def panels(
 def save(
     figure: Figure, folder: str | Path, name: str, formats: Sequence[str] = FORMATS
 ) -> list[Path]:
-    """Write a figure as ``name.svg``, ``.pdf`` and ``.png`` (200 dots an inch), or some of these, into `folder`.
+    """Write a figure into `folder` as ``name.svg``, ``.pdf`` and ``.png``, or some of these.
+
+    PNG files have 200 dots per inch.
 
     The same figure gives the same bytes, with the same versions of matplotlib and its fonts.
 

@@ -105,7 +105,10 @@ def _draw(panel: Axes, sweep: Sweep) -> None:
 
 
 def map_limits(metric: str, mean: NDArray[np.float64]) -> tuple[float, float]:
-    """Return the values at the ends of a map's colours: a few cells far off would leave the others one colour."""
+    """Return the values at the ends of a map's colours, clipped against a few extreme cells.
+
+    Otherwise those cells would leave all others in one colour.
+    """
     higher = measure_of(metric).better == "higher"
     return float(np.nanquantile(mean, 0.1 if higher else 0.0)), float(
         np.nanquantile(mean, 1.0 if higher else 0.9)

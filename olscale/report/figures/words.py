@@ -19,7 +19,7 @@ _LONGEST_TICK = 24
 
 
 def figure_text(name: str) -> str:
-    r"""Return a name as matplotlib is to be given it: printable, no formula, and never left out of a legend.
+    r"""Return a name as matplotlib needs it: printable, no formula, never hidden from a legend.
 
     Examples
     --------

@@ -14,7 +14,7 @@ PAPERS = {
     "ollc": "olscale.report.papers.ollc",
     "olk-2013": "olscale.report.papers.olk_2013",
 }
-"""Name of a paper -> the module that has its ``FIGURES``; it trains learners, and is imported when they are asked for."""
+"""Paper name -> module with its ``FIGURES``; imported on demand, because it trains learners."""
 
 
 def paper_figures(name: str) -> tuple[PaperFigure, ...]:

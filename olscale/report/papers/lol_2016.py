@@ -1,4 +1,4 @@
-"""Figures of Zhou et al., "Online learning with local hyperplanes", Pattern Recognition 51 (2016)."""
+"""Figures of Zhou et al., "Online learning with local hyperplanes", Pattern Recognition 2016."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of Li, Wen, Li, Zhang, Yang and Mao, "Model-based online learning with kernels" (2013)."""
+"""Figures of Li, Wen, Li, Zhang, Yang, Mao, "Model-based online learning with kernels" (2013)."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _seconds(source: FigureSource) -> Figure:
 
 
 def _svm(deviation: float) -> tuple[list[int], list[float]]:
-    """Return numbers of rows, and the milliseconds that scikit-learn's SVC takes to learn as many at once."""
+    """Return numbers of rows, and the milliseconds in which scikit-learn's SVC learns them."""
     from sklearn.svm import SVC
 
     X, y = _rows(deviation)

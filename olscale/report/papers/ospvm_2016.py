@@ -1,4 +1,7 @@
-"""The figures of Deng and others, "Online sequential projection vector machine with adaptive data mean update" (2016)."""
+"""Figures of the paper on the online sequential projection vector machine (2016).
+
+Deng and others, "Online sequential projection vector machine with adaptive data mean update".
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,10 @@ def _growth(source: FigureSource) -> Figure:
 
 
 def _along(ratio: float, trial: int) -> NDArray[np.float64]:
-    """Return rows, nodes, and the shares of training rows so far and of test rows that are right, after each chunk."""
+    """Return, after each chunk: rows, nodes, and shares of training and test rows predicted right.
+
+    Training rows are those seen so far.
+    """
     part = Part("stratified-half", seed=0, fold=trial, folds=_TRIALS)
     opened = open_streams(f"{data_home()}/orl", ("minmax",), Shuffle(0, trial), part)
     assert opened.test is not None

@@ -1,4 +1,4 @@
-"""Figures of Jorge and Paredes, "Passive-Aggressive online learning with nonlinear embeddings" (2018)."""
+"""Figures of Jorge and Paredes: Passive-Aggressive online learning with nonlinear embeddings."""
 
 from __future__ import annotations
 
