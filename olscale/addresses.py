@@ -1,4 +1,4 @@
-"""Addresses without their secrets: user information and the values of queries, by which servers know who asks.
+"""Addresses without their secrets: user information and query values that identify clients.
 
 Whatever stores, shows, logs or sends an address passes it through here first; only the client that
 asks gets it whole.

@@ -16,7 +16,7 @@ from olscale.errors import UnknownNameError
 from olscale.task import TASKS, Task
 
 FORMS = ("test_", "window_", "fading_", "holdout_")
-"""How names begin of what is measured on the test split, over a window, with fading or on rows held out."""
+"""Prefixes of measures of the test split, over a window, with fading, or of held-out rows."""
 
 LABELS: tuple[Task, ...] = ("classification", "novelty")
 
@@ -113,13 +113,13 @@ MEASURES = {
 """By name; others, of learners and of installed metrics, `measure_of` makes up."""
 
 ALONG_THE_STREAM = ("kappa_m", "kappa_t", "rmae", "rrmse", "model_bytes", "latency")
-"""Measured along the stream, or, on the test split too, beside a dull learner that has gone through it."""
+"""Measured along the stream; on the test split, against a trivial baseline's whole stream."""
 
 UNWEIGHTED = ("roc", "medae")
 """Measures in which all rows count alike, whatever they weigh."""
 
 RANKED_BY_CLASS = "ranked_by_class"
-"""Metric that a run has whose learner only says which class, where a measure is of how scores rank rows."""
+"""Marks runs of learners that predict only classes, for measures of how scores rank rows."""
 
 NOT_REPRODUCIBLE = "not_reproducible"
 """Metric that a run has whose learner gives other scores each time."""
@@ -128,7 +128,7 @@ WAITED = "waited"
 """Timing that a run has whose learning took much longer on the clock than on the processor."""
 
 BY_CLOCK = "by_clock"
-"""What is said of speeds by wall time, of runs of earlier versions, among speeds by processor time."""
+"""Marks speeds by wall time, from runs of earlier versions, among speeds by processor time."""
 
 CAUTIONS = {
     NOT_REPRODUCIBLE: "not reproducible",
@@ -136,7 +136,7 @@ CAUTIONS = {
     WAITED: "waited",
     BY_CLOCK: "by the clock",
 }
-"""What tables say of figures of runs that have such a metric or timing, which is no figure itself."""
+"""How tables mark figures of runs with such a metric or timing, which is itself no figure."""
 
 SPEEDS = ("fit_seconds", "fit_cpu_seconds", "rows_per_second", "rows_per_cpu_second")
 """Of learning: what a busy machine changes."""
@@ -153,7 +153,7 @@ OF_MODELS = (
     ),
     *("predict_p50_seconds", "predict_p99_seconds", "learn_p50_seconds", "learn_p99_seconds"),
 )
-"""Measures that are not of predictions along a stream, but of the final model or of what it took."""
+"""Measures of the final model or of its cost, instead of predictions along a stream."""
 
 HEADLINES = (
     *(
@@ -213,14 +213,15 @@ def ranking_measures(names: Iterable[str]) -> list[str]:
 
 @cache
 def is_prequential(metric: str) -> bool:
-    """Return whether a metric is of predictions that are made along the stream, each before its row is learned from.
+    """Return whether a metric scores predictions made before their rows are learned.
 
     Measures of a learner's own are of its model; those of other packages count where they are
     errors.
 
     Examples
     --------
-    >>> [is_prequential(name) for name in ("window_kappa", "test_kappa", "rmse:price", "norm_w", "my_error")]
+    >>> names = ("window_kappa", "test_kappa", "rmse:price", "norm_w", "my_error")
+    >>> [is_prequential(name) for name in names]
     [True, False, True, False, True]
     """
     base = base_name(metric.partition(":")[0])
@@ -285,7 +286,7 @@ def deviation_of(metric: str, value: float, mean: str) -> str:
 
 
 def distance_from_best(metric: str, value: float) -> float:
-    """Return a number that is least for the best of some values of a metric; of unknown metrics less is better."""
+    """Return a number that is least for the best value; for unknown metrics, less is better."""
     return -value if measure_of(metric).better == "higher" else value
 
 

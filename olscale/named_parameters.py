@@ -1,4 +1,4 @@
-"""The grammar of ``NAME:key=value,key=value``, by which options and experiments name learners and transforms."""
+"""The grammar of ``NAME:key=value,key=value``, which names learners and transforms."""
 
 from collections.abc import Container, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from olscale.errors import ParameterError
 def parse_named(
     text: str, registered: Container[str] | None = None
 ) -> tuple[str, list[tuple[str, str | None]]]:
-    """Return the name, and each parameter's key with the text of its value, None where there is no ``=``.
+    """Return the name, and each key with the text of its value, None if there is no ``=``.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ def _visible(text: str) -> str:
 
 
 def csv_cell(text: str) -> str:
-    """Return a text that can be printed and that no spreadsheet takes for a formula; it may be data, and hides nothing.
+    """Return a printable text that no spreadsheet takes for a formula; data stays recognizable.
 
     One that begins like a formula and is no number gets an apostrophe in front, which spreadsheets
     take for "this is text".
@@ -65,7 +65,7 @@ def csv_cells(values: Iterable[Any]) -> list[Any]:
 
 
 def width(text: str) -> int:
-    r"""Return how many columns of a terminal a printable text takes: wide characters two, combining ones none.
+    r"""Return a printable text's terminal columns: wide characters two, combining ones none.
 
     Examples
     --------

@@ -20,7 +20,7 @@ _OURS = "olscale."
 
 @cache
 def all_installed() -> Mapping[str, tuple[EntryPoint, ...]]:
-    """Return olscale's groups of entry points, each sorted by name; to find them, files of all packages are read."""
+    """Return olscale's entry point groups, sorted by name; it reads files of all packages."""
     points = entry_points()
     groups = [group for group in points.groups if group.startswith(_OURS)]
     return {
@@ -30,12 +30,12 @@ def all_installed() -> Mapping[str, tuple[EntryPoint, ...]]:
 
 
 def installed(group: str) -> tuple[EntryPoint, ...]:
-    """Return the entry points of a group, sorted by name, as they are when this process first asks for any."""
+    """Return the entry points of a group, sorted by name, as of this process's first call."""
     return all_installed().get(group, ())
 
 
 class Registry(Generic[T]):
-    """Names and what they stand for; iteration gives olscale's own in their order, then those of other packages.
+    """Names and what they stand for, olscale's own first, then those of other packages.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Registry(Generic[T]):
         return name in self.ours or any(point.name == name for point in installed(self.group))
 
     def check(self, name: str) -> None:
-        """Raise `UnknownNameError`, with the nearest name and a list, where there is no such name."""
+        """Raise `UnknownNameError`, with the nearest name and a list, for an unknown name."""
         if name not in self:
             raise UnknownNameError(self.kind, name, self)
 

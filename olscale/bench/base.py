@@ -1,4 +1,4 @@
-"""Contestants, rounds and ratios: every figure is measured beside its peers in one process, in turns.
+"""Contestants, rounds and ratios: each is measured next to its peers, in one process, in turns.
 
 A B C A B C ...: whatever slows the machine down for a while slows all of them down, and the median
 over the rounds of the ratio within a round is what is reported. Nothing before the first round

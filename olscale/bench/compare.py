@@ -1,4 +1,4 @@
-"""Comparisons of many settings on eight data sets: processor time of what `olscale compare` does, as the settings grow."""
+"""Processor time of `olscale compare` with ever more settings, on eight data sets."""
 
 import tempfile
 from pathlib import Path
@@ -16,7 +16,7 @@ DATASETS = 8
 
 
 def figures(settings: tuple[int, ...] = SETTINGS) -> list[Figure]:
-    """Return seconds of tables, which show the pairs with the best learner, and of JSON, which has all."""
+    """Return seconds of tables, with the best learner's pairs, and of JSON, with all pairs."""
     measured = []
     with tempfile.TemporaryDirectory(prefix="olscale-bench-") as folder:
         for count in settings:

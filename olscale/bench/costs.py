@@ -1,4 +1,4 @@
-"""Costs: how many numbers a learner goes through in a second of processor time, beside the figure that plans use.
+"""Costs: numbers a learner processes per processor second, next to the constant of plans.
 
 Plans say what a run takes from the numbers it goes through (`EstimatesCost`). Learners go through
 them at different speeds, so each has a constant of its own, `Learner.numbers_per_second`; this
@@ -97,7 +97,10 @@ def _numbers_per_second(name: str, shape: _Shape) -> float:
 
 
 def _chunks(shape: _Shape, rows: int, task: Task) -> Iterator[Chunk]:
-    """Yield rows around the mean of their class, of length about 1: the classes overlap, so that learners keep updating."""
+    """Yield rows of length about 1 around their class means.
+
+    The classes overlap, so that learners keep updating.
+    """
     rng = np.random.default_rng(0)
     means = rng.normal(size=(shape.classes, shape.columns))
     stored = shape.values or shape.columns

@@ -1,4 +1,4 @@
-"""How long an evaluation takes on W workers: a simulation of driver, scheduler, workers and file system.
+"""Simulated time of an evaluation on W workers, with driver, scheduler and file system.
 
 A group of runs goes from the driver to the scheduler to a worker and back. Driver and scheduler are
 one thread each and serve one message after another; the file system of the store takes so many
@@ -46,7 +46,7 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """A group: the seconds of its work on a worker, its number of runs, and the reports of progress it sends."""
+    """A group: its work in seconds, its number of runs, and its reports of progress."""
 
     seconds: float
     runs: int = 1
@@ -55,7 +55,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Wall time; work over wall time times workers; and the shares of it in which each part is busy."""
+    """Wall time, work per wall time and worker, and the share of it in which each part is busy."""
 
     seconds: float
     efficiency: float

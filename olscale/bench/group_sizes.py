@@ -1,4 +1,4 @@
-"""Runs in small groups and in large: what one takes in process, whatever its group, and the gain of two workers."""
+"""Runs in small and large groups: the time of one in process, and the gain of two workers."""
 
 import statistics
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Kernel learners on rows like those of a9a, beside scikit-learn's nearest and River's; and kernel rows beside BLAS."""
+"""Kernel learners on rows like a9a's against scikit-learn and River; kernel rows against BLAS."""
 
 from collections.abc import Callable, Sequence
 from itertools import product
@@ -19,7 +19,7 @@ from olscale.learners.kernel.kernels import GAUSSIAN, Kernel
 _GAMMA = 0.01
 _SIZES = (16, 123, 784), (50, 100, 200, 1000)
 _GROUPS = (5, 8, 16, 16, 7, 14, 6, 5, 2, 2, 2, 2, 10, 28)
-"""Values of each of the attributes of a row: one of them is 1, as in a9a, where numbers are cut into five ranges."""
+"""Number of values of each attribute; one of them is 1, as a9a cuts numbers into ranges."""
 
 _BUDGETED: tuple[tuple[str, dict[str, Any]], ...] = (
     ("bpas", {"B": 100}),
@@ -34,7 +34,7 @@ _SKLEARN = "scikit-learn, "
 
 
 def figures(rows: int = 30_000, rounds: int = 5) -> list[Figure]:
-    """Return the speeds of learners, beside others' and the bare loops, of the growth of two of them, and of kernel rows."""
+    """Return speeds of learners against peers and bare loops, of their growth and kernel rows."""
     stream = [_rows(rows)]
     found = peers.missing("River", "river")
     table = [_sklearn("SGDClassifier on Nystroem(100)", _nystroem, stream)]
@@ -57,7 +57,10 @@ def figures(rows: int = 30_000, rounds: int = 5) -> list[Figure]:
 
 
 def _rows(rows: int) -> Chunk:
-    """Return rows of one value for each of 14 attributes, whose odds depend on the class; a fifth of all labels is noise."""
+    """Return rows with one value for each of 14 attributes, and labels with a fifth of noise.
+
+    The odds of the values depend on the class.
+    """
     rng = np.random.default_rng(0)
     y = (rng.random(rows) < 0.24).astype(np.int64)
     seen = np.where(rng.random(rows) < 0.2, 1 - y, y)
@@ -84,7 +87,7 @@ def _learner(
 
 
 def _limits(stream: Sequence[Chunk], rounds: int) -> list[Figure]:
-    """Return the speeds of the learners beside the loop that has their products and exponentials, and nothing else."""
+    """Return learners' speeds against the loop of their products and exponentials alone."""
     table = [
         bare_rows(stream, _GAMMA, 50),
         bare_rows(stream, _GAMMA, 100),
@@ -113,7 +116,7 @@ def _growth(stream: Sequence[Chunk], rounds: int) -> list[Figure]:
 
 
 def _settings(stream: Sequence[Chunk], rounds: int, rows: int = 6000) -> list[Figure]:
-    """Return the speeds of settings of a learner that keeps ever more rows, one after another and in one pass."""
+    """Return the speeds of settings that keep ever more rows, one by one and in one pass."""
     few = [stream[0][:rows]]
     grid = [{"eta": eta, "gamma": _GAMMA} for eta in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.7, 0.9)]
 
@@ -137,7 +140,7 @@ def _settings(stream: Sequence[Chunk], rounds: int, rows: int = 6000) -> list[Fi
 
 
 def _sklearn(title: str, features: Callable[[], Any], stream: Sequence[Chunk]) -> Contestant:
-    """Return scikit-learn's classifier on its approximation of the kernel, in chunks of 1,000 rows."""
+    """Return scikit-learn's classifier on its kernel approximation, in chunks of 1,000 rows."""
     from sklearn.linear_model import SGDClassifier
 
     matrix = to_scipy(stream[0])

@@ -1,4 +1,4 @@
-"""What a kernel learner cannot do without: the loops of its products and exponentials alone, on the same rows."""
+"""The least a kernel learner needs: loops of its products and exponentials on the same rows."""
 
 from collections.abc import Sequence
 from typing import Any

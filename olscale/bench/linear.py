@@ -1,4 +1,4 @@
-"""Linear learners on URL-like rows in memory, beside the bare loop, scikit-learn, Vowpal Wabbit and River."""
+"""Linear learners on URL-like rows in memory, against a bare loop and other libraries."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -64,7 +64,7 @@ def learner(
     unit: float = 1e6,
     classes: int = 2,
 ) -> Contestant:
-    """Return a learner of ours that starts untrained each time, with memory that was touched before.
+    """Return one of our learners, untrained at each start, with memory touched before.
 
     Its work is counted in units of so many rows; peers must count in the same.
     """
@@ -165,7 +165,10 @@ def one_pass(
     target: str,
     classes: int = 2,
 ) -> list[Figure]:
-    """Return settings of a learner in one pass beside a pass of each, per setting; `titles` are of the two."""
+    """Return a learner's settings in one pass against a pass each, per setting.
+
+    `titles` name the two.
+    """
     rows = sum(map(len, stream)) / 1e6 * len(settings)
 
     def single() -> Any:

@@ -1,4 +1,4 @@
-"""LOL and PAMO beside the products and updates they cannot do without; LOL beside numpy, PA-I and soft-lol."""
+"""LOL and PAMO against their necessary products and updates; LOL against numpy and others."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -21,7 +21,7 @@ _PLANES = 2
 
 
 def figures(rounds: int = 7, rows: int = 40_000) -> list[Figure]:
-    """Return dense figures of LOL and soft-lol, those of LOL in eight settings and PAMO's, then sparse ones.
+    """Return figures of LOL, soft-lol and PAMO: dense ones, eight settings of LOL, sparse ones.
 
     The sparse rows have 3.2 million features.
     """
@@ -94,7 +94,7 @@ def _settings(features: int, rounds: int) -> list[Figure]:
 
 
 def _max_out(features: int, rounds: int) -> list[Figure]:
-    """Return PAMO's figures; a peer does one BLAS gemv a row and moves h hyperplanes for the rows for which PAMO does."""
+    """Return PAMO's figures against one BLAS gemv per row and the same moves of hyperplanes."""
     (X, y), rng = _rows(features), np.random.default_rng(1)
     rows = len(X)
     passes = 3
@@ -153,7 +153,10 @@ def _moved(name: str, params: dict[str, Any], stream: Sequence[Chunk]) -> NDArra
 
 
 def _many_classes(rounds: int, features: int = 20, rows: int = 1_000) -> list[Figure]:
-    """Return PAMO's figures of a row and class: with a thousand classes, whose hyperplanes fit no cache, and with ten."""
+    """Return PAMO's figures per row and class, with ten classes and with a thousand.
+
+    The hyperplanes of a thousand classes fit no cache.
+    """
     rng = np.random.default_rng(0)
     table = []
     for classes, peer, target in ((10, "", ""), (1_000, "pamo1, 10 classes", ">= 0.67")):

@@ -1,4 +1,4 @@
-"""Loops to compare with: the bare memory accesses of a learner, the usual ways to write it, and BLAS."""
+"""Loops to compare with: a learner's bare memory accesses, common ways to write it, and BLAS."""
 
 from typing import Any
 
@@ -44,7 +44,10 @@ def gemv_float32(X: Any, P: Any, out: Any) -> None:
 
 @compiled
 def bare_max_out(X: Any, moved: Any, P: Any, k: int, out: Any) -> None:
-    """Multiply the hyperplanes `P`, k a dimension, with every row, and move one a dimension where a row has `moved`."""
+    """Multiply the hyperplanes `P`, k per dimension, by every row, and move some of them.
+
+    One hyperplane per dimension moves for each row with `moved`.
+    """
     for i in range(X.shape[0]):
         x = X[i]
         np.dot(P, x, out)
@@ -58,7 +61,7 @@ def bare_max_out(X: Any, moved: Any, P: Any, k: int, out: Any) -> None:
 
 @compiled
 def prototype_major(X: Any, P: Any, squares: Any) -> int:
-    """Find the nearest prototype of each sparse row, prototypes of shape (k, features) one after another."""
+    """Find the nearest prototype of each sparse row by looping over prototypes (k, features)."""
     total = 0
     for i in range(X.indptr.shape[0] - 1):
         nearest = 0

@@ -1,4 +1,4 @@
-"""Resident memory of one process along a stream that is much larger than it: it must not grow with the rows."""
+"""Resident memory of a process along a stream much larger than it, which must not grow."""
 
 import tempfile
 from concurrent.futures import ProcessPoolExecutor
@@ -28,7 +28,7 @@ class _Sizes(Silent):
 
 
 def figures(rows: int = 10_000_000) -> list[Figure]:
-    """Return the resident megabytes in tenths of a stream of `rows` rows; checkpoints are taken on the way."""
+    """Return the resident megabytes in tenths of a stream of `rows` rows, with checkpoints."""
     with tempfile.TemporaryDirectory(prefix="olscale-bench-") as folder:
         # In a process of its own: what it gives back to this one would hide that something grows.
         with ProcessPoolExecutor(1, get_context("spawn")) as other:

@@ -1,4 +1,4 @@
-"""Networks: random layers beside BLAS symv and syr of their size, components beside scikit-learn's IncrementalPCA.
+"""Networks: random layers against BLAS symv and syr, components against IncrementalPCA.
 
 Every row is predicted before it, or its block, is learned; where only sums are made none is, nor by
 IncrementalPCA.
@@ -181,7 +181,7 @@ def _incremental(name: str, X: FloatArray, kept: int) -> Contestant:
 
 
 def _blas(name: str, size: int, count: int) -> Contestant:
-    """Return the two products with half a matrix that a textbook's update of a row takes, and no more."""
+    """Return the two products with half a matrix that a textbook needs to update a row."""
     from scipy.linalg.blas import dsymv, dsyr
 
     z, g = np.random.default_rng(1).normal(size=(2, size))

@@ -49,7 +49,7 @@ def sklearn_pa1(chunks: Sequence[Chunk], peer: str = "", target: str = "") -> Co
 
 
 def vowpal_wabbit(chunks: Sequence[Chunk], folder: str, peer: str = "") -> Contestant:
-    """Return Vowpal Wabbit's ``--sgd`` on its own cache file of the first rows (hinge loss, 22 bits)."""
+    """Return Vowpal Wabbit's ``--sgd`` on its own cache of the first rows (hinge loss, 22 bits)."""
     rows = (
         (y, *entries)
         for chunk in chunks

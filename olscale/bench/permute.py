@@ -1,4 +1,4 @@
-"""A permutation out of core beside the order of the file: both read a dataset from disk and feed PA-I, all told."""
+"""A permutation out of core against file order: both read a dataset from disk and feed PA-I."""
 
 import multiprocessing
 import sys
@@ -17,7 +17,7 @@ from olscale.data.stream import Shuffle, open_streams
 
 
 def figures(rounds: int = 5, rows: int = 300_000) -> list[Figure]:
-    """Return speeds and peaks of memory for rows like URL's, in both layouts, with a limit of an eighth of their size."""
+    """Return speeds and memory peaks for URL-like rows in both layouts, at an eighth of memory."""
     with tempfile.TemporaryDirectory(prefix="olscale-bench-") as folder:
         paths = {layout: f"{folder}/{layout}" for layout in ("parquet", "zarr")}
         return [
@@ -71,7 +71,7 @@ def _pass(model: Any, path: str, limit: int, shuffle: Shuffle | None) -> None:
 
 
 def _peak(path: str, limit: int, shuffle: Shuffle | None) -> int:
-    """Return the bytes by which a process with an untrained learner has grown at the peak of its first pass (Linux)."""
+    """Return how many bytes a process with an untrained learner grows in its first pass (Linux)."""
     model = learner("pa1", {}, list(url_like.chunks(100))).prepare()
     _pass(
         model, f"{path}-few", _limit(open_dataset(f"{path}-few")), shuffle

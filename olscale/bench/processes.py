@@ -1,4 +1,4 @@
-"""Whole processes of Python, as a user starts them, and the processor time that they and all below them take."""
+"""Whole Python processes, as a user starts them, and the processor time of them and children."""
 
 import os
 import resource
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def run_python(folder: Path, arguments: Sequence[str]) -> None:
-    """Run this Python with `arguments` in `folder`; what it prints is thrown away, and a failure is an error."""
+    """Run this Python with `arguments` in `folder`, discard its output, and raise if it fails."""
     subprocess.run(
         [sys.executable, *arguments],
         cwd=folder,
@@ -20,7 +20,7 @@ def run_python(folder: Path, arguments: Sequence[str]) -> None:
 
 
 def python_usage(folder: Path, arguments: Sequence[str]) -> tuple[float, float]:
-    """Run as `run_python`; return processor seconds of the process and all below it, and megabytes of the largest."""
+    """Run as `run_python`; return the processor seconds, and the largest process's megabytes."""
     command = [sys.executable, *arguments]
     process = subprocess.Popen(command, cwd=folder, env=_environment(), stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
@@ -33,7 +33,7 @@ def python_usage(folder: Path, arguments: Sequence[str]) -> tuple[float, float]:
 
 
 def children_seconds() -> float:
-    """Return the processor seconds, of programs and system, of all processes below this one that have ended.
+    """Return the user and system seconds of all processes below this one that have ended.
 
     Unlike wall time they are the same on a machine that others use.
     """

@@ -1,4 +1,4 @@
-"""Linear learners of targets on dense rows in memory, beside scikit-learn, River and Vowpal Wabbit."""
+"""Linear regressors on dense rows in memory against scikit-learn, River and Vowpal Wabbit."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -22,7 +22,7 @@ _VW = "Vowpal Wabbit --sgd"
 
 
 def figures(rows: int = 100_000, rounds: int = 5) -> list[Figure]:
-    """Return the speeds of learners of targets and of their peers; those compared have one update rule."""
+    """Return the speeds of regressors and of their peers with the same update rule."""
     stream = list(_chunks(rows))
     slow = [chunk[:_RIVER_ROWS] for chunk in stream[:1]]
     sgd = {"eta": 0.01, "power": 0.0}
@@ -73,7 +73,10 @@ def _sklearn_pa1(stream: Sequence[Chunk]) -> Contestant:
 
 
 def _river(chunk: Chunk, peer: str) -> Contestant:
-    """Return River's linear regression by gradient descent; its passive-aggressive regressor takes targets for labels."""
+    """Return River's linear regression by gradient descent.
+
+    River's passive-aggressive regressor takes targets for labels.
+    """
     from river.linear_model import LinearRegression
     from river.optim import SGD
 
@@ -81,7 +84,7 @@ def _river(chunk: Chunk, peer: str) -> Contestant:
 
 
 def _river_rls(chunk: Chunk, peer: str) -> Contestant:
-    """Return River's Bayesian linear regression, which is recursive least squares with ``lam=1``."""
+    """Return River's Bayesian linear regression: recursive least squares with ``lam=1``."""
     from river.linear_model import BayesianLinearRegression
 
     return _river_model(

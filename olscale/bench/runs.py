@@ -1,4 +1,4 @@
-"""Small runs: what an evaluation of many takes beside the learning, in process and on workers, and to find nothing to do.
+"""Small runs: what an evaluation of many costs besides learning, in process and on workers.
 
 The data are as large as svmguide1, and the learners the four that the LOL paper compares on it
 first, each in many settings.
@@ -36,7 +36,10 @@ LOOSE = 10_000
 
 
 def figures(permutations: int = PERMUTATIONS, loose: int = LOOSE, rounds: int = 3) -> list[Figure]:
-    """Return milliseconds a run, the gain of a second worker, and seconds; stores are in the system's temporary folder."""
+    """Return milliseconds per run, the gain of a second worker, and seconds.
+
+    Stores are in the system's temporary folder.
+    """
     with tempfile.TemporaryDirectory(prefix="olscale-bench-") as folder, ExitStack() as stack:
         here = Path(folder)
         number = count()
@@ -94,7 +97,7 @@ def _experiment(here: Path, permutations: int, settings: int) -> Experiment:
 
 
 def _beside(evaluation: Callable[[], tuple[float, float, Evaluation]], rounds: int) -> list[Figure]:
-    """Return what a run takes in process beside the passes of its learner, on the clock and of the processor."""
+    """Return wall and processor time of a run in process, against its learner's passes."""
     beside = []
     for _ in range(rounds):
         wall, used, done = evaluation()
@@ -122,7 +125,7 @@ def _beside(evaluation: Callable[[], tuple[float, float, Evaluation]], rounds: i
 
 
 def _nothing_to_compute(experiment: Experiment, path: Path) -> list[Figure]:
-    """Return what evaluations take whose runs are all there, the first time in loose files as earlier versions left them."""
+    """Return the times of evaluations whose runs all exist, first in loose files of the past."""
     runs = make_plan(experiment).runs
     store = open_store(path, create=True)
     finished = zip(runs, records(len(runs)), strict=True)

@@ -1,4 +1,4 @@
-"""From a published archive to results: ingest, layouts and a stream through many learners, with the memory they take.
+"""From a published archive to results: ingest, layouts, a stream through learners, and memory.
 
 The size of the made-up URL stream is chosen with ``--rows``; 2,396,130 is that of the real set.
 What says "one core" is kept to one core of the machine, with all its threads; the rest may use all.
@@ -39,7 +39,10 @@ def _unsaid(note: str) -> None:
 
 
 def figures(rows: int = 100_000, rounds: int = 3) -> list[Figure]:
-    """Return the figures of a URL-like stream of `rows` rows, then those of rows like WEBSPAM in proportion."""
+    """Return the figures of a URL-like stream of `rows` rows, then those of WEBSPAM-like rows.
+
+    The number of the latter is in proportion.
+    """
     with peers.scratch() as folder:
         found = _url(Path(folder), rows, rounds)
         return found + _webspam(Path(folder), max(1, rows * WEBSPAM_ROWS // URL_ROWS), rounds)
@@ -64,7 +67,7 @@ def _url(folder: Path, rows: int, rounds: int) -> list[Figure]:
 
 
 def _ingests(archive: str, megabytes: float, folder: Path, rounds: int) -> list[Figure]:
-    """Return how fast an archive becomes a dataset: in turns, and what came out in the round that does not count."""
+    """Return how fast an archive becomes a dataset, in turns, and an uncounted round's result."""
     few = str(folder / "few.tar.gz")
     generate_archive("url-like", few, rows=200)
     usages: dict[str, list[Usage]] = {}
@@ -124,7 +127,7 @@ def _stored(datasets: dict[str, Dataset], folder: Path, rounds: int) -> list[Fig
 
 
 def _spread(dataset: Dataset) -> Iterator[Any]:
-    """Yield chunks from a third and from two thirds of the stream: the first rows have few of the features."""
+    """Yield chunks at one and two thirds of the stream, since its start has few features."""
     for i in sorted({dataset.chunk_count() // 3, 2 * dataset.chunk_count() // 3}):
         yield dataset.chunk("train", i)
 
@@ -138,7 +141,7 @@ def _pa1(name: str, dataset: Dataset, peer: str = "", target: str = "") -> Conte
 
 
 def _stream(name: str, dataset: Dataset, folder: Path) -> list[Figure]:
-    """Return what the learners of ``pipelines/url.toml`` take together, in time order on two workers."""
+    """Return the time of all learners of ``pipelines/url.toml``, in time order, on two workers."""
     learners = stream_learners()
     content = {"name": name, "datasets": [{"path": dataset.path}], "learners": learners}
     experiment = parse_experiment(content | {"protocol": {"order": "time"}})
@@ -178,7 +181,7 @@ def one_core() -> Iterator[None]:
 
 @dataclass
 class Usage:
-    """The seconds of a block, and the most bytes that this process and all below it held at a time."""
+    """The seconds of a block, and the peak bytes of this process and all below it."""
 
     seconds: float = 0.0
     peak: int = 0

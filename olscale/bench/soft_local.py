@@ -1,4 +1,4 @@
-"""soft-lol beside LOL: rows of the shapes of the data sets in docs/soft-local.md, and wide ones of many classes."""
+"""soft-lol against LOL, in the shapes of docs/soft-local.md and on wide rows of many classes."""
 
 import numpy as np
 
@@ -24,7 +24,7 @@ _WORDS = 160  # drawn for a wide row; a word drawn twice counts once
 
 
 def figures(rounds: int = 7, values: int = 600_000) -> list[Figure]:
-    """Return the speeds of both learners with their defaults for each shape; a row is to cost three times LOL's at most.
+    """Return the speeds of both learners with defaults; soft-lol may cost three times LOL's.
 
     The adaptive form of soft-lol is set beside the default. Where there are many classes, whose
     weights fit into no near cache, there are both precisions, and float32 may cost three and a half
@@ -81,7 +81,7 @@ def _many_classes(name: str, rounds: int, values: int) -> list[Figure]:
 
 
 def _rows(rows: int, features: int, classes: int, share: float, distance: float) -> Chunk:
-    """Return rows of two Gaussians a class, near enough to each other that a learner goes on making mistakes."""
+    """Return rows of two Gaussians per class, so close that a learner keeps making mistakes."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, classes, rows)
     centres = rng.normal(size=(2, classes, features)) * distance / np.sqrt(features)
@@ -96,7 +96,7 @@ def _rows(rows: int, features: int, classes: int, share: float, distance: float)
 def wide_figures(
     rows: int = 400, rounds: int = 3, features: int = 50_000, classes: int = 105
 ) -> list[Figure]:
-    """Return the speeds of both multi-class forms of LOL and of soft-lol, otherwise at their defaults, where it costs most.
+    """Return the speeds of both multi-class forms of LOL and soft-lol where they cost most.
 
     The rows are sparse ones with many classes, such as texts in a hundred categories. The models
     take 6 GB at these sizes.
@@ -114,7 +114,10 @@ def wide_figures(
 
 
 def _texts(rows: int, features: int, classes: int) -> Chunk:
-    """Return rows of about `_WORDS` words of a Zipf law, half of them from the tenth of all words that a class prefers."""
+    """Return rows of about `_WORDS` words of a Zipf law.
+
+    Half of them are from the tenth of all words that the row's class prefers.
+    """
     rng = np.random.default_rng(0)
     y = rng.integers(0, classes, rows)
     orders = np.stack([rng.permutation(features) for _ in range(classes)])

@@ -1,4 +1,4 @@
-"""The start of commands: whole processes, as a user waits for them, beside importing what reads a store.
+"""The start of commands: whole processes, as users wait for them, against plain imports.
 
 A speed of 0.5 is twice the seconds of ``python -c "import pyarrow, duckdb"``. Each process is
 started in turn with the peer's; evaluations go to a new store each time, and machine code is in the
@@ -23,7 +23,7 @@ _ROUNDS = 5
 
 
 def figures() -> list[Figure]:
-    """Return processor seconds of commands, on data sets and stores in the system's temporary folder."""
+    """Return processor seconds of commands, with data and stores in the temporary folder."""
     with tempfile.TemporaryDirectory(prefix="olscale-bench-") as name:
         folder = Path(name)
         fill_loose(
@@ -58,7 +58,7 @@ def figures() -> list[Figure]:
 def _report_figures(
     folder: Path, runs: str, store: str, most_seconds: float, most_megabytes: float
 ) -> list[Figure]:
-    """Return processor seconds and megabytes of a report; a ratio of 1 is the most that it is to take."""
+    """Return processor seconds and megabytes of a report; a ratio of 1 is its limit."""
     usages = []
     for _ in range(3):
         shutil.rmtree(folder / "page", ignore_errors=True)

@@ -25,7 +25,7 @@ _TIMINGS = ("fit_seconds", "read_seconds", "rows_per_second")
 
 
 def records(number: int, permutations: int = 10, datasets: int = 25) -> Iterator[Record]:
-    """Yield synthetic finished runs: permutations of each setting on each data set, five values of C a learner.
+    """Yield synthetic finished runs: permutations per setting and data set, five C per learner.
 
     Examples
     --------

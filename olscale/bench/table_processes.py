@@ -1,4 +1,4 @@
-"""Ingests of small, middle and large text by whole processes, start included, beside pyarrow's reader and Parquet writer.
+"""Ingests of small to large text by whole processes, against pyarrow with Parquet.
 
 Small text is read without compiled loops, which take longer to import than it takes to read; larger
 text by them.
@@ -26,7 +26,7 @@ write_table(read_csv(sys.argv[1], ReadOptions(use_threads=False)), sys.argv[2])
 
 
 def whole_ingests(folder: Path, what: str, text: tuple[str, str], megabytes: float) -> list[Figure]:
-    """Return the megabytes a processor second of ingests of up to so many `megabytes` of a header and rows.
+    """Return megabytes per processor second of ingests up to so many `megabytes` of text.
 
     Parameters
     ----------

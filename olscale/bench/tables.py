@@ -1,4 +1,4 @@
-"""Tables: whole ingests of text, from the file to a dataset, against pyarrow's and pandas' readers and Parquet writer.
+"""Tables: whole ingests, from text files to datasets, against pyarrow and pandas with Parquet.
 
 An ingest parses, hashes the source and the rows, and writes chunks with checksums; the peers parse
 and write. Processes of their own, start included, read text of several sizes.
@@ -52,7 +52,7 @@ def text_of_numbers(columns: int, rows: int, seed: int = 0) -> tuple[str, str]:
 
 
 def text_like_kdd99(rows: int, seed: int = 0) -> tuple[str, str]:
-    """Return a header and rows like the KDD Cup's of 1999: counts, rates and three categories; some are missing."""
+    """Return a header and rows like the KDD Cup's of 1999: counts, rates, categories, gaps."""
     rng = np.random.default_rng(seed)
     lines = []
     for _ in range(rows):
@@ -86,7 +86,7 @@ def arff_text(head: str) -> str:
 
 
 def figures(rows: int | None = None) -> list[Figure]:
-    """Return the speed of ingests of tables of 500 MB, or as large as one of `rows` rows and nine columns."""
+    """Return the speed of ingests of 500 MB, or of as much as `rows` rows of nine columns."""
     megabytes = MEGABYTES if rows is None else rows * _NARROW_ROW / 1e6
     found = missing(_PANDAS, "pandas")
     with_pandas = not found

@@ -175,7 +175,7 @@ def _run(group: RunGroup, store: str) -> None:
 
 
 def _run_all(groups: list[RunGroup], store: Path) -> list[float]:
-    """Run groups in this process; return the seconds of each, the first having been run once before."""
+    """Run groups in this process, the first one twice; return the seconds of each."""
     for path in (store, f"{store}-before"):
         open_store(path, create=True)
     _run(groups[0], f"{store}-before")
@@ -183,7 +183,7 @@ def _run_all(groups: list[RunGroup], store: Path) -> list[float]:
 
 
 def _seconds_a_group(here: Path, cluster: _Running) -> tuple[float, float]:
-    """Return processor seconds of driver and scheduler for a group: what a long plan takes more than a short one."""
+    """Return processor seconds of driver and scheduler per group: a long plan minus a short."""
     spent: list[tuple[float, float]] = []
     for permutations in (_SHORT, _SHORT, _LONG):  # the first for what is done once a process
         experiment = _experiment(here / "tiny", {"name": "perceptron"}, permutations)
@@ -209,7 +209,7 @@ def _report_often(count: int) -> None:
 
 
 async def _seconds_a_message(cluster: _Running) -> tuple[float, float, float]:
-    """Return the driver's and the scheduler's seconds a report, and the seconds of a task that does nothing."""
+    """Return driver's and scheduler's seconds per report, and the seconds of an empty task."""
     from olscale.execution.cluster import connect
 
     async with connect(ClusterOptions(scheduler=cluster.address)) as client:
@@ -281,7 +281,7 @@ def _listed(costs: Costs) -> list[Figure]:
 
 
 def _checked(here: Path, costs: Costs, clusters: dict[int, _Running]) -> list[Figure]:
-    """Return predicted beside measured wall times of one plan, its groups having been timed in this process.
+    """Return predicted and measured wall times of one plan, its groups timed in this process.
 
     To both belongs what an evaluation takes however little there is to do: that of one group of 64
     rows.

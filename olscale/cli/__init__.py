@@ -65,7 +65,7 @@ COMMANDS = {
         "Look whether olscale can work here, and say what to do where it cannot.",
     ),
 }
-"""Name of a command -> the module that has a click command of that name, and its line in ``olscale --help``."""
+"""Command name -> the module with its click command, and its line in ``olscale --help``."""
 
 
 class _Ended(UserInterrupt):
@@ -96,7 +96,10 @@ class LazyGroup(Group):
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Refuse an empty word, as a shell makes of a variable that is not set: as a path it is the working directory."""
+        """Refuse an empty word, which a shell makes of an unset variable.
+
+        As a path it would be the working directory.
+        """
         for before, word in pairwise([self.name or "olscale", *args]):
             if not word:
                 ctx.fail(f"the word after {before!r} is empty: a variable that is not set?")
@@ -126,7 +129,9 @@ class LazyGroup(Group):
         standalone_mode: bool = True,
         **extra: Any,
     ) -> Any:
-        """Run and exit: 0 on success, 1 on failure, 2 on bad usage, 75 at its stop time, 130 or 143 after Ctrl-C or SIGTERM.
+        """Run and exit: 0 on success, 1 on failure, 2 on bad usage, 75 at the stop time.
+
+        The code is 130 after Ctrl-C and 143 after SIGTERM.
 
         With ``standalone_mode=False`` exceptions reach the caller, as in click.
         """
@@ -204,7 +209,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
 
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """Have SIGTERM and the end of a terminal leave the block as Ctrl-C does, so that nothing half made stays behind."""
+    """Make SIGTERM and a closed terminal leave the block as Ctrl-C does, so that it cleans up."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""The options that say where runs run, and for how long; every command that runs something has them."""
+"""The options for where runs run and for how long; every command that runs something has them."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -54,7 +54,7 @@ _OPTIONS = [
 
 
 def cluster_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give `command` the options, which reach it as one dict `cluster`: keywords of `olscale.evaluate`."""
+    """Add the options to `command`, passed as dict `cluster`: keywords of `olscale.evaluate`."""
 
     @stop_options
     @wraps(command)

@@ -18,7 +18,10 @@ def target_words(manifest: Manifest) -> str:
 
 
 def read_as(manifest: Manifest, label: str) -> str:
-    """Return how a table was read, in one line, with what says it otherwise; `label` is what is said of that."""
+    """Return, in one line, how a table was read and which options override it.
+
+    `label` describes the label.
+    """
     table = manifest.table
     assert table is not None
     said = [*_form(table), label]
@@ -138,7 +141,7 @@ def infinite_lines(manifest: Manifest) -> list[str]:
 
 
 def classes_line(manifest: Manifest, split: str) -> str | None:
-    """Return the rows of each class in `split`, with its code where that says something; None where it is not known."""
+    """Return the rows of each class in `split`, with codes if informative; None if unknown."""
     counts = manifest.splits[split].class_rows
     entry = manifest.splits[split]
     if counts is None or manifest.classes is None:
@@ -154,7 +157,7 @@ def classes_line(manifest: Manifest, split: str) -> str | None:
 
 
 def column_rows(manifest: Manifest) -> list[tuple[str, str, str]]:
-    """Return name, encoding and missing values of each column of the source; of each feature where no more is kept."""
+    """Return name, encoding and missing values per source column, or per feature as a fallback."""
     table = manifest.table
     names = manifest.feature_names or ()
     missing = _counts(split.missing for split in manifest.splits.values())

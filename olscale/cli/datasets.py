@@ -1,4 +1,4 @@
-"""``olscale datasets``: look at datasets, check them, write them out, fetch public and make synthetic ones."""
+"""``olscale datasets``: list, verify and export datasets, fetch public and generate ones."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ def datasets() -> None:
 @datasets.command("list")
 @click.argument("root", required=False)
 def list_datasets(root: str | None) -> None:
-    """List the datasets directly under ROOT; without ROOT those here, then the catalogue of public data sets."""
+    """List the datasets directly under ROOT; without ROOT those here, then the catalogue of public
+    data sets.
+    """
     _list_here(root or ".")
     if root is None:
         say()

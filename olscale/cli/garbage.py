@@ -9,7 +9,7 @@ import gc
 import sys
 
 _OBJECTS = 200_000
-"""More than the largest command imports; from so many on, garbage is collected whatever has been called."""
+"""More objects than the largest command imports; with more than these, garbage is collected."""
 
 _COUNTED = ("duckdb", "jaxlib")
 """Packages that count at the end what was not freed, and print it as leaks."""
@@ -18,7 +18,7 @@ _usual: tuple[int, int, int] | None = None
 
 
 def put_off() -> None:
-    """Begin a command: nothing is collected until `collect_as_usual`, and its end frees nothing one by one."""
+    """Begin a command: collect nothing until `collect_as_usual`, and free nothing at its end."""
     global _usual
     if _usual is None:
         atexit.register(_end)
@@ -27,7 +27,7 @@ def put_off() -> None:
 
 
 def collect_as_usual() -> None:
-    """End the imports of a command that may take long; what is there by now is not looked at any more."""
+    """End the imports of a long command; objects present by now are no longer inspected."""
     global _usual
     if _usual is not None:
         gc.freeze()
@@ -36,7 +36,7 @@ def collect_as_usual() -> None:
 
 
 def _end() -> None:
-    """Leave everything to the system, which takes the memory of a process at once, unless somebody counts what is left."""
+    """Leave all memory to the system, which frees it at once, unless a package counts leaks."""
     if sys.modules.keys().isdisjoint(_COUNTED):
         gc.freeze()
     else:

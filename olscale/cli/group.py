@@ -1,4 +1,4 @@
-"""Groups of commands: without a command they print their help, and a mistyped command gets the nearest name."""
+"""Command groups: without a command they print help; a mistyped command gets a suggestion."""
 
 import click
 
@@ -6,7 +6,7 @@ from olscale.errors import UnknownNameError
 
 
 class Group(click.Group):
-    """A group whose usage errors help: bad usage is exit 2, and what would be right is on standard error."""
+    """A group whose usage errors help: exit code 2, and a correction on standard error."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Print the help where no command is given."""

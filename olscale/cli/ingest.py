@@ -26,7 +26,10 @@ _MOST_HINTS = 5
 
 
 class _SeveralTests(click.Command):
-    """Lets ``--test`` take all that follows, once SOURCE and DEST stand before it: ``A DEST --test B C``."""
+    """Lets ``--test`` take all words after it, once SOURCE and DEST precede it.
+
+    An example is ``A DEST --test B C``.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         options = (
@@ -170,7 +173,8 @@ def ingest(
     missing: tuple[str, ...],
     train_rows: int | None,
 ) -> None:
-    """Convert SOURCE... (files, folders, patterns, archives, URLs, sklearn:NAME) to the dataset directory DEST.
+    """Convert SOURCE... (files, folders, patterns, archives, URLs, sklearn:NAME) to the dataset
+    directory DEST.
 
     The dataset appears whole or not at all. After an interruption run the same command again.
     """
@@ -248,7 +252,7 @@ def _target(manifest: Manifest) -> str:
 
 
 def _columns(manifest: Manifest, given: bool) -> Iterator[tuple[str, str]]:
-    """Yield what is said of classes and columns; `given` tells that the label was not chosen by us."""
+    """Yield lines on classes and columns; `given` means that the user chose the label."""
     from olscale.cli.columns import classes_line, encoding_line, infinite_lines, missing_lines
     from olscale.data.ingest.hints import column_hints
 
@@ -280,7 +284,7 @@ def _columns(manifest: Manifest, given: bool) -> Iterator[tuple[str, str]]:
 
 
 def _label(manifest: Manifest, target: str | None) -> str:
-    """Return which column of a table was taken as the label, as ``--label`` takes it, and what that makes of the dataset."""
+    """Return which column is the label, in the form of ``--label``, and the resulting task."""
     kind = f"{_target(manifest)}{_values(manifest, target)}"
     if manifest.targets:
         return f"labels {', '.join(map(repr, manifest.targets))} ({kind})"
@@ -301,7 +305,7 @@ def _label(manifest: Manifest, target: str | None) -> str:
 
 
 def _values(manifest: Manifest, target: str | None) -> str:
-    """Say how many labels a regression has, which give away that it should be none, and how to have it otherwise."""
+    """Say how many labels a regression has, if so few suggest classes, and how to override it."""
     if manifest.classes is not None:
         many = (
             target is None and manifest.label_names is None and len(manifest.classes) > _FEW_CLASSES

@@ -99,7 +99,8 @@ def predict(
     unknown: str,
     learner: str | None,
 ) -> None:
-    """Predict the rows of SOURCE, a dataset or anything that olscale ingest reads, with the model MODEL.
+    """Predict the rows of SOURCE, a dataset or anything that olscale ingest reads, with the model
+    MODEL.
 
     Columns go by their names where there are names. Rows need no labels, and columns that were
     dropped at ingest are dropped again.

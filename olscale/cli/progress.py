@@ -1,4 +1,4 @@
-"""Progress in the terminal: one live line with rich, or plain lines where the output is not a terminal."""
+"""Progress in the terminal: a live line with rich, or plain lines if output is no terminal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ from olscale.system.sizes import left_text, speed_text
 
 
 def progress_for(stream: TextIO) -> TerminalProgress | LineProgress:
-    """Return a live display if `stream` is a terminal, else plain lines; what shows progress has imported all it needs."""
+    """Return a live display if `stream` is a terminal, else plain lines.
+
+    Everything that shows progress is imported by then.
+    """
     collect_as_usual()
     return TerminalProgress(stream) if stream.isatty() else LineProgress(stream)
 

@@ -1,4 +1,4 @@
-"""The options of ``olscale evaluate`` that make up a protocol: a flag for each that `ProtocolSpec` declares."""
+"""The protocol options of ``olscale evaluate``: a flag for each that `ProtocolSpec` declares."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
@@ -56,7 +56,7 @@ def _click_type(hint: Any, limits: Mapping[str, Any]) -> Any:
 
 
 def protocol_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give `command` the options, which reach it as one dict `protocol` by key; those not given are None."""
+    """Add the options to `command`, passed as dict `protocol` by key; absent ones are None."""
     hints = get_type_hints(ProtocolSpec)
     declared = [option for option in fields(ProtocolSpec) if option.metadata["flag"]]
 

@@ -1,4 +1,4 @@
-"""Printing for commands: whatever names and messages hold, a terminal sees visible characters only."""
+"""Printing for commands: a terminal receives only visible characters, whatever the text."""
 
 import sys
 
@@ -13,7 +13,7 @@ def say(message: str = "", err: bool = False) -> None:
 
 
 def show(text: str) -> None:
-    """Print lines that are laid out already, as they stand; control characters in them still become escapes."""
+    """Print lines with a layout of their own unchanged, except for escaped control characters."""
     click.echo(_encodable("\n".join(map(printable, text.split("\n"))), False), nl=False)
 
 

@@ -1,4 +1,4 @@
-"""The options that say when an evaluation stops by itself: whoever gives it a time, such as a batch system, sets them."""
+"""The options for when an evaluation stops by itself, for example within a batch job's limit."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ _OPTIONS = [
 
 
 def stop_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give `command` the options, which reach it as `stop_at`: seconds since 1970, infinite where nobody says."""
+    """Add the options to `command`, passed as `stop_at`: seconds since 1970, infinite if unset."""
 
     @wraps(command)
     def called(**options: Any) -> None:

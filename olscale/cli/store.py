@@ -32,7 +32,8 @@ def store() -> None:
 def forget(
     store: str, learners: tuple[str, ...], datasets: tuple[str, ...], everything: bool
 ) -> None:
-    """Remove runs from the metrics store STORE, with their timings and checkpoints, and what tuning chose for them.
+    """Remove runs from the metrics store STORE, with their timings and checkpoints, and what tuning
+    chose for them.
 
     With --learner and --dataset only runs of both kinds. The next olscale evaluate computes them
     again. Nothing is asked.

@@ -1,4 +1,4 @@
-"""What goes on in a store, in a terminal: drawn again while it changes, or printed once and at the end."""
+"""Running evaluations of a store in a terminal, redrawn as they change, or printed twice."""
 
 import sys
 from time import sleep
@@ -9,7 +9,10 @@ _EVERY_SECONDS = 2.0
 
 
 def watch_store(path: str) -> None:
-    """Show the evaluations of a store until none goes on; where the output is no terminal, at the start and at the end."""
+    """Show the evaluations of a store until none is running.
+
+    If the output is no terminal, show them only at the start and at the end.
+    """
     from rich.live import Live
     from rich.text import Text
 

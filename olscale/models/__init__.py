@@ -1,1 +1,1 @@
-"""Final models: what a run has learned, as one file and as an object that predicts and learns on."""
+"""Final models: what a run has learned, as a file and as an object that predicts and learns."""

@@ -19,7 +19,7 @@ class _Entry(BaseModel):
 
 
 class LearnerEntry(_Entry):
-    """The learner: registry name or ``module:Class``, version of its numbers, all parameters, and what it was begun with."""
+    """The learner: registry name or ``module:Class``, version, all parameters, initial values."""
 
     name: str
     version: int | str
@@ -28,7 +28,7 @@ class LearnerEntry(_Entry):
 
 
 class TransformsEntry(_Entry):
-    """The transforms in canonical form, the column that is left out before them, and the number of the random projection."""
+    """The canonical transforms, the column dropped before them, and the projection's number."""
 
     names: tuple[str, ...] = ()
     dropped: Count | None = None
@@ -126,12 +126,12 @@ class ColumnsEntry(_Entry):
 
     @property
     def by_name(self) -> bool:
-        """Whether columns are told apart by their names: those that people gave them, or of text."""
+        """Whether columns are matched by name: because people named them, or they hold text."""
         return self.names is not None and (bool(self.text) or self.has_given_names)
 
     @property
     def has_given_names(self) -> bool:
-        """Whether people named the columns; else they are called ``x0``, ``x1`` and so on by their places."""
+        """Whether people named the columns; otherwise they are called ``x0``, ``x1`` and so on."""
         if self.names is None or isinstance(self.label, int):
             return False
         return self.label is not None or any(place_of(name) is None for name in self.table)
@@ -144,7 +144,7 @@ class ColumnsEntry(_Entry):
 
 
 def place_of(name: str) -> int | None:
-    """Return the place of a column that is called by it, as those of tables without names are; None for another name.
+    """Return the place in a column name of a table without names; None for any other name.
 
     Examples
     --------

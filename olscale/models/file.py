@@ -1,4 +1,4 @@
-"""Model files: one archive of plain arrays, with a checksum over all of them; nothing in it is code.
+"""Model files: one archive of plain arrays under one checksum; nothing in it is code.
 
 An ``.npz`` as `olscale.storage.checked_arrays` writes it, uncompressed: ``model.json`` (`About`, as
 bytes), ``learner/NAME`` and ``transformN/NAME``. A file may come from anywhere. What it says is

@@ -1,4 +1,4 @@
-"""A final model: a learner with its fitted transforms and class labels, which takes rows as the dataset has them."""
+"""A final model: a learner with its fitted transforms and class labels, for rows as ingested."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class FinalModel:
         return f"FinalModel({name!r}, {params}, transforms={list(self.about.transforms.names)})"
 
     def arrays(self) -> Arrays:
-        """Return all arrays of the model: ``learner/NAME``, and ``transformN/NAME`` of its transform number N."""
+        """Return all arrays, as ``learner/NAME`` and, of transform N, ``transformN/NAME``."""
         learned = {f"learner/{name}": array for name, array in self.learner.state().items()}
         return learned | self._transform_arrays()
 
@@ -120,7 +120,10 @@ class FinalModel:
         write_model(self.about, self.arrays(), out)
 
     def scores(self, X: Rows) -> FloatArray:
-        """Return the scores of `Rows` of the dataset, shape (rows, outputs); NaN for a row that cannot be predicted."""
+        """Return the scores of `Rows` of the dataset, shape (rows, outputs).
+
+        A row that cannot be predicted has NaN.
+        """
         stored = self._stored(X, np.zeros(rows_of(X), dtype=np.int64))
         blocks = self.pipeline.blocks(stored)
         return np.vstack(
@@ -138,12 +141,18 @@ class FinalModel:
         return Chunk(rows, y, columns.count)
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
-        """Return the scores: shape (n_samples,) for two classes or one target, else (n_samples, n_classes or n_targets)."""
+        """Return the scores: shape (n_samples,) for two classes or one target.
+
+        Otherwise the shape is (n_samples, n_classes) or (n_samples, n_targets).
+        """
         scores = self._sound_scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the class labels, shape (n_samples,); of a model without classes its scores, as `decision_function`."""
+        """Return the class labels, shape (n_samples,).
+
+        A model without classes returns scores, as `decision_function` does.
+        """
         if self.about.classes is None:
             return self.decision_function(X)
         return self.labels(self._sound_scores(X))
@@ -248,7 +257,7 @@ class FinalModel:
             ) from None
 
     def _rows(self, X: Any) -> Rows:
-        """Return rows of an array, a sparse matrix, or a data frame or table, whose columns go by their names."""
+        """Return rows of an array, a sparse matrix, or a frame or table with named columns."""
         refuse_masked(X, "X")
         names = self.about.columns.names
         columns = self.n_features_in_
@@ -277,7 +286,10 @@ class FinalModel:
 
 
 def _by_name(X: Any, names: list[str]) -> Any:
-    """Return the columns `names` of a frame of pandas or polars or a table of Arrow, in this order; an array as it is."""
+    """Return the columns `names` of a pandas or polars frame or an Arrow table, in this order.
+
+    An array is returned unchanged.
+    """
     own = getattr(X, "column_names", None)  # of Arrow's tables, whose columns are arrays
     own = getattr(X, "columns", None) if own is None else own
     if own is None or not (hasattr(X, "loc") or hasattr(X, "select")):

@@ -147,7 +147,7 @@ def _tables(
 
 
 def _with_kept(table: dict[str, list[Any]], kept: Mapping[str, Carried]) -> dict[str, list[Any]]:
-    """Return the answers behind the columns that go with them; one of the same name is called as in tables."""
+    """Return the answers after the columns carried over, renamed where names coincide."""
     names = unique_names([*table, *kept])[len(table) :]
     cells = [[_as_text(cell) for cell in column] for column in kept.values()]
     return dict(zip(names, cells, strict=True)) | table
@@ -209,7 +209,7 @@ def _labels_of(targets: tuple[str, ...], rows: RowsToPredict) -> NDArray[np.floa
 
 
 def _by_target(word: str, targets: tuple[str, ...], values: Any) -> dict[str, list[Any]]:
-    """Return values, shape (rows, targets), as columns: a word, and the target's name where there are several."""
+    """Return values, shape (rows, targets), as columns named by `word` and, if several, target."""
     names = [f"{word}_{target}" for target in targets] or [word]
     return {name: values[:, i].tolist() for i, name in enumerate(names)}
 

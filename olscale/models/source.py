@@ -157,7 +157,7 @@ class ModelSource:
             yield RowsToPredict(X, labels, manifest.targets or ())
 
     def _expanded(self) -> list[Source]:
-        """Return the files of the source, with those columns of their folders that the model knows."""
+        """Return the files of the source, with the folder columns that the model knows."""
         model = self._columns
         sources = expand([self._source], self.notes.append)
         names = partition_names(sources)
@@ -235,7 +235,7 @@ class ModelSource:
         self.notes += [line for line in lines if line not in self.notes]
 
     def _zero_based(self, sources: Sequence[Source]) -> bool | None:
-        """Return whether SVMlight text counts from 0: as is said, as the model does, or as an index 0 shows.
+        """Return whether SVMlight text counts from 0: by option, by the model, or by an index 0.
 
         Without a word from the user the files are read once before, so that nothing is predicted
         from columns that are one off.
@@ -264,7 +264,7 @@ class ModelSource:
         return True
 
     def _check_base(self, base: int | None) -> None:
-        """Refuse a dataset of SVMlight text that counts otherwise than that of the model: its features are one off."""
+        """Refuse SVMlight text with another index base: its features are off by one."""
         learned = self._columns.index_base
         given = None if self._options.zero_based is None else int(not self._options.zero_based)
         if given is not None and given != base:
@@ -283,7 +283,7 @@ class ModelSource:
             )
 
     def _written_alike(self, options: ReadOptions) -> ReadOptions:
-        """Return `options` with cells that are written as those that the model learned from, where they do not say it."""
+        """Return `options`, completed by how the cells were written that the model learned from."""
         model = self._columns
         return replace(
             options,
@@ -293,7 +293,7 @@ class ModelSource:
         )
 
     def _check_codings(self, found: Mapping[str, str]) -> None:
-        """Refuse text that is encoded otherwise than the model learned it: the same features would mean other things."""
+        """Refuse text with another encoding than the model's: features would change meaning."""
         model = self._columns
         source = self._source
         for column in model.text:
@@ -362,7 +362,7 @@ class ModelSource:
         return X if isinstance(X, CSR) else np.asarray(X, dtype=np.float64)
 
     def _found(self, names: Sequence[str], tables: Sequence[str] | None) -> NDArray[np.int64]:
-        """Return the feature of the model that each column of the source is, -1 for a value that the model never met."""
+        """Return the model's feature for each column of the source, -1 for an unknown value."""
         columns = self._columns
         known = {name: place for place, name in enumerate(columns.names or ())}
         if tables is None and columns.kind == "sparse":
@@ -434,7 +434,7 @@ class ModelSource:
 
 
 def _pointed(cell: str | None, mark: str) -> str | None:
-    """Return a number with the decimal mark `mark` as one with a point, and any other cell as it is."""
+    """Return a number with the decimal mark `mark` with a point instead, other cells unchanged."""
     if cell is None or not is_number(cell, mark):
         return cell
     return cell.replace(mark, ".")

@@ -1,4 +1,4 @@
-"""How a table of rows to predict is read: which of its columns are labels, which are left out, whether it has names.
+"""How to read a table of rows to predict: its labels, the columns left out, its names.
 
 A model knows what its dataset was made of: the names of features, label and columns that were
 dropped, or their places where the table had no names. Labels and dropped columns may be there or
@@ -96,7 +96,7 @@ class TablePlanner:
         return TablePlan(replace(options, drop_if_there=(*labels, *model.dropped)), labels)
 
     def _header(self, path: str, format: Format, options: ReadOptions) -> bool | None:
-        """Return False where the first row holds what the features of the model do, and is no row of names."""
+        """Return False if the first row holds feature values of the model instead of names."""
         if options.header is not None or format.name not in ("csv", "tsv"):
             return options.header
         try:
@@ -162,7 +162,7 @@ class TablePlanner:
         columns: TableColumns,
         without: Sequence[int] = (),
     ) -> int:
-        """Return where the label is: as in the model's table, of which the columns `without` are not there."""
+        """Return the label's place: as in the model's table, less the absent columns `without`."""
         label = self._model.label
         if isinstance(label, int):
             return min(label - sum(place < label for place in without), len(columns.names) - 1)

@@ -1,1 +1,4 @@
-"""Files, local and remote, behind one interface: `olscale.storage.base.Storage`, got from `open_storage`."""
+"""Files, local and remote, behind one interface, `olscale.storage.base.Storage`.
+
+`open_storage` returns one.
+"""

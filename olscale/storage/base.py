@@ -1,4 +1,4 @@
-"""The storage contract: what datasets, the metrics store and checkpoints need of the place where their files lie.
+"""The storage contract: what datasets, metrics stores and checkpoints need from a place.
 
 A storage is a directory, or a prefix of an object store or of memory. Its files have names relative
 to it, with slashes (``runs/ab/ab12....parquet``). `put` and `writing` are atomic: a reader sees all
@@ -59,14 +59,20 @@ class Storage(ABC):
         return redacted_name(self.path)
 
     def connect(self) -> None:  # noqa: B027
-        """Open the file system, which raises a `DatasetError` if there is none for the path; first use does it otherwise."""
+        """Open the file system now instead of at first use.
+
+        Raises a `DatasetError` if the path has none.
+        """
 
     def make(self) -> None:  # noqa: B027
-        """Make the place itself, if it has to be made; nothing else but `lock` does: what has vanished stays away."""
+        """Make the place itself if necessary.
+
+        Only `lock` does this too: otherwise a vanished place stays away.
+        """
 
     @abstractmethod
     def writing(self, name: str) -> AbstractContextManager[IO[bytes]]:
-        """Open a file to write it piece by piece; it appears whole and durably at the end of the block, or not at all."""
+        """Open a file to write it in pieces; it appears whole and durably at the end, or never."""
 
     def put(self, name: str, data: bytes) -> None:
         """Write a file whole and durably, in the place of one of that name."""
@@ -74,11 +80,11 @@ class Storage(ABC):
             file.write(data)
 
     def replace(self, name: str, data: bytes) -> None:
-        """Write a file whole, in the place of one of that name; one writer at a time, and a power cut may leave neither."""
+        """Replace a file by a whole one, with one writer at a time; a power cut may lose both."""
         self.put(name, data)
 
     def write(self, name: str, data: Any) -> None:
-        """Write a file whose presence means nothing, the fastest way: neither whole at once nor durable."""
+        """Write a file whose presence means nothing, as fast as possible, without guarantees."""
         self.put(name, bytes(data))
 
     @abstractmethod
@@ -90,7 +96,7 @@ class Storage(ABC):
         """Open a file to read some ranges of it."""
 
     def map(self, name: str) -> memoryview:
-        """Return the bytes of a file, memory-mapped where local; what is written to them stays in this process."""
+        """Return the bytes of a file, memory-mapped if local; writes stay in this process."""
         return memoryview(bytearray(self.read(name)))
 
     @abstractmethod
@@ -103,7 +109,7 @@ class Storage(ABC):
 
     @abstractmethod
     def exists(self, name: str = "") -> bool:
-        """Return whether a file or folder (or the place itself) is there; no where nobody can tell."""
+        """Return whether a file, folder or the place itself exists; False if this is unknown."""
 
     @abstractmethod
     def is_file(self, name: str) -> bool:
@@ -115,14 +121,14 @@ class Storage(ABC):
 
     @abstractmethod
     def entries(self) -> list[str]:
-        """Return the names of the files and folders directly inside, sorted; none where the place is absent."""
+        """Return the names directly inside, sorted; none if the place is absent."""
 
     @abstractmethod
     def names(self, folder: str) -> list[str]:
-        """Return the names of the files in a folder and one folder down, sorted; none if there is no such folder."""
+        """Return the files in a folder and one folder down, sorted; none if it does not exist."""
 
     def stamps(self, folder: str) -> dict[str, Hashable]:
-        """Return, for each file that `names` gives of a folder, a value that is another one once its bytes have changed."""
+        """Return, for each file that `names` lists, a value that changes when its bytes change."""
         contents = self.read_many(self.names(folder))
         return {
             name: hashlib.sha256(data).digest()
@@ -153,15 +159,18 @@ class Storage(ABC):
 
     @contextmanager
     def lock(self, name: str) -> Iterator[bool]:
-        """Make a file and hold its lock; yields False where another process holds it. Object stores: always True."""
+        """Make a file and hold its lock; yield False if another process holds it.
+
+        Object stores have no locks and always yield True.
+        """
         del name
         yield True
 
     def discard_parts(self, name: str) -> None:  # noqa: B027
-        """Remove what killed writers of a file have left beside it, where files are made beside what they become."""
+        """Remove what killed writers left of a file, if files are made next to their targets."""
 
     def stale_temporaries(self) -> list[str]:
-        """Return the files in `temporaries` that writers have left half written for longer than a day."""
+        """Return the files in `temporaries` that writers left unfinished over a day ago."""
         return []
 
     @abstractmethod
@@ -185,4 +194,4 @@ class Storage(ABC):
         return [] if self.exists() else [self.path]
 
     def remove_empty(self, folders: list[str]) -> None:  # noqa: B027
-        """Remove those of `folders`, as `missing` named them, that hold nothing; object stores have none."""
+        """Remove the empty ones of `folders`, as named by `missing`; object stores have none."""

@@ -100,7 +100,7 @@ def _pieces(array: NDArray[Any]) -> Iterator[memoryview]:
 
 
 def read_arrays(file: IO[bytes]) -> dict[str, NDArray[Any]]:
-    """Return the arrays that `write_arrays` wrote; zeros that were left out take no memory until they are written to.
+    """Return the arrays that `write_arrays` wrote; omitted zeros take no memory until written.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""JSON files that carry a checksum of their content, so that a damaged one is known whatever reads it."""
+"""JSON files with a checksum of their content, so that any reader can detect damage."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Parquet files that carry a checksum of all their bytes, so that a damaged one is known whatever reads it."""
+"""Parquet files with a checksum of all their bytes, so that any reader can detect damage."""
 
 import zlib
 from typing import Any
@@ -12,7 +12,10 @@ _BLANK = b"00000000"
 
 
 def parquet_bytes(table: pa.Table, **options: Any) -> bytes:
-    """Return the Parquet file of a table, with a CRC-32; `options` are those of ``pyarrow.parquet.ParquetWriter``."""
+    """Return the Parquet file of a table, with a CRC-32.
+
+    `options` are those of ``pyarrow.parquet.ParquetWriter``.
+    """
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(sink, table.schema, **options) as writer:
         writer.write_table(table)

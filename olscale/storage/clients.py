@@ -1,4 +1,4 @@
-"""Object stores: faults of their clients as errors of the operating system, so that one line can be made of them.
+"""Object stores: turn their clients' faults into OS errors, which fit one line of text.
 
 Credentials and addresses come from the environment that the client reads by itself
 (``AWS_ACCESS_KEY_ID``, ``AWS_SECRET_ACCESS_KEY``, ``AWS_ENDPOINT_URL`` ...); olscale neither asks
@@ -53,7 +53,7 @@ def _speak_ours(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def local_path(path: str) -> str | None:
-    """Return the absolute path of what is plainly on this machine, None where fsspec has to be asked.
+    """Return the absolute path of a plainly local file, None if fsspec has to decide.
 
     To import fsspec takes as long as to read a small table.
 
@@ -68,7 +68,9 @@ def local_path(path: str) -> str | None:
 
 
 def split_url(path: str) -> tuple[Any, str]:
-    """Return the fsspec file system of `path`, opened now, and the path within it (absolute where local).
+    """Return the fsspec file system of `path`, opened now, and the path in it.
+
+    A local path is absolute.
 
     Raises
     ------

@@ -21,15 +21,17 @@ from olscale.storage.parts import discard_parts, hold, part_of
 from olscale.system.regular_file import open_regular, read_regular, require_regular
 
 _STEP_BYTES = 1 << 18
-"""Of one write. Linux gives a longer one longer pages, which it has to find first: for files of 8 MB, written one after
-another, the whole took 2.5 to 13 times as long."""
+"""Bytes per write. For longer writes Linux uses larger pages, which it has to find first.
+
+Files of 8 MB, written one after another, took 2.5 to 13 times as long in one write each.
+"""
 
 _DAY = 86_400
 """Seconds after which nobody is still writing a file."""
 
 
 def write_in_steps(file: IO[bytes], data: Any) -> None:
-    """Write `data`, a sequence of bytes, behind what is in `file`, in steps of a size that is written fastest."""
+    """Append `data`, a sequence of bytes, to `file` in steps of the size that is fastest."""
     octets = memoryview(data)
     for start in range(0, len(octets), _STEP_BYTES):
         file.write(octets[start : start + _STEP_BYTES])
@@ -73,7 +75,7 @@ class LocalStorage(Storage):
         )  # else a power cut may keep what is removed after this call, and not the new name
 
     def _need(self, folder: Path) -> None:
-        """Make a folder and those above it, but not the place itself: one that has vanished must not come back empty."""
+        """Make a folder and its parents, but not the place: it must not come back empty."""
         if not folder.is_dir():
             for above in reversed(
                 [folder, *folder.parents][: len(folder.parts) - len(self.local.parts)]

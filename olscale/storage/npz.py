@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 
 
 def read_npz(file: IO[bytes]) -> dict[str, NDArray[Any]]:
-    """Return all arrays of an archive; of a damaged one, zipfile, its decompressors and NumPy raise nearly anything.
+    """Return all arrays of an archive.
+
+    For a damaged archive, zipfile, its decompressors and NumPy raise nearly any error.
 
     Examples
     --------
@@ -44,7 +46,7 @@ def read_npz(file: IO[bytes]) -> dict[str, NDArray[Any]]:
 
 
 def check_size(arrays: np.lib.npyio.NpzFile, key: str) -> None:
-    """Compare what the header of an array promises with its bytes, since NumPy allocates before it reads.
+    """Check an array's header against its bytes, since NumPy allocates before it reads.
 
     Raises
     ------
@@ -89,7 +91,7 @@ def write_member(
     shape: tuple[int, ...],
     data: Iterable[Any],
 ) -> None:
-    """Write array `name` from consecutive stretches of its bytes, so that the whole need not be in memory."""
+    """Write array `name` from consecutive stretches of bytes, without all of it in memory."""
     info = zipfile.ZipInfo(f"{name}.npy")  # a fixed date: the same arrays give the same bytes
     info.compress_type = archive.compression
     with archive.open(info, "w", force_zip64=True) as member:

@@ -18,7 +18,9 @@ UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
 def open_storage(path: str | os.PathLike[str], temporaries: str = "") -> Storage:
-    """Return the storage at `path`, a directory or any URL that fsspec knows (``s3://bucket/prefix``, ``memory://name``).
+    """Return the storage at `path`, a directory or any URL that fsspec knows.
+
+    Such URLs are ``s3://bucket/prefix`` and ``memory://name``.
 
     Parameters
     ----------
@@ -42,7 +44,7 @@ def open_storage(path: str | os.PathLike[str], temporaries: str = "") -> Storage
 
 
 def absolute_path(path: str | os.PathLike[str]) -> str:
-    """Return `path` as a worker finds it, which need not share our working directory; a URL stays as it is."""
+    """Return `path` in a form for workers in other directories; a URL stays unchanged."""
     text = path_text(path, "path")
     protocol, colon, rest = text.partition("://")
     if colon and protocol not in ("file", "local"):

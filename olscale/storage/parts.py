@@ -1,4 +1,4 @@
-"""Files and folders in the making, beside what they become: ``NAME.PID.part``, and what killed writers have left of them."""
+"""Unfinished files and folders next to their targets, as ``NAME.PID.part``, and their removal."""
 
 import fcntl
 import os
@@ -16,7 +16,7 @@ def part_of(target: Path) -> Path:
 
 
 def hold(descriptor: int) -> None:
-    """Mark an open part as one that is being written, for as long as it is open; not every file system can."""
+    """Mark an open part as being written until it is closed, if the file system supports it."""
     with suppress(OSError):
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
 

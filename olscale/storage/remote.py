@@ -1,4 +1,4 @@
-"""Files below a prefix of an fsspec file system, where one PUT is atomic: object stores, and ``memory://``."""
+"""Files below a prefix of an fsspec file system with atomic PUT: object stores, ``memory://``."""
 
 from collections.abc import Hashable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +12,7 @@ from olscale.storage.clients import split_url
 
 
 class RemoteStorage(Storage):
-    """Files below a URL; see `olscale.storage.base`. What a killed writer has uploaded of a file is not there."""
+    """Files below a URL; see `olscale.storage.base`. Partial uploads stay invisible."""
 
     requests = 16  # at once: enough to hide most of the latency
     batch = 256  # files held at once
@@ -102,7 +102,7 @@ class RemoteStorage(Storage):
         return sorted(self._details(folder))
 
     def stamps(self, folder: str) -> dict[str, Hashable]:
-        """Return the tag that the service gives each file's content, or else a digest of the content."""
+        """Return the service's tag of each file's content, or else a digest of the content."""
         details = self._details(folder)
         tags = {name: detail.get("ETag") or detail.get("etag") for name, detail in details.items()}
         return tags if all(tags.values()) else super().stamps(folder)

@@ -6,7 +6,7 @@ from typing import Any
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
-    """Return what keeps NumPy's linear algebra to one thread while it is entered; it takes 20 microseconds.
+    """Return a context that limits NumPy's linear algebra to one thread; it takes 20 microseconds.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Cyclic garbage, looked for less often where many objects are made that stay, or that are full of cycles."""
+"""Fewer garbage collections while many objects are made that stay or that form cycles."""
 
 import gc
 from collections.abc import Iterator
@@ -11,7 +11,9 @@ _TIMES = 100
 
 @contextmanager
 def seldom_collected() -> Iterator[None]:
-    """Look for garbage less often than Python does by itself, which takes a quarter of the time of a large report.
+    """Collect garbage less often than by default.
+
+    Default collections take a quarter of the time of a large report.
 
     Examples
     --------

@@ -31,7 +31,7 @@ def text_of(error: BaseException) -> str:
 
 
 def let_interrupt_out(error: BaseException) -> None:
-    """Raise the user's Ctrl-C, if that is what is behind an exception that was caught; do nothing otherwise.
+    """Raise the user's Ctrl-C if it caused the exception caught; otherwise do nothing.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def let_interrupt_out(error: BaseException) -> None:
 
 
 def _is_interrupt(error: BaseException) -> bool:
-    """Return whether the user's Ctrl-C is behind an exception, under whatever other exceptions it was buried."""
+    """Return whether the user's Ctrl-C caused an exception, however deeply it is buried."""
     # Where nobody handles signals but Python itself, its KeyboardInterrupt looks like anybody's.
     main = threading.current_thread() is threading.main_thread()
     by_python = main and signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -22,9 +22,10 @@ _KEPT = 512 << 20
 
 @cache
 def memory_bytes() -> int:
-    """Return the bytes of memory this process may use at most: the machine's, or its control group's if that is less.
+    """Return the most bytes of memory that this process may use.
 
-    Every learner that may fill it asks; the answer is that of the first time.
+    That is the memory of the machine, or of its control group if that is less. The answer is kept,
+    because every learner that may fill the memory asks.
     """
     sizes = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     for file in _CGROUPS:
@@ -45,7 +46,7 @@ def resident_bytes() -> int:
 
 
 def recent_resident_bytes() -> int:
-    """Return `resident_bytes` as they were a tenth of a second ago at most: cheap enough to ask for every small group."""
+    """Return `resident_bytes`, at most a tenth of a second old: cheap enough for small groups."""
     return _resident_bytes_at(int(10 * monotonic()))
 
 

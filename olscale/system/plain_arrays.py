@@ -1,4 +1,4 @@
-"""Arrays that say more than their numbers: of a masked one NumPy takes what lies under the mask, without a word."""
+"""Masked arrays, whose values under the mask NumPy would silently use."""
 
 import sys
 from typing import Any
@@ -15,8 +15,10 @@ def masked_values(array: Any) -> int:
 
     Examples
     --------
-    >>> masked_values(np.ma.array([1.0, 2.0], mask=[False, True])), masked_values([1.0, np.ma.masked]), masked_values([1.0])
-    (1, 1, 0)
+    >>> masked_values(np.ma.array([1.0, 2.0], mask=[False, True]))
+    1
+    >>> masked_values([1.0, np.ma.masked]), masked_values([1.0])
+    (1, 0)
     """
     if (
         _MASKED not in sys.modules

@@ -1,4 +1,4 @@
-"""Opening files to read them: regular files alone, since a pipe or a device that lies among them may never answer."""
+"""Open regular files only, since reading a pipe or a device may never return."""
 
 from __future__ import annotations
 

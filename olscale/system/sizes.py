@@ -8,7 +8,9 @@ _UNITS = ("", "k", "m", "g", "t", "p")
 
 
 def parse_size(text: str) -> int:
-    """Return the bytes that `text` says: kB, MB ... are powers of 1000, KiB, MiB ... of 1024, in any case.
+    """Return the bytes that `text` means: kB, MB ... powers of 1000, KiB, MiB ... of 1024.
+
+    Case does not matter.
 
     Raises
     ------

@@ -27,7 +27,7 @@ def text_digest(texts: Iterable[tuple[str, bytes]]) -> str:
 
 @cache
 def package_digest(*folders: str) -> str:
-    """Return a digest of olscale's sources as this process finds them, or of those in some of its folders.
+    """Return a digest of olscale's sources as this process sees them, or of some folders.
 
     Two checkouts of one version differ in it.
     """

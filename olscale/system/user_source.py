@@ -1,13 +1,13 @@
-"""The source of what users write: a digest of it, the same on every machine, that changes with each edit.
+"""The source of users' code: a digest that is equal on all machines and changes with edits.
 
 A module is the user's own if it is neither Python's nor olscale's nor installed (in
 ``site-packages``). The digest covers the modules it begins with and all of the user's own that they
-import, in functions too; it is made of their names and texts, of no paths. What a module reads or
+import, in functions too; it is made of their names and texts, not of paths. What a module reads or
 imports by other means (data files, `importlib`) is not seen.
 
 Python keeps what it has imported. A text is therefore read once for each import of its module, at
 the first look: the digest stays that of what was loaded when the file is edited later, and `edited`
-tells of the edit.
+reports the edit.
 """
 
 import ast
@@ -32,11 +32,11 @@ class _Source(NamedTuple):
 
 
 _LOADED: dict[str, tuple[object, _Source | None]] = {}
-"""By name of a module: what tells this import of it from others, and its source at the first look."""
+"""Module name -> an object that identifies its import, and its source at the first look."""
 
 
 def source_digest(modules: Iterable[str], packages: Collection[str] = ()) -> str | None:
-    """Return twelve hexadecimal digits for the source of `modules` and of what they import; None where none can be read.
+    """Return twelve hexadecimal digits for `modules` and their imports; None if unreadable.
 
     Modules that are not the user's own are passed over; those of `packages` count as the user's
     although installed.
@@ -50,7 +50,7 @@ def source_digest(modules: Iterable[str], packages: Collection[str] = ()) -> str
 
 
 def edited(modules: Iterable[str], packages: Collection[str] = ()) -> list[str]:
-    """Return the names of those modules under a digest whose files have been edited since they were first looked at."""
+    """Return the modules under a digest whose files have been edited since the first look."""
     found = _closure(modules, packages)
     return sorted(name for name, source in found.items() if _read(name) not in (None, source.text))
 
@@ -76,13 +76,13 @@ def _closure(modules: Iterable[str], packages: Collection[str]) -> dict[str, _So
 
 
 def _imported(module: str, attribute: str, packages: Collection[str]) -> str:
-    """Return the module that ``from module import attribute`` takes its name from: `attribute` may be a module itself."""
+    """Return the module that ``from module import attribute`` uses, possibly a submodule."""
     inner = f"{module}.{attribute}"
     return inner if attribute and _source(inner, packages) is not None else module
 
 
 def _source(name: str, packages: Collection[str]) -> _Source | None:
-    """Return the source of a module of the user's own as it was at the first look at this import."""
+    """Return the source of a user's module as of the first look after this import."""
     if not _is_own(name, packages):
         return None
     key = _import_of(name)
@@ -102,7 +102,7 @@ def _is_own(name: str, packages: Collection[str]) -> bool:
 
 
 def _import_of(name: str) -> Any:
-    """Return an object that is another after each import of a module; None where there is no such module."""
+    """Return an object that differs after each import of a module; None if it does not exist."""
     module = sys.modules.get(name)
     if module is None:
         return _spec(name)
@@ -123,7 +123,7 @@ def _origin(name: str) -> str | None:
 
 
 def _read(name: str) -> str | None:
-    """Return the text of a module as its file has it now; None if it has none, or none that can be read."""
+    """Return a module's text as now in its file; None if it has none that can be read."""
     spec = getattr(sys.modules.get(name), "__spec__", None) or _spec(name)
     try:
         if spec is not None:

@@ -1,4 +1,4 @@
-"""Conformance checks, shipped so that an extension of your own can be held to the contract that ours keep.
+"""Conformance checks, shipped so that your own extensions can be held to olscale's contracts.
 
 Each function returns a list of names and callables; a callable raises `AssertionError` where its
 part of the contract does not hold. `learner_checks` is for subclasses of

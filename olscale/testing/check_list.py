@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 Check: TypeAlias = tuple[str, Callable[[], None]]
-"""A name for people, and what to call: it raises `AssertionError` where the contract does not hold."""
+"""A readable name and a callable, which raises `AssertionError` if the contract is broken."""
 
 
 def name_check(check: Callable[..., None], *arguments: Any, of: str = "") -> Check:

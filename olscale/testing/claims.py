@@ -1,4 +1,4 @@
-"""Checks of what a learner claims besides the contract: its capabilities, and how it treats odd rows."""
+"""Checks of a learner's claims beyond the contract: its capabilities and its odd rows."""
 
 from itertools import pairwise, product
 from typing import Any
@@ -52,7 +52,7 @@ CAPABILITIES = (
 
 
 def claim_checks(learner: type[Learner]) -> list[Check]:
-    """Return a check for each claim of the class `learner`, with a readable name; `learner_checks` has them all."""
+    """Return a named check per claim of the class `learner`; `learner_checks` includes them."""
     checks = [name_check(check_capabilities_are_declared, learner)]
     if learner.layout_exact:
         checks.append(name_check(check_dense_and_csr_give_the_same_bits, learner))
@@ -84,7 +84,7 @@ def claim_checks(learner: type[Learner]) -> list[Check]:
 
 
 def check_dense_and_csr_give_the_same_bits(learner: type[Learner]) -> None:
-    """Scores and state do not depend on the layout of the rows; for learners that claim `layout_exact`."""
+    """Scores and state do not depend on the rows' layout, if a learner claims `layout_exact`."""
     for classes in class_counts(learner):
         fresh = []
         scores = []
@@ -117,7 +117,7 @@ def check_a_large_offset_does_not_blind_a_distance(
 def check_rows_of_unknown_class_are_only_scored(
     learner: type[Learner], params: dict[str, Any], classes: int, kind: str
 ) -> None:
-    """Among rows that are learned from, as if a call of their own had scored them; for learners with `takes_unknown`."""
+    """Rows of unknown class are scored among learned rows as they would be alone."""
     chunk = stream(classes, kind)[:100]
     learning = np.random.default_rng(1).random(len(chunk)) < 0.6
     apart, together = (start_with(learner, params, chunk.X, classes, (3, 1)) for _ in range(2))
@@ -137,10 +137,10 @@ def check_rows_of_unknown_class_are_only_scored(
 def check_rows_that_cannot_be_used_end_learning(
     learner: type[Learner], params: dict[str, Any]
 ) -> None:
-    """A row with NaN or infinities, or of a length whose square overflows or underflows, gets NaN, and so do all behind it.
+    """An unusable row gets NaN, and so do all rows after it, whether it is learned or only scored.
 
-    Whether it is learned from or only scored. Rows of zeros are fine, and what comes before is as
-    it was.
+    Unusable are rows with NaN or infinities, or of a length whose square overflows or underflows.
+    Rows of zeros are fine, and what comes before is unchanged.
     """
     low, high = learner(**params).norm_limits()
     lengths = [length for length in (10.0 * high**0.5, 0.1 * low**0.5) if 0.0 < length < np.inf]
@@ -172,7 +172,10 @@ def check_rows_that_cannot_be_used_end_learning(
 
 
 def check_class_shards_are_the_whole(learner: type[Learner], params: dict[str, Any]) -> None:
-    """Class shards of any size give the scores, updates and state of the whole learner; for learners with `class_axes`."""
+    """Class shards of any size give the whole learner's results, if it has `class_axes`.
+
+    Results are scores, updates and state.
+    """
     for kind in ("dense", "csr"):
         chunk = stream(CLASSES, kind)
         whole = learner(**params)
@@ -208,9 +211,10 @@ def check_class_shards_are_the_whole(learner: type[Learner], params: dict[str, A
 
 
 def check_merged_sums_make_the_final_model(learner: type[Learner], params: dict[str, Any]) -> None:
-    """The scores are those of learning the rows one after another, but for rounding, and no cut of a block changes a bit.
+    """The scores equal those of learning row by row, up to rounding.
 
-    So are those of each other setting that claims to have the same sums.
+    No cut of a block changes a bit. The same holds for each other setting that claims to have the
+    same sums.
     """
     for classes in class_counts(learner):
         chunk = stream(classes, "dense")
@@ -245,10 +249,10 @@ def check_merged_sums_make_the_final_model(learner: type[Learner], params: dict[
 def check_fused_settings_have_the_bits_of_settings_alone(
     learner: type[Learner], params: dict[str, Any]
 ) -> None:
-    """Scores and state are the same for settings that share a pass, also behind a row that cannot be used.
+    """Settings that share a pass keep their scores and state, also after an unusable row.
 
-    Whether one number differs or all that may. A setting that diverges does so at the same row, and
-    the others go on.
+    This holds whether one number differs or all that may. A setting that diverges does so at the
+    same row, and the others continue.
     """
     key = grid_key(learner(**params))
     names = real_names(learner, params)
@@ -299,7 +303,7 @@ def _learned(learner: Learner, X: Rows, y: NDArray[Any]) -> FloatArray | Diverge
 
 
 def check_capabilities_are_declared(learner: type[Learner]) -> None:
-    """A learner with a method of a capability declares the capability: otherwise nobody calls the method."""
+    """A learner declares the capabilities whose methods it has; otherwise nothing calls them."""
     for capability in CAPABILITIES:
         for method in vars(capability).keys() & set(dir(learner)):
             assert method.startswith("_") or issubclass(learner, capability), (

@@ -27,7 +27,7 @@ from olscale.testing.small_streams import (
 
 
 def estimator_checks(learner: type[Learner]) -> list[Check]:
-    """Return a check for each promise of the class `learner` as an estimator; none if it is no `Estimator`."""
+    """Return a check per promise of the class `learner` as an estimator; none for others."""
     if not issubclass(learner, Estimator):
         return []
     checks = check_list(
@@ -50,7 +50,7 @@ def estimator_checks(learner: type[Learner]) -> list[Check]:
 
 
 def check_parameters_set_after_fit_change_updates_or_are_refused(learner: type[Learner]) -> None:
-    """After `set_params` a model predicts what it predicted before, or says that `fit` is to be called.
+    """After `set_params` a model predicts as before, or says that `fit` must be called.
 
     It learns on with other `update_params` only, and `fit` works with all.
     """
@@ -93,7 +93,7 @@ def check_update_params_are_of_updates_only(learner: type[Learner]) -> None:
 
 
 def check_the_arrays_of_the_caller_are_left_as_they_were(learner: type[Learner]) -> None:
-    """Sparse rows whose entries are unsorted and in parts are rows like others, also where they are read-only."""
+    """Sparse rows with unsorted entries in parts count like others, also if they are read-only."""
     X, y = _small_set(learner)
     rows = _unsorted(X)
     arrays = CSR(rows.indptr, rows.indices, rows.data)
@@ -110,7 +110,7 @@ def check_the_arrays_of_the_caller_are_left_as_they_were(learner: type[Learner])
 
 
 def check_memory_mapped_models_go_on(learner: type[Learner]) -> None:
-    """A model whose arrays are in a file, read-only, predicts and learns on as it does in memory."""
+    """A model with arrays in a read-only file predicts and learns as it does in memory."""
     X, y = _small_set(learner)
     model = _fitted(learner, {}, X, y)
     with tempfile.TemporaryDirectory() as folder:
@@ -152,7 +152,7 @@ def check_later_classes_that_differ_are_refused(learner: type[Learner]) -> None:
 def check_several_targets_are_taken_as_the_tags_say(
     learner: type[Learner], params: dict[str, Any]
 ) -> None:
-    """A regressor that tells scikit-learn that it takes several targets does so; others refuse them."""
+    """A regressor that declares several targets to scikit-learn takes them; others refuse."""
     model: Any = learner(**params)
     X, y = _small_set(learner, ROWS)  # some gather 200 rows before they learn
     tagged = model.__sklearn_tags__().target_tags.multi_output
@@ -176,7 +176,7 @@ def _fitted(learner: type[Learner], params: dict[str, Any], X: Any, y: Any) -> A
 
 
 def _quietly(call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    """Call without the warning of a learner that diverged: on few rows, with odd parameters, it may."""
+    """Call without the warning of divergence, which few rows and odd parameters may cause."""
     from sklearn.exceptions import ConvergenceWarning
 
     with warnings.catch_warnings():
@@ -194,7 +194,7 @@ def _refusal(call: Callable[..., Any], *arguments: Any) -> str:
 
 
 def _unsorted(X: Any, merged: bool = False) -> Any:
-    """Return dense rows as a sparse matrix: features backwards, each value in two halves; or as usual."""
+    """Return dense rows as a sparse matrix: reversed features, halved values; or as usual."""
     from scipy.sparse import csr_matrix
 
     rows = csr_matrix(X)

@@ -1,4 +1,4 @@
-"""Checks of a learner from elsewhere: each is one idea and raises `AssertionError`, with the reason, when it does not hold.
+"""Checks of a learner from another package; each raises `AssertionError` with the reason.
 
 They ask for what an evaluation relies on: it makes a new model for each run, in any process, gives
 it rows one by one and believes what it predicts.
@@ -101,7 +101,10 @@ def foreign_checks(name: str, params: Mapping[str, Any] | None = None) -> list[C
 
 
 def check_an_untrained_model_predicts_a_class_or_says_it_cannot(make: _Make, classes: int) -> None:
-    """Before its first row a model predicts a class or None, or raises; olscale calls River's then, not scikit-learn's."""
+    """Before its first row a model predicts a class or None, or raises.
+
+    olscale calls River's models before the first row, but not scikit-learn's.
+    """
     learner = start(make, classes)
     X, _ = stream(classes)
     scores = learner.scores(X[:1])
@@ -120,7 +123,7 @@ def check_an_untrained_model_predicts_a_class_or_says_it_cannot(make: _Make, cla
 
 
 def check_predictions_are_classes(make: _Make, classes: int) -> None:
-    """Every prediction is one of the classes it was taught, one for each row, along the stream and after it."""
+    """Every prediction is one of the learned classes, one per row, along the stream and later."""
     learner, (X, y) = start(make, classes), stream(classes)
     scores = learner.learn(X, y)
     assert np.isfinite(scores).all(), (
@@ -130,12 +133,12 @@ def check_predictions_are_classes(make: _Make, classes: int) -> None:
 
 
 def check_predictions_are_numbers(make: _Make, classes: int) -> None:
-    """Every prediction, or score of a detector, is a finite number, one for each row, along the stream and after it."""
+    """Every prediction or detector's score is a finite number, one per row, also later."""
     check_predictions_are_classes(make, classes)
 
 
 def check_the_same_stream_gives_the_same_predictions(make: _Make, classes: int) -> None:
-    """Two new models that are given the same rows predict the same: no chance, no clock, nothing shared between models.
+    """Two new models on the same rows predict the same: no chance, no clock, no shared state.
 
     Between them a third learns other labels, which the second must not know of.
     """
@@ -152,7 +155,7 @@ def check_the_same_stream_gives_the_same_predictions(make: _Make, classes: int) 
 
 
 def check_predicting_learns_nothing(make: _Make, classes: int) -> None:
-    """Asking a model for predictions, and for its scores, does not change what it predicts later."""
+    """Requesting predictions or scores from a model does not change what it predicts later."""
     X, y = stream(classes)
     quiet = start(make, classes)
     busy = start(make, classes)
@@ -167,7 +170,7 @@ def check_predicting_learns_nothing(make: _Make, classes: int) -> None:
 
 
 def check_rows_are_left_as_they_were(make: _Make, classes: int) -> None:
-    """Learning and predicting do not write into the rows given, which other learners are given too."""
+    """Learning and predicting do not write into the rows, which other learners receive too."""
     X, y = (np.array(array) for array in stream(classes))
     rows = X.copy()
     labels = y.copy()
@@ -210,7 +213,7 @@ def check_a_separable_stream_is_learned(make: _Make, classes: int) -> None:
 
 
 def check_the_class_that_is_predicted_is_the_likely_one(make: _Make, classes: int) -> None:
-    """Where the model gives probabilities, they stand with its classes: the likeliest is the one that it predicts."""
+    """Probabilities are in the order of the classes: the likeliest class is the prediction."""
     learner = start(make, classes)
     if not learner.show_probabilities():
         return
@@ -226,7 +229,7 @@ def check_the_class_that_is_predicted_is_the_likely_one(make: _Make, classes: in
 
 
 def check_scores_rank_rows_as_classes_do(make: _Make, classes: int) -> None:
-    """Of two classes, rows that are predicted to be of the second have the higher scores, where the model has scores."""
+    """Rows that are predicted to be of the second of two classes have the higher scores."""
     learner = make()
     expect_ranking(learner)
     learner.begin(COLUMNS, classes)
@@ -246,7 +249,7 @@ def check_scores_rank_rows_as_classes_do(make: _Make, classes: int) -> None:
 
 
 def check_features_and_classes_may_have_names(make: _Make, classes: int) -> None:
-    """A model that learns from dictionaries takes names of features, and words for classes, as datasets have them."""
+    """A model that learns from dictionaries accepts feature names, and words as classes."""
     learner = make()
     words = [f"class {code}" for code in range(classes)]
     expect_names(
@@ -272,7 +275,7 @@ def check_a_smooth_target_is_learned(make: _Make, classes: int) -> None:
 
 
 def check_rows_far_from_all_others_score_lower(make: _Make, classes: int) -> None:
-    """Of rows in [0, 1], those far from all that were seen score lower than rows like these, nearly always."""
+    """Rows in [0, 1] far from all earlier ones nearly always score lower than similar rows."""
     seen, alike, far = (0.5 + 0.1 * X for X in rows_and_novelties(COLUMNS))
     learner = start(make, classes)
     learner.learn(seen, np.zeros(len(seen), dtype=np.int64))
@@ -280,7 +283,10 @@ def check_rows_far_from_all_others_score_lower(make: _Make, classes: int) -> Non
 
 
 def check_a_row_of_nan_ends_its_run(make: _Make, classes: int) -> None:
-    """A row with missing values ends a run, as ``diverged`` or by an error: figures from there on would be worthless."""
+    """A row with missing values ends a run, as ``diverged`` or by an error.
+
+    Later figures would be worthless.
+    """
     X, y = stream(classes)
     X = X.copy()
     X[20, 2] = np.nan
@@ -296,7 +302,7 @@ def check_a_row_of_nan_ends_its_run(make: _Make, classes: int) -> None:
 
 
 def check_a_copy_has_the_same_parameters(make: _Make) -> None:
-    """scikit-learn's clone, or River's, makes a model of the same parameters: ``__init__`` stores them as they are."""
+    """A clone has the same parameters, so ``__init__`` stores them unchanged."""
     model = make().estimator
     if not hasattr(model, "get_params"):
         return  # of neither library
@@ -312,7 +318,7 @@ def check_a_copy_has_the_same_parameters(make: _Make) -> None:
 
 
 def check_another_process_gives_the_same_predictions(name: str, params: dict[str, Any]) -> None:
-    """A process of its own, as a worker is, imports it and predicts the same: also under another order of sets."""
+    """A separate process, such as a worker, predicts the same, also with other hash seeds."""
     code = (
         "import json, sys; name, params, path = json.loads(sys.argv[1]); sys.path[:] = path; "
         "from olscale.testing.foreign import predictions_digest; print('digest', "
@@ -349,7 +355,7 @@ def predictions_digest(name: str, params: dict[str, Any]) -> str:
 def stream(
     classes: int, rows: int = ROWS, noise: float = 0.3
 ) -> tuple[NDArray[np.float64], NDArray[Any]]:
-    """Return clusters, well separated where there is little noise, or without classes rows with targets; read-only."""
+    """Return read-only clusters, well separated if noise is low, or rows with targets."""
     rng = np.random.default_rng(classes)
     y: NDArray[Any] = rng.integers(0, classes or CLASSES, rows)
     X = 3.0 * np.eye(COLUMNS)[y] + noise * rng.normal(size=(rows, COLUMNS))

@@ -1,4 +1,4 @@
-"""The format contract as plain functions: each checks one idea and raises `AssertionError` when it does not hold."""
+"""The format contract: each function checks one idea and raises `AssertionError`."""
 
 import tempfile
 from collections.abc import Callable
@@ -49,7 +49,7 @@ def format_checks(format: Format, source: str, options: ReadOptions | None = Non
 
 
 def check_name_and_suffixes_are_plain(format: Format, source: str, options: ReadOptions) -> None:
-    """The name is a lower-case word, suffixes are lower case and begin with a dot, and content is matched without errors."""
+    """The name is a lower-case word, suffixes begin with a dot, matching content never fails."""
     assert format.name.isidentifier(), f"name {format.name!r} is no word"
     assert format.name == format.name.lower(), f"name {format.name!r} is not lower case"
     for suffix in format.suffixes:
@@ -68,7 +68,7 @@ def check_splits_are_named(format: Format, source: str, options: ReadOptions) ->
 
 
 def check_batches_are_sound(format: Format, source: str, options: ReadOptions) -> None:
-    """Batches have a target for each row, at most as many rows as asked for, and types and widths as `Batch` says."""
+    """Batches have one target per row, at most the requested rows, and types as `Batch` says."""
     columns = 0
     for size in (2, options.chunk_rows):
         for batch in format.read(source, replace(options, chunk_rows=size)):
@@ -151,7 +151,10 @@ def check_a_source_that_is_not_there_is_refused_in_one_line(
 def check_a_damaged_file_is_refused_in_one_line(
     format: Format, source: str, options: ReadOptions
 ) -> None:
-    """A file that is empty, cut short or overwritten in places is read, or refused by an `OlscaleError`; nothing else."""
+    """A file that is empty, cut short or overwritten in places is read, or refused.
+
+    The only error allowed is an `OlscaleError`.
+    """
     content = Path(source).read_bytes()
     rng = np.random.default_rng(0)
     with tempfile.TemporaryDirectory(prefix="olscale-format-") as folder:
@@ -187,7 +190,7 @@ def _refusal(format: Format, source: str, options: ReadOptions) -> str | None:
 def _read(
     format: Format, source: str, options: ReadOptions
 ) -> tuple[NDArray[np.float64], list[object]]:
-    """Return all rows, as wide as the widest, and their targets, with their weights where there are some."""
+    """Return all rows, as wide as the widest, and their targets, with weights if they exist."""
     batches = list(format.read(source, options))
     columns = max(batch.columns for batch in batches)
     rows = [to_dense(batch.X, batch.columns) for batch in batches]

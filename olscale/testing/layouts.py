@@ -1,4 +1,4 @@
-"""The layout contract as plain functions: each checks one idea and raises `AssertionError` when it does not hold."""
+"""The layout contract: each function checks one idea and raises `AssertionError`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,10 @@ def layout_checks(writer: type[SplitWriter], reader: type[SplitReader]) -> list[
 
 
 def rows(kind: str) -> Block:
-    """Return rows of one kind, a zero row and an empty one among them; labels are any float64, NaN and -0.0 too."""
+    """Return rows of one kind, including a zero row and an empty one.
+
+    Labels are any float64, NaN and -0.0 included.
+    """
     rng = np.random.default_rng(0)
     X: Any = rng.integers(0, 100, (ROWS, COLUMNS)) * (rng.random((ROWS, COLUMNS)) < 0.5)
     X[3] = 0
@@ -180,7 +183,10 @@ def check_a_changed_file_is_noticed(writer: type[SplitWriter], reader: type[Spli
 def check_chunks_called_safe_can_be_read(
     writer: type[SplitWriter], reader: type[SplitReader]
 ) -> None:
-    """As many chunks as `safe` says can be read before `finish`; never fewer than before, and all of them afterwards."""
+    """The chunks that `safe` counts can be read before `finish`.
+
+    The count never falls, and in the end it includes all chunks.
+    """
     for kind in ("float32", "csr"):
         with StoredSplit(writer, kind, finish=False) as split:
             assert all(a <= b for a, b in zip(split.safe, split.safe[1:], strict=False)), (

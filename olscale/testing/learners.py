@@ -1,4 +1,4 @@
-"""The learner contract as plain functions: each checks one idea and raises `AssertionError` when it does not hold."""
+"""The learner contract: each function checks one idea and raises `AssertionError`."""
 
 import json
 from typing import Any
@@ -103,7 +103,7 @@ def check_any_cut_into_chunks_gives_the_same_bits(
 def check_saving_and_restoring_in_mid_stream_is_exact(
     learner: type[Learner], classes: int, kind: str
 ) -> None:
-    """A state put into a new learner continues to the same bits, wherever it was cut; it does not change any more.
+    """A state in a new learner continues to the same bits from any cut, and stays unchanged.
 
     The new learner is begun and no more: what `prepare` found is in the state too.
     """
@@ -120,7 +120,7 @@ def check_saving_and_restoring_in_mid_stream_is_exact(
 
 
 def check_empty_rows_break_nothing(learner: type[Learner], classes: int, kind: str) -> None:
-    """A stream that begins with, and has, rows of zeros only gives finite scores and a finite state."""
+    """A stream with rows of only zeros, first ones included, gives finite scores and state."""
     chunk = stream(classes, "dense")
     assert not isinstance(chunk.X, CSR)
     X: Any = np.concatenate([np.zeros((3, COLUMNS)), chunk.X, np.zeros((3, COLUMNS))])
@@ -156,7 +156,7 @@ def check_the_stream_is_left_as_it_was(learner: type[Learner], classes: int, kin
 
 
 def check_scoring_learns_nothing(learner: type[Learner], classes: int, kind: str) -> None:
-    """`scores` changes no bit of the state and gives the same answer twice, also before the first row."""
+    """`scores` changes no bit of the state and repeats its answer, also before the first row."""
     chunk = stream(classes, kind)
     fresh = start(learner, classes)
     assert fresh.scores(chunk.X).shape == (ROWS, score_columns(classes))
@@ -179,7 +179,7 @@ def check_dense_and_csr_make_the_same_mistakes(learner: type[Learner]) -> None:
 
 
 def check_state_is_plain_arrays(learner: type[Learner]) -> None:
-    """The state is numeric arrays, the size reported is theirs, and the parameters are plain JSON values."""
+    """The state is numeric arrays of the reported size; parameters are plain JSON values."""
     fresh = start(learner, class_counts(learner)[0])
     state = fresh.state()
     check_plain_arrays("state", state)
@@ -191,7 +191,7 @@ def check_state_is_plain_arrays(learner: type[Learner]) -> None:
 
 
 def check_parameters_are_checked(learner: type[Learner]) -> None:
-    """Every parameter has a domain, its default lies in it, and a value outside is refused by name."""
+    """Every parameter has a domain with its default; a value outside it is refused by name."""
     for name, default in learner().get_params().items():
         domain = learner.domains.get(name)
         assert domain is not None, f"parameter {name} has no domain"

@@ -1,4 +1,4 @@
-"""The metric contract as plain functions: each checks one idea and raises `AssertionError` when it does not hold."""
+"""The metric contract: each function checks one idea and raises `AssertionError`."""
 
 import math
 from collections.abc import Callable
@@ -55,7 +55,7 @@ def metric_checks(metric: type[Metric], scoring: Scoring = PLAIN) -> list[Check]
 def events(
     metric: type[Metric], rows: int, seed: int
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]:
-    """Return targets, predictions (most of them right, or near) and the scores that they follow from."""
+    """Return targets, mostly right (or near) predictions, and scores that imply them."""
     rng = np.random.default_rng(seed)
     task = metric.tasks[0]
     y: NDArray[Any]
@@ -71,7 +71,7 @@ def events(
 
 
 def weigh(counter: Metric, scoring: Scoring, seed: int, rows: slice) -> None:
-    """Tell `counter` the weights of rows that it gets next, some of them 0, where the options ask for that."""
+    """Pass `counter` the weights of its next rows, some of them 0, if the options ask for it."""
     if scoring.weighted_measures:
         counter.weigh(np.random.default_rng(seed).integers(0, 7, ROWS)[rows] / 3.0)
 
@@ -84,7 +84,7 @@ def begin(metric: type[Metric], scoring: Scoring) -> Metric:
 def feed(
     counter: Metric, scoring: Scoring, first: int, last: int, cuts: tuple[int, ...] = ()
 ) -> None:
-    """Show `counter` rows `first` to `last` of the stream, cut at `cuts`, and held-out rows where they are due."""
+    """Show `counter` rows `first` to `last`, cut at `cuts`, and held-out rows when due."""
     y, codes, scores = events(type(counter), ROWS, 0)
     every = scoring.holdout_every if scoring.holdout_rows is None else None
     due = set(range(every, ROWS + 1, every)) if every else set()
@@ -127,7 +127,7 @@ def check_the_protocol_asks_for_it(metric: type[Metric], scoring: Scoring) -> No
 
 
 def check_any_cut_into_chunks_gives_the_same_bits(metric: type[Metric], scoring: Scoring) -> None:
-    """One chunk, rows one by one, ragged chunks and empty ones give equal values, series and sums."""
+    """One chunk, single rows, ragged and empty chunks give equal values, series and sums."""
     whole = begin(metric, scoring)
     feed(whole, scoring, 0, ROWS)
     expected = end(whole, scoring)
@@ -168,7 +168,7 @@ def check_sums_are_plain_arrays(metric: type[Metric], scoring: Scoring) -> None:
 def check_values_are_finite_and_what_was_not_measured_is_left_out(
     metric: type[Metric], scoring: Scoring
 ) -> None:
-    """Before the first row there is no value that is no number; afterwards names are words and values finite floats."""
+    """No value is NaN before the first row; later, names are words and values finite floats."""
     counter = begin(metric, scoring)
     assert all(math.isfinite(value) for value in counter.values().values()), (
         "a value of no rows is not finite"

@@ -24,7 +24,7 @@ def other_values(learner: Learner) -> Iterator[tuple[str, Any]]:
 
 
 def goes_together(learner: Learner) -> bool:
-    """Tell whether `learner` accepts its parameters beside one another, as bounds the right way round."""
+    """Return whether `learner` accepts its parameters together, as bounds in the right order."""
     try:
         learner.resolved_params()
     except ParameterError:

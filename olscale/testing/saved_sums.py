@@ -1,4 +1,4 @@
-"""The check that sums over rows are all there is between two rows: what a checkpoint in the middle of them needs."""
+"""The check that sums over rows are all the state between two rows, so checkpoints suffice."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ _CUTS = [0, 1, 100, 300, 512, 720]
 
 
 def same_sums(learner: type[Learner], params: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return settings that claim the sums of `params`, each with another value of one parameter that is a number."""
+    """Return settings that claim the sums of `params`, each with one number changed."""
     key = sums_key(learner(**params))
     others = [{**params, name: 0.5} for name in real_names(learner, params)]
     made = [(other, learner(**other)) for other in others]
@@ -31,7 +31,7 @@ def same_sums(learner: type[Learner], params: dict[str, Any]) -> list[dict[str, 
 
 
 def check_sums_go_on_from_copies(learner: type[Learner], params: dict[str, Any]) -> None:
-    """Sums between any two rows are plain arrays from which another learner goes on to the same bits, as a checkpoint does.
+    """Another learner continues from the sums between any two rows to the same bits.
 
     Who adds up keeps nothing of the rows, and any of the settings that claim the same sums may: who
     comes first in a group depends on what else is evaluated.

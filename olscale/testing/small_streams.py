@@ -21,7 +21,7 @@ CLASSES = 4
 
 
 def class_counts(learner: type[Learner]) -> tuple[int, ...]:
-    """Return how many classes the streams for a learner have: none in a regression, two in novelty detection."""
+    """Return the class counts of a learner's streams: none for regression, two for novelties."""
     return {"regression": (0,), "novelty": (2,)}.get(learner.task, (2, CLASSES))
 
 
@@ -54,7 +54,7 @@ def stream(classes: int, kind: str, seed: int = 0) -> Chunk:
 
 
 def rows_on_a_line(columns: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return rows near a line, and where on it each is, from -1 to 1: targets that are easy to learn."""
+    """Return rows near a line, and their places on it from -1 to 1 as easy targets."""
     rng = np.random.default_rng(1)
     y = rng.uniform(-1.0, 1.0, 600)
     return read_only(
@@ -78,7 +78,7 @@ def assert_known(predicted: NDArray[np.float64], y: NDArray[np.float64]) -> None
 
 
 def assert_apart(alike: NDArray[np.float64], far: NDArray[np.float64]) -> None:
-    """Refuse scores of novelties that are not nearly always below those of rows like the ones seen."""
+    """Refuse novelty scores that are not nearly always below those of familiar rows."""
     share = float(np.mean(alike[:, None] > far))
     assert share > 0.9, (
         f"of pairs of a row and a novelty, the novelty has the lower score in {100 * share:.0f} % "
@@ -98,7 +98,7 @@ def start_with(
     classes: int,
     entropy: Sequence[int] = (),
 ) -> Learner:
-    """Return a learner with `params` at the start of a stream; one that looks ahead is shown `X`."""
+    """Return a learner with `params` before a stream, prepared on `X` if it looks ahead."""
     fresh = learner(**params)
     fresh.begin(COLUMNS, classes, entropy)
     if looks_ahead(fresh):
@@ -117,7 +117,7 @@ def continue_from(
 
 
 def choices(learner: type[Learner]) -> Iterator[dict[str, Any]]:
-    """Yield the parameters that are a choice among a few words in every combination that the learner accepts.
+    """Yield every combination of the parameters with a few words to choose from, if accepted.
 
     A word in place of a number, such as a width ``"median"``, says how that is found: it comes with
     each choice, the others at their defaults.

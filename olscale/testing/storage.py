@@ -1,4 +1,4 @@
-"""Conformance checks for storages: each is one promise of `olscale.storage.base.Storage`, and one sentence.
+"""Conformance checks for storages: one per promise of `olscale.storage.base.Storage`.
 
 A storage of your own is held to them by running each with an empty one::
 
@@ -24,7 +24,9 @@ def _check(check: Check) -> Check:
 
 
 def storage_checks() -> list[tuple[str, Check]]:
-    """Return name and check for each promise; a check takes a storage where nothing is yet, and raises `AssertionError`.
+    """Return name and check per promise; a check takes an empty storage.
+
+    It raises `AssertionError` if the storage breaks the promise.
 
     Examples
     --------
@@ -119,7 +121,7 @@ def _what_is_absent_is_a_file_not_found_error(storage: Storage) -> None:
 
 @_check
 def _files_are_listed_sorted(storage: Storage) -> None:
-    """`names` gives files in a folder and one below, `entries` what lies directly inside; neither is out of date."""
+    """`names` lists files to one folder down, `entries` what is directly inside, both current."""
     storage.make()
     assert storage.entries() == []
     for name in ("x/b/2", "x/a", "x/b/1", "y"):
@@ -142,7 +144,7 @@ def _files_are_listed_sorted(storage: Storage) -> None:
 
 @_check
 def _a_stamp_holds_for_as_long_as_the_bytes_do(storage: Storage) -> None:
-    """`stamps` has each file of `names`, and another stamp once another file or other bytes are there."""
+    """`stamps` has each file of `names`, with another stamp for another file or other bytes."""
     storage.make()
     for name in ("x/b/2", "x/a"):
         storage.put(name, b"old")

@@ -1,4 +1,4 @@
-"""The transform contract as plain functions: each checks one idea and raises `AssertionError` when it does not hold."""
+"""The transform contract: each function checks one idea and raises `AssertionError`."""
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -60,7 +60,7 @@ def transform_checks(make: Make) -> list[Check]:
 
 
 def table(seed: int = 0) -> NDArray[np.float64]:
-    """Return rows with zeros, a constant feature, a feature of large numbers, and a row of zeros."""
+    """Return rows with zeros, a constant feature, one of large numbers, and a row of zeros."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(ROWS, COLUMNS))
     X[rng.random(X.shape) < 0.3] = 0.0
@@ -70,7 +70,7 @@ def table(seed: int = 0) -> NDArray[np.float64]:
 
 
 def fit(make: Make, cuts: tuple[int, ...] = (0, ROWS), scale: float = 1.0) -> Transform:
-    """Return a new transform, fitted on the table, `scale` times as large, in chunks that end at `cuts`."""
+    """Return a new transform, fitted on `scale` times the table in chunks that end at `cuts`."""
     step = make()
     X = read_only(scale * table())
 
@@ -87,7 +87,7 @@ def fit(make: Make, cuts: tuple[int, ...] = (0, ROWS), scale: float = 1.0) -> Tr
 
 
 def check_any_cut_into_chunks_fits_the_same_bits(make: Make) -> None:
-    """Fitting on one chunk, on rows one by one and on ragged chunks transforms rows to the same bits."""
+    """Fitting on one chunk, single rows or ragged chunks transforms rows to the same bits."""
     X = table(1)
     expected = fit(make).apply(X, COLUMNS)
     for cuts in CUTS:
@@ -105,7 +105,7 @@ def check_rows_are_transformed_one_by_one_as_together(make: Make) -> None:
 
 
 def check_the_width_is_that_of_the_rows(make: Make) -> None:
-    """`width` says how many float64 features the rows have, before the transform is fitted and afterwards."""
+    """`width` is the number of float64 features of the rows, before fitting and after."""
     step = fit(make)
     width = make().width(COLUMNS)
     assert step.width(COLUMNS) == width, (
@@ -125,7 +125,7 @@ def check_the_width_is_that_of_the_rows(make: Make) -> None:
 
 
 def check_features_have_a_name_each(make: Make) -> None:
-    """There is one name per feature, known before fitting; a value that is kept stays with its name."""
+    """Each feature has a name, known before fitting; a kept value stays with its name."""
     step = make()
     before = [f"column {number}" for number in range(COLUMNS)]
     names = step.feature_names(before)
@@ -160,7 +160,10 @@ def check_usable_rows_stay_usable(make: Make) -> None:
 
 
 def check_rows_too_long_to_square_are_not_made_alike(make: Make) -> None:
-    """Rows that would end a run still do, or are still told apart: predictions would be constant without a word."""
+    """Rows that would end a run still do, or remain distinct.
+
+    Otherwise predictions would silently be constant.
+    """
     X = read_only(1e200 * table(1))
     step = fit(make, scale=1e200)
     result = to_dense(step.apply(X, COLUMNS), step.width(COLUMNS))
@@ -172,7 +175,7 @@ def check_rows_too_long_to_square_are_not_made_alike(make: Make) -> None:
 
 
 def check_sparse_rows_give_the_same_bits(make: Make) -> None:
-    """CSR rows, also those of a slice, are transformed to what dense rows are; asked of those with `takes_sparse`."""
+    """CSR rows, also of a slice, become what dense rows become, if a transform `takes_sparse`."""
     X = table(1)
     step = fit(make)
     width = step.width(COLUMNS)
@@ -183,7 +186,7 @@ def check_sparse_rows_give_the_same_bits(make: Make) -> None:
 
 
 def check_draws_differ_by_their_number(make: Make) -> None:
-    """The same `projection` gives the same rows and another one others; asked of those with `is_random`."""
+    """The same `projection` gives the same rows, another gives others, if it `is_random`."""
     X = table()
     draws = []
     for number in (0, 0, 1):
@@ -206,7 +209,7 @@ def begin(make: Make) -> StreamingTransform:
 
 
 def holed(seed: int = 0) -> NDArray[np.float64]:
-    """Return the rows of `table` with missing values, a whole row and nearly a whole feature among them."""
+    """Return the rows of `table` with missing values: a whole row, nearly a whole feature."""
     X = np.array(table(seed))
     X[np.random.default_rng(seed).random(X.shape) < 0.2] = np.nan
     X[11] = np.nan
@@ -219,7 +222,7 @@ def _trains() -> NDArray[np.bool_]:
 
 
 def check_any_cut_into_chunks_learns_the_same_bits(make: Make) -> None:
-    """Rows of a stream, some of which train, are transformed to the same bits one by one and in chunks of any size."""
+    """Rows of a stream, some of them training rows, get the same bits from any chunk size."""
     X = holed()
     trains = _trains()
     expected = begin(make).learn(X, COLUMNS, trains)
@@ -233,7 +236,7 @@ def check_any_cut_into_chunks_learns_the_same_bits(make: Make) -> None:
 
 
 def check_what_is_learned_goes_on_in_another(make: Make) -> None:
-    """A copy of `learned`, taken in mid-stream, is all that another transform needs to go on with the same bits."""
+    """From a mid-stream copy of `learned` another transform continues with the same bits."""
     X = holed()
     trains = _trains()
     first = begin(make)
@@ -245,7 +248,7 @@ def check_what_is_learned_goes_on_in_another(make: Make) -> None:
 
 
 def check_rows_that_do_not_train_leave_no_trace(make: Make) -> None:
-    """Rows that are held out, or of the test split, are transformed and change nothing that was learned."""
+    """Rows that are held out or of the test split are transformed without being learned."""
     X = holed()
     step = begin(make)
     step.learn(X[:25], COLUMNS, np.ones(25, dtype=np.bool_))

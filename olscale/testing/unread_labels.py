@@ -1,4 +1,4 @@
-"""Where there are no labels none is read: a loop that reads one may end the process, or may not, as memory lies."""
+"""Absent labels are never read: a loop that reads one may crash, depending on memory layout."""
 
 import mmap
 from pathlib import Path
@@ -18,7 +18,7 @@ _PRESENT = 1 << 63
 
 
 def check_scoring_reads_no_label(learner: type[Learner], classes: int, kind: str) -> None:
-    """A loop that scores without learning reads no label, as there is none (checked under Linux)."""
+    """A loop that scores without learning reads no label, as none exists (Linux only)."""
     chunk = stream(classes, kind)
     fresh = start(learner, classes)
     fresh.learn(chunk.X, chunk.y)

@@ -35,7 +35,7 @@ from olscale.testing.small_streams import (
 
 
 def weight_checks(learner: type[Learner]) -> list[Check]:
-    """Return a check for each promise of the class `learner` about weights; one if it takes none."""
+    """Return a check per promise of the class `learner` about weights; one if it takes none."""
     checks = check_list([check_sample_weight_is_an_argument_where_weights_are_taken], learner)
     if not learner.takes_weights:
         return [*checks, name_check(check_weights_are_refused, learner)]
@@ -140,7 +140,7 @@ def check_a_weight_comes_after_the_prediction(learner: type[Learner], classes: i
 def check_the_label_of_a_row_without_weight_is_not_learned(
     learner: type[Learner], classes: int
 ) -> None:
-    """Rows of weight 0 have no loss: with other labels all scores are the same. The row itself may count."""
+    """Rows of weight 0 have no loss: their labels change no score, although the rows may count."""
     chunk = stream(classes, "dense")
     weights = _weights()
     other = (chunk.y + 1) % classes if classes else chunk.y + 1.0
@@ -154,7 +154,10 @@ def check_the_label_of_a_row_without_weight_is_not_learned(
 
 
 def check_balanced_classes_weigh_by_the_rows_so_far(learner: type[Learner]) -> None:
-    """With ``class_weight="balanced"`` a row weighs n / (K m) by the rows so far, times its own weight, in any cut."""
+    """With ``class_weight="balanced"`` a row weighs n / (K m) times its weight, in any cut.
+
+    n and m count the rows so far, of all classes and of its own.
+    """
     for classes in class_counts(learner):
         chunk = stream(classes, "dense")
         weights = _weights()

@@ -35,7 +35,10 @@ def _digits(text: Any, at: int, number: int) -> int:
 
 @compiled
 def write_rows(indptr: Any, indices: Any, data: Any, target: Any, text: Any) -> int:
-    """Write rows with targets -1 and +1 to `text`, indices from 1, values without trailing zeros; return the bytes."""
+    """Write rows with targets -1 and +1 to `text`, with indices from 1; return the bytes.
+
+    Values have no trailing zeros.
+    """
     at = 0
     for i in range(target.shape[0]):
         text[at] = _PLUS if target[i] > 0.0 else _MINUS

@@ -73,7 +73,7 @@ def _lean(key: Any, feature: int, day: int) -> int:
 
 @compiled
 def _real(key: Any, feature: int, u: float) -> float:
-    """Return a value of a real-valued feature: one of so many multiples of a fraction, in six decimals."""
+    """Return a value of a real-valued feature: a multiple of a fraction, in six decimals."""
     levels = _LEVELS << int(_mix(key + np.uint64(feature)) % _LEVEL_SPREAD)
     nearest = (2 * DECIMALS * min(levels, 1 + int(levels * u)) + levels) // (2 * levels)
     return nearest / DECIMALS
@@ -81,7 +81,7 @@ def _real(key: Any, feature: int, u: float) -> float:
 
 @compiled
 def _insert(feature: int, first: int, at: int, indices: Any, data: Any) -> int:
-    """Put a binary feature in its place in the row since `first`, unless it is there; return where the row ends."""
+    """Insert a binary feature into the row since `first` if absent; return the row's end."""
     p = at
     while p > first and indices[p - 1] > feature:
         p -= 1
@@ -121,7 +121,7 @@ def _head(
     indices: Any,
     data: Any,
 ) -> int:
-    """Add the features at `places` of the head that a row of class `y` has; return where the row ends."""
+    """Add the head features at `places` that a row of class `y` has; return the row's end."""
     for place in places:
         feature = before + place
         chance = _ALWAYS
@@ -136,7 +136,7 @@ def _head(
 
 @compiled
 def _begin(born: float) -> float:
-    """Return where t begins, see `_tail`: the most frequent features would come too often, and are in the head."""
+    """Return where t begins, see `_tail`: the most frequent features are in the head."""
     t = _FREQUENT / born
     for _ in range(5):
         t = np.sqrt(t)
@@ -145,7 +145,7 @@ def _begin(born: float) -> float:
 
 @compiled
 def _tail(u: float, begin: float) -> float:
-    """Return which share of the features born is before the one drawn: frequencies are near a power law's."""
+    """Return the share of known features before the one drawn; frequencies near a power law."""
     t = begin + (1.0 - begin) * u * (0.65 + 0.35 * u)
     for _ in range(5):
         t *= t
@@ -164,7 +164,7 @@ def fill(
     data: Any,
     malicious: Any,
 ) -> int:
-    """Write the rows from number `start` on to the arrays of a CSR and return the number of nonzeros."""
+    """Write the rows from number `start` on to CSR arrays and return the number of nonzeros."""
     key = _mix(np.uint64(seed) + _GOLDEN)
     at = 0
     for i in range(malicious.shape[0]):

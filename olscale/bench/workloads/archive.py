@@ -1,4 +1,4 @@
-"""The form in which the URL set is published: a compressed tar archive with a file of SVMlight text a day.
+"""The published form of the URL set: a compressed tar archive of one SVMlight file per day.
 
 The files lie in the archive in the order of their names as text, ``Day10.svm`` before ``Day2.svm``,
 which is not the order of time: whoever reads it must put them in order.
@@ -23,11 +23,14 @@ _BLOCK_BYTES = 1 << 18
 
 
 def svmlight_text(batch: Batch) -> memoryview:
-    r"""Return sparse rows as SVMlight text; their values are multiples of a millionth in (0, 1], their targets -1 and +1.
+    r"""Return sparse rows as SVMlight text.
+
+    Their values are multiples of a millionth in (0, 1], their targets -1 and +1.
 
     Examples
     --------
-    >>> X = CSR(np.array([0, 2, 3]), np.array([0, 9, 4], dtype=np.int32), np.array([0.25, 1.0, 1.0]))
+    >>> indices = np.array([0, 9, 4], dtype=np.int32)
+    >>> X = CSR(np.array([0, 2, 3]), indices, np.array([0.25, 1.0, 1.0]))
     >>> bytes(svmlight_text(Batch(X, np.array([1.0, -1.0]), 10)))
     b'+1 1:0.25 10:1\n-1 5:1\n'
     """
@@ -41,7 +44,7 @@ def svmlight_text(batch: Batch) -> memoryview:
 
 
 def write_archive(file: str, members: Iterable[tuple[str, Batch | bytes]]) -> tuple[int, int]:
-    """Write `members`, rows or plain bytes by name, to the ``.tar.gz`` archive `file`, which appears whole or not at all.
+    """Write `members`, rows or bytes by name, to the ``.tar.gz`` archive `file`, atomically.
 
     Neither name nor time go into the file: the same members give the same bytes, as long as zlib is
     the same.

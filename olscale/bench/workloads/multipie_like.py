@@ -1,4 +1,4 @@
-"""Rows in the shape of Multi-PIE's identities, made up: 74,700 x 100, 249 classes, each in 15 poses.
+"""Made-up rows in the shape of Multi-PIE: 74,700 x 100, 249 classes, 15 poses per class.
 
 A pose moves all faces alike; a face lies around the pose, partly at a place of its own and more at
 one that is another in every pose. What tells two faces apart so changes from pose to pose:
@@ -6,8 +6,8 @@ hyperplanes that are local learn it, one a class less.
 
 References
 ----------
-R. Gross, I. Matthews, J. Cohn, T. Kanade, S. Baker, Multi-PIE, Image and Vision Computing 28 (5), 2010: the real set. Its
-shape is that of Zhou et al., Pattern Recognition 51, 2016, Table 2.
+R. Gross, I. Matthews, J. Cohn, T. Kanade, S. Baker, Multi-PIE, Image and Vision Computing 28 (5),
+2010: the real set. Its shape is that of Zhou et al., Pattern Recognition 51, 2016, Table 2.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ _BATCH_ROWS = 8_192
 
 
 def batches(rows: int, seed: int) -> Iterator[Batch]:
-    """Yield `rows` rows, 8,192 at a time: dense, of shape (at most 8192, 100), with targets 0 to 248.
+    """Yield `rows` dense rows, 8,192 at a time, of 100 features, with targets 0 to 248.
 
     The first 249 are one of each class. Every batch has a stream of random numbers of its own.
     """

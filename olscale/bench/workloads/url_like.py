@@ -1,4 +1,4 @@
-"""Rows in the shape of the URL reputation set, made up: sparse, in time order, with a drifting concept.
+"""Made-up rows in the shape of the URL reputation set: sparse, in time order, with drift.
 
 The real set has 2,396,130 rows with about 115 nonzeros each, 3,231,961 features and 121 days. Here
 likewise:
@@ -29,8 +29,8 @@ be made by itself.
 
 References
 ----------
-J. Ma, L. K. Saul, S. Savage, G. M. Voelker, Identifying suspicious URLs: an application of large-scale online learning,
-ICML 2009: the real set.
+J. Ma, L. K. Saul, S. Savage, G. M. Voelker, Identifying suspicious URLs: an application of
+large-scale online learning, ICML 2009: the real set.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Rows in the shape of the WEBSPAM set (unigrams), made up: 350,000 x 254, a third of it nonzero, curved boundary.
+"""Made-up rows in the shape of WEBSPAM (unigrams): 350,000 x 254, a third nonzero, curved.
 
 Each row belongs to one of 16 kinds of page. A kind has its own profile of frequencies and, inside
 it, its own hyperplane that tells spam (+1) from the rest (-1), so a learner that is linear only
@@ -28,7 +28,7 @@ _NOISE = 0.005
 
 
 def batches(rows: int, seed: int) -> Iterator[Batch]:
-    """Yield `rows` rows, 8,192 at a time: dense, of shape (at most 8192, 254), with targets -1 and +1.
+    """Yield `rows` dense rows, 8,192 at a time, of 254 features, with targets -1 and +1.
 
     Every batch has a stream of random numbers of its own.
     """
