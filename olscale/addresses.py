@@ -1,6 +1,6 @@
 """Addresses without their secrets: user information and query values that identify clients.
 
-Whatever stores, shows, logs or sends an address passes it through here first; only the client that
+Code that stores, shows, logs or sends an address passes it through here first; only the client that
 asks gets it whole.
 """
 
@@ -119,8 +119,8 @@ def server_of(address: str) -> str:
     >>> server_of("https://me:pw@hooks.example/services/T0/S3CRET")
     'https://hooks.example/***'
     """
-    scheme, colon, rest = _without_user(address).partition("://")
+    scheme, colon, location = _without_user(address).partition("://")
     if not colon:
         return HIDDEN
-    host = re.split(r"[/?#]", rest, maxsplit=1)[0].rpartition("@")[2]
+    host = re.split(r"[/?#]", location, maxsplit=1)[0].rpartition("@")[2]
     return f"{scheme}{colon}{host}/{HIDDEN}"

@@ -34,7 +34,7 @@ class Measure:
     better : {"lower", "higher", ""}
         Which of two values is the better one; empty where neither is.
     unit : {"", "percent", "count", "score"}
-        Tables show fractions in percent, counts whole, and scores of which 1 is the best with four
+        Tables show fractions in percent, counts whole, and scores whose best is 1 with four
         decimals.
     tasks : tuple of str
         What it can be asked for by ``measures``; empty where it comes by itself or by another
@@ -116,7 +116,7 @@ ALONG_THE_STREAM = ("kappa_m", "kappa_t", "rmae", "rrmse", "model_bytes", "laten
 """Measured along the stream; on the test split, against a trivial baseline's whole stream."""
 
 UNWEIGHTED = ("roc", "medae")
-"""Measures in which all rows count alike, whatever they weigh."""
+"""Measures in which all rows count equally, whatever their weights."""
 
 RANKED_BY_CLASS = "ranked_by_class"
 """Marks runs of learners that predict only classes, for measures of how scores rank rows."""
@@ -170,7 +170,7 @@ HEADLINES = (
 
 
 def headline_of(task: Task) -> str:
-    """Return the metric that tells how a stream goes while it does."""
+    """Return the metric that shows a stream's progress while it runs."""
     return "rmse" if task == "regression" else "cumulative_error"
 
 
@@ -190,10 +190,10 @@ def measure_of(metric: str) -> Measure:
     base = base_name(metric)
     if base in MEASURES:
         return MEASURES[base]
-    if (whole := metric.partition(":")[0]) != metric and base_name(
-        whole
+    if (full_name := metric.partition(":")[0]) != metric and base_name(
+        full_name
     ) in MEASURES:  # of one target of several
-        return MEASURES[base_name(whole)]
+        return MEASURES[base_name(full_name)]
     error = base.endswith("_error")
     return Measure(
         base, base.replace("_", " "), "lower" if error else "", "percent" if error else ""
@@ -245,9 +245,9 @@ def metric_words(metric: str) -> str:
     >>> metric_words("test_rmse"), metric_words("norm_w"), metric_words("rmse:price")
     ('test RMSE', 'norm w', 'RMSE of price')
     """
-    whole, _, target = metric.partition(":")
-    if target and base_name(whole) in MEASURES:
-        return f"{metric_words(whole)} of {target}"
+    full_name, _, target = metric.partition(":")
+    if target and base_name(full_name) in MEASURES:
+        return f"{metric_words(full_name)} of {target}"
     base = base_name(metric)
     return f"{metric.removesuffix(base)}".replace("_", " ") + measure_of(metric).words
 
@@ -303,8 +303,8 @@ def check_measures(names: Iterable[str]) -> tuple[str, ...]:
     ValueError
         If one of them cannot be asked for: with the nearest that can.
     """
-    wanted = set(names)
-    for name in sorted(wanted.difference(askable())):
+    requested = set(names)
+    for name in sorted(requested.difference(askable())):
         base = base_name(name)
         if base != name and base in askable():
             raise ValueError(
@@ -313,7 +313,7 @@ def check_measures(names: Iterable[str]) -> tuple[str, ...]:
                 "split has that form too"
             )
         raise ValueError(str(UnknownNameError("measure", name, askable())))
-    return tuple(name for name in MEASURES if name in wanted)
+    return tuple(name for name in MEASURES if name in requested)
 
 
 def check_task_measures(names: Iterable[str], task: Task) -> str:

@@ -29,13 +29,13 @@ def parse_named(
     >>> parse_named("sklearn.linear_model:Perceptron:shuffle=false", registered=["pa"])
     ('sklearn.linear_model:Perceptron', [('shuffle', 'false')])
     """
-    name, *rest = text.split(":")
-    if rest and registered is not None and name not in registered and "=" not in rest[0]:
-        name = f"{name}:{rest.pop(0)}"
-    pairs = [pair.partition("=") for pair in ":".join(rest).split(",")] if rest else []
-    found = [(key.strip(), value.strip() if equals else None) for key, equals, value in pairs]
-    check_once(text, [key for key, value in found if value is not None])
-    return name, found
+    name, *parts = text.split(":")
+    if parts and registered is not None and name not in registered and "=" not in parts[0]:
+        name = f"{name}:{parts.pop(0)}"
+    pairs = [pair.partition("=") for pair in ":".join(parts).split(",")] if parts else []
+    parameters = [(key.strip(), value.strip() if equals else None) for key, equals, value in pairs]
+    check_once(text, [key for key, value in parameters if value is not None])
+    return name, parameters
 
 
 def check_once(text: str, keys: Sequence[str]) -> None:
@@ -52,7 +52,7 @@ def check_once(text: str, keys: Sequence[str]) -> None:
 
 
 def parse_value(text: str) -> Any:
-    """Return what a parameter's text says: a truth value, None, a number, or else the text.
+    """Return the value of a parameter's text: a truth value, None, a number, or the text.
 
     Examples
     --------

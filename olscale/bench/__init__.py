@@ -57,10 +57,10 @@ def run(names: Sequence[str] = (), rows: int | None = None) -> dict[str, list[Fi
     for name in names:
         if name not in BENCHMARKS:
             raise UnknownNameError("benchmark", name, BENCHMARKS)
-    found: dict[str, list[Figure]] = {}
+    results: dict[str, list[Figure]] = {}
     with one_thread():
         for name in names or [name for name in BENCHMARKS if name not in ON_REQUEST]:
             figures = resolve_name(BENCHMARKS[name])
             sized = rows is not None and "rows" in inspect.signature(figures).parameters
-            found[name] = figures(rows=rows) if sized else figures()
-    return found
+            results[name] = figures(rows=rows) if sized else figures()
+    return results

@@ -1,6 +1,6 @@
 """Contestants, rounds and ratios: each is measured next to its peers, in one process, in turns.
 
-A B C A B C ...: whatever slows the machine down for a while slows all of them down, and the median
+A B C A B C ...: what slows the machine for a while slows all of them, and the median
 over the rounds of the ratio within a round is what is reported. Nothing before the first round
 counts (compilation, page faults of peers). Where all work is in memory, time is the processor's:
 that another program has the core for a while is in no round.
@@ -14,7 +14,10 @@ from time import process_time
 
 ENOUGH_SECONDS = 5.0
 MOST_ROUNDS = 8
-"""Contestants that take less together have up to so many times the rounds: one of some milliseconds is off by a tenth."""
+"""Contestants that take less time together get up to this many times the rounds.
+
+A measurement of a few milliseconds is off by a tenth.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ class Figure:
     peer : str
         What `ratio` compares with.
     target : str
-        What the ratio should be, such as ``">= 0.9"``; empty where nothing is asked.
+        What the ratio should be, such as ``">= 0.9"``; empty if there is no target.
     note : str
         Why it was not measured, or what to know about the figure.
     """
@@ -120,12 +123,20 @@ def compare(
 
 
 def _figure(contestant: Contestant, speeds: dict[str, list[float]], unit: str) -> Figure:
-    one = contestant
+    subject = contestant
     own = speeds[contestant.name]
     ratio = None
-    if one.peer:
-        ratio = statistics.median(a / b for a, b in zip(own, speeds[one.peer], strict=True))
-    return Figure(one.name, statistics.median(own), unit, ratio, one.peer, one.target, one.note)
+    if subject.peer:
+        ratio = statistics.median(a / b for a, b in zip(own, speeds[subject.peer], strict=True))
+    return Figure(
+        subject.name,
+        statistics.median(own),
+        unit,
+        ratio,
+        subject.peer,
+        subject.target,
+        subject.note,
+    )
 
 
 @contextmanager

@@ -37,9 +37,9 @@ def _seconds(store: Store, as_json: bool) -> float:
     """Return the processor time of a comparison in a store that nothing has been read of."""
     start = process_time()
     fresh = open_store(store.path)
-    [one] = compared(fresh, summarise(fresh))
+    [comparison] = compared(fresh, summarise(fresh))
     if as_json:
-        comparison_json([(one, [], [])])
+        comparison_json([(comparison, [], [])])
     else:
-        comparison_tables(one)
+        comparison_tables(comparison)
     return process_time() - start

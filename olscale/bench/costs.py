@@ -24,7 +24,7 @@ from olscale.learners.registry import LEARNERS, make_learner
 from olscale.task import Task
 
 _NUMBERS = 3e7
-"""Numbers of a round, at the learner's own estimate: some hundredths of a second."""
+"""Numbers per round, by the learner's own estimate: some hundredths of a second."""
 
 _CHUNK_ROWS = 1000
 _FEWEST_ROWS = 300

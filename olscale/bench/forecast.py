@@ -24,7 +24,7 @@ class Costs:
     driver_report, scheduler_report : float
         The same for a report of progress.
     start : float
-        Time of a worker for a group beside its work: opening the dataset, unpacking the group.
+        Time of a worker for a group besides its work: opening the dataset, unpacking the group.
     trip : float
         From an answer leaving a worker to the next group arriving there, both threads being idle.
     record : float
@@ -103,7 +103,7 @@ def forecast(groups: Sequence[Load], workers: int, costs: Costs, ahead: int = 2)
     sent = 0
     back = 0
     work = 0.0
-    now = 0.0
+    clock = 0.0
     events: list[tuple[float, int, str]] = []
 
     def give(at: float) -> None:
@@ -116,29 +116,33 @@ def forecast(groups: Sequence[Load], workers: int, costs: Costs, ahead: int = 2)
 
     give(0.0)
     while events:
-        now, number, what = heappop(events)
+        clock, number, what = heappop(events)
         group = groups[number]
         if what == "submitted":
-            heappush(events, (scheduler.serve(now, costs.scheduler / 2), number, "ready"))
+            heappush(events, (scheduler.serve(clock, costs.scheduler / 2), number, "ready"))
         elif what == "ready":
             waiting.append(number)
         elif what == "written":
             # Reports came all along; served here they take the same time of both threads.
-            end = scheduler.serve(now, costs.scheduler / 2 + group.reports * costs.scheduler_report)
+            end = scheduler.serve(
+                clock, costs.scheduler / 2 + group.reports * costs.scheduler_report
+            )
             heappush(events, (end, number, "answered"))
         elif what == "answered":
             idle += 1
-            end = driver.serve(now, costs.driver / 2 + group.reports * costs.driver_report)
+            end = driver.serve(clock, costs.driver / 2 + group.reports * costs.driver_report)
             heappush(events, (end, number, "done"))
         else:
             back += 1
-            give(now)
+            give(clock)
         while idle and waiting:
             idle -= 1
-            mine = groups[waiting[0]]
-            end = now + costs.trip + costs.start + mine.seconds
-            work += costs.start + mine.seconds + mine.runs * costs.record
-            end = max(end + mine.runs * costs.record, files.serve(end, mine.runs * costs.file))
+            next_group = groups[waiting[0]]
+            end = clock + costs.trip + costs.start + next_group.seconds
+            work += costs.start + next_group.seconds + next_group.runs * costs.record
+            end = max(
+                end + next_group.runs * costs.record, files.serve(end, next_group.runs * costs.file)
+            )
             heappush(events, (end, waiting.popleft(), "written"))
     busy = {
         "driver": driver.busy,
@@ -146,7 +150,7 @@ def forecast(groups: Sequence[Load], workers: int, costs: Costs, ahead: int = 2)
         "file system": files.busy,
         "workers": work / workers,
     }
-    efficiency = sum(group.seconds for group in groups) / (now * workers) if now else 1.0
+    efficiency = sum(group.seconds for group in groups) / (clock * workers) if clock else 1.0
     return Forecast(
-        now, efficiency, {part: time / now for part, time in busy.items()} if now else {}
+        clock, efficiency, {part: time / clock for part, time in busy.items()} if clock else {}
     )

@@ -38,18 +38,18 @@ def figures(here: Path, two_workers: str, rounds: int) -> Iterator[Figure]:
         ingest([f"sklearn:{name}"], str(here / name))
 
     def seconds(experiment: Experiment, **where: Any) -> tuple[float, float]:
-        """Return how long an evaluation takes, and how much of the processor's time, in a new store."""
+        """Return the wall time and the processor time of an evaluation in a new store."""
         start = perf_counter()
         used = process_time()
         evaluate(experiment, here / f"sizes-{next(stores)}", **where)
         return perf_counter() - start, process_time() - used
 
     for learners, permutations in SIZES:
-        one = _experiment(here / "breast_cancer", 1, 1)
+        single = _experiment(here / "breast_cancer", 1, 1)
         many = _experiment(here / "breast_cancer", learners, permutations)
         seconds(_experiment(here / "breast_cancer", learners, 1), in_process=True)
         used = statistics.median(
-            seconds(many, in_process=True)[1] - seconds(one, in_process=True)[1]
+            seconds(many, in_process=True)[1] - seconds(single, in_process=True)[1]
             for _ in range(rounds)
         )
         share = 1e3 * used / (learners * permutations - 1)
@@ -69,8 +69,8 @@ def figures(here: Path, two_workers: str, rounds: int) -> Iterator[Figure]:
             (seconds(many, in_process=True)[0], seconds(many, scheduler=two_workers)[0])
             for _ in range(rounds)
         ]
-        gain = statistics.median(alone / together for alone, together in pairs)
-        walls = statistics.median(together for _, together in pairs)
+        gain = statistics.median(in_process / on_workers for in_process, on_workers in pairs)
+        walls = statistics.median(on_workers for _, on_workers in pairs)
         yield Figure(
             f"{_words(learners, permutations)} of digits: two workers",
             walls,

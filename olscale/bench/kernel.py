@@ -36,19 +36,19 @@ _SKLEARN = "scikit-learn, "
 def figures(rows: int = 30_000, rounds: int = 5) -> list[Figure]:
     """Return speeds of learners against peers and bare loops, of their growth and kernel rows."""
     stream = [_rows(rows)]
-    found = peers.missing("River", "river")
+    missing = peers.missing("River", "river")
     table = [_sklearn("SGDClassifier on Nystroem(100)", _nystroem, stream)]
     table += [_learner(name, params, stream, table[0].name) for name, params in _BUDGETED]
     table += [
         _sklearn("SGDClassifier on RBFSampler(800)", _random_features, stream),
         _learner("fogd", {"D": 400}, stream, f"{_SKLEARN}SGDClassifier on RBFSampler(800)"),
     ]
-    if not found:
+    if not missing:
         table.append(_river(stream, table[-1].name))
     speeds = compare(table, "M rows/s", rounds)
     return [
         *speeds,
-        *found,
+        *missing,
         *_limits(stream, rounds),
         *_growth(stream, rounds),
         *_settings(stream, rounds),
@@ -63,12 +63,12 @@ def _rows(rows: int) -> Chunk:
     """
     rng = np.random.default_rng(0)
     y = (rng.random(rows) < 0.24).astype(np.int64)
-    seen = np.where(rng.random(rows) < 0.2, 1 - y, y)
+    noisy = np.where(rng.random(rows) < 0.2, 1 - y, y)
     first = 0
     features = []
     for size in _GROUPS:
         odds = np.cumsum(rng.dirichlet(np.full(size, 2.0), size=2), axis=1)
-        features.append(first + (rng.random((rows, 1)) > odds[seen]).sum(axis=1))
+        features.append(first + (rng.random((rows, 1)) > odds[noisy]).sum(axis=1))
         first += size
     indices = np.stack(features, axis=1).astype(np.int32)
     indptr = np.arange(0, indices.size + 1, len(_GROUPS), dtype=np.int64)
@@ -124,16 +124,16 @@ def _settings(stream: Sequence[Chunk], rounds: int, rows: int = 6000) -> list[Fi
         return [untrained("norma", params, few[0]) for params in grid]
 
     def learn_in_turn(learners: Any) -> None:
-        for one in learners:
-            feed(one, few)
+        for single in learners:
+            feed(single, few)
 
     work = rows / 1e6 * len(grid)
     passes = f"norma, {len(grid)} passes"
-    together = f"norma, {len(grid)} settings in one pass"
+    fused_title = f"norma, {len(grid)} settings in one pass"
     table = [
         Contestant(passes, learn_in_turn, work, begin),
         Contestant(
-            together, lambda fused: feed(fused, few), work, lambda: fuse(begin()), passes, ">= 1"
+            fused_title, lambda fused: feed(fused, few), work, lambda: fuse(begin()), passes, ">= 1"
         ),
     ]
     return compare(table, "M setting-rows/s", rounds)
@@ -184,14 +184,16 @@ def _river(stream: Sequence[Chunk], peer: str) -> Contestant:
             model.predict_one(x)
             model.learn_one(x, bool(label))
 
-    untrained = lambda: RBFSampler(gamma=_GAMMA, n_components=800, seed=0) | PAClassifier()  # noqa: E731
+    def untrained() -> Any:
+        return RBFSampler(gamma=_GAMMA, n_components=800, seed=0) | PAClassifier()
+
     return Contestant("River PAClassifier on RBFSampler(800)", learn, len(y) / 1e6, untrained, peer)
 
 
 def _kernel_rows(rounds: int, rows: int = 400) -> list[Figure]:
-    """Return the speeds of kernel rows of dense data beside BLAS gemv and NumPy's exponential, a row at a time."""
+    """Return the speeds of dense kernel rows, one by one, against BLAS gemv and NumPy's exp."""
     rng = np.random.default_rng(0)
-    found = []
+    results = []
     for d, B in product(*_SIZES):
         X = rng.normal(size=(rows, d)) / np.sqrt(d)
         S = rng.normal(size=(B, d)) / np.sqrt(d)
@@ -215,8 +217,8 @@ def _kernel_rows(rounds: int, rows: int = 400) -> list[Figure]:
                 f"kernel row, d = {d}, B = {B}", ours, len(X) / 1e6, peer=gemv, target=target
             ),
         ]
-        found += compare(table, "M rows/s", rounds)
-    return found
+        results += compare(table, "M rows/s", rounds)
+    return results
 
 
 def _as_sparse(X: Any) -> CSR:

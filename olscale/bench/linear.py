@@ -24,10 +24,10 @@ _UNIT = "M rows/s"
 def figures(rows: int = 200_000, rounds: int = 5) -> list[Figure]:
     """Return the speeds of learners and peers, sparse first."""
     stream = list(chunks(rows))
-    found: list[Figure] = peers.missing("Vowpal Wabbit --sgd", "vowpalwabbit") + peers.missing(
+    results: list[Figure] = peers.missing("Vowpal Wabbit --sgd", "vowpalwabbit") + peers.missing(
         "River pa1", "river"
     )
-    absent = {figure.name for figure in found}
+    absent = {figure.name for figure in results}
     with peers.scratch() as folder:
         table = [
             _bare(stream),
@@ -35,10 +35,10 @@ def figures(rows: int = 200_000, rounds: int = 5) -> list[Figure]:
             learner("pa1", {"C": 1.0}, stream, peer=_BARE, target=">= 0.9"),
         ]
         table += _more(
-            "pa1 to scikit-learn", "pa1", {"C": 1.0}, stream, found, table[1].name, ">= 2.5"
+            "pa1 to scikit-learn", "pa1", {"C": 1.0}, stream, results, table[1].name, ">= 2.5"
         )
         table += _more(
-            "arow diagonal", "arow", {"covariance": "diagonal"}, stream, found, "pa1", ">= 0.7"
+            "arow diagonal", "arow", {"covariance": "diagonal"}, stream, results, "pa1", ">= 0.7"
         )
         if "Vowpal Wabbit --sgd" not in absent:
             table.append(peers.vowpal_wabbit(stream, folder, "pa1"))
@@ -47,7 +47,7 @@ def figures(rows: int = 200_000, rounds: int = 5) -> list[Figure]:
         figures = compare(table, _UNIT, rounds)
     return [
         *figures,
-        *found,
+        *results,
         *_full(100, 2000, rounds),
         *_full(784, 300, rounds),
         *_steps(stream, rounds),
@@ -130,7 +130,7 @@ def _bare(stream: Sequence[Chunk]) -> Contestant:
 
 
 def _full(features: int, rows: int, rounds: int) -> list[Figure]:
-    """Return full AROW beside numpy (small) or beside BLAS (large)."""
+    """Return full AROW against numpy (small) or BLAS (large)."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(rows, features)) / np.sqrt(features)
     y = rng.integers(0, 2, rows)  # labels of chance: nearly every row updates
@@ -144,8 +144,8 @@ def _full(features: int, rows: int, rounds: int) -> list[Figure]:
     peer = Contestant(name, run, rows / 1e3, lambda: np.eye(features, order="F"))
     title = f"arow full, d = {features}"
     target = ">= 10" if small else ">= 0.8"
-    ours = _more(title, "arow", {"covariance": "full"}, stream, skipped, name, target, 1e3)
-    return [*compare([peer, *ours], "k rows/s", rounds), *skipped]
+    contestants = _more(title, "arow", {"covariance": "full"}, stream, skipped, name, target, 1e3)
+    return [*compare([peer, *contestants], "k rows/s", rounds), *skipped]
 
 
 def _steps(stream: Sequence[Chunk], rounds: int) -> list[Figure]:
@@ -175,9 +175,9 @@ def one_pass(
         return [untrained(name, params, stream[0], classes) for params in settings]
 
     def fused() -> Any:
-        together = fuse(single())
-        together.compile(stream[0].X)
-        return together
+        group = fuse(single())
+        group.compile(stream[0].X)
+        return group
 
     def passes(models: Any) -> None:
         for model in models:

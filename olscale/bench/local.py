@@ -25,13 +25,13 @@ def figures(rounds: int = 7, rows: int = 40_000) -> list[Figure]:
 
     The sparse rows have 3.2 million features.
     """
-    found = [figure for features in (22, 254, 784) for figure in _dense(features, rounds)]
-    found += [figure for features in (22, 254) for figure in _settings(features, rounds)]
-    return found + _max_out(254, rounds) + _many_classes(rounds) + _sparse(rows, rounds)
+    results = [figure for features in (22, 254, 784) for figure in _dense(features, rounds)]
+    results += [figure for features in (22, 254) for figure in _settings(features, rounds)]
+    return results + _max_out(254, rounds) + _many_classes(rounds) + _sparse(rows, rounds)
 
 
 def _rows(features: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return 400,000 values, and classes that the signs of two features tell."""
+    """Return 400,000 values, and classes that follow from the signs of two features."""
     X = np.random.default_rng(0).normal(size=(400_000 // features, features)) / np.sqrt(features)
     return X, (X[:, 0] * X[:, 1] > 0.0).astype(np.int64)
 
@@ -123,7 +123,7 @@ def _max_out(features: int, rounds: int) -> list[Figure]:
         bare("BLAS gemv, update of some rows", moved),
         bare("BLAS gemv, update of every row", np.ones(rows * passes, dtype=bool)),
     ]
-    ours = [
+    contestants = [
         learner(
             "pamo1",
             params,
@@ -135,9 +135,9 @@ def _max_out(features: int, rounds: int) -> list[Figure]:
         learner("pamo2", params, stream, table[2].name, ">= 0.67", "pamo2, every row moves it"),
     ]
     scored = Contestant(
-        "pamo1, rows scored only", score, work, ours[0].prepare, table[0].name, ">= 0.67"
+        "pamo1, rows scored only", score, work, contestants[0].prepare, table[0].name, ">= 0.67"
     )
-    return compare([*table, scored, *ours], "M rows/s", rounds)
+    return compare([*table, scored, *contestants], "M rows/s", rounds)
 
 
 def _moved(name: str, params: dict[str, Any], stream: Sequence[Chunk]) -> NDArray[np.bool_]:
@@ -195,9 +195,9 @@ def _sparse(rows: int, rounds: int) -> list[Figure]:
             "lol float32, sparse, to prototype-major", steady, work, peer=slow, target=">= 10"
         ),
     ]
-    found = compare(table, "M rows/s", rounds)
+    results = compare(table, "M rows/s", rounds)
     return [
-        *found,
+        *results,
         *compare([Contestant("lol float32, sparse, from nothing", first, work)], "M rows/s", 1),
     ]
 

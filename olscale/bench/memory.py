@@ -31,8 +31,8 @@ def figures(rows: int = 10_000_000) -> list[Figure]:
     """Return the resident megabytes in tenths of a stream of `rows` rows, with checkpoints."""
     with tempfile.TemporaryDirectory(prefix="olscale-bench-") as folder:
         # In a process of its own: what it gives back to this one would hide that something grows.
-        with ProcessPoolExecutor(1, get_context("spawn")) as other:
-            stream = other.submit(
+        with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+            stream = pool.submit(
                 generate, "rotating-xor", Path(folder, "stream"), rows=rows
             ).result()
         size_on_disk = stream.size()
@@ -46,19 +46,19 @@ def figures(rows: int = 10_000_000) -> list[Figure]:
     points = sizes.points[1:]  # the first is before the stream is opened
     last = max((fed for fed, _ in points), default=0)
     growth = "growth from the second to the last tenth"
-    found: dict[str, float] = {}
+    megabytes: dict[str, float] = {}
     for name, tenth in (("second", 2), ("sixth", 6), ("last", TENTHS)):
-        here = [
+        measured = [
             size / 1e6 for fed, size in points if (tenth - 1) * last <= TENTHS * fed <= tenth * last
         ]
-        if not here:
+        if not measured:
             return [Figure(growth, note=f"{rows:,} rows are over too soon to tell; give more")]
-        found[name] = max(here)
+        megabytes[name] = max(measured)
     return [
         *(
             Figure(f"most in the {name} tenth", size, "MB", note="resident")
-            for name, size in found.items()
+            for name, size in megabytes.items()
         ),
-        Figure(growth, found["last"] - found["second"], "MB", note=f"{rows:,} rows"),
+        Figure(growth, megabytes["last"] - megabytes["second"], "MB", note=f"{rows:,} rows"),
         Figure("rows, as they are on the disk", size_on_disk / 1e6, "MB"),
     ]

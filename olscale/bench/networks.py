@@ -17,16 +17,16 @@ from olscale.learners.network.product_sums import AT_ONCE
 
 _COLUMNS = 20
 _ELEMENTS = 200_000_000
-"""Elements of the matrix that are gone through in all: fewer rows where it is larger."""
+"""Total of matrix elements to process: larger matrices get fewer rows."""
 
 _SUMMED = 8_000_000_000
 """Likewise, where no row is predicted."""
 
 
 def figures(rows: int = 20_000, rounds: int = 5) -> list[Figure]:
-    """Return the speeds of recursive least squares for 100, 500 and 1,000 features, at most `rows` rows."""
+    """Return the speeds of recursive least squares with 100, 500 and 1,000 features."""
     rng = np.random.default_rng(0)
-    found = []
+    results = []
     for size in (100, 500, 1000):
         count = min(rows, _ELEMENTS // size**2)
         X = rng.uniform(-1.0, 1.0, (count, _COLUMNS))
@@ -34,7 +34,7 @@ def figures(rows: int = 20_000, rounds: int = 5) -> list[Figure]:
         of_size = f"{size} features"
         peer = f"BLAS symv + syr, {of_size}"
         fourier = {"features": size, "gamma": 0.1}
-        found += compare(
+        results += compare(
             [
                 _blas(peer, size, count),
                 learner("oselm", {"nodes": size}, stream, peer, ">= 0.8", f"oselm, {of_size}", 1e3),
@@ -52,13 +52,13 @@ def figures(rows: int = 20_000, rounds: int = 5) -> list[Figure]:
             "thousand rows/s",
             rounds,
         )
-    return [*found, *_sums(rounds), *_penalties(rounds), *_components(rounds)]
+    return [*results, *_sums(rounds), *_penalties(rounds), *_components(rounds)]
 
 
 def _sums(rounds: int) -> list[Figure]:
-    """Return the speeds at which sums of 500 and 1,000 features are made, beside BLAS for their products with each other."""
+    """Return the speeds of sums of 500 and 1,000 features, against BLAS for their products."""
     rng = np.random.default_rng(0)
-    found = []
+    results = []
     for size in (500, 1000):
         count = _SUMMED // size**2 // AT_ONCE * AT_ONCE
         X = rng.uniform(-1.0, 1.0, (count, _COLUMNS))
@@ -82,18 +82,18 @@ def _sums(rounds: int) -> list[Figure]:
             for name, params in layers.items()
         ]
         products = Contestant(peer, partial(_syrk, Z), count / 1e3)
-        found += compare([products, *contestants], "thousand rows/s", rounds)
-    return found
+        results += compare([products, *contestants], "thousand rows/s", rounds)
+    return results
 
 
 def _penalties(rounds: int) -> list[Figure]:
-    """Return 8 values of lam in one pass beside 8 passes, and of sums beside 8 sums, on rows like images of ten digits."""
+    """Return 8 values of lam in one pass or sum against 8, on rows like images of ten digits."""
     rng = np.random.default_rng(0)
     columns = 784
     values = np.geomspace(1e-4, 10.0, 8).tolist()
     X = rng.uniform(size=(3000, columns))
     chunk = Chunk(X, rng.integers(10, size=len(X)), columns)
-    found = []
+    results = []
     layers: dict[str, dict[str, Any]] = {
         "oselm": {"nodes": 100},
         "rff-rls": {"features": 500, "gamma": 0.01},
@@ -102,9 +102,9 @@ def _penalties(rounds: int) -> list[Figure]:
         settings = [layer | {"lam": lam} for lam in values]
         size = f"{next(iter(layer.values()))} features"
         titles = f"{name}, 8 values of lam in one pass, {size}", f"{name}, 8 passes, {size}"
-        found += one_pass(name, settings, [chunk], titles, rounds, ">= 1", classes=10)
-        found += _one_sum(name, settings, chunk, size, rounds)
-    return found
+        results += one_pass(name, settings, [chunk], titles, rounds, ">= 1", classes=10)
+        results += _one_sum(name, settings, chunk, size, rounds)
+    return results
 
 
 def _one_sum(
@@ -119,10 +119,10 @@ def _one_sum(
 
     peer = f"{name}, 8 sums, {size}"
     work = 8 * len(chunk) / 1e6
-    together = f"{name}, one sum for 8 values of lam, {size}"
+    sum_title = f"{name}, one sum for 8 values of lam, {size}"
     table = [
         Contestant(peer, apart, work, begun),
-        Contestant(together, partial(_solve, chunk=chunk), work, begun, peer, ">= 1"),
+        Contestant(sum_title, partial(_solve, chunk=chunk), work, begun, peer, ">= 1"),
     ]
     return compare(table, "M setting-rows/s", rounds)
 
@@ -148,24 +148,27 @@ def _syrk(Z: FloatArray, _: object) -> None:
 
 
 def _components(rounds: int) -> list[Figure]:
-    """Return the speeds one by one on rows of the shape of the OSPVM paper's faces: 200 of 32 x 32, 40 classes."""
+    """Return speeds row by row on the shape of the OSPVM paper's faces: 200 of 32 x 32."""
     rng = np.random.default_rng(0)
     classes = 40
-    kept = 100
+    components = 100
     y = np.tile(np.arange(classes), 5)
     X = rng.uniform(size=(classes, 1024))[y] + 0.1 * rng.normal(size=(len(y), 1024))
     stream = [Chunk(X, y, 1024)]
-    peer = f"scikit-learn IncrementalPCA, {kept} components, one by one after {kept}"
-    ours = {
+    peer = f"scikit-learn IncrementalPCA, {components} components, one by one after {components}"
+    own = {
         "ospvm, 72 nodes, one by one": ("ospvm", {"nodes": 72, "block": 1}),
-        f"ipca-lda, {kept} components, one by one": ("ipca-lda", {"components": kept, "block": 1}),
-        f"ipca-lda, {kept} components, block = 16": ("ipca-lda", {"components": kept}),
+        f"ipca-lda, {components} components, one by one": (
+            "ipca-lda",
+            {"components": components, "block": 1},
+        ),
+        f"ipca-lda, {components} components, block = 16": ("ipca-lda", {"components": components}),
     }
     contestants = [
         learner(name, params, stream, peer, "", title, 1.0, classes)
-        for title, (name, params) in ours.items()
+        for title, (name, params) in own.items()
     ]
-    return compare([_incremental(peer, X, kept), *contestants], "rows/s", rounds)
+    return compare([_incremental(peer, X, components), *contestants], "rows/s", rounds)
 
 
 def _incremental(name: str, X: FloatArray, kept: int) -> Contestant:

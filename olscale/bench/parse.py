@@ -52,7 +52,7 @@ def _read(path: Path, text: bytes, rounds: int) -> list[Figure]:
 
 
 def _rows_like_adult() -> bytes:
-    """Return text like a9a: 14 of 123 binary features a row."""
+    """Return text like a9a: 14 of 123 binary features per row."""
     rng = np.random.default_rng(0)
     rows = []
     for _ in range(2000):

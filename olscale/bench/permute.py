@@ -45,18 +45,20 @@ def _layout(path: str, layout: str, rows: int, rounds: int) -> list[Figure]:
         Contestant(in_order, run[in_order], rows / 1e6, prepare),
         Contestant(permuted, run[permuted], rows / 1e6, prepare, in_order, ">= 0.5"),
     ]
-    found = compare(table, "M rows/s", rounds, perf_counter)
+    results = compare(table, "M rows/s", rounds, perf_counter)
     if sys.platform != "linux":
-        return [*found, Figure(f"peak memory, {layout}", note="measured on Linux only")]
+        return [*results, Figure(f"peak memory, {layout}", note="measured on Linux only")]
     for name, shuffle in orders.items():
         # A process of its own: the peak of this one is that of all it ever did.
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
             peak = process.submit(_peak, path, limit, shuffle).result()
-        asked = ">= 1" if shuffle else ""
-        found.append(
-            Figure(f"peak memory: {name}", peak / 1e6, "MB", limit / peak, "limit over peak", asked)
+        target = ">= 1" if shuffle else ""
+        results.append(
+            Figure(
+                f"peak memory: {name}", peak / 1e6, "MB", limit / peak, "limit over peak", target
+            )
         )
-    return found
+    return results
 
 
 def _limit(dataset: Dataset) -> int:

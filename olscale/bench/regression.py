@@ -26,10 +26,10 @@ def figures(rows: int = 100_000, rounds: int = 5) -> list[Figure]:
     stream = list(_chunks(rows))
     slow = [chunk[:_RIVER_ROWS] for chunk in stream[:1]]
     sgd = {"eta": 0.01, "power": 0.0}
-    found = peers.missing(_VW, "vowpalwabbit") + [
+    results = peers.missing(_VW, "vowpalwabbit") + [
         figure for name in (_RIVER, _RIVER_RLS) for figure in peers.missing(name, "river")
     ]
-    absent = {figure.name for figure in found}
+    absent = {figure.name for figure in results}
     with peers.scratch() as folder:
         table = [
             _sklearn_pa1(stream),
@@ -44,7 +44,7 @@ def figures(rows: int = 100_000, rounds: int = 5) -> list[Figure]:
             table.append(_vowpal_wabbit(stream, folder, "sgd-r"))
         if _RIVER not in absent:
             table += [_river(slow[0], "sgd-r"), _river_rls(slow[0], "rls, d = 100")]
-        return [*compare(table, "M rows/s", rounds), *found]
+        return [*compare(table, "M rows/s", rounds), *results]
 
 
 def _chunks(rows: int) -> Any:

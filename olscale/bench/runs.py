@@ -41,36 +41,38 @@ def figures(permutations: int = PERMUTATIONS, loose: int = LOOSE, rounds: int = 
     Stores are in the system's temporary folder.
     """
     with tempfile.TemporaryDirectory(prefix="olscale-bench-") as folder, ExitStack() as stack:
-        here = Path(folder)
+        root = Path(folder)
         number = count()
-        _generate(here)
-        experiment = _experiment(here, permutations, SETTINGS)
-        first = _experiment(here, 2, 2)
+        _generate(root)
+        experiment = _experiment(root, permutations, SETTINGS)
+        first = _experiment(root, 2, 2)
 
         def timed(experiment: Experiment, **where: Any) -> tuple[float, float, Evaluation]:
             start = perf_counter()
             used = process_time()
-            done = evaluate(experiment, here / f"store-{next(number)}", **where)
-            return perf_counter() - start, process_time() - used, done
+            evaluation = evaluate(experiment, root / f"store-{next(number)}", **where)
+            return perf_counter() - start, process_time() - used, evaluation
 
         timed(first, in_process=True)
-        found = _beside(lambda: timed(experiment, in_process=True), rounds)
+        results = _beside(lambda: timed(experiment, in_process=True), rounds)
         clusters = {
-            workers: stack.enter_context(running_cluster(here, workers)) for workers in (1, 2)
+            workers: stack.enter_context(running_cluster(root, workers)) for workers in (1, 2)
         }
         walls: dict[int, list[float]] = {workers: [] for workers in clusters}
         for i in range(rounds + 1):  # the first for what a worker does once
             for workers, cluster in clusters.items():
                 seconds, _, _ = timed(experiment, scheduler=cluster.address)
                 walls[workers] += [seconds] if i else []
-        one = walls[1]
-        two = walls[2]
-        ratio = statistics.median(a / b for a, b in zip(one, two, strict=True))
-        found.append(Figure("one worker that runs already", statistics.median(one), "s"))
-        found.append(Figure("two workers", statistics.median(two), "s", ratio, "one", ">= 1.5"))
-        found += group_sizes.figures(here, clusters[2].address, rounds)
-        return found + _nothing_to_compute(
-            _experiment(here, max(1, loose // (4 * SETTINGS)), SETTINGS), here / "loose"
+        one_worker = walls[1]
+        two_workers = walls[2]
+        ratio = statistics.median(a / b for a, b in zip(one_worker, two_workers, strict=True))
+        results.append(Figure("one worker that runs already", statistics.median(one_worker), "s"))
+        results.append(
+            Figure("two workers", statistics.median(two_workers), "s", ratio, "one", ">= 1.5")
+        )
+        results += group_sizes.figures(root, clusters[2].address, rounds)
+        return results + _nothing_to_compute(
+            _experiment(root, max(1, loose // (4 * SETTINGS)), SETTINGS), root / "loose"
         )
 
 
@@ -98,17 +100,17 @@ def _experiment(here: Path, permutations: int, settings: int) -> Experiment:
 
 def _beside(evaluation: Callable[[], tuple[float, float, Evaluation]], rounds: int) -> list[Figure]:
     """Return wall and processor time of a run in process, against its learner's passes."""
-    beside = []
+    measured = []
     for _ in range(rounds):
-        wall, used, done = evaluation()
+        wall, used, result = evaluation()
         timings = pc.map_lookup(
-            done.store.timings(columns=["timings"])["timings"], "fit_seconds", "first"
+            result.store.timings(columns=["timings"])["timings"], "fit_seconds", "first"
         )
         learning = pc.sum(timings).as_py()
-        beside.append(
-            [1e3 * seconds / done.computed for seconds in (learning, wall - learning, used)]
+        measured.append(
+            [1e3 * seconds / result.computed for seconds in (learning, wall - learning, used)]
         )
-    learning, wall, used = (statistics.median(each) for each in zip(*beside, strict=True))
+    learning, wall, used = (statistics.median(values) for values in zip(*measured, strict=True))
     return [
         Figure("a run in process: learning", learning, "ms"),
         Figure(

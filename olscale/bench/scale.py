@@ -44,8 +44,8 @@ def figures(rows: int = 100_000, rounds: int = 3) -> list[Figure]:
     The number of the latter is in proportion.
     """
     with peers.scratch() as folder:
-        found = _url(Path(folder), rows, rounds)
-        return found + _webspam(Path(folder), max(1, rows * WEBSPAM_ROWS // URL_ROWS), rounds)
+        results = _url(Path(folder), rows, rounds)
+        return results + _webspam(Path(folder), max(1, rows * WEBSPAM_ROWS // URL_ROWS), rounds)
 
 
 def _url(folder: Path, rows: int, rounds: int) -> list[Figure]:
@@ -54,16 +54,16 @@ def _url(folder: Path, rows: int, rounds: int) -> list[Figure]:
     _, size = generate_archive("url-like", archive, rows=rows)
     speed = size / 1e6 / (perf_counter() - start)
     note = f"{size / 1e6:,.0f} MB of text"
-    found = [Figure("write the archive", speed, "MB/s", note=note)]
-    found += _ingests(archive, size / 1e6, folder, rounds)
+    results = [Figure("write the archive", speed, "MB/s", note=note)]
+    results += _ingests(archive, size / 1e6, folder, rounds)
     datasets = {layout: open_dataset(folder / layout) for layout in ("parquet", "zarr")}
-    found += [
-        Figure(f"size in {name}", made.size() / rows, "bytes a row")
-        for name, made in datasets.items()
+    results += [
+        Figure(f"size in {name}", dataset.size() / rows, "bytes a row")
+        for name, dataset in datasets.items()
     ]
     with one_core():
-        found += _stored(datasets, folder, rounds)
-    return [*found, *_stream("url-like", datasets["zarr"], folder)]
+        results += _stored(datasets, folder, rounds)
+    return [*results, *_stream("url-like", datasets["zarr"], folder)]
 
 
 def _ingests(archive: str, megabytes: float, folder: Path, rounds: int) -> list[Figure]:
@@ -91,13 +91,13 @@ def _ingests(archive: str, megabytes: float, folder: Path, rounds: int) -> list[
         contestant(*how)
         for how in (("parquet", "one core"), ("zarr", "one core"), ("zarr", "all cores"))
     ]
-    found = compare(table, "MB/s", rounds, perf_counter)
+    results = compare(table, "MB/s", rounds, perf_counter)
     notes = [
         f"{megabytes / of[0].seconds:.0f} in the round before; "
         f"{max(of, key=attrgetter('peak')).note}"
         for of in usages.values()
     ]
-    return [replace(figure, note=note) for figure, note in zip(found, notes, strict=True)]
+    return [replace(figure, note=note) for figure, note in zip(results, notes, strict=True)]
 
 
 def _webspam(folder: Path, rows: int, rounds: int) -> list[Figure]:
@@ -110,12 +110,12 @@ def _webspam(folder: Path, rows: int, rounds: int) -> list[Figure]:
             _pa1(f"webspam-like, {of}", dataset)
             for of, dataset in zip(layouts, datasets, strict=True)
         ]
-        found = compare(table, "M rows/s", rounds, perf_counter)
-    return [*found, *_stream("webspam-like", datasets[1], folder)]
+        results = compare(table, "M rows/s", rounds, perf_counter)
+    return [*results, *_stream("webspam-like", datasets[1], folder)]
 
 
 def _stored(datasets: dict[str, Dataset], folder: Path, rounds: int) -> list[Figure]:
-    """Return how fast stored files become a PA-I model, beside Vowpal Wabbit on its own cache."""
+    """Return how fast stored files become a PA-I model, against Vowpal Wabbit's own cache."""
     absent = peers.missing(_VW, "vowpalwabbit")
     peer = "" if absent else _VW
     table = [
@@ -151,8 +151,10 @@ def _stream(name: str, dataset: Dataset, folder: Path) -> list[Figure]:
     warm = experiment.model_copy(update={"datasets": (DatasetSpec(path=few.path),)})
     evaluate(warm, folder / f"{name}-warm", in_process=True)
     with measured() as usage:
-        done = evaluate(experiment, folder / f"{name}-store", workers=2)
-    failed = sum(outcome != "ok" for outcome in done.store.read(["outcome"])["outcome"].to_pylist())
+        evaluation = evaluate(experiment, folder / f"{name}-store", workers=2)
+    failed = sum(
+        outcome != "ok" for outcome in evaluation.store.read(["outcome"])["outcome"].to_pylist()
+    )
     note = f"{dataset.rows():,} rows, {usage.note}, start of the cluster included"
     note += f", {failed} failed" if failed else ""
     return [

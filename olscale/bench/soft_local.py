@@ -26,15 +26,15 @@ _WORDS = 160  # drawn for a wide row; a word drawn twice counts once
 def figures(rounds: int = 7, values: int = 600_000) -> list[Figure]:
     """Return the speeds of both learners with defaults; soft-lol may cost three times LOL's.
 
-    The adaptive form of soft-lol is set beside the default. Where there are many classes, whose
+    The adaptive form of soft-lol is compared with the default. With many classes, whose
     weights fit into no near cache, there are both precisions, and float32 may cost three and a half
     times as much.
 
     A stream has some 500 rows more than come to so many `values`; fewer where there are many
     classes.
     """
-    found = [figure for name in _SHAPES for figure in _beside(name, rounds, values)]
-    return found + [
+    results = [figure for name in _SHAPES for figure in _beside(name, rounds, values)]
+    return results + [
         figure for name in _MANY_CLASSES for figure in _many_classes(name, rounds, values)
     ]
 

@@ -64,14 +64,14 @@ def _report_figures(
         shutil.rmtree(folder / "page", ignore_errors=True)
         usages.append(python_usage(folder, ["-m", "olscale", "report", store, "--out", "page"]))
     seconds, megabytes = zip(*usages, strict=True)
-    taken = statistics.median(seconds)
+    used_seconds = statistics.median(seconds)
     held = max(megabytes)
     return [
         Figure(
             f"report on {runs} runs",
-            taken,
+            used_seconds,
             "s",
-            most_seconds / taken,
+            most_seconds / used_seconds,
             f"{most_seconds:.0f} s",
             ">= 1",
         ),
@@ -84,8 +84,8 @@ def _figure(
 ) -> Figure:
     seconds: list[tuple[float, float]] = []
     for _ in range(rounds + 1):
-        for left in ("new", "page"):
-            shutil.rmtree(folder / left, ignore_errors=True)
+        for leftover in ("new", "page"):
+            shutil.rmtree(folder / leftover, ignore_errors=True)
         peer = _seconds(folder, ["-c", "import pyarrow, duckdb"])
         seconds.append((_seconds(folder, ["-m", "olscale", *command.split()]), peer))
     counted = seconds[1:]

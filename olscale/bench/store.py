@@ -76,13 +76,13 @@ def write_loose(store: Store, finished: Iterable[Record]) -> Store:
 def fill_compacted(path: Path, number: int, permutations: int = 10, datasets: int = 25) -> Store:
     """Make the store that compaction would make of as many loose files."""
     store = open_store(path, create=True)
-    made = sorted(records(number, permutations, datasets), key=lambda record: record.id)
+    ordered = sorted(records(number, permutations, datasets), key=lambda record: record.id)
     for kind, schema, row in (
         ("runs", RUN_SCHEMA, run_row),
         ("timings", TIMING_SCHEMA, lambda record: timing_row(record, _WHEN)),
     ):
         data = compacted_bytes(
-            pa.Table.from_pylist([row(record) for record in made], schema=schema)
+            pa.Table.from_pylist([row(record) for record in ordered], schema=schema)
         )
         store.put(compacted_name(kind, "", data), data)
     compact(store)

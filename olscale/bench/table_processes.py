@@ -56,12 +56,14 @@ def whole_ingests(folder: Path, what: str, text: tuple[str, str], megabytes: flo
 def write_text(path: Path, text: tuple[str, str], megabytes: float) -> None:
     """Write a header and whole rows, `megabytes` of them."""
     head, rows = text
-    left = round(megabytes * 1e6) - len(head)
+    remaining = round(megabytes * 1e6) - len(head)
     with path.open("w") as file:
         file.write(head)
-        for _ in range(left // len(rows)):
+        for _ in range(remaining // len(rows)):
             file.write(rows)
-        file.write(rows[: rows.rindex("\n", 0, max(left % len(rows), rows.index("\n") + 1)) + 1])
+        file.write(
+            rows[: rows.rindex("\n", 0, max(remaining % len(rows), rows.index("\n") + 1)) + 1]
+        )
 
 
 def _contestants(source: Path, what: str, target: str) -> Sequence[Contestant]:

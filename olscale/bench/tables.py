@@ -60,7 +60,7 @@ def text_like_kdd99(rows: int, seed: int = 0) -> tuple[str, str]:
             str(int(value)) for value in rng.pareto(0.5, 22) % 50_000 * (rng.random(22) < 0.3)
         ]
         rates = [f"{value:.2f}" for value in rng.random(15).round(2) * (rng.random(15) < 0.5)]
-        words = [str(rng.choice(several)) for several in _WORDS]
+        words = [str(rng.choice(choices)) for choices in _WORDS]
         cells = [
             "" if absent else cell
             for cell, absent in zip(words + counts + rates, rng.random(40) < 0.01, strict=True)
@@ -88,8 +88,8 @@ def arff_text(head: str) -> str:
 def figures(rows: int | None = None) -> list[Figure]:
     """Return the speed of ingests of 500 MB, or of as much as `rows` rows of nine columns."""
     megabytes = MEGABYTES if rows is None else rows * _NARROW_ROW / 1e6
-    found = missing(_PANDAS, "pandas")
-    with_pandas = not found
+    results = missing(_PANDAS, "pandas")
+    with_pandas = not results
     with tempfile.TemporaryDirectory(prefix="olscale-bench-") as folder, _one_thread_of_arrow():
         for what, text, target in (
             ("9 columns", text_of_numbers(9, _CELLS // 9), ">= 0.8"),
@@ -97,12 +97,12 @@ def figures(rows: int | None = None) -> list[Figure]:
             ("like kdd99", text_like_kdd99(_CELLS // 41), ">= 0.5"),
         ):
             with_arff = what == "9 columns"
-            found += _table(
+            results += _table(
                 what, Path(folder), text, megabytes, target, arff=with_arff, pandas=with_pandas
             )
             if what != "257 columns":
-                found += whole_ingests(Path(folder), what, text, megabytes)
-    return found
+                results += whole_ingests(Path(folder), what, text, megabytes)
+    return results
 
 
 @contextmanager
@@ -146,28 +146,28 @@ def _table(
     def prepare() -> None:
         shutil.rmtree(dest, ignore_errors=True)
 
-    several = [
+    contestants = [
         contestant(_PYARROW, _by_pyarrow, source, parquet),
         contestant("ingest CSV", ingest, source, dest, peer=_PYARROW, target=target),
     ]
     if pandas:
-        several += [
+        contestants += [
             contestant(_PANDAS, _by_pandas, source, parquet),
             contestant(
                 "ingest CSV beside pandas", ingest, source, dest, peer=_PANDAS, target=">= 1.0"
             ),
         ]
     if arff:
-        other = folder / "rows.arff"
-        _write(other, arff_text(head), rows, megabytes)
-        several.append(
-            contestant("ingest ARFF", ingest, other, dest, peer="ingest CSV", target=">= 0.67")
+        arff_file = folder / "rows.arff"
+        _write(arff_file, arff_text(head), rows, megabytes)
+        contestants.append(
+            contestant("ingest ARFF", ingest, arff_file, dest, peer="ingest CSV", target=">= 0.67")
         )
-    found = compare(several, "MB/s", _ROUNDS, perf_counter)
+    results = compare(contestants, "MB/s", _ROUNDS, perf_counter)
     small = folder / "small.csv"
     small.write_text(head + rows[: rows.index("\n", len(rows) // 2) + 1])
     peak = _peak(source, dest) - _peak(small, dest)
-    found.append(
+    results.append(
         Figure(
             f"memory of the ingest, {what}",
             peak,
@@ -177,7 +177,7 @@ def _table(
     )
     for path in folder.glob("rows.*"):
         path.unlink()
-    return found
+    return results
 
 
 def _by_pyarrow(source: Path, parquet: Path) -> None:
@@ -195,8 +195,8 @@ def _by_pandas(source: Path, parquet: Path) -> None:
 
 def _peak(source: Path, dest: Path) -> float:
     """Return the most resident megabytes of a process that ingests `source` (Linux)."""
-    with ProcessPoolExecutor(1, get_context("spawn")) as other:
-        return other.submit(_ingest_and_tell, source, dest).result()
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        return pool.submit(_ingest_and_tell, source, dest).result()
 
 
 def _ingest_and_tell(source: Path, dest: Path) -> float:

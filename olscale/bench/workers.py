@@ -1,7 +1,7 @@
 """What the parts of a cluster cost, and the wall time that follows for 1, 2 and 64 to 512 workers.
 
 The costs are those of whole evaluations on a scheduler and workers in processes of their own: the
-processor time of driver and scheduler, over the groups. docs/scaling.md tells what follows from
+processor time of driver and scheduler, over the groups. docs/scaling.md explains what follows from
 them.
 """
 
@@ -48,14 +48,16 @@ _PACK_SECONDS = (0.1, 1.0, 10.0, 100.0)
 
 
 def figures() -> list[Figure]:
-    """Return costs, predictions beside measurements, and simulations."""
+    """Return costs, predictions against measurements, and simulations."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        here = Path(folder)
-        one, two = (stack.enter_context(running_cluster(here, workers)) for workers in (1, 2))
-        _generate(here / "tiny", 64)
-        _generate(here / "plan", 150_000)
-        costs = _measure(here, two)
-        checked = _checked(here, costs, {1: one, 2: two})
+        root = Path(folder)
+        one_worker, two_workers = (
+            stack.enter_context(running_cluster(root, workers)) for workers in (1, 2)
+        )
+        _generate(root / "tiny", 64)
+        _generate(root / "plan", 150_000)
+        costs = _measure(root, two_workers)
+        checked = _checked(root, costs, {1: one_worker, 2: two_workers})
         return [*_listed(costs), *checked, *_simulated(costs)]
 
 
@@ -99,7 +101,7 @@ def running_cluster(folder: Path, workers: int) -> Iterator[_Running]:
     running: list[subprocess.Popen[bytes]] = []
     try:
         for command in commands:
-            whole = [
+            full_command = [
                 sys.executable,
                 "-m",
                 f"distributed.cli.{command[0]}",
@@ -108,7 +110,10 @@ def running_cluster(folder: Path, workers: int) -> Iterator[_Running]:
             ]
             running.append(
                 subprocess.Popen(
-                    whole, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+                    full_command,
+                    env=environment,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
                 )
             )
         address = asyncio.run(_started(file, workers))
@@ -292,7 +297,7 @@ def _checked(here: Path, costs: Costs, clusters: dict[int, _Running]) -> list[Fi
     for group, seconds in zip(groups, _run_all(groups, here / "timed"), strict=True):
         work = max(0.0, seconds - costs.start - costs.record * len(group.runs))
         loads.append(Load(work, len(group.runs), 1 + int(2 * seconds)))
-    found = []
+    results = []
     for workers, cluster in clusters.items():
         run = partial(evaluate, scheduler=cluster.address)
         run(_experiment(here / "plan", {"name": "lol"}, 2), here / f"warm-{workers}")
@@ -302,12 +307,12 @@ def _checked(here: Path, costs: Costs, clusters: dict[int, _Running]) -> list[Fi
         predicted = begin + forecast(loads, workers, costs).seconds
         name = f"{len(groups)} groups of lol, {workers} workers"
         peer = f"the predicted {predicted:.2f} s"
-        found.append(Figure(name, measured, "s", predicted / measured, peer))
-    return found
+        results.append(Figure(name, measured, "s", predicted / measured, peer))
+    return results
 
 
 def _simulated(costs: Costs) -> list[Figure]:
-    found = []
+    results = []
     for seconds in _PACK_SECONDS:
         for workers in _CLUSTERS:
             pause = max(SETTINGS.report_seconds, workers / SETTINGS.most_reports)
@@ -317,5 +322,5 @@ def _simulated(costs: Costs) -> list[Figure]:
                 f"{expected.bottleneck} busy {expected.busy[expected.bottleneck]:.0%} of the time"
             )
             name = f"simulated: {workers} workers, groups of {seconds:g} s"
-            found.append(Figure(name, 100 * expected.efficiency, "% of ideal", note=note))
-    return found
+            results.append(Figure(name, 100 * expected.efficiency, "% of ideal", note=note))
+    return results

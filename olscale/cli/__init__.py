@@ -1,7 +1,7 @@
 """The ``olscale`` command.
 
-Commands live in modules of their own, named in `COMMANDS` and imported when they are called: asking
-for help must not wait for NumPy. A fault of the user (`OlscaleError`) becomes one line on standard
+Each command has its own module, named in `COMMANDS` and imported when it is called: asking
+for help must not wait for NumPy. A user's mistake (`OlscaleError`) becomes one line on standard
 error and exit code 1.
 """
 
@@ -69,7 +69,7 @@ COMMANDS = {
 
 
 class _Ended(UserInterrupt):
-    """Somebody has asked this process to end, or its terminal is gone."""
+    """A signal to end this process, or the end of its terminal."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ class LazyGroup(Group):
     """The group of olscale's commands, and the one place where errors become exit codes."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the commands in the order in which a user meets them."""
+        """Return the commands in the order in which users need them."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -154,7 +154,7 @@ class LazyGroup(Group):
         except (KeyboardInterrupt, click.Abort):
             _fail("olscale: interrupted", INTERRUPTED)
         except BrokenPipeError:
-            # The reader (head, less) has gone. Python would complain once more when it flushes at
+            # The reader (head, less) has ended. Python would complain again when it flushes at
             # exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             sys.exit(1)
@@ -215,18 +215,18 @@ def _ended_by_signals() -> Iterator[None]:
         return
 
     def end(number: int, frame: FrameType | None) -> None:
-        signal.signal(
-            number, signal.SIG_IGN
-        )  # once is enough: what is going on is being cleaned up
+        signal.signal(number, signal.SIG_IGN)  # one signal suffices: the cleanup is running
         raise _Ended(number)
 
-    ours = [
-        one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) is signal.SIG_DFL
+    signals = [
+        candidate
+        for candidate in (signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(candidate) is signal.SIG_DFL
     ]
-    for one in ours:
-        signal.signal(one, end)
+    for candidate in signals:
+        signal.signal(candidate, end)
     try:
         yield
     finally:
-        for one in ours:
-            signal.signal(one, signal.SIG_DFL)
+        for candidate in signals:
+            signal.signal(candidate, signal.SIG_DFL)

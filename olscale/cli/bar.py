@@ -1,4 +1,4 @@
-"""The progress bar: one live line in a terminal, gone when the command ends."""
+"""The progress bar: one live line in a terminal, removed when the command ends."""
 
 from types import TracebackType
 from typing import Self, TextIO
@@ -37,11 +37,11 @@ class Bar:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         self._line.stop()
 
     def draw(self, name: str, text: str, share: float | None = None) -> None:
-        """Show how much is done, a share of 1.0 at most; None where nobody knows."""
+        """Show the share done, at most 1.0; None if it is unknown."""
         if not self._line.task_ids:
             self._line.add_task("", total=None, text="")
         total = None if share is None else 1.0

@@ -41,12 +41,12 @@ def bench(names: tuple[str, ...], file: str | None, rows: int | None) -> None:
     from olscale.bench.table import as_json
 
     host = machine()
-    found = run(names, rows)
+    results = run(names, rows)
     say(f"{host['processor']}, {host['cores']} cores, load {host['load']} at the start")
-    for name, figures in found.items():
+    for name, figures in results.items():
         _print(name, figures)
     if file is not None:
-        Path(file).write_text(as_json(found, host))
+        Path(file).write_text(as_json(results, host))
 
 
 def _print(name: str, figures: list[Figure]) -> None:
@@ -63,7 +63,7 @@ def _print(name: str, figures: list[Figure]) -> None:
         table.add_column(title, justify="right" if title in ("value", "ratio") else "left")
     for row in cells(figures):
         table.add_row(*row)
-    # Piped into a file the table keeps its full width: scripts read it.
+    # In a file the table keeps its full width, because scripts read it.
     Console(
         width=None if sys.stdout.isatty() else 240, highlight=False, markup=False, emoji=False
     ).print(table)

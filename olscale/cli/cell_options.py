@@ -43,7 +43,7 @@ def cell_options(command: _Command) -> _Command:
 def _missing_words(
     context: click.Context, option: click.Parameter, texts: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Return the words that users mean."""
+    """Return the values that the user's words stand for."""
     del context, option
     if not texts:
         return ()

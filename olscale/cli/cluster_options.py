@@ -65,19 +65,19 @@ def cluster_options(command: Callable[..., None]) -> Callable[..., None]:
         if options["workers"] is not None and options["scheduler"] is None:
             from olscale.execution.worker_template import begin
 
-            begin()  # beside what is to be imported here
+            begin()  # in parallel with the imports below
         names = ("workers", "scheduler", "tls", "dashboard", "in_process")
         cluster = {name: options.pop(name) for name in names}
-        here = cluster["in_process"]
-        given = [option for option in ("workers", "scheduler") if cluster[option] is not None]
-        if here and given:
-            raise click.UsageError(f"--in-process and --{given[0]} exclude each other")
-        if cluster["dashboard"] is not None and (here or cluster["scheduler"] is not None):
+        in_process = cluster["in_process"]
+        clusters = [option for option in ("workers", "scheduler") if cluster[option] is not None]
+        if in_process and clusters:
+            raise click.UsageError(f"--in-process and --{clusters[0]} exclude each other")
+        if cluster["dashboard"] is not None and (in_process or cluster["scheduler"] is not None):
             raise click.UsageError(
                 "--dashboard is for a local cluster: it cannot be given with --scheduler or "
                 "--in-process"
             )
-        if cluster["tls"] is not None and here:
+        if cluster["tls"] is not None and in_process:
             raise click.UsageError(
                 "--tls encrypts Dask's connections; there are none with --in-process"
             )

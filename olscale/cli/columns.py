@@ -1,4 +1,4 @@
-"""What is said of the columns and classes of a dataset, in few lines however many there are."""
+"""Descriptions of a dataset's columns and classes, in few lines however many there are."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST = 8
 
 
 def target_words(manifest: Manifest) -> str:
-    """Return what is said of the targets of a regression."""
+    """Return a description of a regression's targets."""
     targets = manifest.targets or ()
     return f"regression of {len(targets)} targets: {_listed(targets)}" if targets else "regression"
 
@@ -24,7 +24,7 @@ def read_as(manifest: Manifest, label: str) -> str:
     """
     table = manifest.table
     assert table is not None
-    said = [*_form(table), label]
+    words = [*_form(table), label]
     options = ["--label", "--target", "--encode", "--drop"]
     if table.delimiter is not None:
         options[:0] = ["--delimiter", "--no-header" if table.header else "--header"]
@@ -34,39 +34,39 @@ def read_as(manifest: Manifest, label: str) -> str:
         (len(table.categorical) - len(coded), "category"),
         (len(coded), "encoded column"),
     )
-    said += [_plural(count, thing) for count, thing in counts if count]
-    return f"{', '.join(said)}; override with {', '.join(options)}"
+    words += [_plural(count, noun) for count, noun in counts if count]
+    return f"{', '.join(words)}; override with {', '.join(options)}"
 
 
 def _form(table: TableEntry) -> list[str]:
     """Return how the text of a table is written."""
-    said = []
+    words = []
     if table.delimiter is not None:
         called = {"\t": "tab", " ": "white space"}.get(table.delimiter, repr(table.delimiter))
-        said.append(f"delimiter {called}")
-        said.append("header" if table.header else "no header")
+        words.append(f"delimiter {called}")
+        words.append("header" if table.header else "no header")
     if table.decimal is not None:
-        said.append(f"decimal {table.decimal!r}")
+        words.append(f"decimal {table.decimal!r}")
     if table.quoting is not None:
-        said.append(f"quoting {table.quoting}")
+        words.append(f"quoting {table.quoting}")
     if table.escape is not None:
-        said.append(f"escape {table.escape}")
+        words.append(f"escape {table.escape}")
     if table.missing:
-        said.append(f"missing {_listed(table.missing)}")
-    return said
+        words.append(f"missing {_listed(table.missing)}")
+    return words
 
 
 def columns_line(manifest: Manifest) -> str | None:
-    """Return how the columns of a table were encoded; None where it is not known."""
+    """Return how the columns of a table were encoded; None if this is unknown."""
     table = manifest.table
     if table is None:
         return None
-    said = [f"{table.numeric:,} numeric"] if table.numeric or not table.categorical else []
-    return ", ".join([*said, *_encodings(table)])
+    words = [f"{table.numeric:,} numeric"] if table.numeric or not table.categorical else []
+    return ", ".join([*words, *_encodings(table)])
 
 
 def encoding_line(manifest: Manifest) -> str | None:
-    """Return what became of the columns of a table; None where all of them are numbers."""
+    """Return how the columns of a table were converted; None if all of them are numbers."""
     table = manifest.table
     if table is None or not _encodings(table):
         return None
@@ -74,30 +74,30 @@ def encoding_line(manifest: Manifest) -> str | None:
 
 
 def _encodings(table: TableEntry) -> list[str]:
-    """Return what became of columns that are no numbers, or no features."""
-    said = []
+    """Return how columns were converted that are not numbers, or not features."""
+    words = []
     coded = {
         name: count for name, count in table.categorical.items() if name in (table.coded or ())
     }
     text = {name: count for name, count in table.categorical.items() if name not in coded}
-    for what, found, how in (
+    for what, columns, how in (
         ("text", text, "one a value"),
         ("encoded", coded, "whatever the values"),
     ):
-        if found:
-            values = _listed([f"{name} {count:,}" for name, count in found.items()])
-            said.append(
-                f"{len(found):,} {what} -> {sum(found.values()):,} columns, {how} ({values})"
+        if columns:
+            values = _listed([f"{name} {count:,}" for name, count in columns.items()])
+            words.append(
+                f"{len(columns):,} {what} -> {sum(columns.values()):,} columns, {how} ({values})"
             )
     if table.dropped:
-        said.append(f"dropped {_listed(table.dropped)}")
+        words.append(f"dropped {_listed(table.dropped)}")
     if table.segments is not None:
-        said.append(f"segments by {table.segments}")
-    return said
+        words.append(f"segments by {table.segments}")
+    return words
 
 
 def weights_line(manifest: Manifest) -> str | None:
-    """Return what is said of the weights of rows; None where there are none."""
+    """Return a description of the row weights; None if there are none."""
     weights = manifest.weights
     if weights is None:
         return None
@@ -106,7 +106,7 @@ def weights_line(manifest: Manifest) -> str | None:
 
 
 def missing_lines(manifest: Manifest) -> list[str]:
-    """Return where values are missing, and what that means."""
+    """Return the columns with missing values, and how these are represented."""
     counts = _counts(split.missing for split in manifest.splits.values())
     text = {} if manifest.table is None else manifest.table.categorical
     numbers = {name: count for name, count in counts.items() if name not in text}
@@ -128,7 +128,7 @@ def missing_lines(manifest: Manifest) -> list[str]:
 
 
 def infinite_lines(manifest: Manifest) -> list[str]:
-    """Return where values are infinite, and what that means."""
+    """Return the columns with infinite values, and their consequences."""
     counts = _counts(split.infinite for split in manifest.splits.values())
     if not counts:
         return []
@@ -161,10 +161,10 @@ def column_rows(manifest: Manifest) -> list[tuple[str, str, str]]:
     table = manifest.table
     names = manifest.feature_names or ()
     missing = _counts(split.missing for split in manifest.splits.values())
-    known = any(split.missing is not None for split in manifest.splits.values())
+    is_counted = any(split.missing is not None for split in manifest.splits.values())
 
     def row(name: str, what: str) -> tuple[str, str, str]:
-        return name, what, f"{missing.get(name, 0):,}" if known and what != "dropped" else "-"
+        return name, what, f"{missing.get(name, 0):,}" if is_counted and what != "dropped" else "-"
 
     if table is None:
         return [row(name, "feature") for name in names]

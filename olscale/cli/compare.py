@@ -94,27 +94,34 @@ def compare(
 
     opened = open_store(store)
     on_damage: OnDamage = "skip" if skip_damaged else "raise"
-    found = summarise(opened, on_damage=on_damage)
+    summaries = summarise(opened, on_damage=on_damage)
     name_damaged(opened)
     advise_compaction(opened)
-    chosen = select(found, None, datasets, learners)
-    made = compared(opened, chosen, metric, test, rope, baseline, on_damage=on_damage)
-    if not made:
-        there = learners_by_protocol(chosen) or "no finished runs"
+    chosen = select(summaries, None, datasets, learners)
+    comparisons = compared(opened, chosen, metric, test, rope, baseline, on_damage=on_damage)
+    if not comparisons:
+        learners_text = learners_by_protocol(chosen) or "no finished runs"
         raise ReportError(
             f"nothing to compare in {store}: expected two learners or more with figures on a "
             "common data set, with the same "
-            f"transforms and permutation or fold, got {there}"
+            f"transforms and permutation or fold, got {learners_text}"
         )
     unfinished = unfinished_experiments(opened, on_damage)
-    each = [[] if one.outcome.tested else within_each(one, opened, on_damage) for one in made]
-    rows = [list(rows_compared(one, opened, on_damage)) for one in made]
+    by_dataset = [
+        [] if comparison.outcome.tested else within_each(comparison, opened, on_damage)
+        for comparison in comparisons
+    ]
+    rows = [list(rows_compared(comparison, opened, on_damage)) for comparison in comparisons]
     if format_ == "json":
-        show(comparison_json([*zip(made, each, map(rows_objects, rows), strict=True)], unfinished))
+        show(
+            comparison_json(
+                [*zip(comparisons, by_dataset, map(rows_objects, rows), strict=True)], unfinished
+            )
+        )
         return
     tables = []
-    for one, within, on_rows in zip(made, each, rows, strict=True):
-        tables += [*comparison_tables(one, within), *map(rows_table, on_rows)]
+    for comparison, within, on_rows in zip(comparisons, by_dataset, rows, strict=True):
+        tables += [*comparison_tables(comparison, within), *map(rows_table, on_rows)]
     tables = with_notes(tables, unfinished_notes(unfinished))
     if format_ == "latex":
         show(latex(tables))

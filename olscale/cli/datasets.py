@@ -48,11 +48,11 @@ def _list_here(root: str) -> None:
 
     table = _table("name", "kind", "train", "test", "columns", "classes", "nonzeros", "size")
     listed = datasets_under(root)
-    for name, found in listed:
-        if isinstance(found, str):
-            table.add_row(printable(name), found)
+    for name, entry in listed:
+        if isinstance(entry, str):
+            table.add_row(printable(name), entry)
             continue
-        facts = _facts(found)
+        facts = _facts(entry)
         test = facts["rows"].get("test")
         table.add_row(
             printable(name),
@@ -106,7 +106,7 @@ def _print(table: Table) -> None:
     from rich.console import Console
 
     console = Console()
-    # Piped into a file the table keeps its full width: scripts read it. Names are no markup.
+    # In a file the table keeps its full width, because scripts read it. Names are not markup.
     Console(width=None if console.is_terminal else 200, markup=False, emoji=False).print(table)
 
 
@@ -122,10 +122,13 @@ def fetch(name: str, dest: str) -> None:
     from olscale.data.catalogue.fetch import fetch as run
 
     with meter("reading") as progress:
-        made = run(name, dest, say=lambda line: say(line, err=True), progress=progress)
+        fetched = run(name, dest, say=lambda line: say(line, err=True), progress=progress)
     entry = find_entry(name)
-    rows = " + ".join(f"{made.rows(split):,} {split}" for split in made.splits)
-    say(f"{made.name}: {rows} rows x {made.columns:,} columns, fingerprint {made.fingerprint[:12]}")
+    rows = " + ".join(f"{fetched.rows(split):,} {split}" for split in fetched.splits)
+    say(
+        f"{fetched.name}: {rows} rows x {fetched.columns:,} columns, "
+        f"fingerprint {fetched.fingerprint[:12]}"
+    )
     for note in entry.notes:
         say(f"note: {note}")
 
@@ -161,7 +164,9 @@ def show(dataset: str, all_columns: bool, as_json: bool) -> None:
         "layout": f"{facts['layout']}, {facts['chunk_rows']:,} rows a chunk, "
         f"{size_text(facts['bytes'])}",
         "segments": ", ".join(
-            f"{len(found):,} {split}" for split, found in facts["segments"].items() if found
+            f"{len(segments):,} {split}"
+            for split, segments in facts["segments"].items()
+            if segments
         )
         or "none",
         "sources": _shortened([redacted_address(source["name"]) for source in facts["sources"]]),
@@ -175,7 +180,7 @@ def show(dataset: str, all_columns: bool, as_json: bool) -> None:
 
 
 def _more(manifest: Manifest) -> Iterator[tuple[str, str]]:
-    """Yield what newer manifests keep of classes and columns."""
+    """Yield lines on classes and columns, which only newer manifests have."""
     from olscale.cli.columns import (
         classes_line,
         columns_line,
@@ -286,12 +291,12 @@ def generate(
         count, size = generate_archive(name, dest, seed=seed, rows=rows, columns=columns)
         say(f"wrote {dest}: {count:,} rows, {size_text(size)} of text")
         return
-    made = run(
+    manifest = run(
         name, dest, seed=seed, rows=rows, columns=columns, layout=layout, chunk_rows=chunk_rows
     )
     say(
-        f"{made.name}: {made.rows():,} rows x {made.columns:,} columns, fingerprint "
-        f"{made.fingerprint[:12]}"
+        f"{manifest.name}: {manifest.rows():,} rows x {manifest.columns:,} columns, fingerprint "
+        f"{manifest.fingerprint[:12]}"
     )
 
 

@@ -1,4 +1,4 @@
-"""How ``--delimiter`` of the commands that read tables is understood."""
+"""The values of ``--delimiter``, for the commands that read tables."""
 
 import click
 

@@ -113,14 +113,14 @@ def evaluate(
     Ctrl-C or SIGTERM saves what is going on and stops; the same command goes on with it. A second
     Ctrl-C does not wait.
     """
-    given: dict[str, Any] = {
+    chosen: dict[str, Any] = {
         "--dataset": datasets,
         "--learner": learners,
         "--transform": transforms,
         "--seed": seed,
     }
-    given |= {f"--{name.replace('_', '-')}": value for name, value in protocol.items()}
-    options = [name for name, value in given.items() if value not in (None, ())]
+    chosen |= {f"--{name.replace('_', '-')}": value for name, value in protocol.items()}
+    options = [name for name, value in chosen.items() if value not in (None, ())]
     if experiment is not None and options:
         raise click.UsageError(f"{', '.join(options)} cannot be given beside an experiment file")
     if experiment is None and not (datasets and learners):
@@ -140,7 +140,7 @@ def evaluate(
     else:
         spec = _experiment(datasets, learners, protocol, seed, transforms)
     with progress_for(sys.stderr) as progress:
-        done = run(
+        evaluation = run(
             spec,
             store,
             class_shards=class_shards,
@@ -152,16 +152,16 @@ def evaluate(
             progress=progress,
             **cluster,
         )
-    if done.computed == 0:
-        say(f"nothing to compute: all {done.runs} runs are in {store}")
+    if evaluation.computed == 0:
+        say(f"nothing to compute: all {evaluation.runs} runs are in {store}")
     else:
-        say(f"{done.computed} of {done.runs} runs computed, results in {store}")
-    if force or retry == "all" or done.changed:
-        say(f"{done.changed} of them differ from what was in {store}")
-    if done.failed:
-        noun = "run" if done.failed == 1 else "runs"
-        say(f"{done.failed} {noun} failed; `olscale status {store}` says why")
-    done.check(strict)
+        say(f"{evaluation.computed} of {evaluation.runs} runs computed, results in {store}")
+    if force or retry == "all" or evaluation.changed:
+        say(f"{evaluation.changed} of them differ from what was in {store}")
+    if evaluation.failed:
+        noun = "run" if evaluation.failed == 1 else "runs"
+        say(f"{evaluation.failed} {noun} failed; `olscale status {store}` says why")
+    evaluation.check(strict)
 
 
 def _budget(max_seconds: float | None, max_memory: str | None) -> Any:
@@ -199,7 +199,7 @@ def _experiment(
 
 
 def _dataset(path: str) -> dict[str, str]:
-    """Take a word that is no directory but in the catalogue for a name there."""
+    """Treat a word as a catalogue name if it is one and not a directory."""
     from olscale.data.catalogue.entries import catalogue
     from olscale.storage.open import open_storage
 

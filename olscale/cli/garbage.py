@@ -1,7 +1,7 @@
 """When a command's garbage is collected: not while it imports, and not at its end.
 
-Collecting looks at every object, and what is imported stays until the end: of a command that
-evaluates one tiny run, looking at it took a quarter of the time.
+A collection inspects every object, and imported ones stay until the end: of a command that
+evaluates one tiny run, inspecting them took a quarter of the time.
 """
 
 import atexit
@@ -12,7 +12,7 @@ _OBJECTS = 200_000
 """More objects than the largest command imports; with more than these, garbage is collected."""
 
 _COUNTED = ("duckdb", "jaxlib")
-"""Packages that count at the end what was not freed, and print it as leaks."""
+"""Packages that report objects not freed at the end as leaks."""
 
 _usual: tuple[int, int, int] | None = None
 

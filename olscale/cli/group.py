@@ -9,7 +9,7 @@ class Group(click.Group):
     """A group whose usage errors help: exit code 2, and a correction on standard error."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Print the help where no command is given."""
+        """Print the help if no command is given."""
         if not args and not ctx.resilient_parsing:
             click.echo(ctx.get_help(), err=True)
             ctx.exit(2)

@@ -55,7 +55,7 @@ class _SeveralTests(click.Command):
 
 
 def _note_workers(context: click.Context, option: click.Parameter, value: int | None) -> None:
-    """Take the option of version 0.1, which scripts may still give."""
+    """Accept the option of version 0.1, which scripts may still use."""
     if value is not None:
         say(
             "--workers is not needed: one process reads faster than several did, so the option "
@@ -246,8 +246,8 @@ def ingest(
 
 def _target(manifest: Manifest) -> str:
     if manifest.classes is None or manifest.task == "novelty":
-        several = f" of {len(manifest.targets)} targets" if manifest.targets else ""
-        return f"regression{several}" if manifest.classes is None else "novelty detection"
+        of_targets = f" of {len(manifest.targets)} targets" if manifest.targets else ""
+        return f"regression{of_targets}" if manifest.classes is None else "novelty detection"
     return "1 class" if len(manifest.classes) == 1 else f"{len(manifest.classes)} classes"
 
 
@@ -267,14 +267,15 @@ def _columns(manifest: Manifest, given: bool) -> Iterator[tuple[str, str]]:
     chosen = manifest.label_column
     names = manifest.feature_names or ()
     if not given and isinstance(chosen, str) and chosen.lower() not in _LABELS:
-        other = next(
+        feature = next(
             (name for name in names[:_MOST_NAMES] if name.partition("=")[0].lower() in _LABELS),
             None,
         )
-        if other is not None:
+        if feature is not None:
+            column = feature.partition("=")[0]
             yield (
                 "warning",
-                f"there is a column {other.partition('=')[0]!r}; if that is the label, use --label",
+                f"there is a column {column!r}; if that is the label, use --label",
             )
     hints = column_hints(manifest)
     for hint in hints[:_MOST_HINTS]:

@@ -36,7 +36,7 @@ def jobs() -> None:
 
 
 def _of_job(command: Command) -> Command:
-    """Give a command the job file and where its nights are."""
+    """Add the job file and the folder of its nights to a command."""
     home = click.option(
         "--home", metavar="DIR", help="Folder of nights and history, in place of the file's own."
     )
@@ -73,13 +73,15 @@ def run(file: str, home: str | None, night: str | None, stop_at: float) -> None:
         end = run_night(job, where, night, progress=progress, stop_at=stop_at)
     for line in end.lines:
         say(line)
-    said = {
+    messages = {
         "done": f"nothing to do: night {end.night} has ended",
         "busy": "nothing to do",
         "stopped": "call it again",
     }
     say(
-        said.get(end.state, f"night {end.night}: {end.state}; {where.path / 'page' / 'index.html'}")
+        messages.get(
+            end.state, f"night {end.night}: {end.state}; {where.path / 'page' / 'index.html'}"
+        )
     )
     sys.exit(_CODES[end.state])
 
@@ -149,10 +151,10 @@ def status(file: str, home: str | None, tell: bool) -> None:
     """
     from olscale.jobs.status import job_status
 
-    found = job_status(*_open(file, home), time.time(), tell)
-    for line in found.lines:
+    state = job_status(*_open(file, home), time.time(), tell)
+    for line in state.lines:
         say(line)
-    sys.exit(int(found.late))
+    sys.exit(int(state.late))
 
 
 @jobs.command(short_help="Write the page.")
@@ -203,13 +205,13 @@ def prune(file: str, home: str | None, dry_run: bool) -> None:
     from olscale.jobs.prune import prune as remove
 
     job, where = _open(file, home)
-    # A night that goes on prunes by itself; until then it may be at work in a folder that would go.
+    # A running night prunes when it ends; until then it may write to a folder that would go.
     with (
         nullcontext(True)
         if dry_run or not where.path.exists()
-        else where.held(time.time()) as alone
+        else where.held(time.time()) as is_held
     ):
-        if not alone:
+        if not is_held:
             say("nothing is removed: a night is running, which prunes when it ends")
             return
         gone = remove(job, where, dry_run)

@@ -29,21 +29,25 @@ def list_(task: str | None) -> None:
 
     names = learner_names()
     width = max(map(len, names))
-    groups: dict[str, list[str]] = {one: [] for one in TASKS}
+    groups: dict[str, list[str]] = {task_name: [] for task_name in TASKS}
     for name in names:
-        found = None
+        kind = None
         try:
-            found = learner_class(name)
-            summary = (inspect.getdoc(found) or "").partition("\n")[0].replace("`", "")
+            kind = learner_class(name)
+            summary = (inspect.getdoc(kind) or "").partition("\n")[0].replace("`", "")
         except OlscaleError as error:  # of another package
             summary = f"({error})"
-        line = f"{name:<{width}} {_sign(name, found)} {summary}"
-        groups[getattr(found, "task", "classification")].append(line)
-    shown = {one: lines for one, lines in groups.items() if lines and task in (one, None)}
-    for number, (one, lines) in enumerate(shown.items()):
+        line = f"{name:<{width}} {_sign(name, kind)} {summary}"
+        groups[getattr(kind, "task", "classification")].append(line)
+    shown = {
+        task_name: lines
+        for task_name, lines in groups.items()
+        if lines and task in (task_name, None)
+    }
+    for number, (task_name, lines) in enumerate(shown.items()):
         if number:
             say()
-        for line in lines if task else [f"{one}:", *lines]:
+        for line in lines if task else [f"{task_name}:", *lines]:
             say(line)
     say()
     say(
@@ -54,7 +58,7 @@ def list_(task: str | None) -> None:
 
 
 def _sign(name: str, found: Any) -> str:
-    """Return the mark of a learner that is no strictly online one, or may be none."""
+    """Return the mark of a learner that is not, or may not be, strictly online."""
     from olscale.learners.contract.look_ahead import LooksAhead, looks_ahead
     from olscale.learners.foresight import REFERENCES
 
@@ -63,10 +67,10 @@ def _sign(name: str, found: Any) -> str:
     if not (inspect.isclass(found) and issubclass(found, LooksAhead)):
         return "   "
     try:
-        ahead = looks_ahead(found())
-    except Exception:  # of another package's class: `learners check` says what is wrong with it
+        items = looks_ahead(found())
+    except Exception:  # a class of another package: `learners check` says what is wrong with it
         return "   "
-    return " ^ " if ahead else "(^)"
+    return " ^ " if items else "(^)"
 
 
 @learners.command()
@@ -77,25 +81,25 @@ def show(name: str) -> None:
     from olscale.learners.registry import is_learner, learner_class, learner_path
 
     find_modules_here()
-    found = learner_class(name)
+    kind = learner_class(name)
     path = learner_path(name)
-    made_of = found if inspect.isclass(found) or inspect.isfunction(found) else type(found)
+    made_of = kind if inspect.isclass(kind) or inspect.isfunction(kind) else type(kind)
     say(f"{name} ({made_of.__module__}:{made_of.__qualname__})")
     print_lines(f"\n{inspect.getdoc(made_of) or 'no description'}\n")
-    if not is_learner(found):
-        _show_arguments(found)
-    elif not found.declared and (params := found().get_params()):
+    if not is_learner(kind):
+        _show_arguments(kind)
+    elif not kind.declared and (params := kind().get_params()):
         # Declared parameters are in the docstring.
         print_lines("\nDefaults and domains\n--------------------\n")
         for parameter, value in sorted(params.items()):
-            say(f"{parameter} = {value!r}: {found.domains[parameter]}")
+            say(f"{parameter} = {value!r}: {kind.domains[parameter]}")
     if made_of.__module__.partition(".")[0] != "olscale":
         print_lines("\n")
         say(
-            f"Version {learner_version(path, found)}: with it, and the parameters, its runs are "
+            f"Version {learner_version(path, kind)}: with it, and the parameters, its runs are "
             "known."
         )
-        if note := source_note(path, found):
+        if note := source_note(path, kind):
             say(note)
 
 
@@ -108,9 +112,16 @@ def _show_arguments(found: Any) -> None:
         arguments = list(inspect.signature(found).parameters.values())
     except (TypeError, ValueError):
         arguments = []
-    for one in arguments:
-        needed = one.default is one.empty and one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)
-        say(f"{one.name} (needed)" if needed else str(one.replace(annotation=one.empty)))
+    for argument in arguments:
+        needed = argument.default is argument.empty and argument.kind not in (
+            argument.VAR_KEYWORD,
+            argument.VAR_POSITIONAL,
+        )
+        say(
+            f"{argument.name} (needed)"
+            if needed
+            else str(argument.replace(annotation=argument.empty))
+        )
     if not arguments:
         say("none")
 
@@ -135,12 +146,12 @@ def check(target: str) -> None:
     parsed = parse_learner(target)
     name = parsed["name"]
     params = parsed["params"]
-    found = learner_class(name)
-    if is_learner(found):
+    kind = learner_class(name)
+    if is_learner(kind):
         make_learner(name, params)  # says what is missing
         if params:
             raise OlscaleError(f"{name} is checked with its defaults; leave its parameters out")
-        checks = learner_checks(found)
+        checks = learner_checks(kind)
         what = "the learner contract"
     else:
         checks = foreign_checks(name, params)

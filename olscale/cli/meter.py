@@ -1,4 +1,4 @@
-"""A line in the terminal that shows how far a long command is, and is gone when it ends."""
+"""A line in the terminal with the progress of a long command, removed when it ends."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 @contextmanager
 def meter(verb: str) -> Iterator[Progress | None]:
-    """Yield what a library call takes as `progress`, or None where standard error is no terminal.
+    """Yield the `progress` of a library call, or None if standard error is no terminal.
 
     Parameters
     ----------
     verb : str
-        What goes on: ``"reading"``.
+        The activity: ``"reading"``.
     """
     collect_as_usual()
     if not sys.stderr.isatty():

@@ -50,14 +50,14 @@ def list_models(store: str, datasets: tuple[str, ...], learners: tuple[str, ...]
     from olscale.results.store import open_store
 
     opened = open_store(store)
-    kept = opened.model_ids()
+    with_models = opened.model_ids()
     columns = ["id", "dataset", "learner", "params", "protocol", "outcome", "metrics"]
     rows = []
     for row in opened.read(columns).to_pylist():
-        wanted = (not datasets or row["dataset"] in datasets) and (
+        is_selected = (not datasets or row["dataset"] in datasets) and (
             not learners or row["learner"] in learners
         )
-        if row["outcome"] == "ok" and wanted:
+        if row["outcome"] == "ok" and is_selected:
             metrics = dict(row["metrics"])
             metric = next((name for name in HEADLINES if name in metrics), "")
             rows.append((row["dataset"], metric, float(metrics.get(metric, nan)), row))
@@ -67,7 +67,7 @@ def list_models(store: str, datasets: tuple[str, ...], learners: tuple[str, ...]
         order = (
             f"permutation {protocol['permutation']}" if "permutation" in protocol else "time order"
         )
-        more = ", kept" if row["id"] in kept else ""
+        more = ", kept" if row["id"] in with_models else ""
         figure = f"{figure_of(metric, error)}{' %' if measure_of(metric).unit == 'percent' else ''}"
         words = f"{metric_words(metric)} {figure}" if metric else "no error"
         say(f"{row['id'][:_SHOWN]}  {words}  {dataset}, {row['learner']} ({params}), {order}{more}")
@@ -111,9 +111,9 @@ def save(store: str, run: str, file: str, dataset: str | None) -> None:
         from olscale.data.catalogue.fetch import data_home
         from olscale.evaluation.final_models import compute_model, find_dataset
 
-        beside, slash, _ = opened.path.rstrip("/").rpartition("/")
+        parent, slash, _ = opened.path.rstrip("/").rpartition("/")
         folders = dict.fromkeys(
-            ["", "data/", f"{beside}{slash}", f"{beside}{slash}data/", f"{data_home()}/"]
+            ["", "data/", f"{parent}{slash}", f"{parent}{slash}data/", f"{data_home()}/"]
         )
         place = dataset or find_dataset(record.run, [folder + name for folder in folders])
         with meter("computing") as progress:
@@ -124,18 +124,18 @@ def save(store: str, run: str, file: str, dataset: str | None) -> None:
 
 
 def _record(store: Store, run: str) -> Record:
-    """Return the run whose id begins with `run`."""
+    """Return the record of the run whose id begins with `run`."""
     from olscale.errors import StoreError
 
-    found = sorted(id for id in store.done() | store.lost() if id.startswith(run))
-    if len(found) != 1:
-        which = "no run" if not found else f"{len(found)} runs"
+    ids = sorted(id for id in store.done() | store.lost() if id.startswith(run))
+    if len(ids) != 1:
+        which = "no run" if not ids else f"{len(ids)} runs"
         raise StoreError(
             f"the metrics store {store.path} has {which} whose id begins with {run!r}; olscale "
             f"models list {store.path} "
             "shows the ids"
         )
-    return store.get(found[0])
+    return store.get(ids[0])
 
 
 @models.command(short_help="Show what FILE holds.")
@@ -154,7 +154,7 @@ def show(file: str, as_json: bool) -> None:
     columns = about.columns
     dataset = about.dataset
     transforms = about.transforms
-    several = (
+    targets = (
         f", {len(columns.targets)} targets: {_shortened(columns.targets)}"
         if columns.targets
         else ""
@@ -165,7 +165,7 @@ def show(file: str, as_json: bool) -> None:
         "learner": f"{about.learner.name} ({params}), version {about.learner.version}",
         "transforms": ", ".join(transforms.names) or "none",
         "columns": f"{columns.count:,} {columns.kind}, {names}",
-        "classes": f"none{several}"
+        "classes": f"none{targets}"
         if about.classes is None
         else f"{len(about.classes)}: {_shortened(about.classes)}",
         "dataset": "unknown"

@@ -137,33 +137,33 @@ def predict(
         keep=keep,
         refuse_unknown=unknown == "refuse",
     )
-    done = run(loaded, rows, out, scores, labels)
-    said = f"{done.rows:,} rows"
-    if done.labels:
-        said += (
-            f", error {100 * done.wrong / done.labels:.2f} % of {done.labels:,} with a label "
-            "that the model knows"
+    prediction = run(loaded, rows, out, scores, labels)
+    text = f"{prediction.rows:,} rows"
+    if prediction.labels:
+        percent = 100 * prediction.wrong / prediction.labels
+        text += (
+            f", error {percent:.2f} % of {prediction.labels:,} with a label that the model knows"
         )
-    if done.squares is not None and done.known is not None and done.known.all():
-        each = (done.squares / done.known) ** 0.5
-        named = zip(loaded.about.columns.targets, each, strict=False)
-        said += f", RMSE {each.mean():.4g}" + "".join(
-            f", {target} {rmse:.4g}" for target, rmse in named
+    if prediction.squares is not None and prediction.known is not None and prediction.known.all():
+        errors = (prediction.squares / prediction.known) ** 0.5
+        by_target = zip(loaded.about.columns.targets, errors, strict=False)
+        text += f", RMSE {errors.mean():.4g}" + "".join(
+            f", {target} {rmse:.4g}" for target, rmse in by_target
         )
-    if done.unlabelled:
-        said += f", {done.unlabelled:,} without a label"
-    say(said, err=True)
+    if prediction.unlabelled:
+        text += f", {prediction.unlabelled:,} without a label"
+    say(text, err=True)
     for line in rows.notes:
         say(f"note: {line}", err=True)
-    if done.unknown:
+    if prediction.unknown:
         say(
-            f"note: {done.unknown:,} cells of text hold values that the model never met; they "
-            "count as none",
+            f"note: {prediction.unknown:,} cells of text hold values that the model never met; "
+            "they count as none",
             err=True,
         )
-    if done.unknown_indices:
+    if prediction.unknown_indices:
         say(
-            f"note: {done.unknown_indices:,} values are at indices that the model never met; they "
-            "count as none",
+            f"note: {prediction.unknown_indices:,} values are at indices that the model never met; "
+            "they count as none",
             err=True,
         )

@@ -48,7 +48,7 @@ class LineProgress(Tally, AbstractContextManager["LineProgress"]):
         print(printable(line), file=self._stream, flush=True)
 
     def start(self, name: str, runs: int, done: int, groups: Mapping[str, Work]) -> None:
-        """Say what there is to do."""
+        """Print what there is to do."""
         super().start(name, runs, done, groups)
         self._say(f"{name}: {runs} runs, {done} in the store, {runs - done} to do")
 
@@ -59,7 +59,7 @@ class LineProgress(Tally, AbstractContextManager["LineProgress"]):
             self._stand()
 
     def details(self, group: str, stand: Stand, worker: str) -> None:
-        """Say what goes on beside learning, if the last line is old enough."""
+        """Report activities besides learning, if the last line is old enough."""
         super().details(group, stand, worker)
         if stand.scoring[1] or stand.compiling:
             self._stand()
@@ -81,9 +81,9 @@ class LineProgress(Tally, AbstractContextManager["LineProgress"]):
             )
             speed = f", {speed_text(self.rows_per_second)}" if self.rows_done else ""
             compiling = f", {COMPILING}" if self.compiling else ""
-            left = left_text(self.seconds_left)
+            time_left = left_text(self.seconds_left)
             self._say(
-                f"{self.done}/{self.runs} runs{failed}{speed}{so_far}{scored}{compiling}{left}"
+                f"{self.done}/{self.runs} runs{failed}{speed}{so_far}{scored}{compiling}{time_left}"
             )
 
     def _say(self, line: str) -> None:
@@ -124,7 +124,7 @@ class TerminalProgress(Tally, AbstractContextManager["TerminalProgress"]):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         self._bar.__exit__(kind, error, traceback)
 
     def note(self, line: str) -> None:
@@ -142,7 +142,7 @@ class TerminalProgress(Tally, AbstractContextManager["TerminalProgress"]):
         self._draw()
 
     def details(self, group: str, stand: Stand, worker: str) -> None:
-        """Move the bar while something goes on beside learning, or has ended."""
+        """Move the bar while something besides learning is running, or has ended."""
         before = self.compiling
         super().details(group, stand, worker)
         if stand.scoring[1] or self.compiling != before:

@@ -72,9 +72,12 @@ def reproduce(
     selections = read_selections(opened)
     ledgers = []
     for name, main, causes in chosen:
-        asked = settings(main, selections)
+        requested = settings(main, selections)
         ledgers.append(
-            (asked, _ledger(opened, name, asked, settings(causes, selections) if causes else None))
+            (
+                requested,
+                _ledger(opened, name, requested, settings(causes, selections) if causes else None),
+            )
         )
         _show(opened, *ledgers[-1])
     if markdown is not None:
@@ -86,9 +89,10 @@ def _run(experiment: Experiment, store: str, cluster: dict[str, Any]) -> None:
     from olscale.execution.evaluate import evaluate
 
     with progress_for(sys.stderr) as progress:
-        done = evaluate(experiment, store, progress=progress, **cluster)
+        evaluation = evaluate(experiment, store, progress=progress, **cluster)
     say(
-        f"{experiment.name}: {done.computed} of {done.runs} runs computed, results in {store}",
+        f"{experiment.name}: {evaluation.computed} of {evaluation.runs} runs computed, "
+        f"results in {store}",
         err=True,
     )
     if progress.failed:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from olscale.results import Store
 
 _MANY_LOOSE = 1000
-"""Runs in files of their own that take a second to read."""
+"""Number of runs in separate files that take a second to read."""
 
 skip_damaged_option = click.option(
     "--skip-damaged", is_flag=True, help="Leave damaged files out and name them on stderr."
@@ -83,12 +83,14 @@ def results(
     from olscale.results import open_store
 
     opened = open_store(store)
-    found = summarise(opened, on_damage="skip" if skip_damaged else "raise", tuning=tuning)
+    summaries = summarise(opened, on_damage="skip" if skip_damaged else "raise", tuning=tuning)
     name_damaged(opened)
     advise_compaction(opened)
     chosen = (
-        select(found, metric, datasets, learners, failed=format_ in ("table", "latex", "markdown"))
-        if found
+        select(
+            summaries, metric, datasets, learners, failed=format_ in ("table", "latex", "markdown")
+        )
+        if summaries
         else []
     )
     lines = []
@@ -97,7 +99,7 @@ def results(
     unfinished = unfinished_notes(
         unfinished_experiments(opened, "skip" if skip_damaged else "raise")
     )
-    if format_ in ("json", "csv"):  # which have no place for it
+    if format_ in ("json", "csv"):  # these formats have no place for it
         for note in unfinished:
             say(f"olscale: {note}", err=True)
     if format_ == "json":
@@ -112,19 +114,19 @@ def results(
             err=True,
         )
     else:
-        made = with_notes(
+        shown = with_notes(
             along_tables(lines, curve) if curve else tables(chosen, metric), unfinished
         )
         if format_ == "latex":
-            show(latex(made))
+            show(latex(shown))
         elif format_ == "markdown":
             from olscale.report.markdown import markdown
 
-            show(markdown(made))
+            show(markdown(shown))
         elif sys.stdout.isatty():
-            print_rich(made)
+            print_rich(shown)
         else:
-            show(plain(made, ascii_only=not can_print("±")))
+            show(plain(shown, ascii_only=not can_print("±")))
 
 
 @click.command()
@@ -148,10 +150,10 @@ def status(store: str, watch: bool, skip_damaged: bool) -> None:
     from olscale.results import open_store
 
     opened = open_store(store)
-    found = store_status(opened, on_damage="skip" if skip_damaged else "raise")
+    state = store_status(opened, on_damage="skip" if skip_damaged else "raise")
     name_damaged(opened)
     advise_compaction(opened)
-    show(status_text(found))
+    show(status_text(state))
 
 
 @click.command()
@@ -166,10 +168,13 @@ def compact(store: str) -> None:
     from olscale.results import open_store
     from olscale.results.compact import compact
 
-    done = compact(open_store(store))
-    for name in done.damaged:
+    compaction = compact(open_store(store))
+    for name in compaction.damaged:
         say(f"olscale: set aside damaged file {name} in {store}/damaged", err=True)
-    say(f"{done.runs:,} runs in {done.files:,} files, {done.merged:,} of them merged now")
+    say(
+        f"{compaction.runs:,} runs in {compaction.files:,} files, "
+        f"{compaction.merged:,} of them merged now"
+    )
 
 
 def name_damaged(store: Store) -> None:
@@ -185,7 +190,7 @@ def name_damaged(store: Store) -> None:
 
 
 def advise_compaction(store: Store) -> None:
-    """Say how a store is read several times faster, where it has many runs in files of their own."""
+    """Advise to compact a store with many runs in separate files, for faster reading."""
     loose = store.run_files["runs"].single_count
     if loose >= _MANY_LOOSE:
         say(

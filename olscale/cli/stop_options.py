@@ -17,7 +17,7 @@ from olscale.system.sizes import parse_duration
 def _by(
     parse: Callable[[str], float],
 ) -> Callable[[click.Context, click.Parameter, str | None], float]:
-    """Return what makes seconds of an option's text; an option that is left out means never."""
+    """Return a callback that converts an option's text to seconds; no option means never."""
 
     def convert(context: click.Context, option: click.Parameter, text: str | None) -> float:
         try:
@@ -29,7 +29,7 @@ def _by(
 
 
 def parse_moment(text: str) -> float:
-    """Return the seconds since 1970 of a moment, which are given, or an ISO 8601 date and time.
+    """Return the seconds since 1970 of such seconds, or of an ISO 8601 date and time.
 
     Raises
     ------

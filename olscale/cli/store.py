@@ -49,5 +49,5 @@ def forget(
     opened = open_store(store, writes=True)
     count = opened.forget(learners, datasets, everything)
     name_damaged(opened)
-    left = len(opened.done() | opened.lost())
-    say(f"{count:,} {'run' if count == 1 else 'runs'} forgotten, {left:,} left in {store}")
+    remaining = len(opened.done() | opened.lost())
+    say(f"{count:,} {'run' if count == 1 else 'runs'} forgotten, {remaining:,} left in {store}")

@@ -1,4 +1,4 @@
-"""What a model file says of its model beside the arrays: ``model.json``."""
+"""What a model file records besides arrays: ``model.json``."""
 
 from __future__ import annotations
 
@@ -42,26 +42,26 @@ class ColumnsEntry(_Entry):
     ----------
     count : int
     kind : {"dense", "sparse"}
-        How rows reach the learner: other ones may give other bits.
+        The layout in which rows reach the learner: another may give other bits.
     names : tuple of str, optional
-        Where the dataset has names; a value of a text column is ``COLUMN=VALUE``.
+        If the dataset has names; a value of a text column is ``COLUMN=VALUE``.
     text : tuple of str
         The columns of text.
     coded : dict of str to str
-        Those whose features are no values but a coding of ``olscale ingest --encode``; empty where
-        it is not known.
+        Text columns whose features are a coding of ``olscale ingest --encode`` instead of values;
+        empty if this is unknown.
     label : str or int, optional
         The column of tables that was the target, which is no feature; its position where columns
         have no names.
     targets : tuple of str
-        Names of the targets, where a row has several; of tables their columns.
+        Names of the targets, if a row has several; in tables their columns.
     dropped : tuple of str
-        Columns of tables that were left out, and that of the weights.
+        Columns of tables that were left out, and the column of weights.
     index_base : {0, 1}, optional
-        Of SVMlight text: the index that the first feature has there; none where it is not known.
+        The index of the first feature in SVMlight text; None if it is unknown.
     quoting, escape : str, optional
     missing : tuple of str
-        How the cells of CSV and TSV are written, where that was said.
+        How the cells of CSV and TSV are written, if an option said so.
     """
 
     count: Annotated[int, Field(ge=1, le=2**31 - 1)]
@@ -95,7 +95,7 @@ class ColumnsEntry(_Entry):
         dropped = () if table is None else table.dropped
         if (
             table is not None and manifest.weights is not None
-        ):  # it may be there or not, as those that were left out
+        ):  # like dropped columns, it may be present or not
             dropped += (manifest.weights.column,)
         return cls(
             count=manifest.columns,
@@ -163,14 +163,14 @@ class DatasetEntry(_Entry):
 
 
 class About(_Entry):
-    """All that a model is but for its arrays.
+    """Everything in a model except its arrays.
 
     Attributes
     ----------
     classes : tuple, optional
-        Sorted class labels; none of a model that predicts something else.
+        Sorted class labels; none for a model that predicts something else.
     dataset, run : DatasetEntry, str, optional
-        Where the model is from.
+        The origin of the model.
     """
 
     format: Literal[1] = 1

@@ -1,10 +1,10 @@
 """Model files: one archive of plain arrays under one checksum; nothing in it is code.
 
 An ``.npz`` as `olscale.storage.checked_arrays` writes it, uncompressed: ``model.json`` (`About`, as
-bytes), ``learner/NAME`` and ``transformN/NAME``. A file may come from anywhere. What it says is
-checked before it is used, it takes no more memory than it has bytes (but for arrays of zeros, which
-take none), and it names no code to import: a learner of somebody's own is looked up only where the
-caller names it, too.
+bytes), ``learner/NAME`` and ``transformN/NAME``. A file may come from anywhere. Its content is
+checked before use, it takes no more memory than it has bytes (except arrays of zeros, which
+take none), and it names no code to import: a user's own learner is looked up only if the caller
+names it too.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MOST_ABOUT = 1 << 28
 
 
 def read_about(file: str | os.PathLike[str]) -> About:
-    """Return what a model file says of its model; the whole file is read and checked.
+    """Return the description in a model file; the whole file is read and checked.
 
     Raises
     ------
@@ -48,12 +48,12 @@ def read_about(file: str | os.PathLike[str]) -> About:
 
 
 def load_model(file: str | os.PathLike[str], learner: str | None = None) -> FinalModel:
-    """Read a model that a run has left.
+    """Read the final model of a run.
 
     Parameters
     ----------
     file : path
-        What ``olscale models save`` or `FinalModel.save` wrote; a path or an address that fsspec
+        Written by ``olscale models save`` or `FinalModel.save`; a path or an address that fsspec
         knows.
     learner : str, optional
         ``module:Class`` of a learner of your own, where the model is one's: the file must name it
@@ -74,15 +74,15 @@ def load_model(file: str | os.PathLike[str], learner: str | None = None) -> Fina
         steps = {f"transform{number}" for number in range(len(pipeline.steps))}
         if odd := {name.partition("/")[0] for name in arrays} - {"learner", *steps}:
             raise ValueError(f"it has arrays of {', '.join(sorted(odd))}, which the model has not")
-        made = _make(about, learner)
+        model = _make(about, learner)
         if about.columns.targets:
-            expect_targets(made, len(about.columns.targets))
-        name_classes(made, about.classes or ())
-        made.begin(pipeline.width, len(about.classes or ()), about.learner.entropy)
-        made.restore(
+            expect_targets(model, len(about.columns.targets))
+        name_classes(model, about.classes or ())
+        model.begin(pipeline.width, len(about.classes or ()), about.learner.entropy)
+        model.restore(
             {name[8:]: array for name, array in arrays.items() if name.startswith("learner/")}
         )
-        return FinalModel(about, made, pipeline)
+        return FinalModel(about, model, pipeline)
 
 
 def _make(about: About, named: str | None) -> Learner:
@@ -138,7 +138,7 @@ def _check_members(stream: IO[bytes]) -> None:
 
 @contextmanager
 def _refusing(file: str) -> Iterator[None]:
-    """Turn whatever a damaged file makes fail into one line."""
+    """Turn every failure that a damaged file causes into one line."""
     try:
         yield
     except ModelError:

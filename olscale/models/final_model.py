@@ -30,7 +30,7 @@ Arrays = dict[str, NDArray[Any]]
 class FinalModel:
     """A model as the end of a run left it; `olscale.load_model` reads one from a file.
 
-    It predicts as the run did, bit for bit, and `partial_fit` goes on as the run would have. Rows
+    It predicts as the run did, bit for bit, and `partial_fit` continues as the run would. Rows
     are those of the dataset: the transforms, as they were fitted in the run, are part of the model.
 
     Parameters
@@ -48,7 +48,7 @@ class FinalModel:
     n_features_in_ : int
         Number of features, before the transforms.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where the dataset had names.
+        Their names, if the dataset had names.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class FinalModel:
             self.feature_names_in_ = np.array(about.columns.names, dtype=object)
 
     def __setstate__(self, attributes: dict[str, Any]) -> None:
-        """Take what was unpickled; arrays that joblib has mapped read-only become copies."""
+        """Restore the pickled state; arrays that joblib maps read-only become copies."""
         vars(self).update(attributes)
         make_writable(self.learner)
         arrays = {name: np.array(array) for name, array in self._transform_arrays().items()}
@@ -131,11 +131,11 @@ class FinalModel:
         )
 
     def transformed(self, X: Rows) -> Rows:
-        """Return `Rows` of the dataset as the learner gets them."""
+        """Return `Rows` of the dataset after the transforms."""
         return self.pipeline.apply(self._stored(X, np.zeros(rows_of(X), dtype=np.int64))).X
 
     def _stored(self, X: Rows, y: NDArray[Any]) -> Chunk:
-        # As the run's rows were: others of the same values may give other bits.
+        # In the layout of the run: another one may give other bits for the same values.
         columns = self.about.columns
         rows = to_dense(X, columns.count) if columns.kind == "dense" else to_csr(X)
         return Chunk(rows, y, columns.count)
@@ -190,7 +190,7 @@ class FinalModel:
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Class labels, of those in `classes_`, or targets; a novelty detector needs none.
         classes : array-like of shape (n_classes,), optional
-            Those of the model: it knows them.
+            The classes of the model, if given; it knows them.
         sample_weight : array-like of shape (n_samples,), optional
             How much each row counts: finite, 0 or more.
 
@@ -201,7 +201,7 @@ class FinalModel:
         Raises
         ------
         ParameterError
-            If rows, labels or classes are not such as the model learned from, or it takes no
+            If rows, labels or classes do not match what the model learned from, or it takes no
             weights.
         ValueError
             If weights are not one for each row.
@@ -214,13 +214,13 @@ class FinalModel:
         refuse_masked(y, "y")
         novelty = self.learner.task == "novelty"
         labels = np.zeros(rows_of(rows), dtype=np.int64) if novelty else np.asarray(y)
-        several = self.about.columns.targets
-        expected = (rows_of(rows), len(several)) if several else (rows_of(rows),)
+        targets = self.about.columns.targets
+        expected = (rows_of(rows), len(targets)) if targets else (rows_of(rows),)
         if labels.shape != expected:
             raise ParameterError(
                 f"y has shape {labels.shape}, expected {expected}: the labels of each row"
             )
-        # Transforms that stream learn as well: nothing may be refused after them.
+        # Streaming transforms learn too, so every check must come before them.
         weights = checked_weights(labels, sample_weight, whole=False)
         if weights is not None and not self.learner.takes_weights:
             raise ParameterError(no_weights(self.learner.name))
@@ -270,10 +270,10 @@ class FinalModel:
             if names is not None:
                 X = _by_name(X, list(names))
             try:
-                found = np.asarray(X)
-                if found.dtype.kind in "cmM":
-                    raise TypeError(f"it holds {found.dtype}")
-                dense = found.astype(np.float64, copy=False)
+                values = np.asarray(X)
+                if values.dtype.kind in "cmM":
+                    raise TypeError(f"it holds {values.dtype}")
+                dense = values.astype(np.float64, copy=False)
             except (TypeError, ValueError) as fault:
                 raise ParameterError(f"X cannot be read as numbers: {fault}") from None
             if dense.ndim != 2:
@@ -290,7 +290,7 @@ def _by_name(X: Any, names: list[str]) -> Any:
 
     An array is returned unchanged.
     """
-    own = getattr(X, "column_names", None)  # of Arrow's tables, whose columns are arrays
+    own = getattr(X, "column_names", None)  # of Arrow tables; their `columns` are arrays
     own = getattr(X, "columns", None) if own is None else own
     if own is None or not (hasattr(X, "loc") or hasattr(X, "select")):
         return X
@@ -306,7 +306,7 @@ def _by_name(X: Any, names: list[str]) -> Any:
 
 
 def fitted_pipeline(about: About, arrays: Mapping[str, NDArray[Any]]) -> Pipeline:
-    """Return the transforms of a model with what their fit left in `arrays`.
+    """Return the transforms of a model with their fitted `arrays`.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""Linear models as ONNX: what other programs, without Python, predict with.
+"""Linear models as ONNX, for predictions by programs without Python.
 
-A model qualifies whose learner has ``coef_`` and whose transforms are linear (standardize, minmax,
+A model qualifies if its learner has ``coef_`` and its transforms are linear (standardize, minmax,
 bias, a column left out): ``scores = ((X units) - centre) / scale ... coef_'``, node by node in the
 model's own precision, float64. Sums may run in another order there, so scores agree to rounding and
 not bit for bit.
@@ -24,7 +24,7 @@ from olscale.system.paths import path_text
 
 _OPSET = 17
 _IR = 8
-"""Of 2022: runtimes of today read them."""
+"""Versions of 2022, which current runtimes read."""
 
 
 def export_onnx(model: FinalModel, file: str | os.PathLike[str]) -> None:
@@ -75,7 +75,7 @@ _DOUBLE = 11
 
 
 class _Nodes:
-    """A graph in the making: nodes, and the arrays that they use."""
+    """A graph under construction: nodes, and the arrays that they use."""
 
     def __init__(self) -> None:
         try:
@@ -92,7 +92,7 @@ class _Nodes:
         self, kind: str, inputs: list[str | NDArray[Any]], output: str = "", **attributes: Any
     ) -> str:
         """Add a node, return its output."""
-        names = [each if isinstance(each, str) else self._array(each) for each in inputs]
+        names = [item if isinstance(item, str) else self._array(item) for item in inputs]
         output = output or f"n{len(self._nodes)}"
         self._nodes.append(self._onnx.helper.make_node(kind, names, [output], **attributes))
         return output
@@ -134,10 +134,10 @@ class _Nodes:
             outputs.insert(0, helper.make_tensor_value_info("label", kind, ["rows"]))
         X = helper.make_tensor_value_info("X", _DOUBLE, ["rows", model.n_features_in_])
         graph = helper.make_graph(self._nodes, "olscale", [X], outputs, self._arrays)
-        found = helper.make_model(
+        proto = helper.make_model(
             graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_IR
         )
-        found.producer_name = "olscale"
-        found.producer_version = about.olscale
-        data: bytes = found.SerializeToString()
+        proto.producer_name = "olscale"
+        proto.producer_version = about.olscale
+        data: bytes = proto.SerializeToString()
         return data

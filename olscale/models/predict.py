@@ -29,7 +29,7 @@ from olscale.system.paths import path_text
 
 @dataclass(slots=True)
 class Predicted:
-    """What was predicted.
+    """Counts and errors of predictions.
 
     Attributes
     ----------
@@ -37,13 +37,11 @@ class Predicted:
     unknown, unknown_indices : int
         Values of text columns, and values at indices of SVMlight text, that the model never met.
     labels, wrong : int
-        Rows with a label that is one of the model's classes, and those of them that were predicted
-        otherwise.
+        Rows whose label is one of the model's classes, and those of them with another prediction.
     unlabelled : int
-        Rows that lack a label, or of numbers one of their labels, where these were asked for.
+        Rows that lack a label, or one of several targets, if labels were requested.
     squares, known : ndarray of shape (targets,), optional
-        Sums of the squared errors of numbers, where their labels were asked for, and how many there
-        are.
+        Sums of the squared errors of numbers, if their labels were requested, and their counts.
     """
 
     rows: int = 0
@@ -86,8 +84,8 @@ def predict(
     ModelError
         If the columns of the source are not those of the model, or a row cannot be predicted.
     """
-    done = Predicted()
-    tables = _tables(model, source, done, scores, labels)
+    prediction = Predicted()
+    tables = _tables(model, source, prediction, scores, labels)
     if out is None:
         sys.stdout.flush()
         _write(_Csv(sys.stdout), tables)
@@ -100,27 +98,29 @@ def predict(
             )
         with open_output(path) as file, kind(file) as writer:
             _write(writer, tables)
-    done.rows = source.rows
-    done.unknown = source.unknown
-    done.unknown_indices = source.unknown_indices
-    return done
+    prediction.rows = source.rows
+    prediction.unknown = source.unknown
+    prediction.unknown_indices = source.unknown_indices
+    return prediction
 
 
 def _tables(
     model: FinalModel, source: ModelSource, done: Predicted, scores: bool, labels: bool
 ) -> Iterator[dict[str, list[Any]]]:
     classes = model.about.classes
-    known = set(classes or ())
+    class_set = set(classes or ())
     targets = model.about.columns.targets
     for rows in source:
-        found = model.scores(rows.X)
-        _refuse_unusable(model, rows, found, source.rows - len(found))
+        raw_scores = model.scores(rows.X)
+        _refuse_unusable(model, rows, raw_scores, source.rows - len(raw_scores))
         table: dict[str, list[Any]] = {}
         if classes is None:
-            table |= _by_target("prediction", targets, found)
+            table |= _by_target("prediction", targets, raw_scores)
         else:
             codes = np.minimum(
-                np.argmax(found, axis=1) if found.shape[1] > 1 else found[:, 0] >= 0.0,
+                np.argmax(raw_scores, axis=1)
+                if raw_scores.shape[1] > 1
+                else raw_scores[:, 0] >= 0.0,
                 len(classes) - 1,
             )
             table["prediction"] = [classes[code] for code in codes.astype(np.int64).tolist()]
@@ -133,16 +133,18 @@ def _tables(
                     name: [None if math.isnan(number) else number for number in column]
                     for name, column in _by_target("label", targets, numbers).items()
                 }
-                _add_squares(done, found - numbers)
+                _add_squares(done, raw_scores - numbers)
             else:
                 table["label"] = _class_labels(rows.labels, text=isinstance(classes[0], str))
                 for label, predicted in zip(table["label"], table["prediction"], strict=True):
                     done.unlabelled += label is None
-                    done.labels += label in known
-                    done.wrong += label in known and label != predicted
+                    done.labels += label in class_set
+                    done.wrong += label in class_set and label != predicted
         if scores and classes is not None:
-            names = ["score"] if found.shape[1] == 1 else [f"score_{label}" for label in classes]
-            table |= {name: found[:, column].tolist() for column, name in enumerate(names)}
+            names = (
+                ["score"] if raw_scores.shape[1] == 1 else [f"score_{label}" for label in classes]
+            )
+            table |= {name: raw_scores[:, column].tolist() for column, name in enumerate(names)}
         yield _with_kept(table, rows.kept)
 
 
@@ -160,7 +162,7 @@ def _as_text(cell: float | str | None) -> str | None:
 
 
 def _class_labels(labels: Carried, *, text: bool) -> list[Any]:
-    """Return labels as classes are, which are `text` or numbers; None where that is none."""
+    """Return labels in the form of classes, as `text` or numbers; None if impossible."""
     return [_class_label(label, text) for label in labels]
 
 
@@ -178,31 +180,29 @@ def _class_label(label: Any, text: bool) -> Any:
 def _add_squares(done: Predicted, errors: NDArray[np.float64]) -> None:
     missing = np.isnan(errors)
     squares = np.where(missing, 0.0, errors * errors).sum(axis=0)
-    known = np.count_nonzero(~missing, axis=0)
+    counts = np.count_nonzero(~missing, axis=0)
     done.squares = squares if done.squares is None else done.squares + squares
-    done.known = known if done.known is None else done.known + known
+    done.known = counts if done.known is None else done.known + counts
     done.unlabelled += int(np.count_nonzero(missing.any(axis=1)))
 
 
 def _labels_of(targets: tuple[str, ...], rows: RowsToPredict) -> NDArray[np.float64]:
     """Return the labels of numbers, shape (rows, targets), in the order of the model's targets."""
-    found = rows.labels
-    if isinstance(found, list):
-        found = np.array([_class_label(label, text=False) for label in found], dtype=np.float64)
-    labels = np.asarray(found, dtype=np.float64).reshape(rows_of(rows.X), -1)
+    columns = rows.labels
+    if isinstance(columns, list):
+        columns = np.array([_class_label(label, text=False) for label in columns], dtype=np.float64)
+    labels = np.asarray(columns, dtype=np.float64).reshape(rows_of(rows.X), -1)
     if labels.shape[1] == max(1, len(targets)):
         if set(rows.targets) == set(targets):
             return (
                 labels[:, [rows.targets.index(target) for target in targets]] if targets else labels
             )
-        numbered = tuple(
-            f"y{i}" for i in range(len(targets))
-        )  # as arrays are read, which have no names
+        numbered = tuple(f"y{i}" for i in range(len(targets)))  # labels from arrays have no names
         if numbered in (rows.targets, targets):
             return labels
-    there = ", ".join(map(repr, rows.targets)) or "one"
+    available = ", ".join(map(repr, rows.targets)) or "one"
     raise ModelError(
-        f"the source has the targets {there}, the model predicts "
+        f"the source has the targets {available}, the model predicts "
         f"{', '.join(map(repr, targets)) or 'one'}; "
         "name the same columns with --label, or leave out --labels"
     )
@@ -215,7 +215,7 @@ def _by_target(word: str, targets: tuple[str, ...], values: Any) -> dict[str, li
 
 
 def _plain(label: Any) -> Any:
-    """Return a label as the classes of a model have it: whole numbers as such."""
+    """Return a label in the form of a model's classes: whole numbers without a fraction."""
     return (
         int(label)
         if isinstance(label, float) and label.is_integer() and abs(label) < 2**53
@@ -291,8 +291,8 @@ def _schema(schema: Any) -> Any:
     for place, column in enumerate(schema):
         if pa.types.is_null(column.type):
             answer = column.name.replace("label", "prediction", 1)
-            known = answer != column.name and answer in schema.names
-            kind = schema.field(answer).type if known else pa.string()
+            is_renamed = answer != column.name and answer in schema.names
+            kind = schema.field(answer).type if is_renamed else pa.string()
             schema = schema.set(place, pa.field(column.name, kind))
     return schema
 

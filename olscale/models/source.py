@@ -1,7 +1,7 @@
 """Rows to predict: any source that ingest reads, or a dataset, brought to the columns of a model.
 
-Columns go by their names where people gave them names, else by their places. What the model needs
-must be there, and a column that it does not know is refused; but a value of a text column that it
+Columns are matched by name if people named them, otherwise by place. What the model needs
+must be present, and a column that it does not know is refused; but a value of a text column that it
 never met is no feature, as a missing cell is none, and neither is an index of SVMlight text beyond
 the last of the model: how many there were is counted. Labels may be missing.
 """
@@ -42,11 +42,11 @@ class RowsToPredict:
     ----------
     X : ndarray or CSR
     labels : ndarray of shape (rows,) or (rows, targets), or list of str or None, optional
-        Labels where the source has them; NaN or None where a row has none.
+        Labels if the source has them; NaN or None if a row has none.
     targets : tuple of str
-        Names of the targets, where a row has several.
+        Names of the targets, if a row has several.
     kept : dict of str to (ndarray or list of str or None)
-        Cells of the columns that go with the answers, by name.
+        Cells of the columns to copy next to the answers, by name.
     """
 
     X: Rows
@@ -56,7 +56,7 @@ class RowsToPredict:
 
 
 class ModelSource:
-    """A source as a model takes it.
+    """A source in the form that a model takes.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class ModelSource:
     source : str
         Dataset, file, folder, pattern or address.
     split : str, optional
-        Of a dataset; its test split, where it has one, when left out.
+        A split of a dataset; by default its test split, if it has one.
     format : str, optional
         Of a source that is no dataset; guessed when left out.
     options : ReadOptions
@@ -152,7 +152,7 @@ class ModelSource:
             if manifest.index_base is not None and dataset.columns != self._columns.count:
                 X = to_csr(
                     X
-                )  # SVMlight text that is dense is text still: it may have more indices, or less
+                )  # Dense SVMlight text is still text: it may have more indices, or fewer.
             X = self._placed(X, dataset.columns, names, columns, indexed=isinstance(X, CSR))
             yield RowsToPredict(X, labels, manifest.targets or ())
 
@@ -171,15 +171,15 @@ class ModelSource:
         """Yield the rows of one file, with or without labels, as it turns out to have them."""
         path = source.path
         model = self._columns
-        given = replace(self._options, constants=source.constants)
+        options = replace(self._options, constants=source.constants)
         format = find_format(path, self._format)
         if format.name in ("csv", "tsv"):
-            given = self._written_alike(given)
-        check_form(path, format.name, given)
+            options = self._written_alike(options)
+        check_form(path, format.name, options)
         try:
             if format.name in TABLE_FORMATS:
                 self._check_codings(model.coded)
-                plan = TablePlanner(model, given, self._keep).plan(path, format)
+                plan = TablePlanner(model, options, self._keep).plan(path, format)
             else:
                 plan = self._plan_without_columns(path, format, zero_based)
             self._note(plan.notes)
@@ -215,7 +215,7 @@ class ModelSource:
         return TablePlan(options)
 
     def _labels(self, batch: Batch, plan: TablePlan) -> tuple[Carried | None, tuple[str, ...]]:
-        """Return the labels of `batch`, and the names of its targets where there are several."""
+        """Return the labels of `batch`, and the names of its targets if there are several."""
         if batch.table is None:
             target: Any = batch.target
             return None if batch.unlabelled else target, batch.targets
@@ -237,8 +237,8 @@ class ModelSource:
     def _zero_based(self, sources: Sequence[Source]) -> bool | None:
         """Return whether SVMlight text counts from 0: by option, by the model, or by an index 0.
 
-        Without a word from the user the files are read once before, so that nothing is predicted
-        from columns that are one off.
+        Without an option the files are read once before, so that nothing is predicted
+        from columns that are off by one.
         """
         if self._options.zero_based is not None:
             return self._options.zero_based
@@ -266,14 +266,14 @@ class ModelSource:
     def _check_base(self, base: int | None) -> None:
         """Refuse SVMlight text with another index base: its features are off by one."""
         learned = self._columns.index_base
-        given = None if self._options.zero_based is None else int(not self._options.zero_based)
-        if given is not None and given != base:
+        requested = None if self._options.zero_based is None else int(not self._options.zero_based)
+        if requested is not None and requested != base:
             raise ModelError(
                 f"the indices of {self._source} count from {'no text' if base is None else base}, "
-                f"not from {given}; leave "
+                f"not from {requested}; leave "
                 "--index-base out, or ingest its sources anew with it"
             )
-        if given is None and None not in (base, learned) and base != learned:
+        if requested is None and None not in (base, learned) and base != learned:
             raise ModelError(
                 f"{self._source} was ingested as text whose indices count from {base}, the model "
                 "learned from text that "
@@ -297,31 +297,32 @@ class ModelSource:
         model = self._columns
         source = self._source
         for column in model.text:
-            here = found.get(column)
-            there = model.coded.get(column)
-            if there == "":
+            coding = found.get(column)
+            learned = model.coded.get(column)
+            if learned == "":
                 raise ModelError(
                     f"the model learned from column {column!r} by a coding of --encode that its "
                     "dataset did not keep: "
                     f"{source} cannot be encoded alike; ingest that dataset anew, and save a "
                     "model of it"
                 )
-            if here != there:
-                was, wanted = (
+            if coding != learned:
+                was, expected = (
                     "one feature a value" if how is None else how or "not kept"
-                    for how in (here, there)
+                    for how in (coding, learned)
                 )
                 cure = (
-                    f"with --encode {column}={there}" if there else f"without --encode {column}=..."
+                    f"with --encode {column}={learned}"
+                    if learned
+                    else f"without --encode {column}=..."
                 )
                 raise ModelError(
-                    f"the coding of column {column!r} of {source} is {was}, expected {wanted}, as "
-                    "the model learned it; "
-                    f"ingest it anew {cure}"
+                    f"the coding of column {column!r} of {source} is {was}, expected {expected}, "
+                    f"as the model learned it; ingest it anew {cure}"
                 )
 
     def _check_values(self, names: Set[str]) -> None:
-        """Refuse a dataset whose `OTHER` may hide values that the model tells apart."""
+        """Refuse a dataset whose `OTHER` may hide values that the model distinguishes."""
         for column in self._columns.bounded:
             lost = [
                 value for value in self._columns.values(column) if f"{column}={value}" not in names
@@ -344,7 +345,7 @@ class ModelSource:
     ) -> Rows:
         """Return rows of `count` columns as those of the model.
 
-        `indexed` tells that they are numbered as the indices of text, of which some may be new.
+        `indexed` says that columns are numbered by the indices of text, and some may be new.
         """
         columns = self._columns
         first = self.rows
@@ -364,24 +365,26 @@ class ModelSource:
     def _found(self, names: Sequence[str], tables: Sequence[str] | None) -> NDArray[np.int64]:
         """Return the model's feature for each column of the source, -1 for an unknown value."""
         columns = self._columns
-        known = {name: place for place, name in enumerate(columns.names or ())}
+        places = {name: place for place, name in enumerate(columns.names or ())}
         if tables is None and columns.kind == "sparse":
-            # Of text that names what is not zero: any feature may be new, or not in these rows.
-            return np.array([known.get(name, -1) for name in names], dtype=np.int64)
+            # Text that lists only nonzeros: features may be new, or absent from these rows.
+            return np.array([places.get(name, -1) for name in names], dtype=np.int64)
         values = tuple(f"{column}=" for column in columns.text)
-        odd = [name for name in names if name not in known and not name.startswith(values)]
+        odd = [name for name in names if name not in places and not name.startswith(values)]
         if odd:
             unknown = [*dict.fromkeys(_column_of(name, tables or ()) for name in odd)]
             raise ModelError(
                 f"{self._source} has columns that the model does not know: {_listed(unknown)}; "
                 "leave them out with --drop"
             )
-        there = {*names, *(tables or ())}
-        if lacking := [name for name in columns.table if name not in there]:
+        present = {*names, *(tables or ())}
+        if lacking := [name for name in columns.table if name not in present]:
             raise _lack(self._source, lacking)
-        others = {f"{column}=": known.get(f"{column}={OTHER}", -1) for column in columns.bounded}
+        other_values = {
+            f"{column}=": places.get(f"{column}={OTHER}", -1) for column in columns.bounded
+        }
         return np.array(
-            [known.get(name, _prefixed(name, others)) for name in names], dtype=np.int64
+            [places.get(name, _prefixed(name, other_values)) for name in names], dtype=np.int64
         )
 
     def _moved(self, X: Rows, names: Sequence[str], first: int) -> Rows:
@@ -416,12 +419,12 @@ class ModelSource:
 
     def _without_new_indices(self, X: CSR, first: int) -> CSR:
         indptr, indices, data = trim(X)
-        known = indices < self._columns.count
-        if known.all():
+        is_known = indices < self._columns.count
+        if is_known.all():
             return X
-        self.unknown_indices += int(np.count_nonzero(~known))
+        self.unknown_indices += int(np.count_nonzero(~is_known))
         if self._refuse_unknown:
-            entry = int(np.argmin(known))
+            entry = int(np.argmin(is_known))
             row = int(np.searchsorted(indptr, entry, side="right")) - 1
             raise ModelError(
                 f"row {first + row} of {self._source} has a value at index "
@@ -429,8 +432,8 @@ class ModelSource:
                 f"model never met: it learned from {self._columns.count:,} features; --unknown "
                 "ignore counts it as no value"
             )
-        ends = np.concatenate([[0], np.cumsum(known)])[indptr]
-        return CSR(ends, indices[known], data[known])
+        ends = np.concatenate([[0], np.cumsum(is_known)])[indptr]
+        return CSR(ends, indices[is_known], data[is_known])
 
 
 def _pointed(cell: str | None, mark: str) -> str | None:
@@ -441,7 +444,7 @@ def _pointed(cell: str | None, mark: str) -> str | None:
 
 
 def _float(cell: float | str | None, mark: str) -> float:
-    """Return a cell as a number, NaN where it is none."""
+    """Return a cell as a number, or NaN."""
     if isinstance(cell, str):
         return float(cell.replace(mark, ".")) if is_number(cell, mark) else np.nan
     return np.nan if cell is None else float(cell)

@@ -1,6 +1,6 @@
 """How to read a table of rows to predict: its labels, the columns left out, its names.
 
-A model knows what its dataset was made of: the names of features, label and columns that were
+A model knows the columns of its dataset: the names of features, label and columns that were
 dropped, or their places where the table had no names. Labels and dropped columns may be there or
 not.
 """
@@ -28,11 +28,11 @@ class TablePlan:
     Parameters
     ----------
     options : ReadOptions
-        All its columns are features, but for those that are left out; labels are carried along.
+        All its columns are features, except those left out; labels are carried along.
     labels, kept : tuple of str
         Columns with the labels, where the table has them, and columns that go with the answers.
     notes : tuple of str
-        What the user should know of the choice.
+        Notes for the user on the choice.
     """
 
     options: ReadOptions
@@ -64,7 +64,7 @@ class TablePlanner:
         Raises
         ------
         ModelError
-            When it has no names, and its number of columns does not tell which are the features.
+            If it has no names, and its number of columns does not identify the features.
         UnknownNameError
             When it lacks a column that the user names.
         """
@@ -89,7 +89,7 @@ class TablePlanner:
         if not labels and isinstance(model.label, str):
             labels = (model.label,)
         elif model.label is None and self._given.label is None:
-            # Of a dataset that was no table: as in any table the label is the last column.
+            # The dataset was no table: assume the label in the last column, as in any table.
             columns = _columns(_peek(path, format, options))
             last = columns.names[columns.features[-1]]
             labels = () if last in model.table else (last,)
@@ -120,8 +120,8 @@ class TablePlanner:
         label: int | None = None
         notes: tuple[str, ...] = ()
         if self._given.label is not None:
-            given = label_positions(path, names, self._given.label)
-            spare -= sum(place in columns.features for place in given)
+            positions = label_positions(path, names, self._given.label)
+            spare -= sum(place in columns.features for place in positions)
             if spare != len(dropped):
                 dropped = []
         elif spare == len(dropped) + 1:
@@ -167,33 +167,35 @@ class TablePlanner:
         if isinstance(label, int):
             return min(label - sum(place < label for place in without), len(columns.names) - 1)
         try:
-            found = _peek(
+            label_name = _peek(
                 path, format, replace(options, labelled=True, table=None, encode=())
             ).label
-        except FormatError:  # a label that is missing, which the first column cannot be taken for
-            found = columns.features[-1]
-        if isinstance(found, str):
-            return columns.names.index(found)
-        return 0 if found is None else found  # labels in a file of their own come first
+        except FormatError:  # the label is absent, and the first column cannot be it
+            label_name = columns.features[-1]
+        if isinstance(label_name, str):
+            return columns.names.index(label_name)
+        return 0 if label_name is None else label_name  # labels from a separate file come first
 
     def _with_chosen(self, path: str, format: Format, plan: TablePlan) -> TablePlan:
         """Return the plan with the columns that the user names."""
         options = plan.options
         labels = plan.labels
-        kept: list[str] = []
+        carried: list[str] = []
         if self._given.label is not None or self._keep:
             names = _columns(_peek(path, format, options)).names
             if self._given.label is not None:
                 labels = tuple(
                     names[place] for place in label_positions(path, names, self._given.label)
                 )
-            kept = [names[place] for place in column_positions(path, names, self._keep, "to keep")]
+            carried = [
+                names[place] for place in column_positions(path, names, self._keep, "to keep")
+            ]
         options = replace(
             options,
             drop_if_there=(*options.drop_if_there, *labels),
-            carry=(*labels, *kept),
+            carry=(*labels, *carried),
         )
-        return TablePlan(options, labels, tuple(kept), plan.notes)
+        return TablePlan(options, labels, tuple(carried), plan.notes)
 
 
 def _peek(path: str, format: Format, options: ReadOptions) -> Batch:

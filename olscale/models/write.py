@@ -1,4 +1,4 @@
-"""Writing a model file; `olscale.models.file` says what is in it."""
+"""Writing a model file; `olscale.models.file` describes its content."""
 
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
@@ -25,7 +25,7 @@ def write_model(about: About, arrays: Mapping[str, NDArray[Any]], out: IO[bytes]
 
 
 def check_savable(name: str, learner: Learner) -> None:
-    """Refuse a learner whose state is not all that it has learned.
+    """Refuse a learner whose state does not hold all that it has learned.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What was measured along the stream, and on its segments, as tables, JSON and CSV."""
+"""Measures along the stream, and on its segments, as tables, JSON and CSV."""
 
 import csv
 import io
@@ -55,13 +55,13 @@ _POINTS = 1000
 _CELLS = 60
 """Cells of a confusion matrix that a table shows: those with the most rows."""
 _SEGMENTS = 30
-"""Segments that a table shows, of more: evenly spaced, the first and the last among them."""
+"""Most segments that a table shows: evenly spaced, including the first and the last."""
 
 
 def along(
     store: Store, summaries: list[Summary], name: str, on_damage: OnDamage = "raise"
 ) -> list[AlongStream]:
-    """Return what the runs behind `summaries` have of one of `ALONG`.
+    """Return the series `name`, one of `ALONG`, of the runs behind `summaries`.
 
     Raises
     ------
@@ -82,9 +82,11 @@ def along(
 
 
 def along_json(lines: Sequence[AlongStream], name: str) -> str:
-    """Return a JSON list of objects, one a line: a position of a curve, or a segment, of one setting of a learner.
+    """Return a JSON list with one object per line.
 
-    Fields: those that tell the setting apart as in `olscale.report.as_json`, ``curve`` (its name),
+    An object is a position of a curve, or a segment, of one setting of a learner.
+
+    Fields: those that identify the setting, as in `olscale.report.as_json`, ``curve`` (its name),
     ``rows`` (streamed by then; null for a segment), ``segment`` (its name; null for a position),
     ``mean``, ``std``, ``n`` (over the replicates), ``cautions``, ``looks_ahead`` and
     ``comparable``.
@@ -94,7 +96,10 @@ def along_json(lines: Sequence[AlongStream], name: str) -> str:
 
 
 def along_csv(lines: Sequence[AlongStream], name: str) -> str:
-    """Return CSV with a header and the fields of `along_json`; objects are JSON texts, nulls are empty."""
+    """Return CSV with a header and the fields of `along_json`.
+
+    Objects become JSON texts, nulls become empty cells.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(FIELDS)
@@ -144,12 +149,12 @@ def _moments(line: AlongStream) -> tuple[Any, Any]:
 
 
 def along_tables(lines: Sequence[AlongStream], name: str) -> list[Table]:
-    """Return a table for each stream: learners by segments, or by at most ten positions of the curves."""
+    """Return one table per stream: learners by segments, or by at most ten curve positions."""
     form = partial(figure_of, name)
     # Alarms before a line's first, and cells of a confusion matrix that it has no rows in, are
     # none.
     absent = Entry(form(0.0) if name in ("drift_alarms", *CONFUSIONS) else "", note="-")
-    made = []
+    results = []
     for title, group in streams(lines).items():
         labels = labelled(group)
         places, texts = _places(list(labels.values()))
@@ -163,17 +168,17 @@ def along_tables(lines: Sequence[AlongStream], name: str) -> list[Table]:
         entries = []
         runs = [len(line.values) for line in labels.values()]
         settings = [replace(line.summary, metric=name) for line in labels.values()]
-        ahead = look_ahead_mark(seen for setting in settings for seen in looked_ahead(setting))
+        look_ahead = look_ahead_mark(item for setting in settings for item in looked_ahead(setting))
         reference = Entry(note="-", marks=(reference_mark(why_incomparable(settings)),))
         for line, setting in zip(labels.values(), settings, strict=True):
             if not is_comparable(setting):
                 entries.append((reference,) * len(places))
                 continue
             mean, std = _moments(line)
-            several = len(line.values) > 1
+            has_replicates = len(line.values) > 1
             marks = caution_marks([line.summary], name)
             if looked_ahead(setting):
-                marks = (*marks, ahead)
+                marks = (*marks, look_ahead)
             if len(line.values) < max(runs):
                 marks = (*marks, runs_mark(len(line.values)))
             figures = []
@@ -181,7 +186,7 @@ def along_tables(lines: Sequence[AlongStream], name: str) -> list[Table]:
                 if i < 0:
                     figures.append(absent)
                     continue
-                deviation = form(std[i]) if several else ""
+                deviation = form(std[i]) if has_replicates else ""
                 figures.append(Entry(form(mean[i]), deviation, marks=marks))
             entries.append(tuple(figures))
         s = group[0].summary
@@ -200,7 +205,7 @@ def along_tables(lines: Sequence[AlongStream], name: str) -> list[Table]:
                 else f"The {_CELLS} cells with the most rows"
             )
             notes.append(f"{shown}, of {cells:,}; JSON and CSV have all of them.")
-        made.append(
+        results.append(
             Table(
                 f"{heading(name)}, {title}",
                 tuple(texts),
@@ -209,7 +214,7 @@ def along_tables(lines: Sequence[AlongStream], name: str) -> list[Table]:
                 tuple(notes),
             )
         )
-    return made
+    return results
 
 
 def _fullest(group: list[AlongStream], names: list[str]) -> list[str]:

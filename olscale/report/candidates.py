@@ -19,11 +19,11 @@ class Candidates:
     Parameters
     ----------
     learners : tuple of str
-        In the order of the store's experiments, those without a figure too.
+        In the order of the store's experiments, including those without a figure.
     figures : dict of str to dict of RunBlock to float
         By learner, in the order of run ids.
     runs : dict of (str, RunBlock) to Summary
-        The setting that a figure is of.
+        The setting of each figure.
     settings : dict of (str, Way) to Summary
         What each learner has run, with or without success.
     ways : tuple of Way
@@ -31,7 +31,7 @@ class Candidates:
     names : dict of str to str
         Of data sets, by fingerprint.
     copies : tuple of tuple of str
-        Names of those data sets that have several.
+        Names of data sets that have several contents.
     """
 
     learners: tuple[str, ...]
@@ -46,12 +46,12 @@ class Candidates:
 def find_candidates(
     summaries: Sequence[Summary], metric: str, by_setting: SettingFigures
 ) -> Candidates:
-    """Arrange what the summaries of one protocol stand for by learner and block.
+    """Arrange the summaries of one protocol by learner and block.
 
     Parameters
     ----------
     summaries : sequence of Summary
-        Of all metrics: a learner or data set without this one is to be named.
+        Summaries of all metrics, so that learners and data sets without this one can be named.
     metric : str
     by_setting : SettingFigures
         The figures of this metric.
@@ -85,7 +85,7 @@ def find_candidates(
 
 
 def _of_newest_transforms(summaries: Sequence[Summary]) -> list[Summary]:
-    """Leave out what is of an older version of a transform than other runs on the same rows."""
+    """Leave out runs with an older version of a transform than others on the same rows."""
     newest: dict[Way, int] = defaultdict(int)
     for s in one_of_each_setting(summaries):
         way = Way(s.fingerprint, s.transforms)
@@ -104,7 +104,7 @@ def _way(column: Column) -> Way:
 
 
 def _dataset_names(columns: Sequence[Column]) -> dict[str, str]:
-    """Return the name of each content: the first it has."""
+    """Return the first name of each content."""
     first: dict[str, Column] = {}
     for column in columns:
         first.setdefault(column.fingerprint, column._replace(transforms=()))

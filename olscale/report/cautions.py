@@ -18,7 +18,7 @@ _SIGNS = {NOT_REPRODUCIBLE: "?", RANKED_BY_CLASS: "c", WAITED: "w", BY_CLOCK: "t
 
 
 def caution_marks(summaries: Iterable[Summary], metric: str) -> tuple[Mark, ...]:
-    """Return the marks of a figure that is of these summaries."""
+    """Return the marks of a figure that summarises these summaries."""
     cautions = _cautions_of(summaries, metric)
     return tuple(
         Mark(sign, f"{CAUTIONS[caution]}: {_reason(caution, metric)}.")
@@ -28,12 +28,12 @@ def caution_marks(summaries: Iterable[Summary], metric: str) -> tuple[Mark, ...]
 
 
 def caution_notes(shown: Mapping[str, Iterable[Summary]], metric: str) -> list[str]:
-    """Return a sentence for each caution, for tables whose figures are of several learners each.
+    """Return a sentence for each caution, for tables whose figures combine several learners.
 
     Parameters
     ----------
     shown : mapping of str to iterable of Summary
-        What is behind the figures of a learner, by what the table calls it.
+        What a learner's figures rest on, by the name of the learner in the table.
     metric : str
     """
     labels: dict[str, list[str]] = defaultdict(list)
@@ -49,7 +49,7 @@ def caution_notes(shown: Mapping[str, Iterable[Summary]], metric: str) -> list[s
 
 
 def is_of_classes(summaries: Iterable[Summary], metric: str) -> bool:
-    """Tell whether a figure that ranks rows is of predicted classes: it is never the best one."""
+    """Return whether a ranking figure comes from predicted classes: it is never the best."""
     return RANKED_BY_CLASS in _cautions_of(summaries, metric)
 
 

@@ -31,28 +31,28 @@ def like(summaries: Iterable[Summary], learner: str, metric: str, **params: Any)
 
 
 def same_stream(one: Summary, other: Summary) -> bool:
-    """Return whether two settings met the same rows in the same way."""
+    """Return whether two settings ran on the same rows in the same way."""
     return stream_key(one) == stream_key(other)
 
 
 def stream_key(s: Summary) -> tuple[Column, str]:
-    """Return what is equal for settings that met the same rows in the same way."""
+    """Return a key that is equal for settings on the same rows in the same way."""
     return column_of(s), canonical_json(s.protocol)
 
 
 def streams(shown: Iterable[T]) -> dict[str, list[T]]:
-    """Group by dataset, transforms and protocol, under a title that tells the groups apart."""
+    """Group by dataset, transforms and protocol, under a title that identifies each group."""
     groups: dict[tuple[Column, str], list[T]] = {}
-    for one in shown:
-        groups.setdefault(stream_key(_summary(one)), []).append(one)
+    for item in shown:
+        groups.setdefault(stream_key(_summary(item)), []).append(item)
     columns = list(dict.fromkeys(column for column, _ in groups))
     names = dict(zip(columns, column_labels(columns), strict=True))
     titles = {}
     for (column, protocol), group in groups.items():
-        several = sum(other == column for other, _ in groups) > 1
+        has_transforms = sum(dataset == column for dataset, _ in groups) > 1
         title = (
             f"{names[column]}, {protocol_text(_summary(group[0]).protocol)}"
-            if several
+            if has_transforms
             else names[column]
         )
         titles[title if title not in titles else f"{title} ({protocol})"] = group
@@ -62,21 +62,21 @@ def streams(shown: Iterable[T]) -> dict[str, list[T]]:
 def labelled(shown: Iterable[T]) -> dict[str, T]:
     """Name the items of one stream by learner, with the parameters that distinguish settings."""
     by_row = {}
-    for one in shown:
-        s = _summary(one)
-        by_row[rows_of(s)[0], column_of(s)] = one
+    for item in shown:
+        s = _summary(item)
+        by_row[rows_of(s)[0], column_of(s)] = item
     labels, _ = row_labels(by_row)
-    return {labels[row]: one for (row, _), one in by_row.items()}
+    return {labels[row]: item for (row, _), item in by_row.items()}
 
 
 def best_of_each(shown: Iterable[T]) -> list[T]:
     """Return, for each learner, the item of its setting with the best mean; the first of ties."""
     best: dict[str, T] = {}
-    for one in shown:
-        s = _summary(one)
-        known = best.get(_summary(one).label)
-        if known is None or distance_from_best(s.metric, s.mean) < distance_from_best(
-            s.metric, _summary(known).mean
+    for item in shown:
+        s = _summary(item)
+        best_item = best.get(_summary(item).label)
+        if best_item is None or distance_from_best(s.metric, s.mean) < distance_from_best(
+            s.metric, _summary(best_item).mean
         ):
-            best[s.label] = one
+            best[s.label] = item
     return list(best.values())

@@ -10,10 +10,10 @@ from olscale.report.cautions import caution_marks
 from olscale.report.tables import Entry, Table
 
 _MOST = 60
-"""Classes that are columns of a table; of more, those of most rows."""
+"""Most classes in the columns of a table: those with the most rows."""
 
 _MIXED = 3
-"""Pairs of classes that are named as those most often taken for each other."""
+"""Most pairs of classes to name as confused with each other."""
 
 
 def class_table(
@@ -22,7 +22,7 @@ def class_table(
     names: Sequence[str] = (),
     tested: bool = False,
 ) -> Table:
-    """Return learners by classes: the share of the rows of a class that were taken for another one.
+    """Return learners by classes: the share of a class's rows predicted as another class.
 
     Parameters
     ----------
@@ -39,14 +39,14 @@ def class_table(
     rows = np.zeros(size)
     for matrix in counts.values():
         rows[: len(matrix)] = np.maximum(rows[: len(matrix)], matrix.sum(axis=1))
-    kept = sorted(np.argsort(-rows, kind="stable")[: min(_MOST, int((rows > 0).sum()))].tolist())
+    classes = sorted(np.argsort(-rows, kind="stable")[: min(_MOST, int((rows > 0).sum()))].tolist())
     called = [names[i] if i < len(names) else str(i) for i in range(size)]
     errors = {label: _errors(matrix, size) for label, matrix in counts.items()}
-    best = np.nanmin(np.array([errors[label] for label in shown])[:, kept], axis=0)
+    best = np.nanmin(np.array([errors[label] for label in shown])[:, classes], axis=0)
     entries = []
-    for label, one in shown.items():
-        marks = caution_marks([one.summary], "error")
-        cells = [figure_of("error", float(errors[label][i])) for i in kept]
+    for label, confusion in shown.items():
+        marks = caution_marks([confusion.summary], "error")
+        cells = [figure_of("error", float(errors[label][i])) for i in classes]
         least = [
             cell == figure_of("error", float(low)) for cell, low in zip(cells, best, strict=True)
         ]
@@ -61,12 +61,12 @@ def class_table(
         else "predicted wrongly before the update"
     )
     notes = [f"Rows of the class {when}, in percent of them."]
-    if len(kept) < int((rows > 0).sum()):
-        notes.append(f"The {len(kept)} classes of most rows, of {int((rows > 0).sum()):,}.")
+    if len(classes) < int((rows > 0).sum()):
+        notes.append(f"The {len(classes)} classes of most rows, of {int((rows > 0).sum()):,}.")
     notes += [
         f"{label}: {text}." for label, matrix in counts.items() if (text := _mixed(matrix, called))
     ]
-    columns = tuple(f"{called[i]}" for i in kept)
+    columns = tuple(f"{called[i]}" for i in classes)
     return Table(
         f"{'Test error' if tested else 'Error'} by class (%), {title}",
         columns,
@@ -91,7 +91,7 @@ def _mixed(matrix: np.ndarray[tuple[int, int], np.dtype[np.float64]], called: Se
         return ""
     worst = np.argsort(-wrong, axis=None, kind="stable")[:_MIXED]
     pairs = [divmod(int(cell), len(wrong)) for cell in worst]
-    said = [
+    sentences = [
         f"{called[a]} as {called[b]} ({wrong[a, b]:,.1f} rows)" for a, b in pairs if wrong[a, b] > 0
     ]
-    return f"most often {', '.join(said)}" if said else ""
+    return f"most often {', '.join(sentences)}" if sentences else ""

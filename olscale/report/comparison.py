@@ -51,17 +51,17 @@ class Compared:
     rope : float
     outcome : Comparison
     blocks : dict of str to tuple of RunBlock
-        By data set: those that all these learners have, and that all figures are of.
+        The blocks that all these learners have, by data set; all figures are based on them.
     runs : dict of (str, RunBlock) to Summary
         The setting behind each figure, by learner and block.
     left_out : tuple of Omission
-        Learners, data sets and runs that no figure is of.
+        Learners, data sets and runs without a figure.
     notes : tuple of str
-        What was left out, and what is averaged.
+        Sentences on what was left out, and what is averaged.
     advice : tuple of str
-        How to choose otherwise.
+        How to compare differently.
     shown : tuple of str
-        The learners that there is room for; ranks and tests are of all.
+        The learners that fit into the tables; ranks and tests include all.
     beside : Compared or None
         The comparison by the other headline, where no metric was asked for.
     """
@@ -79,22 +79,22 @@ class Compared:
     beside: "Compared | None" = None
 
     def ways(self, dataset: str) -> dict[Way, list[RunBlock]]:
-        """Return the blocks of a data set by the transforms under which all learners met it."""
+        """Return the blocks of a data set by the transforms that all learners used on it."""
         ways: dict[Way, list[RunBlock]] = defaultdict(list)
         for block in self.blocks[dataset]:
             ways[block.way].append(block)
         return ways
 
     def settings(self, learner: str, dataset: str) -> list[Summary]:
-        """Return the settings behind a figure: one for each way of meeting the data set."""
+        """Return the settings behind a figure: one for each of the data set's transforms."""
         return [self.runs[learner, blocks[0]] for blocks in self.ways(dataset).values()]
 
     def behind(self, learner: str) -> list[Summary]:
-        """Return the settings behind all figures of a learner."""
+        """Return the settings that a learner's figures rest on."""
         return [s for dataset in self.outcome.datasets for s in self.settings(learner, dataset)]
 
     def cautions(self, metric: str, learners: Iterable[str]) -> list[str]:
-        """Return what must be said of a metric wherever two of these learners share a figure."""
+        """Return the notes a metric needs where two of these learners share a figure."""
         return caution_notes({name: self.behind(name) for name in learners}, metric)
 
     def by_replicate(
@@ -114,7 +114,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class _Terms:
-    """How learners are compared, whatever the protocol is."""
+    """How learners are compared, independent of the protocol."""
 
     figures: ReplicateFigures
     test: Test
@@ -134,21 +134,21 @@ def compared(
     on_damage: OnDamage = "raise",
     figures: ReplicateFigures | None = None,
 ) -> list[Compared]:
-    """Compare the learners of each protocol; that with most data sets comes first.
+    """Compare the learners of each protocol; the one with most data sets comes first.
 
     Parameters
     ----------
     store : Store
     summaries : iterable of Summary
-        Of its runs, all or some: which learners and data sets take part.
+        Summaries of all or some of its runs: they select learners and data sets.
     metric : str, optional
-        When left out, the headline that most data sets of a protocol have, the first of equals.
+        By default the headline that most data sets of a protocol have, the first of ties.
     test : {"wilcoxon", "nemenyi"}
     rope : float, optional
         Half the region of practical equivalence: a percentage point of errors and other fractions,
         else none, when left out.
     baseline : str, optional
-        Learner that the others are compared with.
+        Learner to compare the others with.
     most : int, optional
         How many learners there is room for: the best setting of each, and of those the best. All
         are ranked and tested.
@@ -174,29 +174,29 @@ def compared(
             f"learners cannot be compared by {metric}: neither more nor less of it is better"
         )
     terms = _Terms(figures or ReplicateFigures(store, on_damage), test, rope, baseline, most)
-    made: list[Compared] = []
-    apart: list[Summary] = []
+    comparisons: list[Compared] = []
+    separate: list[Summary] = []
     for protocol in sorted(by_protocol, key=lambda text: (natural_order(text), text)):
         of = by_protocol[protocol]
-        one = _by_default(of, terms) if metric is None else _by_metric(of, metric, terms)
-        if one is None:
-            apart += of
+        comparison = _by_default(of, terms) if metric is None else _by_metric(of, metric, terms)
+        if comparison is None:
+            separate += of
         else:
-            made.append(one)
-    if baseline is not None and not made and by_protocol:
-        known = {
+            comparisons.append(comparison)
+    if baseline is not None and not comparisons and by_protocol:
+        available = {
             name for of in by_protocol.values() for name in find_candidates(of, "", {}).learners
         }
-        raise UnknownNameError("learner with figures to compare", baseline, known - {baseline})
-    made.sort(key=lambda one: -len(one.outcome.datasets))
-    if made and apart:
-        note = f"Not compared, for want of a second learner: {learners_by_protocol(apart)}."
-        made[0] = replace(made[0], notes=(*made[0].notes, note))
-    return made
+        raise UnknownNameError("learner with figures to compare", baseline, available - {baseline})
+    comparisons.sort(key=lambda comparison: -len(comparison.outcome.datasets))
+    if comparisons and separate:
+        note = f"Not compared, for want of a second learner: {learners_by_protocol(separate)}."
+        comparisons[0] = replace(comparisons[0], notes=(*comparisons[0].notes, note))
+    return comparisons
 
 
 def learners_by_protocol(summaries: Iterable[Summary]) -> str:
-    """Return which learners there are of each protocol, on one line."""
+    """Return the learners of each protocol, on one line."""
     learners: dict[str, dict[str, None]] = defaultdict(dict)
     for s in summaries:
         learners[protocol_text(s.protocol)][s.label] = None
@@ -204,32 +204,38 @@ def learners_by_protocol(summaries: Iterable[Summary]) -> str:
 
 
 def _by_default(summaries: Sequence[Summary], terms: _Terms) -> Compared | None:
-    """Compare by the headline that most data sets have, with the other one beside it."""
+    """Compare by the headline that most data sets have, and show the other one next to it."""
     having = {name: len(_datasets_with(summaries, name)) for name in _DEFAULT}
     comparisons = (
         _by_metric(summaries, name, terms)
         for name in sorted(_DEFAULT, key=lambda name: -having[name])
         if having[name]
     )
-    one = next((made for made in comparisons if made is not None), None)
-    if one is None:
+    comparison = next((candidate for candidate in comparisons if candidate is not None), None)
+    if comparison is None:
         return None
-    metric = one.metric
-    other = _COUNTERPARTS.get(metric, "")
-    if not having.get(other):
-        return one
-    beside = _by_metric(summaries, other, replace(terms, baseline=None))
+    metric = comparison.metric
+    counterpart = _COUNTERPARTS.get(metric, "")
+    if not having.get(counterpart):
+        return comparison
+    second = _by_metric(summaries, counterpart, replace(terms, baseline=None))
     chosen = f"Compared by {metric_words(metric)} (of {having[metric]} data sets)"
-    if beside is None:
-        notes = [f"{chosen}; by {metric_words(other)} there is nothing to compare."]
+    if second is None:
+        notes = [f"{chosen}; by {metric_words(counterpart)} there is nothing to compare."]
     else:
         notes = [
-            f"{chosen}; mean ranks by {metric_words(other)} (of {having[other]}) stand beside."
+            f"{chosen}; mean ranks by {metric_words(counterpart)} "
+            f"(of {having[counterpart]}) stand beside."
         ]
-        if unmeasured := unmeasured_datasets(beside.left_out, other):
-            notes.append(f"Left out, having no {metric_words(other)}: {few(unmeasured)}.")
-    advice = f"--metric {other} compares by {metric_words(other)}."
-    return replace(one, beside=beside, notes=(*notes, *one.notes), advice=(*one.advice, advice))
+        if unmeasured := unmeasured_datasets(second.left_out, counterpart):
+            notes.append(f"Left out, having no {metric_words(counterpart)}: {few(unmeasured)}.")
+    advice = f"--metric {counterpart} compares by {metric_words(counterpart)}."
+    return replace(
+        comparison,
+        beside=second,
+        notes=(*notes, *comparison.notes),
+        advice=(*comparison.advice, advice),
+    )
 
 
 def _datasets_with(summaries: Iterable[Summary], metric: str) -> set[str]:
@@ -241,7 +247,7 @@ def _datasets_with(summaries: Iterable[Summary], metric: str) -> set[str]:
 
 
 def _by_metric(summaries: Sequence[Summary], metric: str, terms: _Terms) -> Compared | None:
-    """Compare the learners of one protocol; None where no two of them share a run."""
+    """Compare the learners of one protocol; None if no two of them share a run."""
     candidates = find_candidates(summaries, metric, terms.figures.of(metric))
     measured = {
         learner: own for learner in candidates.learners if (own := candidates.figures.get(learner))
@@ -263,7 +269,7 @@ def _by_metric(summaries: Sequence[Summary], metric: str, terms: _Terms) -> Comp
     higher = measure.better == "higher"
     outcome = compare(values, learners, datasets, higher, terms.test, terms.baseline)
     entries = left_out(candidates, matched, metric)
-    one = Compared(
+    comparison = Compared(
         metric,
         asked_protocol(summaries[0].protocol),
         rope,
@@ -282,7 +288,9 @@ def _by_metric(summaries: Sequence[Summary], metric: str, terms: _Terms) -> Comp
         f"{', '.join(names)} have the same rows and count as one data set."
         for names in candidates.copies
     ]
-    return replace(one, notes=(*left_out_notes(entries, metric), *copies, *_averages(one)))
+    return replace(
+        comparison, notes=(*left_out_notes(entries, metric), *copies, *_averages(comparison))
+    )
 
 
 def _means(
@@ -304,23 +312,23 @@ def _means(
 
 
 def _shown(outcome: Comparison, candidates: Candidates, most: int | None) -> tuple[str, ...]:
-    """Return at most so many learners, the best first: of each the best setting by mean rank."""
+    """Return at most `most` learners, the best first, each by its best setting."""
     if most is None or len(outcome.learners) <= most:
         return outcome.learners
     label_of = {name: setting.label for (name, _), setting in candidates.settings.items()}
     best: dict[str, str] = {}
     for name in outcome.learners:
         best.setdefault(label_of[name], name)
-    kept = list(best.values())[:most]
-    return tuple(name for name in outcome.learners if name in kept)
+    names = list(best.values())[:most]
+    return tuple(name for name in outcome.learners if name in names)
 
 
 def _averages(one: Compared) -> list[str]:
     """Say what each figure is the mean of."""
     learners = list(one.outcome.learners)
     datasets = list(one.outcome.datasets)
-    several = [dataset for dataset in datasets if len(one.ways(dataset)) > 1]
-    notes = [f"Means over several transforms of {', '.join(several)}."] if several else []
+    averaged = [dataset for dataset in datasets if len(one.ways(dataset)) > 1]
+    notes = [f"Means over several transforms of {', '.join(averaged)}."] if averaged else []
     counts = {len(blocks) for dataset in datasets for blocks in one.ways(dataset).values()}
     notes += [
         note.replace("Mean and sample standard deviation", "Each figure is the mean")
@@ -336,7 +344,7 @@ def within_each(one: Compared, store: Store, on_damage: OnDamage = "raise") -> l
     """Compare the learners on each data set and transform, by the replicates that all have."""
     by_setting = ReplicateFigures(store, on_damage).of(one.metric)
     higher = measure_of(one.metric).better == "higher"
-    made = []
+    comparisons = []
     for dataset in one.outcome.datasets:
         for way, blocks in one.ways(dataset).items():
             values = [
@@ -352,12 +360,12 @@ def within_each(one: Compared, store: Store, on_damage: OnDamage = "raise") -> l
                 one.outcome.baseline,
                 way.transforms,
             )
-            made += [within] if within else []
-    return made
+            comparisons += [within] if within else []
+    return comparisons
 
 
 def dataset_text(one: Compared, dataset: str, way: Way) -> str:
-    """Return the name of a data set, with its transforms where it is met in several ways."""
+    """Return the name of a data set, with its transforms if it occurs with several."""
     if len(one.ways(dataset)) == 1:
         return dataset
     return f"{dataset} [{','.join(way.transforms) or 'raw'}]"

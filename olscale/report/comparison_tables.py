@@ -36,7 +36,7 @@ def rank_table(one: Compared) -> Table:
     rows = [i for i, name in enumerate(outcome.learners) if name in one.shown]
     alike = set(outcome.alike()) - {_against(outcome)} if outcome.tested else set()
     best = _best_learners(one)
-    mark = look_ahead_mark(seen for names in _looked_ahead(one).values() for seen in names)
+    mark = look_ahead_mark(item for names in _looked_ahead(one).values() for item in names)
     entries = [_rank_entries(one, i, alike, best, mark) for i in rows]
     title = f"Ranks by {metric_text(one.metric)}, {protocol_text(one.protocol)}"
     notes = [*_shown_note(one), *one.notes, *verdicts(one)]
@@ -47,7 +47,7 @@ def rank_table(one: Compared) -> Table:
 def _best_learners(one: Compared) -> list[set[int]]:
     """Return the learners to be marked, by mean rank and then per data set.
 
-    Figures of classes are left out; beside such figures a single other one is not marked.
+    Figures of classes are left out; a single figure among them is not marked.
     """
     outcome = one.outcome
     settings = [[one.behind(name) for name in outcome.learners]]
@@ -55,7 +55,9 @@ def _best_learners(one: Compared) -> list[set[int]]:
         settings.append([one.settings(name, dataset) for name in outcome.learners])
     best = []
     for ranks, of_learners in zip([outcome.mean_ranks, *outcome.ranks], settings, strict=True):
-        able = [i for i, behind in enumerate(of_learners) if not is_of_classes(behind, one.metric)]
+        able = [
+            i for i, summaries in enumerate(of_learners) if not is_of_classes(summaries, one.metric)
+        ]
         least = ranks[able].min() if len(able) > 1 else math.nan
         best.append({i for i in able if ranks[i] == least})
     return best
@@ -91,7 +93,7 @@ def _rank_entries(
 
 
 def _rank_beside(other: Compared, name: str) -> Entry:
-    """Return the mean rank of a learner by the headline that learners are not compared by."""
+    """Return the mean rank of a learner by the other headline."""
     ranks = _mean_ranks(other.outcome)
     if name not in ranks:
         return Entry(note="-")
@@ -99,12 +101,12 @@ def _rank_beside(other: Compared, name: str) -> Entry:
 
 
 def _looked_ahead(one: Compared) -> dict[str, list[str]]:
-    """Return, by learner, what has seen rows before they were predicted: nothing where none has."""
-    found = {}
+    """Return, by learner, what saw rows before they were predicted, if anything did."""
+    by_learner = {}
     for name in one.outcome.learners:
-        seen = [what for dataset in one.outcome.datasets for what in _seen_on(one, name, dataset)]
-        found[name] = list(dict.fromkeys(seen))
-    return {name: seen for name, seen in found.items() if seen}
+        items = [what for dataset in one.outcome.datasets for what in _seen_on(one, name, dataset)]
+        by_learner[name] = list(dict.fromkeys(items))
+    return {name: items for name, items in by_learner.items() if items}
 
 
 def _seen_on(one: Compared, learner: str, dataset: str) -> list[str]:
@@ -116,7 +118,7 @@ def _mean_ranks(outcome: Comparison) -> dict[str, float]:
 
 
 def _shown_note(one: Compared) -> list[str]:
-    """Say what is not shown though it is ranked and tested."""
+    """Say which ranked and tested learners are not shown."""
     shown = len(one.shown)
     every = len(one.outcome.learners)
     if shown == every:
@@ -132,7 +134,7 @@ def _against(outcome: Comparison) -> str:
 
 
 def verdicts(one: Compared) -> list[str]:
-    """Return what the tests over data sets say, a sentence each."""
+    """Return the results of the tests over data sets, one sentence per test."""
     outcome = one.outcome
     n = len(outcome.datasets)
     pairs = len(outcome.pairs)
@@ -140,11 +142,12 @@ def verdicts(one: Compared) -> list[str]:
         few = f"Not tested: {n} data {'set' if n == 1 else 'sets'}, and at least {LEAST} are needed"
         return [f"{few}; of {n} no test over data sets can tell a difference from chance."]
     notes = []
-    found = outcome.friedman
-    if found.p == found.p:
-        davenport = f"Iman-Davenport: F {found.f:.2f}, p {p_text(found.f_p, '= ')}"
+    friedman = outcome.friedman
+    if friedman.p == friedman.p:
+        davenport = f"Iman-Davenport: F {friedman.f:.2f}, p {p_text(friedman.f_p, '= ')}"
         notes.append(
-            f"Friedman: chi-square {found.statistic:.2f}, p {p_text(found.p, '= ')}; {davenport}."
+            f"Friedman: chi-square {friedman.statistic:.2f}, p {p_text(friedman.p, '= ')}; "
+            f"{davenport}."
         )
     if outcome.test == "nemenyi" and outcome.baseline is None:
         notes.append(f"Nemenyi: mean ranks differ at 5 % if by {outcome.critical:.2f} or more.")
@@ -189,7 +192,7 @@ def p_text(p: float, sign: str = "") -> str:
 def pair_table(
     pairs: Sequence[Pair], metric: str, title: str, notes: Sequence[str] = (), rope: float = 0.0
 ) -> Table:
-    """Return the pairs, a row each: wins, ties and losses, differences, p values, probabilities."""
+    """Return one row per pair: wins, ties and losses, differences, p values, probabilities."""
     tested = any(not math.isnan(pair.p) for pair in pairs)
     bayes = any(pair.posterior for pair in pairs)
     columns = [
@@ -217,37 +220,37 @@ def pair_table(
             )
             line += [Entry(f"{share:.2f}", best=share > _SURE) for share in (better, within, worse)]
         entries.append(tuple(line))
-    said = list(notes)
+    lines = list(notes)
     if bayes:
         width = (
             f"differences up to {figure_of(metric, rope)} are the same"
             if rope
             else "no difference counts as the same"
         )
-        said.append(f"better, same, worse: probabilities by Bayesian signed ranks; {width}.")
+        lines.append(f"better, same, worse: probabilities by Bayesian signed ranks; {width}.")
     names = tuple(f"{pair.a} : {pair.b}" for pair in pairs)
-    return Table(title, tuple(columns), names, tuple(entries), tuple(said), best=_BOLD)
+    return Table(title, tuple(columns), names, tuple(entries), tuple(lines), best=_BOLD)
 
 
 def comparison_tables(one: Compared, within: Sequence[Within] = ()) -> list[Table]:
     """Return all tables of a comparison."""
-    made = [rank_table(one)]
+    results = [rank_table(one)]
     cautions = one.cautions(one.metric, one.outcome.learners)
     if one.outcome.pairs:
-        shown, said = shown_pairs(one.outcome.pairs, _against(one.outcome))
+        shown, note = shown_pairs(one.outcome.pairs, _against(one.outcome))
         pairs = one.outcome.with_posteriors(shown, one.rope)
         title = f"Pairs by {metric_text(one.metric)}"
-        made.append(pair_table(pairs, one.metric, title, [*said, *cautions], one.rope))
-    for each in within:
-        title = f"Pairs on {each.dataset}, over {each.over}"
+        results.append(pair_table(pairs, one.metric, title, [*note, *cautions], one.rope))
+    for of_dataset in within:
+        title = f"Pairs on {of_dataset.dataset}, over {of_dataset.over}"
         notes = (
-            [each.note]
-            if each.note.startswith("Not")
-            else [f"p: {each.test}, corrected by Holm.", each.note]
+            [of_dataset.note]
+            if of_dataset.note.startswith("Not")
+            else [f"p: {of_dataset.test}, corrected by Holm.", of_dataset.note]
         )
-        shown, said = shown_pairs(each.pairs, _against(one.outcome))
-        made.append(pair_table(shown, one.metric, title, [*notes, *said, *cautions]))
-    return made
+        shown, note = shown_pairs(of_dataset.pairs, _against(one.outcome))
+        results.append(pair_table(shown, one.metric, title, [*notes, *note, *cautions]))
+    return results
 
 
 def shown_pairs(pairs: Sequence[P], best: str) -> tuple[Sequence[P], list[str]]:
@@ -257,8 +260,10 @@ def shown_pairs(pairs: Sequence[P], best: str) -> tuple[Sequence[P], list[str]]:
     """
     if len(pairs) <= _MOST_PAIRS:
         return pairs, []
-    kept = [pair for pair in pairs if best in (pair.a, pair.b)]
-    return kept, [f"{len(kept)} of {len(pairs):,} pairs, those with {best}; --format json has all."]
+    with_best = [pair for pair in pairs if best in (pair.a, pair.b)]
+    return with_best, [
+        f"{len(with_best)} of {len(pairs):,} pairs, those with {best}; --format json has all."
+    ]
 
 
 def comparison_json(
@@ -267,14 +272,18 @@ def comparison_json(
 ) -> str:
     """Return a JSON object of the first comparison, with those of other protocols under ``others``.
 
-    Each comes with those within data sets, and with what is to stand under ``mcnemar``.
+    Each comes with comparisons within data sets, and with the content of ``mcnemar``.
     """
     objects = [
-        _object(one, within) | {"mcnemar": list(on_rows)} for one, within, on_rows in comparisons
+        _object(comparison, within) | {"mcnemar": list(on_rows)}
+        for comparison, within, on_rows in comparisons
     ]
     if not objects:
         return "{}\n"
-    first = objects[0] | {"unfinished": [asdict(one) for one in unfinished], "others": objects[1:]}
+    first = objects[0] | {
+        "unfinished": [asdict(comparison) for comparison in unfinished],
+        "others": objects[1:],
+    }
     return _lines(first) + "\n"
 
 
@@ -287,7 +296,7 @@ def _lines(value: Any, margin: str = "") -> str:
     elif isinstance(value, list) and value:
         items = [
             _ENCODER.encode(item) for item in value
-        ]  # the encoder that indents would take seconds for many pairs
+        ]  # The indenting encoder would take seconds for many pairs.
         brackets = "[]"
     else:
         return _ENCODER.encode(value)
@@ -332,7 +341,7 @@ def _object(one: Compared, within: Sequence[Within]) -> dict[str, Any]:
             ]
             for name in o.datasets
         },
-        "left_out": [asdict(left) for left in one.left_out],
+        "left_out": [asdict(omission) for omission in one.left_out],
         "looks_ahead": _looked_ahead(one),
         "beside": _beside(one.beside),
         "notes": [*one.notes, *verdicts(one)],
@@ -345,7 +354,7 @@ def _object(one: Compared, within: Sequence[Within]) -> dict[str, Any]:
 
 
 def _beside(other: Compared | None) -> dict[str, Any] | None:
-    """Return the ranks by the headline that learners are not compared by."""
+    """Return the ranks by the other headline."""
     if other is None:
         return None
     o = other.outcome
@@ -358,11 +367,11 @@ def _beside(other: Compared | None) -> dict[str, Any] | None:
 
 
 def _pair(pair: Pair) -> dict[str, Any]:
-    made: dict[str, Any] = {
+    fields: dict[str, Any] = {
         name: getattr(pair, name) for name in ("a", "b", "wins", "ties", "losses", "difference")
     }
-    made |= {name: _finite(getattr(pair, name)) for name in ("p", "p_corrected", "p_sign")}
-    return made | {"posterior": pair.posterior._asdict() if pair.posterior else None}
+    fields |= {name: _finite(getattr(pair, name)) for name in ("p", "p_corrected", "p_sign")}
+    return fields | {"posterior": pair.posterior._asdict() if pair.posterior else None}
 
 
 def _finite(value: float) -> float | None:

@@ -44,7 +44,7 @@ class Dashboard:
     ----------
     stores : sequence of Store
     pages : sequence of Path
-        Pages that others write, such as those of benchmark jobs, to which it links.
+        Pages by other writers, such as those of benchmark jobs, to which it links.
     latest : mapping of int to callable
         By their numbers, the stores that others take the place of, such as those of nights, and
         what returns the latest.
@@ -66,7 +66,7 @@ class Dashboard:
         self._scratch = tempfile.TemporaryDirectory(prefix="olscale-dashboard-")
 
     def _store(self, number: int) -> Store:
-        """Return a store: the latest where others take its place."""
+        """Return a store: the latest one if others replace it."""
         if number in self._latest:
             store = self._latest[number]()
             if store.path != self._stores[number].path:
@@ -75,7 +75,7 @@ class Dashboard:
         return self._stores[number]
 
     def live(self, number: int) -> str:
-        """Return what goes on in a store as HTML."""
+        """Return the running evaluations of a store as HTML."""
         self._store(number)
         return live_html(going_on(self._readers[number].read()), results_below=True)
 
@@ -85,8 +85,8 @@ class Dashboard:
         with self._making[number]:
             stamps = store.path, store.record_stamps()
             if number not in self._results or self._results[number][0] != stamps:
-                made = map(table_html, tables(summarise(store, on_damage="skip")))
-                shown = "".join(made) or "<p>No finished runs yet.</p>"
+                parts = map(table_html, tables(summarise(store, on_damage="skip")))
+                shown = "".join(parts) or "<p>No finished runs yet.</p>"
                 notes = paragraphs(damage_notes(store.damaged), "note")
                 self._results[number] = stamps, shown + notes
         return self._results[number][1]
@@ -109,7 +109,7 @@ class Dashboard:
         return self._reports[number][1]
 
     def other(self, number: int) -> str:
-        """Return a page that others write."""
+        """Return a page by another writer."""
         page = self.pages[number]
         return page.read_text() if page.is_file() else "<p>No night has ended yet.</p>"
 
@@ -138,13 +138,13 @@ class Dashboard:
         It answers only requests to `hosts`.
         """
         start = f"/{prefix.strip('/')}" if prefix.strip("/") else ""
-        known = {"dashboard": self, "hosts": hosts}
+        arguments = {"dashboard": self, "hosts": hosts}
         return Application(
             [
-                (rf"{start}/", _Page, known),
-                (rf"{start}/(live|results)/([0-9]{{1,6}})", _Part, known),
-                (rf"{start}/report/([0-9]{{1,6}})/(.*)", _Report, known),
-                (rf"{start}/page/([0-9]{{1,6}})/", _Other, known),
+                (rf"{start}/", _Page, arguments),
+                (rf"{start}/(live|results)/([0-9]{{1,6}})", _Part, arguments),
+                (rf"{start}/report/([0-9]{{1,6}})/(.*)", _Report, arguments),
+                (rf"{start}/page/([0-9]{{1,6}})/", _Other, arguments),
                 (r"/favicon\.ico", _Icon),
             ],
             log_function=_log,
@@ -154,7 +154,7 @@ class Dashboard:
 
 
 def _log(request: RequestHandler) -> None:
-    """Log a refused request; what is a fault of ours has a line already."""
+    """Log a refused request; errors of this program have a line already."""
     status = request.get_status()
     if 400 <= status < 500:
         LOG.warning(f"{status}: %s %s", request.request.method, request.request.uri)
@@ -181,7 +181,7 @@ class _Handler(RequestHandler):
         self.set_header("X-Content-Type-Options", "nosniff")
 
     def log_exception(self, kind: Any, fault: Any, trace: Any) -> None:
-        """Log no refusal: it is an answer."""
+        """Log nothing: a refusal is a normal answer."""
         if not isinstance(fault, HTTPError):
             super().log_exception(kind, fault, trace)
 
@@ -209,7 +209,7 @@ class _Handler(RequestHandler):
             busy.discard(stream)
 
     async def give(self, content: str | bytes) -> None:
-        """Answer; whoever does not take the answer in time is left alone."""
+        """Answer; drop a visitor who does not accept the answer in time."""
         stream = self._stream
         try:
             await asyncio.wait_for(self.finish(content), SECONDS_TO_TAKE)
@@ -257,7 +257,7 @@ class _Report(_Handler):
             raise HTTPError(404)
         try:
             content = file.read_bytes()
-        except OSError:  # another report has just taken the place of this one
+        except OSError:  # another report has just replaced this one
             raise HTTPError(404) from None
         kinds = {".html": "text/html; charset=utf-8", ".svg": "image/svg+xml"}
         self.set_header("Content-Type", kinds.get(file.suffix, "application/octet-stream"))
@@ -266,7 +266,7 @@ class _Report(_Handler):
 
 class _Icon(RequestHandler):
     def get(self) -> None:
-        """Have browsers ask no more for an icon, which they do for pages that name none."""
+        """Stop browsers from requesting an icon, as they do for pages that name none."""
         self.set_header("Cache-Control", "max-age=86400")
         self.set_status(204)
 

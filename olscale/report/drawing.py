@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LEAST = 6
-"""Figures that are worth a process."""
+"""Least number of figures that is worth a process."""
 
 _CHILD = """
 import pickle, sys
@@ -36,7 +36,7 @@ with open(sys.argv[1], "rb") as file:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A figure that is to be drawn.
+    """A figure to draw.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Drawing:
     make : callable
         A function of `olscale.report.figures`.
     shown, options : mapping, dict
-        What it is called with.
+        Its arguments.
     """
 
     name: str
@@ -74,10 +74,10 @@ def draw(
         draw_here(drawings, folder, formats)
         return
     with tempfile.TemporaryDirectory(prefix="olscale-report-") as scratch:
-        # In a folder that nobody else writes to; the child believes it.
+        # Only this process writes to the folder, so the child can trust its contents.
         share = Path(scratch, "drawings")
         share.write_bytes(pickle.dumps(sys.path) + pickle.dumps((drawings, folder, formats, count)))
-        # Not a copy of this process, whose threads of Arrow would not be there.
+        # A copy of this process would lack the threads of Arrow.
         child = subprocess.run(
             [sys.executable, "-c", _CHILD, str(share)],
             stdin=subprocess.DEVNULL,
@@ -97,14 +97,14 @@ def draw_in_copies(
     One figure is drawn first: matplotlib is imported and its fonts are read once.
     """
     failed = _failure(drawings[:1], folder, formats)
-    rest = drawings[1:]
+    remaining = drawings[1:]
     copies = []
     for number in range(1, count):
         copy = os.fork()
         if copy == 0:
-            os._exit(_failure(rest[number::count], folder, formats))
+            os._exit(_failure(remaining[number::count], folder, formats))
         copies.append(copy)
-    failed |= _failure(rest[::count], folder, formats)
+    failed |= _failure(remaining[::count], folder, formats)
     for copy in copies:
         failed |= os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1])
     return failed
@@ -125,5 +125,5 @@ def draw_here(drawings: Sequence[Drawing], folder: Path, formats: Sequence[str])
     from olscale.report.figures.style import save
 
     with seldom_collected():
-        for one in drawings:
-            save(one.make(one.shown, **one.options), folder, one.name, formats)
+        for drawing in drawings:
+            save(drawing.make(drawing.shown, **drawing.options), folder, drawing.name, formats)

@@ -25,17 +25,17 @@ _SETTINGS = 1000
 """Settings of learners that one table has."""
 
 _CLASSES = 12
-"""Classes whose shares are said."""
+"""Most classes whose shares are listed."""
 
 
 def facts_section(source: FigureSource) -> list[str]:
     """Return tables of what was run, as HTML."""
-    known = planned_facts(source.store, source.on_damage)
+    planned = planned_facts(source.store, source.on_damage)
     summaries = source.summaries
     protocols = {canonical_json(s.protocol): s.protocol for s in summaries}
     texts = dict.fromkeys(map(protocol_text, protocols.values()))
     parts = [
-        _datasets(summaries, known),
+        _datasets(summaries, planned),
         paragraphs([f"Protocol: {text}." for text in texts], "note"),
     ]
     parts += [_learners(summaries), _machines(source.store, source.on_damage)]
@@ -60,12 +60,12 @@ def _speed_tables(summaries: Sequence[Summary]) -> list[Table]:
 
 
 def planned_facts(store: Store, on_damage: OnDamage = "raise") -> dict[str, Mapping[str, Any]]:
-    """Return what plans tell of data sets, by fingerprint."""
+    """Return the facts that plans record on data sets, by fingerprint."""
     return {
-        one.fingerprint: one.facts
+        dataset.fingerprint: dataset.facts
         for plan in read_plans(store, on_damage)
-        for one in plan.datasets
-        if one.facts
+        for dataset in plan.datasets
+        if dataset.facts
     }
 
 
@@ -138,28 +138,28 @@ def _learners(summaries: Sequence[Summary]) -> str:
         if s.dataset_label not in names:
             names.append(s.dataset_label)
     every = len({s.dataset_label for s in summaries})
-    made: list[tuple[str, ...]] = [
+    rows: list[tuple[str, ...]] = [
         (*line, "all" if len(of) == every else ", ".join(of)) for line, of in lines.items()
     ]
     head: tuple[str, ...] = ("learner", "version", "parameters", "chosen", "data sets")
-    if not any(line[3] for line in made):
+    if not any(line[3] for line in rows):
         head = head[:3] + head[4:]
-        made = [line[:3] + line[4:] for line in made]
-    left = [f"The first {_SETTINGS:,} of {len(made):,} settings."] if len(made) > _SETTINGS else []
-    return rows_html(head, made[:_SETTINGS], text=(0, 1, 2, 3, 4)) + paragraphs(left, "note")
+        rows = [line[:3] + line[4:] for line in rows]
+    notes = [f"The first {_SETTINGS:,} of {len(rows):,} settings."] if len(rows) > _SETTINGS else []
+    return rows_html(head, rows[:_SETTINGS], text=(0, 1, 2, 3, 4)) + paragraphs(notes, "note")
 
 
 def _machines(store: Store, on_damage: OnDamage) -> str:
-    found = store.timings(on_damage, ("environment", "timings", "finished_at"))
+    timings = store.timings(on_damage, ("environment", "timings", "finished_at"))
     runs: Counter[str] = Counter()
     seconds: dict[str, float] = defaultdict(float)
     last: dict[str, Any] = {}
     text_of = cache(lambda items: canonical_json(dict(items)))
     [fit_seconds_key] = arrow_array(["fit_seconds"], pa.string())
     columns = (
-        found["environment"].to_pylist(),
-        pc.map_lookup(found["timings"], fit_seconds_key, "first").to_pylist(),
-        times_of(found["finished_at"]),
+        timings["environment"].to_pylist(),
+        pc.map_lookup(timings["timings"], fit_seconds_key, "first").to_pylist(),
+        times_of(timings["finished_at"]),
     )
     for environment, fit_seconds, finished in zip(*columns, strict=True):
         where = text_of(tuple(environment or ()))

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Part = str | Drawing
-"""A part of a section: HTML, or a figure that will have some when it is drawn."""
+"""A part of a section: HTML, or a figure that becomes HTML when it is drawn."""
 
 
 class Gallery:
-    """Has figures drawn into ``<folder>/figures`` and returns their HTML.
+    """Draws figures into ``<folder>/figures`` and returns their HTML.
 
     Parameters
     ----------
@@ -30,14 +30,14 @@ class Gallery:
     formats : sequence of str
         Those of the files: ``svg``, which the page shows, and others.
     interactive : bool
-        Whether figures have their charts beside them, for pages with scripts.
+        Whether figures come with their charts, for pages with scripts.
 
     Attributes
     ----------
     files : list of Path
         Files of figures.
     absent : list of str
-        Figures that could not be drawn, a line each.
+        Figures that could not be drawn, one line per figure.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Gallery:
     def add(
         self, name: str, caption: str, make: Callable[..., Figure], shown: Any, **options: Any
     ) -> Drawing:
-        """Put a figure down to be drawn, under a name like `name` that is not taken yet."""
+        """Queue a figure for drawing, under a free name like `name`."""
         self._waiting.append(Drawing(self._free(name), caption, make, shown, options))
         return self._waiting[-1]
 
@@ -71,9 +71,9 @@ class Gallery:
         return figure_html(files, f"{figure.name}. {figure.caption}", beside=self.folder)
 
     def draw(self) -> None:
-        """Draw what waits to be drawn."""
+        """Draw the queued figures."""
         draw(self._waiting, self.folder / "figures", self._formats)
-        self.files += [path for one in self._waiting for path in self._files(one)]
+        self.files += [path for drawing in self._waiting for path in self._files(drawing)]
         self._waiting = []
 
     def html(self, part: Part) -> str:

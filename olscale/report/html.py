@@ -1,6 +1,6 @@
 """A page that stands alone: tables, figures and notes in HTML, with its style and pictures inside.
 
-What it looks like is in ``templates/page.html``.
+Its layout is in ``templates/page.html``.
 """
 
 import base64
@@ -55,9 +55,9 @@ def rows_html(
 def figure_html(
     files: Sequence[Path], caption: str, beside: Path, specs: Sequence[Mapping[str, Any]] = ()
 ) -> str:
-    """Return a figure with its SVG inside and links to its files, which lie under `beside`.
+    """Return a figure with its SVG inlined and links to its files, which are under `beside`.
 
-    Charts by Vega-Lite lie beside the SVG as data; the scripts of a page draw them in its place.
+    Vega-Lite charts accompany the SVG as data; the scripts of a page draw them in its place.
     """
     svg = next(path for path in files if path.suffix == ".svg")
     links = [(path.relative_to(beside).as_posix(), path.suffix[1:]) for path in files]

@@ -1,4 +1,4 @@
-"""How far an ingest is, in a notebook."""
+"""The progress of an ingest, in a notebook."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class IngestView:
         self._display: Any = None
 
     def __call__(self, name: str, rows: int, size: int) -> None:
-        """Note that so many more rows, of so many bytes in memory, were read of a source."""
+        """Record that more rows, of this many bytes in memory, were read from a source."""
         self._name = name
         self._rows = self._rows + rows
         self._bytes = self._bytes + size
@@ -40,7 +40,7 @@ class IngestView:
             self.show()
 
     def show(self) -> None:
-        """Bring the cell up to date."""
+        """Update the cell."""
         self._told = monotonic()
         if not in_notebook():
             return
@@ -63,5 +63,5 @@ class IngestView:
 
 
 def ingest_view() -> IngestView | None:
-    """Return a view where this is a notebook."""
+    """Return a view if this is a notebook."""
     return IngestView() if in_notebook() else None

@@ -57,14 +57,14 @@ def rows_of(s: Summary) -> list[Row]:
 
 
 def row_labels(cells: Iterable[tuple[Row, Column]]) -> tuple[dict[Row, str], dict[str, list[str]]]:
-    """Name each row by its learner's label and by what tells it from other rows of that label.
+    """Name each row by its learner's label and by what distinguishes it from its namesakes.
 
     Returns
     -------
     dict of Row to str
         Rows that share a text are one row of the table.
     dict of str to list of str
-        Of those texts that stand for another setting on each dataset: the parameters that differ.
+        The differing parameters of texts that stand for another setting on each dataset.
     """
     settings: dict[str, dict[Row, set[Column]]] = defaultdict(lambda: defaultdict(set))
     for row, column in sorted(cells, key=lambda cell: (cell[0].order(), cell[1])):
@@ -83,7 +83,7 @@ def row_labels(cells: Iterable[tuple[Row, Column]]) -> tuple[dict[Row, str], dic
         versions = {row.version for row in rows}
         spread = [column for columns in rows.values() for column in columns]
         if len(rows) > 1 and len(kinds) == len(versions) == 1 and len(set(spread)) == len(spread):
-            # Tuned for each dataset: one setting a column, so one row says it all.
+            # Tuned for each dataset: each column has one setting, so one row suffices.
             labels |= dict.fromkeys(rows, label)
             own[label] = differing
             continue
@@ -100,14 +100,14 @@ def row_labels(cells: Iterable[tuple[Row, Column]]) -> tuple[dict[Row, str], dic
 
 
 def column_labels(columns: Sequence[Column]) -> list[str]:
-    """Name each dataset, with what tells it from others of its name."""
+    """Name each dataset, with what distinguishes it from its namesakes."""
     labels = []
     for column in columns:
-        same = [other for other in columns if other.label == column.label]
+        namesakes = [candidate for candidate in columns if candidate.label == column.label]
         label = column.label
-        if len({(other.dataset, other.fingerprint) for other in same}) > 1:
+        if len({(candidate.dataset, candidate.fingerprint) for candidate in namesakes}) > 1:
             label += f" #{column.fingerprint[:8]}"
-        if len({other.transforms for other in same}) > 1:
+        if len({candidate.transforms for candidate in namesakes}) > 1:
             label += f" [{','.join(column.transforms) or 'raw'}]"
         labels.append(label)
     return labels

@@ -13,7 +13,7 @@ _SPECIAL = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    # At the start of a row `\\` takes these for its own arguments.
+    # After `\\`, these characters at the start of a row would become its arguments.
     "[": "{[}",
     "]": "{]}",
     "*": "{*}",
@@ -72,12 +72,12 @@ def _caption(table: Table) -> str:
 
 
 def _labels(tables: Sequence[Table]) -> list[str]:
-    """Return a label for each table, made of its title and unlike all others."""
+    """Return a unique label for each table, made of its title."""
     labels: list[str] = []
     for table in tables:
         stem = "tab:" + (re.sub(r"[^a-z0-9]+", "-", table.title.lower()).strip("-") or "results")
-        same = sum(label == stem or label.startswith(f"{stem}--") for label in labels)
-        labels.append(f"{stem}--{same + 1}" if same else stem)
+        count = sum(label == stem or label.startswith(f"{stem}--") for label in labels)
+        labels.append(f"{stem}--{count + 1}" if count else stem)
     return labels
 
 

@@ -10,7 +10,7 @@ from olscale.measures import metric_words
 from olscale.report.candidates import Candidates
 
 _MOST_NAMES = 3
-"""Names that a sentence lists, of more."""
+"""Most names that a sentence lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +20,13 @@ class Omission:
     Parameters
     ----------
     learner : str
-        Empty where the data set is left out for all learners.
+        Empty if the data set is left out for all learners.
     dataset : str
-        Empty where the learner is left out of all data sets.
+        Empty if the learner is left out of all data sets.
     transforms : tuple of str or None
-        Of the runs; None where all are left out.
+        Transforms of the runs; None if all are left out.
     runs : int
-        How many runs with a figure these are.
+        The number of left-out runs with a figure.
     reason : str
     """
 
@@ -38,7 +38,7 @@ class Omission:
 
 
 def left_out(candidates: Candidates, matched: MatchedBlocks, metric: str) -> list[Omission]:
-    """Return what of the candidates is not compared by a metric."""
+    """Return the candidates that are not compared by a metric."""
     entries = [
         Omission(learner, "", None, 0, _no_figure(candidates, learner, metric))
         for learner in candidates.learners
@@ -66,7 +66,7 @@ def left_out(candidates: Candidates, matched: MatchedBlocks, metric: str) -> lis
     for dataset, name in candidates.names.items():
         if dataset not in measured:
             entries.append(Omission("", name, None, 0, _no_metric(metric)))
-    entries += [_unmatched_runs(candidates, one) for one in matched.unmatched]
+    entries += [_unmatched_runs(candidates, unmatched) for unmatched in matched.unmatched]
     return entries
 
 
@@ -108,7 +108,7 @@ def _lacks_learners(candidates: Candidates, dataset: str, learners: Sequence[str
 
 
 def _with_failures(candidates: Candidates, learners: Sequence[str], dataset: str) -> list[str]:
-    """Return names of learners, those that failed on a data set with how often."""
+    """Return names of learners, with the number of failures on a data set."""
     names = []
     for learner in learners:
         failures = _failures(candidates, learner, [dataset])
@@ -127,16 +127,18 @@ def _unmatched_runs(candidates: Candidates, unmatched: Unmatched) -> Omission:
 
 
 def left_out_notes(entries: Sequence[Omission], metric: str) -> list[str]:
-    """Return what is left out as sentences below a table."""
+    """Return the omissions as sentences below a table."""
     notes = []
     unmeasured = unmeasured_datasets(entries, metric)
-    lacking = [one for one in entries if one.transforms is None and one.dataset not in unmeasured]
+    lacking = [
+        entry for entry in entries if entry.transforms is None and entry.dataset not in unmeasured
+    ]
     if lacking:
-        names = "; ".join(f"{one.learner or one.dataset} ({one.reason})" for one in lacking)
+        names = "; ".join(f"{entry.learner or entry.dataset} ({entry.reason})" for entry in lacking)
         notes.append(f"Left out for want of figures: {names}.")
     if unmeasured:
         notes.append(f"Left out, having {_no_metric(metric)}: {', '.join(unmeasured)}.")
-    partly = [one for one in entries if one.transforms is not None]
+    partly = [entry for entry in entries if entry.transforms is not None]
     if partly:
         notes.append(
             "Only runs that all learners have are compared; left out: "
@@ -147,26 +149,28 @@ def left_out_notes(entries: Sequence[Omission], metric: str) -> list[str]:
 
 def unmeasured_datasets(entries: Sequence[Omission], metric: str) -> list[str]:
     """Return the data sets without a figure to compare, such as a test error without test rows."""
-    return [one.dataset for one in entries if one.dataset and one.reason == _no_metric(metric)]
+    return [
+        entry.dataset for entry in entries if entry.dataset and entry.reason == _no_metric(metric)
+    ]
 
 
 def _partly(entries: Sequence[Omission]) -> list[str]:
-    """Return the runs left out, one text for those of one kind and reason."""
+    """Return the runs left out, one text per kind and reason."""
     kinds: dict[tuple[tuple[str, ...] | None, str], list[Omission]] = defaultdict(list)
-    for one in entries:
-        kinds[one.transforms, one.reason].append(one)
+    for entry in entries:
+        kinds[entry.transforms, entry.reason].append(entry)
     texts = []
     for (transforms, reason), of_kind in kinds.items():
-        runs = sum(one.runs for one in of_kind)
-        learners = few(list(dict.fromkeys(one.learner for one in of_kind)))
-        datasets = few(list(dict.fromkeys(one.dataset for one in of_kind)))
+        runs = sum(entry.runs for entry in of_kind)
+        learners = few(list(dict.fromkeys(entry.learner for entry in of_kind)))
+        datasets = few(list(dict.fromkeys(entry.dataset for entry in of_kind)))
         under = f"transforms {', '.join(transforms)}" if transforms else "no transforms"
         texts.append(f"{_runs_text(runs)} of {learners} on {datasets} with {under} ({reason})")
     return texts
 
 
 def few(names: Sequence[str]) -> str:
-    """Return the first names of a list, and how many more there are.
+    """Return the first names of a list, and the number of further ones.
 
     Examples
     --------

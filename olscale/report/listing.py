@@ -34,7 +34,7 @@ FIELDS = (*_ATTRIBUTES, "looks_ahead", "comparable")
 
 
 def as_json(summaries: Iterable[Summary]) -> str:
-    """Return a JSON list of objects, an object a line.
+    """Return a JSON list with one object per line.
 
     Fields: ``dataset``, ``transforms`` (list), ``learner``, ``params`` (object), ``protocol``
     (object, without the permutation's index), ``metric``, ``mean``, ``std``, ``n``, ``failures``

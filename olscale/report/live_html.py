@@ -17,12 +17,12 @@ from olscale.report.live_text import (
     stand_text,
     state_text,
 )
-from olscale.report.marks import footnotes
+from olscale.report.marks import Mark, footnotes
 from olscale.results.live import LiveEvaluation
 from olscale.system.sizes import duration_text, size_text
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#e69f00", "#56b4e9", "#cc79a7", "#8a8a8a")
-"""Those of the figures, but for black, which a dark page swallows."""
+"""Colours of the figures, except black, which is invisible on a dark page."""
 
 _DASHES = ("", "6 3", "2 3")
 _WIDE = 460
@@ -37,15 +37,22 @@ STYLE = """<style>
 .olscale-live { font: 13px/1.45 system-ui, sans-serif; color: inherit; max-width: 62rem; }
 .olscale-live h4 { margin: .5rem 0 .2rem; font-size: 1em; } .olscale-live p { margin: .15rem 0; }
 .olscale-live h4, .olscale-live p { overflow-wrap: break-word; }
-.olscale-live table { font: inherit; border-collapse: collapse; margin: .2rem 0; font-variant-numeric: tabular-nums; }
-.olscale-live th, .olscale-live td { padding: .08rem .6rem; text-align: right; white-space: nowrap; }
-.olscale-live th { font-weight: 600; border-bottom: 1px solid #8886; } .olscale-live .text { text-align: left; }
+.olscale-live table { font: inherit; border-collapse: collapse; margin: .2rem 0; }
+.olscale-live table { font-variant-numeric: tabular-nums; }
+.olscale-live th, .olscale-live td { padding: .08rem .6rem; text-align: right; }
+.olscale-live th, .olscale-live td { white-space: nowrap; }
+.olscale-live th { font-weight: 600; border-bottom: 1px solid #8886; }
+.olscale-live .text { text-align: left; }
 .olscale-live .flow { display: flex; flex-wrap: wrap; gap: .4rem 1.6rem; align-items: flex-start; }
 .olscale-live .scroll { overflow-x: auto; max-width: 100%; }
-.olscale-live .bar { background: #8883; border-radius: 4px; height: 8px; overflow: hidden; max-width: 30rem; }
+.olscale-live .bar { background: #8883; border-radius: 4px; height: 8px; }
+.olscale-live .bar { overflow: hidden; max-width: 30rem; }
 .olscale-live .bar div { background: #0072b2; height: 100%; }
-.olscale-live .small { font-size: .88em; opacity: .8; } .olscale-live svg { max-width: 100%; height: auto; }
-@media (max-width: 40rem) { .olscale-live td.text { white-space: normal; overflow-wrap: anywhere; min-width: 7rem; } }
+.olscale-live .small { font-size: .88em; opacity: .8; }
+.olscale-live svg { max-width: 100%; height: auto; }
+@media (max-width: 40rem) {
+.olscale-live td.text { white-space: normal; overflow-wrap: anywhere; min-width: 7rem; }
+}
 .olscale-live svg text { fill: currentColor; font: 11px system-ui, sans-serif; }
 </style>"""
 
@@ -55,7 +62,7 @@ def live_html(
 ) -> str:
     """Return evaluations as HTML: progress, time, errors along the stream, workers, notes.
 
-    Where the results stand below, those that have ended have no errors so far.
+    If results follow below, ended evaluations show no errors here.
     """
     body = "".join(
         _one(evaluation, now or time(), brief=results_below and bool(evaluation.end))
@@ -95,26 +102,30 @@ def _datasets(found: Mapping[str, Sequence[LiveLearner]]) -> str:
     If there are very many, only running ones get them, and each of the others gets a line.
     """
     shown = sorted(found, key=lambda name: not _goes_on(found[name]))[:_MOST_SETS]
-    rest = {name: learners for name, learners in found.items() if name not in shown}
+    in_brief = {name: learners for name, learners in found.items() if name not in shown}
     return "".join(_dataset(name, found[name]) for name in found if name in shown) + (
-        _others(rest) if rest else ""
+        _others(in_brief) if in_brief else ""
     )
 
 
 def _goes_on(learners: Sequence[LiveLearner]) -> bool:
-    heard = any(learner.done or not isnan(learner.error) for learner in learners)
-    return heard and any(learner.done < learner.runs for learner in learners)
+    has_reported = any(learner.done or not isnan(learner.error) for learner in learners)
+    return has_reported and any(learner.done < learner.runs for learner in learners)
+
+
+def _other_row(name: str, learners: Sequence[LiveLearner]) -> str:
+    best = min(learners, key=_by_error)
+    label = "-" if isnan(best.error) else _text(best.label)
+    done_runs = sum(learner.done for learner in learners)
+    runs = sum(learner.runs for learner in learners)
+    return (
+        f'<tr><td class="text">{_text(name)}</td><td class="text">{label}</td>'
+        f"<td>{error_text(best.error, best.metric)}</td><td>{done_runs}/{runs}</td></tr>"
+    )
 
 
 def _others(found: Mapping[str, Sequence[LiveLearner]]) -> str:
-    rows = "".join(
-        f'<tr><td class="text">{_text(name)}</td><td '
-        f'class="text">{_text(best.label) if not isnan(best.error) else "-"}</td>'
-        f"<td>{error_text(best.error, best.metric)}</td>"
-        f"<td>{sum(learner.done for learner in learners)}/{sum(learner.runs for learner in learners)}</td></tr>"
-        for name, learners in found.items()
-        for best in (min(learners, key=_by_error),)
-    )
+    rows = "".join(_other_row(name, learners) for name, learners in found.items())
     heads = ("data set", "best so far", "error so far", "runs done")
     head = "".join(
         f"<th{' class=text' if i < 2 else ''}>{words}</th>" for i, words in enumerate(heads)
@@ -137,33 +148,42 @@ def _dataset(name: str, learners: Sequence[LiveLearner]) -> str:
         label: i
         for i, label in enumerate(learner.label for learner in learners if learner.label in best)
     }
-    # Of very many settings nothing is to be seen before they are heard of.
+    # Very many settings stay hidden until they report something.
     listed = (
         ranked
         if len(ranked) <= _MOST_LINES
-        else [one for one in ranked if one.done or not isnan(one.error)]
+        else [candidate for candidate in ranked if candidate.done or not isnan(candidate.error)]
     )
     listed = listed[: 2 * _MOST_LINES]
     marks = live_marks(listed)
     rows = "".join(
-        f'<tr><td class="text">{_swatch(looks.get(learner.label))} {_text(learner.label)}</td>'
-        f"<td>{error_text(learner.error, learner.metric)}{''.join(f'<sup>{mark.sign}</sup>' for mark in of_learner)}</td>"
-        f"<td>{learner.done}/{learner.runs}{f', <b>{learner.failed} failed</b>' if learner.failed else ''}</td></tr>"
+        _learner_row(learner, looks.get(learner.label), of_learner)
         for learner, of_learner in zip(listed, marks, strict=True)
     )
     below = "".join(f'<p class="small">{_text(line)}</p>' for line in footnotes(marks))
     more = len(learners) - len(listed)
-    others = "more settings" if listed else "settings"
-    hidden = f'<p class="small">{more} {others}</p>' if more > 0 else ""
+    what = "more settings" if listed else "settings"
+    hidden = f'<p class="small">{more} {what}</p>' if more > 0 else ""
     head = (
         '<tr><th class="text">learner</th><th>'
         + _text(error_heading(learners[0].metric))
         + "</th><th>runs done</th></tr>"
     )
+    table = f"<table>{head}{rows}</table>" if listed else ""
+    drawn = [learner for learner in learners if learner.label in looks]
     return (
-        f'<h4>{_text(name)}</h4><div class="flow"><div class="scroll">'
-        f"{f'<table>{head}{rows}</table>' if listed else ''}{hidden}{below}</div>"
-        f"{_picture(name, [learner for learner in learners if learner.label in looks], looks)}</div>"
+        f'<h4>{_text(name)}</h4><div class="flow"><div class="scroll">{table}{hidden}{below}</div>'
+        f"{_picture(name, drawn, looks)}</div>"
+    )
+
+
+def _learner_row(learner: LiveLearner, look: int | None, marks: Sequence[Mark]) -> str:
+    signs = "".join(f"<sup>{mark.sign}</sup>" for mark in marks)
+    failed = f", <b>{learner.failed} failed</b>" if learner.failed else ""
+    return (
+        f'<tr><td class="text">{_swatch(look)} {_text(learner.label)}</td>'
+        f"<td>{error_text(learner.error, learner.metric)}{signs}</td>"
+        f"<td>{learner.done}/{learner.runs}{failed}</td></tr>"
     )
 
 
@@ -189,7 +209,7 @@ def _picture(name: str, learners: Sequence[LiveLearner], looks: dict[str, int]) 
     most = max(learner.rows[-1] for learner in lines)
     heading = error_heading(lines[0].metric)
     scale = 100 if heading.endswith("%)") else 1
-    # The first rows of a stream tell of chance: the scale is that of the later ones.
+    # Errors on the first rows are mostly chance, so the later ones set the scale.
     later = [error for learner in lines for error in learner.errors[len(learner.errors) // 4 :]]
     later = [error for error in later if isfinite(error)] or [0.0]
     low = min(later)
@@ -232,15 +252,15 @@ def _picture(name: str, learners: Sequence[LiveLearner], looks: dict[str, int]) 
 
 
 def _workers(evaluation: LiveEvaluation, now: float) -> str:
-    going = [group for group in evaluation.groups.values() if group.going]
-    if evaluation.end or not going:
+    running = [group for group in evaluation.groups.values() if group.going]
+    if evaluation.end or not running:
         return ""
     rows = "".join(
         f'<tr><td class="text">{_text(group.worker or "this process")}</td><td '
         f'class="text">{_text(group.name)}</td>'
         f"<td>{stand_text(group)}</td><td>{size_text(group.memory)}</td>"
         f"<td>{duration_text(max(0.0, now - group.heard))}</td></tr>"
-        for group in going[:_MOST_LINES]
+        for group in running[:_MOST_LINES]
     )
     head = (
         '<tr><th class="text">worker</th><th '

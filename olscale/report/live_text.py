@@ -1,4 +1,4 @@
-"""What goes on in evaluations, as text."""
+"""Running evaluations as text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_NOTES = 5
 
 
 def state_text(evaluation: LiveEvaluation, now: float | None = None) -> str:
-    """Return how an evaluation is, in a few words."""
+    """Return the state of an evaluation, in a few words."""
     state = evaluation.state(now)
     if state == "running":
         return "running"
@@ -34,25 +34,25 @@ def state_text(evaluation: LiveEvaluation, now: float | None = None) -> str:
 
 
 def error_text(error: float, metric: str) -> str:
-    """Return an error, percent without their sign; a dash where there is none yet."""
+    """Return an error, without the percent sign; a dash if there is none yet."""
     return "-" if isnan(error) else figure_of(metric, error)
 
 
 def error_heading(metric: str) -> str:
-    """Return what stands over errors."""
+    """Return the heading of errors."""
     unit = " (%)" if measure_of(metric).unit == "percent" else ""
     return f"{'error' if metric == 'cumulative_error' else metric_words(metric)} so far{unit}"
 
 
 def live_marks(learners: Sequence[LiveLearner]) -> list[tuple[Mark, ...]]:
     """Return the marks of each learner's error on one data set."""
-    ahead = look_ahead_mark(seen for learner in learners for seen in learner.ahead)
+    look_ahead = look_ahead_mark(item for learner in learners for item in learner.ahead)
     late = reference_mark(
         "predicts nothing by the first rows that count: no error along the stream"
     )
     marks = []
     for learner in learners:
-        of_learner = (ahead,) if learner.ahead else ()
+        of_learner = (look_ahead,) if learner.ahead else ()
         marks.append((*of_learner, late) if learner.late else of_learner)
     return marks
 
@@ -67,20 +67,21 @@ def stand_text(group: LiveGroup) -> str:
 
 
 def pace_text(evaluation: LiveEvaluation, now: float | None = None) -> str:
-    """Return how fast it goes and when it will end, as far as that is known."""
+    """Return the speed and the time left, as far as they are known."""
     speed = evaluation.rows_per_second
     words = f", {speed_text(speed)}" if speed else ""
     if evaluation.end:
         return f"{words}{_ended(evaluation.heard)}"
     if evaluation.state(now) != "running":
         return words
-    return f"{words}{f', {COMPILING}' if evaluation.compiling else ''}{left_text(evaluation.seconds_left)}"
+    compiling = f", {COMPILING}" if evaluation.compiling else ""
+    return f"{words}{compiling}{left_text(evaluation.seconds_left)}"
 
 
 def _ended(at: float) -> str:
     try:
         return f", ended {strftime('%Y-%m-%d %H:%M', gmtime(at))} UTC"
-    except (OverflowError, ValueError, OSError):  # of a journal that was damaged
+    except (OverflowError, ValueError, OSError):  # from a damaged journal
         return ""
 
 
@@ -94,11 +95,11 @@ def live_text(evaluations: Sequence[LiveEvaluation], now: float | None = None) -
 
 
 def _one(evaluation: LiveEvaluation, now: float | None) -> str:
-    done = round(_BAR * evaluation.share_done)
+    filled = round(_BAR * evaluation.share_done)
     failed = f", {evaluation.failed} failed" if evaluation.failed else ""
     lines = [
         f"{evaluation.name}: {state_text(evaluation, now)}",
-        f"[{'#' * done}{'.' * (_BAR - done)}] {evaluation.done}/{evaluation.total} "
+        f"[{'#' * filled}{'.' * (_BAR - filled)}] {evaluation.done}/{evaluation.total} "
         f"runs{failed}{pace_text(evaluation, now)}",
     ]
     for dataset, learners in learners_of(evaluation).items():

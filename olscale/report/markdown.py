@@ -31,7 +31,7 @@ def page(
     store : Store
     ledgers : sequence of (ExperimentSettings, sequence of Cell)
     words : sequence of str
-        What the command was given beside the store.
+        The command's arguments besides the store.
     """
     command = " ".join(["olscale reproduce", *words, "--store STORE --no-run --markdown FILE"])
     parts = [
@@ -80,7 +80,7 @@ def _titled(tables: Sequence[Table], bold: str = "") -> list[str]:
 def _table(table: Table, bold: str) -> str:
     lines = [["", *table.columns]]
     lines += [
-        [name, *(_text(one, bold) for one in line)]
+        [name, *(_text(entry, bold) for entry in line)]
         for name, line in zip(table.rows, table.entries, strict=True)
     ]
     return _grid(lines)
@@ -104,20 +104,20 @@ def _ledger(cells: Sequence[Cell]) -> str:
     lines = [head.split("|")]
     for cell in cells:
         published = cell.published
-        ours = cell.summary
+        summary = cell.summary
         setting = cell.setting
-        found = cell.difference
+        difference = cell.difference
         lines.append(
             [
                 published.table,
                 published.dataset,
                 published.learner,
                 with_deviation(published.mean, published.std),
-                with_deviation(ours.mean, ours.std) if ours else "",
-                str(ours.n) if ours else "",
-                f"{found.distance:+.1f}" if found else "",
-                f"{100 * found.relative:+.0f} %" if found else "",
-                p_text(found.p) if found else "",
+                with_deviation(summary.mean, summary.std) if summary else "",
+                str(summary.n) if summary else "",
+                f"{difference.distance:+.1f}" if difference else "",
+                f"{100 * difference.relative:+.0f} %" if difference else "",
+                p_text(difference.p) if difference else "",
                 cell.verdict,
                 described(setting) if setting is not None and setting.params is not None else "",
                 _tuned(cell),
@@ -141,6 +141,6 @@ def _plain(text: str) -> str:
 
 
 def _grid(lines: Sequence[Sequence[str]]) -> str:
-    head, *rest = [[_plain(text).replace("|", "\\|") for text in line] for line in lines]
-    rows = [head, ["---"] * len(head), *rest]
+    head, *body = [[_plain(text).replace("|", "\\|") for text in line] for line in lines]
+    rows = [head, ["---"] * len(head), *body]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)

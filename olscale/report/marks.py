@@ -1,6 +1,6 @@
-"""Marks: signs beside figures of a table, and the footnotes below it that say what they mean.
+"""Marks: signs next to figures of a table, and the footnotes that explain them.
 
-Whatever a reader must know of single figures is a `Mark` of their entries: every form of a table
+What a reader must know about single figures is a `Mark` of their entries: every form of a table
 prints the signs, and each footnote once.
 """
 
@@ -13,16 +13,16 @@ from olscale.printable import printable
 
 
 class Mark(NamedTuple):
-    """What a reader must know of a figure.
+    """A caution about a figure.
 
     Parameters
     ----------
     sign : str
-        Beside the figure.
+        Next to the figure.
     footnote : str
         A sentence below the table.
     legend : str
-        The sign in the footnote, where that stands for several signs; empty for the sign itself.
+        The sign in the footnote if it stands for several signs; empty for the sign itself.
     """
 
     sign: str
@@ -49,7 +49,7 @@ def footnotes(marked: Iterable[Iterable[Mark]]) -> tuple[str, ...]:
 
 
 def runs_mark(runs: int) -> Mark:
-    """Return the mark of a mean over other runs than those of the figures that it stands beside."""
+    """Return the mark of a mean over other runs than the rest of its column."""
     sentence = (
         "is the mean of n runs, not those of the rest of its column, and is not marked as the best."
     )
@@ -62,7 +62,7 @@ def look_ahead_mark(seen: Iterable[str]) -> Mark:
     Parameters
     ----------
     seen : iterable of str
-        What has seen them, of all marked figures of a table: it has one footnote.
+        What saw them, for all marked figures of a table, which has one footnote.
     """
     return Mark(
         "^", f"looks ahead: {', '.join(dict.fromkeys(seen))} saw rows before they were predicted."
@@ -70,11 +70,11 @@ def look_ahead_mark(seen: Iterable[str]) -> Mark:
 
 
 def reference_mark(reason: str) -> Mark:
-    """Return the mark in the place of a figure that stands beside no others."""
+    """Return the mark that replaces a figure without any to compare it with."""
     return Mark("r", f"{reason}.")
 
 
 def usual_replicates(column: Sequence[Summary | None]) -> tuple[int, int] | None:
-    """Return the number of runs, and which, that most means of a column are over."""
+    """Return the number and set of runs that most means of a column average."""
     counts = Counter((s.n, s.replicates) for s in column if s is not None and s.n)
     return max(counts, key=lambda runs: (counts[runs], runs[0]), default=None)

@@ -33,7 +33,7 @@ class RowsCompared:
     Parameters
     ----------
     dataset : str
-        Its name, with the transforms where it is met in several ways.
+        Its name, with the transforms if it occurs with several.
     transforms : tuple of str
     rows : str
         One of the values of `olscale.analysis.mcnemar.ROWS`.
@@ -41,7 +41,7 @@ class RowsCompared:
     best : str
         The learner of the best mean rank, or the baseline.
     note : str
-        What a reader must know.
+        A caution for readers.
     """
 
     dataset: str
@@ -55,7 +55,7 @@ class RowsCompared:
 def rows_compared(
     one: Compared, store: Store, on_damage: OnDamage = "raise"
 ) -> Iterator[RowsCompared]:
-    """Yield what McNemar's test says on each data set, where the protocol has asked for it."""
+    """Yield the results of McNemar's test on each data set whose protocol requests it."""
     if not one.protocol.get("mcnemar"):
         return
     outcome = one.outcome
@@ -106,11 +106,11 @@ def _late_learners(one: Compared) -> list[str]:
 
 
 def rows_table(found: RowsCompared) -> Table:
-    """Return the pairs, a row each: rows that one of them alone predicts rightly, and p."""
+    """Return one row per pair: rows that only one of them predicts correctly, and p."""
     title = f"McNemar's test on {found.rows} of {found.dataset}"
     if not found.pairs:
         return Table(title, ("common runs",), ("all learners",), ((Entry("0"),),), (found.note,))
-    pairs, said = shown_pairs(found.pairs, found.best)
+    pairs, note = shown_pairs(found.pairs, found.best)
     n = len(pairs[0].p)
     columns = ["first only", "second only", "p", "corrected p", *(["significant"] if n > 1 else [])]
     entries = []
@@ -141,7 +141,7 @@ def rows_table(found: RowsCompared) -> Table:
         tuple(columns),
         names,
         tuple(entries),
-        (*notes, found.note, *said),
+        (*notes, found.note, *note),
         best="corrected p at most 0.05",
     )
 
@@ -154,13 +154,13 @@ def rows_objects(found: Sequence[RowsCompared]) -> list[dict[str, Any]]:
     """Return plain JSON values; the arrays of a pair have a number for each run of a learner."""
     return [
         {
-            "dataset": one.dataset,
-            "transforms": list(one.transforms),
-            "rows": one.rows,
-            "note": one.note,
-            "pairs": [_object(pair) for pair in one.pairs],
+            "dataset": compared_rows.dataset,
+            "transforms": list(compared_rows.transforms),
+            "rows": compared_rows.rows,
+            "note": compared_rows.note,
+            "pairs": [_object(pair) for pair in compared_rows.pairs],
         }
-        for one in found
+        for compared_rows in found
     ]
 
 

@@ -29,14 +29,15 @@ _STYLE = """<style scoped>
 .olscale th, .olscale td { padding: .15rem .7rem; text-align: right; white-space: nowrap; }
 .olscale th[scope=row], .olscale th.text { text-align: left; font-weight: 400; }
 .olscale thead th { border-bottom: 1px solid #888; }
-.olscale td.best { font-weight: 700; } .olscale .note { font-size: .85em; opacity: .8; margin: .1rem 0; }
+.olscale td.best { font-weight: 700; }
+.olscale .note { font-size: .85em; opacity: .8; margin: .1rem 0; }
 </style>"""
 
 
 class Results:
     """Means and deviations of every metric over the permutations and folds of each setting.
 
-    In a notebook it shows itself as tables, printed as text; iterating gives a dictionary a setting
+    A notebook displays it as tables, `print` as text; iterating gives a dictionary per setting
     and metric, as ``olscale results --format json`` prints them.
 
     Parameters
@@ -44,11 +45,11 @@ class Results:
     store : Store or path
         Metrics store.
     ids : collection of str, optional
-        Only these runs; all but those of tuning when left out.
+        Only these runs; by default all except those of tuning.
     metric : str, optional
-        Show this metric in place of the errors.
+        Show this metric instead of the errors.
     experiment : str, optional
-        Names and order are those of this experiment; of all in the store when left out.
+        Names and order of this experiment; by default of all in the store.
 
     Examples
     --------
@@ -67,12 +68,14 @@ class Results:
         opened = store if isinstance(store, Store) else open_store(store)
         self._path = redacted(opened.path)
         self._metric = metric
-        # No runs at all are not the same as all runs.
+        # An empty selection must not mean all runs.
         nothing = ids is not None and not ids
         experiments = [experiment] if experiment else []
         self._summaries = [] if nothing else summarise(opened, experiments=experiments, ids=ids)
         self._unfinished = [
-            one for one in unfinished_experiments(opened) if experiment in ("", one.experiment)
+            progress
+            for progress in unfinished_experiments(opened)
+            if experiment in ("", progress.experiment)
         ]
 
     def select(
@@ -85,20 +88,20 @@ class Results:
         UnknownNameError
             If a name does not occur; the message offers the nearest one.
         """
-        kept = object.__new__(Results)
-        kept._path = self._path
-        kept._metric = metric or self._metric
-        kept._unfinished = self._unfinished
-        named = [[name] if name else [] for name in (dataset, learner)]
-        kept._summaries = select(self._summaries, metric, named[0], named[1], failed=True)
-        return kept
+        selection = object.__new__(Results)
+        selection._path = self._path
+        selection._metric = metric or self._metric
+        selection._unfinished = self._unfinished
+        names = [[name] if name else [] for name in (dataset, learner)]
+        selection._summaries = select(self._summaries, metric, names[0], names[1], failed=True)
+        return selection
 
     def tables(self) -> list[Table]:
-        """Return a table a metric and protocol: learners by datasets."""
+        """Return one table per metric and protocol: learners by datasets."""
         return tables(self._summaries, self._metric)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a pandas data frame, a row a setting and metric; errors are fractions.
+        """Return a pandas data frame with a row per setting and metric; errors are fractions.
 
         Raises
         ------
@@ -132,5 +135,5 @@ class Results:
 
     @property
     def summaries(self) -> list[Summary]:
-        """What the tables are made of."""
+        """The summaries behind the tables."""
         return list(self._summaries)

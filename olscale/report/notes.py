@@ -1,4 +1,4 @@
-"""Notes below a table: what a reader must know of its figures, a sentence each."""
+"""Notes below a table: cautions about its figures, one sentence per note."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -12,7 +12,7 @@ from olscale.report.wording import PART_WORDS
 def partial_notes(
     rows: list[str], columns: list[str], grid: list[list[Summary | None]]
 ) -> list[str]:
-    """Tell which figures leave failed runs out, a line a learner."""
+    """Say which figures leave failed runs out, one line per learner."""
     notes = []
     for row, line in zip(rows, grid, strict=True):
         failed = [
@@ -27,14 +27,16 @@ def partial_notes(
 
 
 def own_setting_notes(own: Mapping[str, list[str]], grid: list[list[Summary | None]]) -> list[str]:
-    """Tell which learners have another setting on each dataset, where no note on tuning does."""
+    """Say which learners change settings between datasets, if no note on tuning does."""
     tuned: dict[str, set[str]] = defaultdict(set)
     for s in (s for line in grid for s in line if s is not None and s.tuned):
         tuned[s.label] |= set((s.tuned or {})["grid"])
-    rest = {
+    other_params = {
         label: [name for name in names if name not in tuned[label]] for label, names in own.items()
     }
-    which = ", ".join(f"{label} ({', '.join(names)})" for label, names in rest.items() if names)
+    which = ", ".join(
+        f"{label} ({', '.join(names)})" for label, names in other_params.items() if names
+    )
     return [f"Each dataset has its own setting of {which}."] if which else []
 
 
@@ -48,37 +50,37 @@ def version_notes(shown: Iterable[Summary]) -> list[str]:
     for summary in shown:
         versions[summary.learner].add(summary.version)
         last[summary.learner] = summary.last_version
-    several = [
+    learners = [
         learner for learner in sorted(versions) if len(versions[learner]) > 1 and last[learner]
     ]
     return [
         f"{name}: {len(versions[name])} versions of it; v{last[name]} was computed last."
-        for name in several
+        for name in learners
     ]
 
 
 def tuned_notes(grid: list[list[Summary | None]]) -> list[str]:
-    """Tell on what data parameters were chosen, a line a way of choosing."""
-    ways: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    """Say on what data parameters were chosen, one line per procedure."""
+    by_sentence: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for summary in (summary for line in grid for summary in line):
         if summary is not None and summary.tuned:
             how = summary.tuned
             parts = PART_WORDS[how["split"]]
             by = metric_words(how["metric"])
-            ways[f"on {how['folds']} {parts} of the training split, by {by}"][summary.label] |= set(
-                how["grid"]
-            )
+            by_sentence[f"on {how['folds']} {parts} of the training split, by {by}"][
+                summary.label
+            ] |= set(how["grid"])
     notes = []
-    for way, learners in sorted(ways.items()):
+    for sentence, learners in sorted(by_sentence.items()):
         which = ", ".join(
             f"{learner} ({', '.join(sorted(names))})" for learner, names in learners.items()
         )
-        notes.append(f"Tuned {way}: {which}.")
+        notes.append(f"Tuned {sentence}: {which}.")
     return notes
 
 
 def count_notes(counts: set[int]) -> list[str]:
-    """Tell of how many runs the figures are."""
+    """Say how many runs the figures average."""
     if not counts or max(counts) == 1:
         return []
     runs = str(max(counts)) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
@@ -86,7 +88,7 @@ def count_notes(counts: set[int]) -> list[str]:
 
 
 def damage_notes(files: Collection[str]) -> list[str]:
-    """Tell which damaged files are left out, in a sentence."""
+    """Say which damaged files are left out, in a sentence."""
     if not files:
         return []
     first = sorted(files)[0]
@@ -98,12 +100,12 @@ def damage_notes(files: Collection[str]) -> list[str]:
 
 
 def unfinished_notes(experiments: Iterable[ExperimentProgress]) -> list[str]:
-    """Tell which experiments have runs left to do, a sentence each."""
+    """Say which experiments have unfinished runs, one sentence per experiment."""
     notes = []
-    for one in experiments:
-        lost = f", {one.lost:,} lost" if one.lost else ""
+    for experiment in experiments:
+        lost = f", {experiment.lost:,} lost" if experiment.lost else ""
         notes.append(
-            f"Experiment {one.experiment} is unfinished: {one.done:,} of {one.total:,} runs are "
-            f"done{lost}."
+            f"Experiment {experiment.experiment} is unfinished: "
+            f"{experiment.done:,} of {experiment.total:,} runs are done{lost}."
         )
     return notes

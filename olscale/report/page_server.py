@@ -30,7 +30,7 @@ from tornado.log import access_log, app_log, gen_log
 
 from olscale.printable import printable
 
-LOG = logging.getLogger("olscale.dashboard")  # Dask silences those of Tornado
+LOG = logging.getLogger("olscale.dashboard")  # Dask silences Tornado's loggers
 MOST_CONNECTIONS = 256
 SECONDS_TO_ASK = 20.0
 SECONDS_TO_TAKE = 120.0
@@ -89,14 +89,14 @@ class PageServer(HTTPServer):
             self._listen(listening)
 
     def stop(self) -> None:
-        """Accept no more connections."""
+        """Stop accepting connections."""
         for listening in self._listening:
             IOLoop.current().remove_handler(listening)
             listening.close()
         self._listening.clear()
 
     def open_connections(self) -> list[IOStream]:
-        """Return the connections, the one that has waited longest first."""
+        """Return the connections, starting with the one that has waited longest."""
         return list(self._oldest_first)
 
     def _listen(self, listening: socket.socket) -> None:
@@ -148,7 +148,7 @@ class PageServer(HTTPServer):
 
 
 class _OnceForAKind(logging.Filter):
-    """Lets one line for each kind of error through, and no traceback."""
+    """Passes one line for each kind of error, and no traceback."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -180,13 +180,13 @@ class _OnceForAKind(logging.Filter):
 
 @contextmanager
 def short_log() -> Iterator[None]:
-    """Have server, Tornado and asyncio log one line for a kind of error."""
-    once = _OnceForAKind()
+    """Limit server, Tornado and asyncio to one line of log per kind of error."""
+    once_per_kind = _OnceForAKind()
     loggers = (LOG, access_log, app_log, gen_log, logging.getLogger("asyncio"))
     for logger in loggers:
-        logger.addFilter(once)
+        logger.addFilter(once_per_kind)
     try:
         yield
     finally:
         for logger in loggers:
-            logger.removeFilter(once)
+            logger.removeFilter(once_per_kind)

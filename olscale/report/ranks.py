@@ -1,4 +1,4 @@
-"""The section of a report that compares learners: ranks, groups, every two, what an error costs."""
+"""The section of a report that compares learners: ranks, groups, pairs, error against cost."""
 
 import math
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ from olscale.report.papers.base import FigureSource
 from olscale.report.wording import heading, protocol_text
 
 MOST = 12
-"""Learners of a diagram that anybody can tell apart."""
+"""Most learners of a diagram that readers can distinguish."""
 
 _COSTS = {"rows_per_cpu_second": True, "rows_per_second": True, "model_bytes": False}
 """Costs to plot an error against, and whether more is better; the clock only as a fallback."""
@@ -38,23 +38,30 @@ def rank_section(source: FigureSource, gallery: Gallery, metric: str | None = No
 
     Tests need five data sets.
 
-    All learners are ranked and tested; of many the best are shown.
+    All learners are ranked and tested; if there are many, only the best are shown.
     """
     if metric is not None and not measure_of(metric).better:
         return []
     figures = ReplicateFigures(source.store, source.on_damage)
     costs = {cost: figures.of(cost) for cost in _COSTS}
     parts: list[Part] = []
-    for one in compared(source.store, source.summaries, metric, most=MOST, figures=figures):
-        parts += [table_html(rank_table(one)), paragraphs([*one.advice, _COLOURS], "note")]
-        shown = one.outcome.part(one.shown)
+    for comparison in compared(source.store, source.summaries, metric, most=MOST, figures=figures):
+        parts += [
+            table_html(rank_table(comparison)),
+            paragraphs([*comparison.advice, _COLOURS], "note"),
+        ]
+        shown = comparison.outcome.part(comparison.shown)
         if shown.tested:
-            parts += _tested(one, shown, gallery)
-        for rows in rows_compared(one, source.store, source.on_damage):
-            kept = tuple(pair for pair in rows.pairs if pair.a in one.shown and pair.b in one.shown)
-            parts.append(table_html(rows_table(replace(rows, pairs=kept))))
-        if measure_of(one.metric).better == "lower":
-            parts += _costs(one, shown, costs, gallery, source)
+            parts += _tested(comparison, shown, gallery)
+        for rows in rows_compared(comparison, source.store, source.on_damage):
+            pairs = tuple(
+                pair
+                for pair in rows.pairs
+                if pair.a in comparison.shown and pair.b in comparison.shown
+            )
+            parts.append(table_html(rows_table(replace(rows, pairs=pairs))))
+        if measure_of(comparison.metric).better == "lower":
+            parts += _costs(comparison, shown, costs, gallery, source)
     return parts
 
 

@@ -30,7 +30,7 @@ SHOWN_TRIALS = 3
 
 def published_tables(cells: Sequence[Cell]) -> list[Table]:
     """Return one table per published one: a line of ours and one of theirs per method."""
-    made = []
+    results = []
     for name in dict.fromkeys(cell.published.table for cell in cells):
         of = {
             (cell.published.learner, cell.published.dataset): cell
@@ -39,20 +39,20 @@ def published_tables(cells: Sequence[Cell]) -> list[Table]:
         }
         methods = list(dict.fromkeys(method for method, _ in of))
         datasets = list(dict.fromkeys(dataset for _, dataset in of))
-        ahead = look_ahead_mark(
-            seen
+        look_ahead = look_ahead_mark(
+            item
             for cell in of.values()
             if cell.summary is not None
-            for seen in looked_ahead(cell.summary)
+            for item in looked_ahead(cell.summary)
         )
         rows = []
         entries = []
         for method in methods:
             line = [of.get((method, dataset)) for dataset in datasets]
             rows += [method, "  published"]
-            entries += [tuple(_ours(cell, ahead) for cell in line), tuple(map(_theirs, line))]
+            entries += [tuple(_ours(cell, look_ahead) for cell in line), tuple(map(_theirs, line))]
         first = next(iter(of.values())).published
-        made.append(
+        results.append(
             Table(
                 title=f"{first.source}, {name}: {_words(first.metric)} (%)",
                 columns=tuple(datasets),
@@ -61,7 +61,7 @@ def published_tables(cells: Sequence[Cell]) -> list[Table]:
                 notes=(LEGEND, *_notes(list(of.values()))),
             )
         )
-    return made
+    return results
 
 
 def _words(metric: str) -> str:
@@ -70,10 +70,16 @@ def _words(metric: str) -> str:
 
 
 def measured_tables(store: Store, asked: ExperimentSettings) -> list[Table]:
-    """Return the tables of an experiment that no published one is set beside."""
-    found = figures(summarise(store, experiments=[asked.name]))
+    """Return the tables of an experiment without published counterparts."""
+    summaries = figures(summarise(store, experiments=[asked.name]))
     return tables(
-        select([summary for one in asked.settings for summary in found.get(one.key, {}).values()])
+        select(
+            [
+                summary
+                for setting in asked.settings
+                for summary in summaries.get(setting.key, {}).values()
+            ]
+        )
     )
 
 
@@ -146,29 +152,34 @@ def _transform_notes(cells: Sequence[Cell]) -> list[str]:
             met[cell.published.dataset][cell.published.learner] = (
                 ", ".join(cell.setting.transforms) or "none"
             )
-    usual = {dataset: Counter(ways.values()).most_common(1)[0][0] for dataset, ways in met.items()}
+    usual = {
+        dataset: Counter(by_method.values()).most_common(1)[0][0]
+        for dataset, by_method in met.items()
+    }
     if not usual:
         return []
-    others: dict[tuple[str, str], list[str]] = defaultdict(list)
+    exceptions: dict[tuple[str, str], list[str]] = defaultdict(list)
     for learner in dict.fromkeys(cell.published.learner for cell in cells):
         own = {
-            name: ways[learner]
-            for name, ways in met.items()
-            if ways.get(learner, usual[name]) != usual[name]
+            name: by_method[learner]
+            for name, by_method in met.items()
+            if by_method.get(learner, usual[name]) != usual[name]
         }
-        for way in sorted(set(own.values())):
-            others[way, ", ".join(sorted(name for name in own if own[name] == way))].append(learner)
+        for transforms in sorted(set(own.values())):
+            exceptions[
+                transforms, ", ".join(sorted(name for name in own if own[name] == transforms))
+            ].append(learner)
     return [
         "Transforms: " + "; ".join(f"{name} {usual[name]}" for name in sorted(usual)) + ".",
         *(
-            f"{', '.join(learners)} on {names}: transforms {way}."
-            for (way, names), learners in others.items()
+            f"{', '.join(learners)} on {names}: transforms {transforms}."
+            for (transforms, names), learners in exceptions.items()
         ),
     ]
 
 
 def counts(cells: Iterable[Cell]) -> str:
-    """Return how many cells have each verdict, on one line."""
+    """Return the number of cells with each verdict, on one line."""
     number = Counter(cell.verdict for cell in cells)
     return "; ".join(f"{number[verdict]} {verdict}" for verdict in VERDICTS if number[verdict])
 
@@ -184,31 +195,31 @@ def _difference(cell: Cell) -> str:
     theirs = with_deviation(published.mean, published.std)
     if cell.summary is None or cell.difference is None:
         return f"{name}: {cell.reason}, published {theirs}"
-    ours = with_deviation(cell.summary.mean, cell.summary.std)
-    found = cell.difference
+    our_text = with_deviation(cell.summary.mean, cell.summary.std)
+    difference = cell.difference
     measured = (
-        f"{found.distance:+.1f} joint deviations, {100 * found.relative:+.0f} %, Welch's p "
-        f"{p_text(found.p)}"
+        f"{difference.distance:+.1f} joint deviations, {100 * difference.relative:+.0f} %, "
+        f"Welch's p {p_text(difference.p)}"
     )
-    return f"{name}: {ours}, published {theirs}: {cell.verdict} ({measured})"
+    return f"{name}: {our_text}, published {theirs}: {cell.verdict} ({measured})"
 
 
 def p_text(p: float) -> str:
-    """Return a p with two digits, or that there is none."""
+    """Return a p value with two digits, or say that there is none."""
     if math.isnan(p):
         return "-"
     return f"{p:.2g}" if p >= 0.001 else "<0.001"
 
 
 def _causes(cell: Cell) -> list[str]:
-    # What one pass accounts for needs no second one; the sort keeps the nearest first.
+    # A cause found in one pass needs no second one; the sort keeps the nearest first.
     met = sorted(
         (trial for trial in cell.trials if trial.meets), key=lambda trial: _passes(trial.setting)
     )
     if met:
         more = f" and {len(met) - SHOWN_TRIALS} more" if len(met) > SHOWN_TRIALS else ""
-        said = "; ".join(_trial(trial, cell.setting) for trial in met[:SHOWN_TRIALS])
-        return [f"met by {said}{more} ({len(met)} of {_settings(len(cell.trials))} tried)"]
+        trials = "; ".join(_trial(trial, cell.setting) for trial in met[:SHOWN_TRIALS])
+        return [f"met by {trials}{more} ({len(met)} of {_settings(len(cell.trials))} tried)"]
     if cell.trials:
         return [
             f"nothing tried explains it ({_settings(len(cell.trials))}: {_tried(cell)}); nearest: "
@@ -228,16 +239,16 @@ def _trial(trial: Trial, usual: Setting | None) -> str:
 
 
 def _unlike(setting: Setting, usual: Setting | None) -> str:
-    """Say in what a setting differs from the usual one."""
+    """Say how a setting differs from the usual one."""
     parts = []
     if usual is None or setting.transforms != usual.transforms:
         parts.append("transforms " + (", ".join(setting.transforms) or "none"))
-    ours = dict(setting.params or {})
+    our_params = dict(setting.params or {})
     theirs = dict((usual.params if usual is not None else None) or {})
     parts += [
-        f"{name}={value(ours[name])}"
-        for name in sorted(ours)
-        if name not in theirs or ours[name] != theirs[name]
+        f"{name}={value(our_params[name])}"
+        for name in sorted(our_params)
+        if name not in theirs or our_params[name] != theirs[name]
     ]
     passes = _passes(setting)
     if usual is None or passes != _passes(usual):
@@ -246,7 +257,7 @@ def _unlike(setting: Setting, usual: Setting | None) -> str:
 
 
 def _tried(cell: Cell) -> str:
-    """Sum up what was tried, a list a thing that was varied."""
+    """Sum up the trials, one list per varied parameter."""
     transforms = sorted({" + ".join(trial.setting.transforms) or "none" for trial in cell.trials})
     passes = sorted({_passes(trial.setting) for trial in cell.trials})
     names = sorted({name for trial in cell.trials for name in trial.setting.params or {}})
@@ -287,23 +298,23 @@ def described(setting: Setting) -> str:
 
 def rank_tables(cells: Sequence[Cell]) -> list[Table]:
     """Return the ranks of the methods, one table per metric; none for fewer than two methods."""
-    made = []
+    results = []
     for metric in dict.fromkeys(cell.published.metric for cell in cells):
         ranks = rank_methods(cell for cell in cells if cell.published.metric == metric)
         if ranks is not None:
-            made.append(rank_table(ranks, metric))
-    return made
+            results.append(rank_table(ranks, metric))
+    return results
 
 
 def rank_table(ranks: Ranks, metric: str) -> Table:
-    """Return ranks, ours and published, with their means; what tests say is in its notes."""
+    """Return our ranks and the published ones, with means, and test results as notes."""
     entries = []
-    for theirs, ours in zip(ranks.published, ranks.ours, strict=True):
-        means = (sum(ours) / len(ours), sum(theirs) / len(theirs))
+    for theirs, our_rank in zip(ranks.published, ranks.ours, strict=True):
+        means = (sum(our_rank) / len(our_rank), sum(theirs) / len(theirs))
         entries.append(
             (
                 Entry(f"{means[0]:.2f} ({means[1]:.2f})"),
-                *(Entry(f"{a:g} ({b:g})") for a, b in zip(ours, theirs, strict=True)),
+                *(Entry(f"{a:g} ({b:g})") for a, b in zip(our_rank, theirs, strict=True)),
             )
         )
     notes = [

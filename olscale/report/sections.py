@@ -44,13 +44,13 @@ T = TypeVar("T", bound=AlongStream)
 S = TypeVar("S", Summary, Sweep)
 
 _MOST = 12
-"""Lines of one panel that can be told apart."""
+"""Most lines of one panel that readers can distinguish."""
 
 _MAPS = 6
-"""Maps of two parameters that anybody looks at, of one stream."""
+"""Most maps of two parameters per stream: readers look at no more."""
 
 _STREAMS = 60
-"""Data sets (and ways of meeting them) whose figures anybody looks at."""
+"""Most data sets (and views of them) with figures: readers look at no more."""
 
 
 def overview(status: Status, unfinished: Sequence[str]) -> list[str]:
@@ -85,7 +85,7 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
     }
     if "drift_alarms" in chosen:
         chosen["drift_alarms"] |= _alarms_of(chosen["cumulative_error"], source.summaries)
-    found = {
+    series = {
         metric: _by_stream(
             source.curves([s for shown, _ in of.values() for s in shown.values()], metric)
         )
@@ -93,14 +93,14 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
     }
     ends = [s for shown, _ in chosen["cumulative_error"].values() for s in shown.values()]
     segments = _by_stream(segment_errors(source.store, ends, source.on_damage))
-    # What is measured on the test split is there without a stream's error as well.
-    beside = chosen | {"test_error": _settings_of(groups.values(), "test_error")}
+    # Measures of the test split exist without a stream's error as well.
+    with_errors = chosen | {"test_error": _settings_of(groups.values(), "test_error")}
     found_rocs = {
-        name: _by_stream(source.roc_curves(_asked(beside, name, "roc"), name)) for name in ROCS
+        name: _by_stream(source.roc_curves(_asked(with_errors, name, "roc"), name)) for name in ROCS
     }
     by_class = {
         name: _by_stream(
-            confusions(source.store, _asked(beside, name, "confusion"), name, source.on_damage)
+            confusions(source.store, _asked(with_errors, name, "confusion"), name, source.on_damage)
         )
         for name in CONFUSIONS
     }
@@ -113,16 +113,16 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
     for title, group in groups.items():
         parts: list[Part] = []
         stream = stream_key(group[0])
-        for metric, curves in found.items():
+        for metric, curves in series.items():
             if not curves[stream]:
                 continue
             shown, note = _labelled(chosen[metric][stream], curves[stream])
             if metric == "drift_alarms":
                 parts.append(
-                    _alarms(title, shown, note, found["cumulative_error"][stream], gallery, source)
+                    _alarms(title, shown, note, series["cumulative_error"][stream], gallery, source)
                 )
             else:
-                raised = found.get("drift_alarms", {}).get(stream, [])
+                raised = series.get("drift_alarms", {}).get(stream, [])
                 parts.append(_curves(title, metric, shown, note, raised, gallery, source))
         if segments[stream]:
             by_label, note = _labelled(chosen["cumulative_error"][stream], segments[stream])
@@ -138,7 +138,9 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
                 parts.append(gallery.add(f"{title}-segments-map", caption, heat_figure, by_label))
         for name, rocs in found_rocs.items():
             if rocs[stream]:
-                rocs_by_label, note = _labelled(beside[error_beside(name)][stream], rocs[stream])
+                rocs_by_label, note = _labelled(
+                    with_errors[error_beside(name)][stream], rocs[stream]
+                )
                 caption = f"{title}: {metric_words(name)}{_means(rocs_by_label, band=False)}{note}."
                 file = f"{title}-{name.replace('_', '-')}"
                 parts.append(
@@ -146,7 +148,7 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
                 )
         for name, matrices in by_class.items():
             if matrices[stream]:
-                of_label, _ = _labelled(beside[error_beside(name)][stream], matrices[stream])
+                of_label, _ = _labelled(with_errors[error_beside(name)][stream], matrices[stream])
                 names = class_names(facts.get(group[0].fingerprint, {}))
                 parts.append(
                     table_html(class_table(title, of_label, names, tested=name.startswith("test_")))
@@ -160,21 +162,23 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
             ]
             notes += _standing_notes(measured_on[stream])
             sections.append((title, [paragraphs([" ".join(notes)], "note"), *parts]))
-    if left := list(every)[_STREAMS:]:
-        said = (
+    if hidden := list(every)[_STREAMS:]:
+        sentence = (
             f"Figures are of the first {_STREAMS} of {len(every):,} data sets (and ways of "
             "meeting them), not of:"
         )
-        sections.append(("Without figures", [paragraphs([f"{said} {'; '.join(left)}."], "note")]))
+        sections.append(
+            ("Without figures", [paragraphs([f"{sentence} {'; '.join(hidden)}."], "note")])
+        )
     return sections
 
 
 def _standing_notes(group: Sequence[Summary]) -> list[str]:
-    """Say what of a stream's figures saw rows ahead, and which learners have none along it."""
+    """Say which figures of a stream looked ahead, and which learners have none along it."""
     notes = []
-    if seen := {what: None for s in group for what in looked_ahead(s)}:
+    if items := {what: None for s in group for what in looked_ahead(s)}:
         notes.append(
-            f"Figures along the stream look ahead: {', '.join(seen)} saw rows before they were "
+            f"Figures along the stream look ahead: {', '.join(items)} saw rows before they were "
             "predicted."
         )
     if reason := why_incomparable(group):
@@ -184,19 +188,19 @@ def _standing_notes(group: Sequence[Summary]) -> list[str]:
 
 
 Chosen = tuple[dict[str, S], str]
-"""What one panel shows, by label, and what its caption must say of the rest."""
+"""The content of a panel, by label, and what its caption must say about the rest."""
 
 
 def _chosen(groups: Iterable[Sequence[Summary]], metric: str) -> dict[Hashable, Chosen[Summary]]:
-    """Return, by stream, the settings whose curves are shown: no other curve is read."""
+    """Return, by stream, the settings whose curves are shown; no other curves are read."""
     return _settings_of(([s for s in group if has_curve(s)] for group in groups), metric)
 
 
 def _settings_of(
     groups: Iterable[Sequence[Summary]], metric: str
 ) -> dict[Hashable, Chosen[Summary]]:
-    wanted = ([s for s in group if s.metric == metric] for group in groups)
-    return {stream_key(of[0]): _legible(of) for of in wanted if of}
+    summaries = ([s for s in group if s.metric == metric] for group in groups)
+    return {stream_key(of[0]): _legible(of) for of in summaries if of}
 
 
 def _asked(
@@ -210,7 +214,7 @@ def _asked(
 def _alarms_of(
     shown: Mapping[Hashable, Chosen[Summary]], summaries: Iterable[Summary]
 ) -> dict[Hashable, Chosen[Summary]]:
-    """Return the alarms of the settings whose errors are shown, so that they can be marked on the curves."""
+    """Return the alarms of the settings whose errors are shown, to mark them on the curves."""
     alarms = {s.key: s for s in summaries if s.metric == "drift_alarms"}
     return {
         stream: ({label: alarms[s.key] for label, s in of.items()}, note)
@@ -220,9 +224,9 @@ def _alarms_of(
 
 
 def _labelled(chosen: Chosen[Summary], found: Sequence[T]) -> tuple[dict[str, T], str]:
-    """Return those of `found` that were chosen, by label; a setting may have no curve."""
+    """Return the chosen items of `found`, by label; a setting may have no curve."""
     shown, note = chosen
-    by_setting = {id(one.summary): one for one in found}
+    by_setting = {id(item.summary): item for item in found}
     return {label: by_setting[id(s)] for label, s in shown.items() if id(s) in by_setting}, note
 
 
@@ -242,10 +246,10 @@ def _curves(
         "holdout_": f" every {protocol.get('holdout_every', 0):,} rows",
     }.get(metric.removesuffix(base_name(metric)), "")
     of_setting = {curve.summary.key: curve for curve in raised}
-    known = [curve.summary.key in of_setting for curve in shown.values()]
+    with_alarms = [curve.summary.key in of_setting for curve in shown.values()]
     marks = (
         {label: of_setting[curve.summary.key] for label, curve in shown.items()}
-        if all(known)
+        if all(with_alarms)
         else {}
     )
     triangles = (
@@ -285,29 +289,29 @@ def _alarms(
 
 def _by_stream(found: Iterable[T]) -> dict[Hashable, list[T]]:
     groups: dict[Hashable, list[T]] = defaultdict(list)
-    for one in found:
-        groups[stream_key(one.summary)].append(one)
+    for item in found:
+        groups[stream_key(item.summary)].append(item)
     return groups
 
 
 def _legible(found: Sequence[S]) -> Chosen[S]:
-    """Return what one panel can show, by label, and what its caption must then say."""
+    """Return what fits into one panel, by label, and what its caption must say."""
     labels = labelled(found)
     if len(found) <= _MOST:
         return labels, ""
-    kept = best_of_each(found)
+    best = best_of_each(found)
     metric = (found[0] if isinstance(found[0], Summary) else found[0].summary).metric
     most = "most" if measure_of(metric).better == "higher" else "least"
     note = (
         f"; of each learner the setting of {most} {metric_words(metric)}"
-        if len(kept) < len(found)
+        if len(best) < len(found)
         else ""
     )
-    if len(kept) > _MOST:
-        note += f", the best {_MOST} of {len(kept)} learners"
-        kept = sorted(kept, key=_rank)[:_MOST]
-    wanted = set(map(id, kept))
-    return {label: one for label, one in labels.items() if id(one) in wanted}, note
+    if len(best) > _MOST:
+        note += f", the best {_MOST} of {len(best)} learners"
+        best = sorted(best, key=_rank)[:_MOST]
+    ids = set(map(id, best))
+    return {label: item for label, item in labels.items() if id(item) in ids}, note
 
 
 def _rank(one: Summary | Sweep) -> float:
@@ -316,7 +320,7 @@ def _rank(one: Summary | Sweep) -> float:
 
 
 def _means(shown: Mapping[str, AlongStream], band: bool = True) -> str:
-    """Say of how many runs the lines of a panel are means, and which are means of fewer than others."""
+    """Say how many runs each line of a panel averages, and which average fewer than others."""
     runs = {label: len(line.values) for label, line in shown.items()}
     most = max(runs.values())
     if most == 1:
@@ -336,24 +340,28 @@ def _swept(
     for sweep in find_sweeps(s for s in group if s.metric == metric):
         of_names[sweep.names].append(sweep)
     parts: list[Part] = []
-    for names, found in of_names.items():
+    for names, sweeps in of_names.items():
         if len(names) == 1:
-            shown, note = _legible(found)
+            shown, note = _legible(sweeps)
             parts.append(_lines(title, shown, note, gallery, source))
             continue
-        best = sorted(found, key=_rank)[:_MAPS]
+        best = sorted(sweeps, key=_rank)[:_MAPS]
         parts += [
-            _map(title, sweep, gallery) for sweep in found if any(sweep is one for one in best)
+            _map(title, sweep, gallery)
+            for sweep in sweeps
+            if any(sweep is best_sweep for best_sweep in best)
         ]
-        if left := [
-            sweep.summary.label for sweep in found if not any(sweep is one for one in best)
+        if hidden := [
+            sweep.summary.label
+            for sweep in sweeps
+            if not any(sweep is best_sweep for best_sweep in best)
         ]:
             over = " and ".join(names)
-            said = (
-                f"Against {over} the {_MAPS} best of {len(found)} learners are drawn, not "
-                f"{', '.join(left)}."
+            sentence = (
+                f"Against {over} the {_MAPS} best of {len(sweeps)} learners are drawn, not "
+                f"{', '.join(hidden)}."
             )
-            parts.append(paragraphs([said], "note"))
+            parts.append(paragraphs([sentence], "note"))
     return parts
 
 
@@ -367,16 +375,17 @@ def _lines(
         of = f"{sweeps[0].summary.label}-{name}"
     else:
         best = ", ".join(
-            f"{label} {params_text({name: one.summary.params[name]})}"
-            for label, one in shown.items()
+            f"{label} {params_text({name: item.summary.params[name]})}"
+            for label, item in shown.items()
         )
-        rest = (
+        unlisted = (
             ""
-            if all(len(one.summary.params) == 1 for one in sweeps)
+            if all(len(item.summary.params) == 1 for item in sweeps)
             else ", its other parameters at their best"
         )
         caption = (
-            f"{title}: {metric_text(metric)} of each learner against {name}{rest}{note}; best at "
+            f"{title}: {metric_text(metric)} of each learner against {name}{unlisted}{note}; "
+            "best at "
             f"{best}."
         )
         of = name
@@ -393,8 +402,10 @@ def _map(title: str, sweep: Sweep, gallery: Gallery) -> Part:
 def _caption(title: str, sweep: Sweep) -> str:
     learner = sweep.summary.label
     metric = sweep.summary.metric
-    rest = {name: value for name, value in sweep.summary.params.items() if name not in sweep.names}
-    fixed = f", with {params_text(rest)}" if rest else ""
+    other_params = {
+        name: value for name, value in sweep.summary.params.items() if name not in sweep.names
+    }
+    fixed = f", with {params_text(other_params)}" if other_params else ""
     best = params_text({name: sweep.summary.params[name] for name in sweep.names})
     return (
         f"{title}: {metric_text(metric)} of {learner} against "

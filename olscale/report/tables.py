@@ -1,6 +1,6 @@
 """Pivots of summaries to learners x datasets, free of any output format.
 
-One table a metric and protocol. Each entry has its figures as text; renderers only lay them out.
+One table per metric and protocol. Entries hold figures as text; renderers only lay them out.
 """
 
 import json
@@ -58,13 +58,13 @@ class Entry:
     best : bool
         Whether no other entry of the column is better, at the digits shown.
     partial : bool
-        Whether some of the runs failed and the figures are of the rest.
+        Whether some of the runs failed, so that the figures cover only the others.
     alike : bool
         Whether it does not differ significantly from the best.
     shade : int
         From 1, the best rank of a data set, to 5; 0 for none.
     marks : tuple of Mark
-        What else a reader must know of the figure.
+        What a reader must also know about the figure.
     """
 
     mean: str = ""
@@ -88,12 +88,12 @@ class Table:
     columns : tuple of str
         Names of the datasets.
     rows : tuple of str
-        Names of the learners, with what tells rows of one learner apart.
+        Names of the learners, with what distinguishes rows of one learner.
     entries : tuple of tuple of Entry, of shape (rows, columns)
     notes : tuple of str
-        What a reader must know, a sentence each.
+        Cautions for readers, one sentence per note.
     advice : tuple of str
-        What a user of the command line may want to type; not for a paper.
+        Commands that a user may want to run; not for a paper.
     best : str
         What a mark of the best means.
     """
@@ -108,7 +108,7 @@ class Table:
 
     @property
     def footnotes(self) -> tuple[str, ...]:
-        """What the marks of the entries mean, a line each."""
+        """The meaning of the entries' marks, one line per mark."""
         return footnotes(entry.marks for line in self.entries for entry in line)
 
 
@@ -131,47 +131,47 @@ def select(
     datasets, learners : sequence of str
         Names, or labels of the experiment.
     failed : bool, default True
-        Keep groups of which every run failed whatever the metric, so that a table can say so.
+        Keep groups whose runs all failed, for any metric, so that a table can say so.
 
     Raises
     ------
     UnknownNameError
         If a name does not occur.
     """
-    kept = list(summaries)
+    selection = list(summaries)
     spared = ("outcome",) if failed else ()
     called: dict[str, Callable[[Summary], set[str]]] = {
         "dataset": lambda s: {s.dataset, s.dataset_label},
         "learner": lambda s: {s.learner, *(name.text for name in s.learner_names if name.text)},
         "metric": lambda s: {s.metric},
     }
-    for field, wanted in (
+    for field, requested in (
         ("dataset", datasets),
         ("learner", learners),
         ("metric", [metric] if metric else []),
     ):
-        known = {name for summary in kept for name in called[field](summary)} - {"outcome"}
-        for name in wanted:
-            if name not in known:
-                raise UnknownNameError(f"{field} in this store", name, known)
-        if wanted:
-            kept = [
+        available = {name for summary in selection for name in called[field](summary)} - {"outcome"}
+        for name in requested:
+            if name not in available:
+                raise UnknownNameError(f"{field} in this store", name, available)
+        if requested:
+            selection = [
                 summary
-                for summary in kept
-                if called[field](summary).intersection((*wanted, *spared))
+                for summary in selection
+                if called[field](summary).intersection((*requested, *spared))
             ]
-    return kept
+    return selection
 
 
 def tables(summaries: Iterable[Summary], metric: str | None = None) -> list[Table]:
-    """Pivot summaries to one table a metric and protocol.
+    """Pivot summaries to one table per metric and protocol.
 
     Parameters
     ----------
     summaries : iterable of Summary
     metric : str, optional
         The metric to show. By default `HEADLINES`: the test error where there is a test split, the
-        cumulative error and what else the protocol asked for, each in a table of its own.
+        cumulative error and what else the protocol asked for, each in a separate table.
 
     Returns
     -------
@@ -184,7 +184,7 @@ def tables(summaries: Iterable[Summary], metric: str | None = None) -> list[Tabl
     for s in summaries:
         for row in rows_of(s):
             by_protocol[canonical_json(s.protocol)][row, column_of(s)][s.metric] = s
-    made = []
+    results = []
     for protocol in sorted(by_protocol, key=lambda text: (natural_order(text), text)):
         cells = by_protocol[protocol]
         shown: set[Column] = set()
@@ -192,24 +192,24 @@ def tables(summaries: Iterable[Summary], metric: str | None = None) -> list[Tabl
         for i, name in enumerate(chosen):
             columns = {column for (_, column), metrics in cells.items() if name in metrics}
             if i == len(chosen) - 1:
-                # A dataset with no figure at all still has a column, in the last table, to say why.
+                # A dataset without any figure keeps a column in the last table, which says why.
                 columns |= {column for _, column in cells} - shown - columns
             shown |= columns
-            made.append(_table(name, json.loads(protocol), cells, sorted(columns)))
-    return made
+            results.append(_table(name, json.loads(protocol), cells, sorted(columns)))
+    return results
 
 
 def with_notes(tables: Sequence[Table], notes: Iterable[str]) -> list[Table]:
-    """Return tables with notes that concern them all below the first."""
+    """Return tables, with notes on all of them below the first."""
     if not tables:
         return []
     return [replace(tables[0], notes=(*tables[0].notes, *notes)), *tables[1:]]
 
 
 def _headlines(cells: _Cells) -> list[str]:
-    known = {metric for metrics in cells.values() for metric in metrics}
-    return [name for name in HEADLINES if name in known] or [
-        min(known - {"outcome"}, default="outcome")
+    available = {metric for metrics in cells.values() for metric in metrics}
+    return [name for name in HEADLINES if name in available] or [
+        min(available - {"outcome"}, default="outcome")
     ]
 
 
@@ -237,8 +237,10 @@ def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: lis
     _mark_looks_ahead(grid, entries)
     for j in range(len(columns)):
         cells_of_column = [line[j] for line in grid]
-        others = _mark_runs(cells_of_column, entries, j) | _of_classes(metric, cells_of_column)
-        _mark_best(metric, cells_of_column, others, entries, j)
+        not_comparable = _mark_runs(cells_of_column, entries, j) | _of_classes(
+            metric, cells_of_column
+        )
+        _mark_best(metric, cells_of_column, not_comparable, entries, j)
 
     labels_of = column_labels(columns)
     counts = {summary.n for line in grid for summary in line if summary is not None and summary.n}
@@ -277,29 +279,29 @@ def _entry(summary: Summary | None, group: Summary, metric: str) -> Entry:
 
 def _mark_looks_ahead(grid: list[list[Summary | None]], entries: list[list[Entry]]) -> None:
     """Mark the figures that rest on rows of the future."""
-    seen = {
+    items = {
         (i, j): looked_ahead(summary)
         for i, line in enumerate(grid)
         for j, summary in enumerate(line)
         if summary is not None and summary.n
     }
-    mark = look_ahead_mark(name for names in seen.values() for name in names)
-    for (i, j), names in seen.items():
+    mark = look_ahead_mark(name for names in items.values() for name in names)
+    for (i, j), names in items.items():
         if names:
             entries[i][j] = replace(entries[i][j], marks=(*entries[i][j].marks, mark))
 
 
 def _mark_runs(column: list[Summary | None], entries: list[list[Entry]], j: int) -> set[int]:
-    """Mark the means of a column that are over other runs than most; return their rows."""
+    """Mark the means of a column that average other runs than most; return their rows."""
     usual = usual_replicates(column)
-    others = set()
+    not_comparable = set()
     for i, summary in enumerate(column):
         if summary is not None and summary.n and (summary.n, summary.replicates) != usual:
             entries[i][j] = replace(
                 entries[i][j], marks=(*entries[i][j].marks, runs_mark(summary.n))
             )
-            others.add(i)
-    return others
+            not_comparable.add(i)
+    return not_comparable
 
 
 def _of_classes(metric: str, column: list[Summary | None]) -> set[int]:
@@ -327,5 +329,5 @@ def _mark_best(
     best = figure_of(metric, min(means.values(), key=lambda mean: distance_from_best(metric, mean)))
     for i in means:
         entry = entries[i][j]
-        if entry.mean == best:  # as shown: what reads as a tie is marked as one
+        if entry.mean == best:  # compares figures as shown, so that visible ties are marked as ties
             entries[i][j] = replace(entry, best=True)

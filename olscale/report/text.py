@@ -40,7 +40,7 @@ def cell_texts(column: Sequence[Entry], plus_minus: str = "±", mark: str = "*")
 
 
 def _signs(entry: Entry, best: str) -> str:
-    """Return what stands behind a figure."""
+    """Return the text after a figure."""
     signs = [best if entry.best else "", "~" if entry.alike else "", "!" if entry.partial else ""]
     return "".join([*signs, *(mark.sign for mark in entry.marks)])
 
@@ -54,7 +54,7 @@ def _right(text: str, columns: int) -> str:
 
 
 def _shown(table: Table) -> Table:
-    """Return the table with all names in it printable."""
+    """Return the table with all of its names made printable."""
     return replace(
         table,
         title=printable(table.title),
@@ -174,7 +174,7 @@ def _styled(text: str, entry: Entry) -> RichText:
 
 
 def _blocks(widths: Sequence[int], room: int) -> list[list[int]]:
-    """Share columns out to blocks that fit the room, at least one a block."""
+    """Divide columns into blocks that fit the width, at least one per block."""
     blocks: list[list[int]] = [[]]
     used = 0
     for j, wide in enumerate(widths):

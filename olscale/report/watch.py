@@ -1,7 +1,7 @@
 """Watch evaluations from a notebook or a terminal, in a view updated from the journals.
 
 No widget, port or address: the view is one display of the cell, HTML with pictures as SVG and text
-beside, changed by its id. What it showed last stays in the saved notebook, and a view that was
+besides, changed by its id. The last state stays in the saved notebook, and a view that was
 closed is simply opened again.
 """
 
@@ -22,14 +22,14 @@ _EVERY_SECONDS = 1.0
 
 
 class LiveView:
-    """A view of what goes on in a store; in a notebook it shows itself, elsewhere it is text.
+    """A view of a store's running evaluations; a notebook displays it, elsewhere it is text.
 
     Parameters
     ----------
     store : Store or path
         Metrics store, which need not exist yet.
     only : str, optional
-        Show this journal alone, and end with it; the newest ones when left out.
+        Show only this journal, and end with it; by default the newest ones.
 
     Examples
     --------
@@ -56,29 +56,31 @@ class LiveView:
         return self
 
     def stop(self) -> None:
-        """Bring the view up to date once more, and leave it as it is then."""
+        """Update the view once more, and leave it in that state."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join()
 
     def evaluations(self) -> list[LiveEvaluation]:
-        """Return what is shown: the evaluations that go on, or else the newest."""
+        """Return the evaluations shown: those that are running, or else the newest."""
         try:
             store = self._store if isinstance(self._store, Store) else open_store(self._store)
-        except StoreError:  # it is not made yet
+        except StoreError:  # the store does not exist yet
             return []
         self._reader = self._reader or LiveReader(store)
-        found = self._reader.read()
+        evaluations = self._reader.read()
         if self._only:
-            return [evaluation for evaluation in found if evaluation.id == self._only]
-        return going_on(found)
+            return [evaluation for evaluation in evaluations if evaluation.id == self._only]
+        return going_on(evaluations)
 
     def _follow(self) -> None:
         while True:
             over = self._ended.wait(_EVERY_SECONDS)
             shown = self.evaluations()
-            # As often as something has changed: the view is sent as a whole.
-            state = tuple((each.id, each.heard, each.state()) for each in shown)
+            # Update only after changes, since each update sends the whole view.
+            state = tuple(
+                (evaluation.id, evaluation.heard, evaluation.state()) for evaluation in shown
+            )
             if state != self._shown or over:
                 self._shown = state
                 self._display.update(self)
@@ -93,14 +95,14 @@ class LiveView:
 
 
 class NoView:
-    """In place of a `LiveView`, where there is nobody to see it."""
+    """A stand-in for a `LiveView` where nothing is displayed."""
 
     def stop(self) -> None:
         """Do nothing."""
 
 
 def in_notebook() -> bool:
-    """Return whether this is the kernel of a notebook, of whatever front end."""
+    """Return whether this is the kernel of a notebook, for any front end."""
     if "IPython" not in sys.modules:
         return False
     from IPython.core.getipython import get_ipython
@@ -117,7 +119,7 @@ def watch(store: Store | str | os.PathLike[str]) -> LiveView:
     """Return a live view of a store's evaluations, from any process and machine, also past ones.
 
     In a notebook the view is shown and kept up to date while the kernel is free for other cells;
-    elsewhere the returned view prints as text, each time as things are then.
+    elsewhere the returned view prints its current state as text.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ PART_WORDS = {
     "kfold": "folds",
     "stratified": "stratified folds",
 }
-"""What the parts are called that rows are held out in."""
+"""Names of the parts in which rows are held out."""
 
 
 def value_text(value: Any) -> str:
@@ -50,7 +50,7 @@ def metric_text(metric: str) -> str:
 
 
 def protocol_text(protocol: Mapping[str, Any]) -> str:
-    """Return the words for a protocol; what it merely asks for is its name.
+    """Return the words for a protocol; options without a value appear as names.
 
     Examples
     --------
@@ -68,5 +68,5 @@ def protocol_text(protocol: Mapping[str, Any]) -> str:
         shown["drift"] += f" ({version})"
     if position := shown.pop("delay_position", ""):
         shown["delay"] += f" (column {position})"
-    rest = [f"{name.replace('_', ' ')} {text}".rstrip() for name, text in shown.items()]
-    return ", ".join([words.get(order, f"{order} order"), *rest])
+    options = [f"{name.replace('_', ' ')} {text}".rstrip() for name, text in shown.items()]
+    return ", ".join([words.get(order, f"{order} order"), *options])

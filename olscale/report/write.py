@@ -25,7 +25,7 @@ from olscale.storage.parts import discard_parts, part_of
 from olscale.system.garbage import seldom_collected
 
 _LONG = 40
-"""Rows of a table that nobody scrolls past to see a figure."""
+"""Most rows of a table before the figures; longer tables come after them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def write_report(
     varies, errors by segment where there are segments, and failed runs with their reasons. The same
     store gives the same bytes.
 
-    Figures are SVG, drawn on all cores. What nobody could read is left out, and the page says what:
+    Figures are SVG, drawn on all cores. The page leaves out what would be illegible, and says so:
     of many learners the best are shown, of many data sets the first.
 
     Parameters
@@ -73,16 +73,16 @@ def write_report(
     out : path
         Folder, made if it is missing.
     papers : sequence of str
-        Draw figures of these papers as well, those that the store or the data home has the data
+        Also draw figures of these papers, if the store or the data home has the data
         for.
     on_damage : {"raise", "skip"}
         What to do about damaged files of the store.
     also : sequence of {"pdf", "png"}
-        Write figures in these formats besides.
+        Also write figures in these formats.
     static : bool
-        Leave out the scripts, with which charts and tables answer to the reader.
+        Leave out the scripts that make charts and tables interactive.
     metric : str, optional
-        Tables show this metric, and learners are compared by it, in place of the headlines.
+        Show this metric in tables, and compare learners by it, instead of the headlines.
     learners : sequence of str
         Only these learners, by name or label: they are ranked and tested among themselves. All when
         empty.
@@ -125,7 +125,7 @@ def _unfinished(folder: Path) -> Iterator[Path]:
     finally:
         shutil.rmtree(part, ignore_errors=True)
         if new:
-            with suppress(OSError):  # the report is in it
+            with suppress(OSError):  # it holds the report
                 folder.rmdir()
 
 
@@ -139,8 +139,8 @@ def _write(
     metric: str | None,
     learners: Sequence[str],
 ) -> Report:
-    """Write the report into a folder that is there."""
-    wanted = [(paper, paper_figures(paper)) for paper in papers]
+    """Write the report into an existing folder."""
+    figures_of = [(paper, paper_figures(paper)) for paper in papers]
     summaries = summarise(store, on_damage)
     damaged = store.damaged
     if not summaries:
@@ -150,20 +150,22 @@ def _write(
             f"olscale evaluate ... --store {store.path} has put some there"
         )
     summaries = select(summaries, None, (), learners)
-    made = tables(select(summaries, metric), metric)
+    result_tables = tables(select(summaries, metric), metric)
     gallery = Gallery(folder, ("svg", *also), not static)
     status = store_status(store, on_damage)
     unfinished = unfinished_notes(unfinished_experiments(store, on_damage))
     source = FigureSource(store, summaries, on_damage)
-    results: tuple[str, list[Part]] = ("Results", [table_html(table) for table in made])
-    long = any(len(table.rows) > _LONG for table in made)  # such tables stand behind the figures
+    results: tuple[str, list[Part]] = ("Results", [table_html(table) for table in result_tables])
+    long = any(
+        len(table.rows) > _LONG for table in result_tables
+    )  # long tables come after the figures
     sections: list[tuple[str, list[Part]]] = [
         ("Runs", [*overview(status, unfinished)]),
         *([] if long else [results]),
     ]
     if ranks := rank_section(source, gallery, metric):
         sections.append(("Ranks", ranks))
-    for paper, figures in wanted:
+    for paper, figures in figures_of:
         sections.append(
             (f"Figures of {paper}", list[Part](gallery.paper(figure, source) for figure in figures))
         )

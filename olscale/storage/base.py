@@ -2,8 +2,8 @@
 
 A storage is a directory, or a prefix of an object store or of memory. Its files have names relative
 to it, with slashes (``runs/ab/ab12....parquet``). `put` and `writing` are atomic: a reader sees all
-of the new file, all of the old one or none. What is no regular file, as a named pipe, is neither
-listed nor read. Nothing else is promised between processes but by `lock`, which object stores do
+of the new file, all of the old one or none. Irregular files, such as named pipes, are neither
+listed nor read. The only other promise between processes is `lock`, which object stores do
 not have.
 
 `olscale.testing.storage_checks` holds an implementation to all this.
@@ -24,7 +24,7 @@ from olscale.addresses import redacted_name
 class Storage(ABC):
     """Files below one place; pickles as its path, and is opened at first use.
 
-    What is not abstract is as object stores have it: one PUT is atomic and durable, there are no
+    Methods that are not abstract suit object stores: one PUT is atomic and durable, there are no
     folders and no locks.
 
     Parameters
@@ -32,7 +32,7 @@ class Storage(ABC):
     path : str
         Absolute directory, or URL.
     temporaries : str, default ``""``
-        Folder of files in the making, whose names no reader may meet; beside what they become by
+        Folder of unfinished files, whose names no reader may see; next to their targets by
         default.
 
     Attributes
@@ -75,7 +75,7 @@ class Storage(ABC):
         """Open a file to write it in pieces; it appears whole and durably at the end, or never."""
 
     def put(self, name: str, data: bytes) -> None:
-        """Write a file whole and durably, in the place of one of that name."""
+        """Write a whole file durably, replacing one of that name."""
         with self.writing(name) as file:
             file.write(data)
 
@@ -113,7 +113,7 @@ class Storage(ABC):
 
     @abstractmethod
     def is_file(self, name: str) -> bool:
-        """Return whether a file is there; that nobody can tell is an `OSError`."""
+        """Return whether a file exists; raise an `OSError` if this cannot be determined."""
 
     @abstractmethod
     def is_folder(self, name: str = "") -> bool:
@@ -142,10 +142,10 @@ class Storage(ABC):
 
     @abstractmethod
     def discard(self, name: str) -> None:
-        """Remove a file, if there is one of that name."""
+        """Remove a file, if it exists."""
 
     def discard_all(self, names: Iterable[str]) -> None:
-        """Remove many files, those of them that are there."""
+        """Remove many files, as far as they exist."""
         for name in names:
             self.discard(name)
 
@@ -186,11 +186,11 @@ class Storage(ABC):
         """
 
     def is_writable(self) -> bool:
-        """Return whether files can be written, as far as that can be told without writing one."""
+        """Return whether files can be written, as far as is known without writing one."""
         return True
 
     def missing(self) -> list[str]:
-        """Return what of the place and the folders above it is not there, the innermost first."""
+        """Return the missing ones of the place and its parents, the innermost first."""
         return [] if self.exists() else [self.path]
 
     def remove_empty(self, folders: list[str]) -> None:  # noqa: B027

@@ -1,4 +1,4 @@
-"""Named arrays in one file with a checksum; what is zero in a wide array is left out.
+"""Named arrays in one file with a checksum; zeros of wide arrays are left out.
 
 The file is an ``.npz`` of plain arrays (no pickle), with a SHA-256 over all of them in
 ``checksum``. A large array that is zero in a quarter of its blocks or more is three members:
@@ -27,7 +27,7 @@ _AT_ONCE = _PIECE // BLOCK
 
 
 class LaterFormatError(OlscaleError, ValueError):
-    """A file that a later version of olscale wrote; it is whole."""
+    """A file by a later version of olscale, which is not damaged."""
 
 
 def write_arrays(file: IO[bytes], arrays: Iterable[tuple[str, NDArray[Any]]]) -> None:
@@ -93,7 +93,7 @@ def _header(name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
 
 
 def _pieces(array: NDArray[Any]) -> Iterator[memoryview]:
-    """Yield the bytes of an array in pieces: between two, a signal is heard."""
+    """Yield the bytes of an array in pieces, so that signals are handled between two."""
     data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
     for start in range(0, len(data), _PIECE):
         yield data[start : start + _PIECE]
@@ -113,7 +113,7 @@ def read_arrays(file: IO[bytes]) -> dict[str, NDArray[Any]]:
     """
     try:
         arrays = read_npz(file)
-    except OSError:  # of the way to the file, which may be whole
+    except OSError:  # an error of access, while the file may be intact
         raise
     except Exception as fault:  # zipfile and NumPy raise nearly anything at damaged bytes
         raise ValueError(str(fault) or type(fault).__name__) from fault
@@ -155,6 +155,6 @@ def _joined(arrays: dict[str, NDArray[Any]]) -> Iterator[tuple[str, NDArray[Any]
             or at.max(initial=0) * BLOCK >= math.prod(first.tolist()) * blocks.itemsize + BLOCK
         ):
             raise ValueError(f"its blocks of {name} lie outside of it")
-        whole = aligned_zeros(tuple(first.tolist()), blocks.dtype)
-        put_blocks(whole, at, blocks)
-        yield name, whole
+        joined = aligned_zeros(tuple(first.tolist()), blocks.dtype)
+        put_blocks(joined, at, blocks)
+        yield name, joined

@@ -9,7 +9,7 @@ from olscale.storage.canonical_json import json_digest
 _KEY = "checksum"
 
 DAMAGE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
-"""What reading a damaged file raises."""
+"""Errors from reading a damaged file."""
 
 
 def json_bytes(

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 
 _MARK = b"olscale.crc32"
 _BLANK = b"00000000"
-"""Key of the checksum in the file's metadata, and what stands in its place while it is computed."""
+"""Key of the checksum in the file's metadata, and its placeholder during computation."""
 
 
 def parquet_bytes(table: pa.Table, **options: Any) -> bytes:

@@ -15,15 +15,15 @@ from olscale.addresses import RAW_PASSWORD, has_raw_password, has_user
 from olscale.errors import DatasetError, OlscaleError
 
 _EXTRAS = {"s3": "s3"}
-"""Protocol -> the extra of olscale that brings its client."""
+"""Protocol -> the extra of olscale that installs its client."""
 _BUCKETS = ("s3", "s3a", "gs", "gcs")
-"""Protocols of which an address begins with the name of a bucket, which errors quote."""
+"""Protocols whose addresses begin with a bucket's name, which errors quote."""
 
 
 class Client:
-    """An fsspec file system of which every call succeeds or raises an `OSError`.
+    """An fsspec file system whose calls succeed or raise an `OSError`.
 
-    A client has errors of its own for what keeps it from asking (no credentials, no connection);
+    A client has its own errors for failures before a request (no credentials, no connection);
     those of the store itself (no such bucket, access denied) it raises as `OSError` already.
     """
 
@@ -31,8 +31,8 @@ class Client:
         self._fs = fs
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._fs, name)
-        return _speak_ours(found) if callable(found) else found
+        attribute = getattr(self._fs, name)
+        return _speak_ours(attribute) if callable(attribute) else attribute
 
 
 def _speak_ours(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -55,7 +55,7 @@ def _speak_ours(call: Callable[..., Any]) -> Callable[..., Any]:
 def local_path(path: str) -> str | None:
     """Return the absolute path of a plainly local file, None if fsspec has to decide.
 
-    To import fsspec takes as long as to read a small table.
+    Importing fsspec takes as long as reading a small table.
 
     Examples
     --------
@@ -64,7 +64,8 @@ def local_path(path: str) -> str | None:
     """
     if ":" in path or path.startswith("~"):
         return None
-    return os.path.join(os.getcwd(), path.removeprefix("./"))  # noqa: PTH109, PTH118 - as fsspec does, with dots left in
+    # As fsspec does, with dots left in: a path of `pathlib` would drop them.
+    return os.path.join(os.getcwd(), path.removeprefix("./"))  # noqa: PTH109, PTH118
 
 
 def split_url(path: str) -> tuple[Any, str]:

@@ -1,6 +1,6 @@
 """Files below a local directory.
 
-A file is written under another name and renamed into place, so that a writer which is killed leaves
+A file is written under another name and renamed into place, so that a killed writer leaves
 its half file where no reader looks.
 """
 
@@ -27,7 +27,7 @@ Files of 8 MB, written one after another, took 2.5 to 13 times as long in one wr
 """
 
 _DAY = 86_400
-"""Seconds after which nobody is still writing a file."""
+"""Seconds after which no writer is still writing a file."""
 
 
 def write_in_steps(file: IO[bytes], data: Any) -> None:
@@ -120,7 +120,8 @@ class LocalStorage(Storage):
                 yield name, fault
 
     def exists(self, name: str = "") -> bool:
-        return os.path.exists(self.local / name)  # noqa: PTH110 - Path.exists raises where it cannot tell
+        # `Path.exists` raises if it cannot tell.
+        return os.path.exists(self.local / name)  # noqa: PTH110
 
     def is_file(self, name: str) -> bool:
         return (self.local / name).is_file()
@@ -137,26 +138,27 @@ class LocalStorage(Storage):
     def names(self, folder: str) -> list[str]:
         if not self.local.is_dir():
             raise FileNotFoundError(errno.ENOENT, "the store's directory is gone")
-        found: list[str] = []
+        names: list[str] = []
         for entry in _scan(self.local / folder):
             if entry.is_dir():
-                found += [
+                names += [
                     f"{folder}/{entry.name}/{file.name}"
                     for file in _scan(entry.path)
                     if file.is_file()
                 ]
             elif entry.is_file():
-                found.append(f"{folder}/{entry.name}")
-        return sorted(found)
+                names.append(f"{folder}/{entry.name}")
+        return sorted(names)
 
     def stamps(self, folder: str) -> dict[str, Hashable]:
         stamps = dict[str, Hashable]()
         for name in self.names(folder):
             try:
-                status = os.stat(f"{self.local}/{name}")  # noqa: PTH116 (ten thousand paths take long to make)
+                # Ten thousand `Path` objects take long to make.
+                status = os.stat(f"{self.local}/{name}")  # noqa: PTH116
             except OSError:
                 continue
-            # The time of change is there because nobody can set it back, as the time of
+            # Includes the time of change, which cannot be set back, as the time of
             # modification can be.
             stamps[name] = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
         return stamps
@@ -167,7 +169,7 @@ class LocalStorage(Storage):
             for file in files:
                 with suppress(
                     OSError
-                ):  # a writer has just renamed its temporary file, or it may not be looked at
+                ):  # a writer has just renamed its temporary file, or access to it is denied
                     total += Path(folder, file).stat().st_size
         return total
 
@@ -201,17 +203,17 @@ class LocalStorage(Storage):
         discard_parts(self.local / name)
 
     def stale_temporaries(self) -> list[str]:
-        found = []
+        stale = []
         for entry in _scan(self.local / self.temporaries) if self.temporaries else ():
             with suppress(FileNotFoundError):
                 if entry.is_file() and time.time() - entry.stat().st_mtime > _DAY:
-                    found.append(f"{self.temporaries}/{entry.name}")
-        return found
+                    stale.append(f"{self.temporaries}/{entry.name}")
+        return stale
 
     def is_vacant(self) -> bool:
         if self.local.exists() and not self.local.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, "it is a file", str(self.local))
-        # Temporaries may be the work of another process that is making the same store right now.
+        # Temporaries may belong to another process that is making the same store.
         return all(
             entry.name.startswith(".") or entry.name == self.temporaries
             for entry in _scan(self.local)
@@ -224,7 +226,7 @@ class LocalStorage(Storage):
         return [str(folder) for folder in (self.local, *self.local.parents) if not folder.exists()]
 
     def remove_empty(self, folders: list[str]) -> None:
-        with suppress(OSError):  # not empty: somebody else uses it by now
+        with suppress(OSError):  # not empty: another process uses it by now
             for folder in folders:
                 Path(folder).rmdir()
 

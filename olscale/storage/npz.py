@@ -1,6 +1,6 @@
-"""NumPy archives: written piece by piece, and read although they may be damaged.
+"""NumPy archives: written piece by piece, and read safely even if damaged.
 
-Nothing is unpickled, and no memory is taken for what a header merely promises.
+Nothing is unpickled, and no memory is allocated for unfulfilled promises of a header.
 """
 
 import math
@@ -33,16 +33,16 @@ def read_npz(file: IO[bytes]) -> dict[str, NDArray[Any]]:
     {'w': array([0.5, 1. ])}
     """
     file.seek(0)
-    found = {}
+    arrays = {}
     with np.load(file, allow_pickle=False) as archive:
         if not isinstance(archive, np.lib.npyio.NpzFile):
             raise ValueError("is no archive of arrays")
         for name in archive.files:
             check_size(archive, name)
-            found[name] = archive[name]
-            if not isinstance(found[name], np.ndarray):
+            arrays[name] = archive[name]
+            if not isinstance(arrays[name], np.ndarray):
                 raise ValueError(f"its member {name} is no array")
-    return found
+    return arrays
 
 
 def check_size(arrays: np.lib.npyio.NpzFile, key: str) -> None:
@@ -74,7 +74,7 @@ def array_header(
     readers = {(1, 0): read_array_header_1_0, (2, 0): read_array_header_2_0}
     with archive.open(_member(archive, key)) as member:
         version = read_magic(member)
-        if version not in readers:  # one for names of fields, which no array of ours has
+        if version not in readers:  # a version for named fields, which none of these arrays have
             return None
         shape, _, dtype = readers[version](member)
     return shape, dtype

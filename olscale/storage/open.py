@@ -1,4 +1,4 @@
-"""Getting the storage at a path, and single files of output anywhere."""
+"""Opening the storage at a path, and single output files anywhere."""
 
 import errno
 import os
@@ -14,7 +14,7 @@ from olscale.storage.remote import RemoteStorage
 from olscale.system.paths import path_text
 
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
-"""Error numbers that only writing gives: a full disk, a quota, a limit, a read-only file system."""
+"""Error numbers of writing only: a full disk, a quota, a limit, a read-only file system."""
 
 
 def open_storage(path: str | os.PathLike[str], temporaries: str = "") -> Storage:
@@ -26,7 +26,7 @@ def open_storage(path: str | os.PathLike[str], temporaries: str = "") -> Storage
     ----------
     path : path
     temporaries : str, default ``""``
-        Folder of files in the making; beside what they become by default.
+        Folder of unfinished files; by default they are next to their targets.
 
     Examples
     --------
@@ -46,10 +46,10 @@ def open_storage(path: str | os.PathLike[str], temporaries: str = "") -> Storage
 def absolute_path(path: str | os.PathLike[str]) -> str:
     """Return `path` in a form for workers in other directories; a URL stays unchanged."""
     text = path_text(path, "path")
-    protocol, colon, rest = text.partition("://")
+    protocol, colon, location = text.partition("://")
     if colon and protocol not in ("file", "local"):
         return text
-    return str(Path(rest if colon else text).expanduser().absolute())
+    return str(Path(location if colon else text).expanduser().absolute())
 
 
 @contextmanager

@@ -11,7 +11,7 @@ _PART = re.compile(r"\.(\d+)\.part")
 
 
 def part_of(target: Path) -> Path:
-    """Return where this process makes what becomes `target`."""
+    """Return the path where this process writes the unfinished `target`."""
     return target.with_name(f"{target.name}.{os.getpid()}.part")
 
 
@@ -22,7 +22,7 @@ def hold(descriptor: int) -> None:
 
 
 def discard_parts(target: Path) -> None:
-    """Remove the parts of `target` whose writers are gone; what cannot be looked at is left.
+    """Remove the parts of `target` whose writers have ended, as far as access is allowed.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def _discard(part: Path) -> None:
     try:
         fcntl.flock(
             descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB
-        )  # an error if a process on another machine holds it
+        )  # raises if a process on another machine holds it
         if part.is_dir():
             shutil.rmtree(part)
         else:

@@ -56,7 +56,7 @@ class RemoteStorage(Storage):
         return file
 
     def ranges(self, name: str) -> AbstractContextManager[IO[bytes]]:
-        """Open a file of which each range is one GET."""
+        """Open a file that reads each range by one GET."""
         file: AbstractContextManager[IO[bytes]] = self.fs.open(
             self._at(name), "rb", cache_type="none"
         )
@@ -67,8 +67,8 @@ class RemoteStorage(Storage):
 
     def read_many(self, names: Iterable[str]) -> Iterator[tuple[str, bytes | Exception]]:
         waiting = iter(names)
-        # One by one in threads: fsspec's cat of many paths would take a bracket in the store's path
-        # for a pattern.
+        # One by one in threads: fsspec's cat of many paths would treat a bracket in the store's
+        # path as a pattern.
         with ThreadPoolExecutor(self.requests) as threads:
             while batch := list(islice(waiting, self.batch)):
                 yield from zip(batch, threads.map(self._get, batch), strict=True)
@@ -93,10 +93,10 @@ class RemoteStorage(Storage):
     def entries(self) -> list[str]:
         self.fs.invalidate_cache()
         try:
-            found = self.fs.ls(self._at(""), detail=False)
+            paths = self.fs.ls(self._at(""), detail=False)
         except (FileNotFoundError, NotADirectoryError):
             return []
-        return sorted(str(entry).rstrip("/").rsplit("/", 1)[-1] for entry in found)
+        return sorted(str(entry).rstrip("/").rsplit("/", 1)[-1] for entry in paths)
 
     def names(self, folder: str) -> list[str]:
         return sorted(self._details(folder))
@@ -108,7 +108,7 @@ class RemoteStorage(Storage):
         return tags if all(tags.values()) else super().stamps(folder)
 
     def _details(self, folder: str) -> dict[str, dict[str, Any]]:
-        """Return what a listing tells of each file in a folder."""
+        """Return what a listing says of each file in a folder."""
         self.fs.invalidate_cache()  # a cached listing hides what other writers have finished
         top = f"{self._at('')}/{folder}"
         try:

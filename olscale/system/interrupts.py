@@ -1,4 +1,4 @@
-"""What other people's code raises: as one line of text, and told apart from the user's Ctrl-C.
+"""Errors of users' code, as one line of text and distinct from the user's Ctrl-C.
 
 A learner may raise anything: `SystemExit`, a `KeyboardInterrupt` of its own, an exception whose
 message cannot be made.
@@ -15,7 +15,7 @@ class UserInterrupt(KeyboardInterrupt):
 
 
 def text_of(error: BaseException) -> str:
-    r"""Return type and message of an exception on one line, whatever its message is made of.
+    r"""Return type and message of an exception on one line, whatever its message contains.
 
     Examples
     --------
@@ -44,20 +44,20 @@ def let_interrupt_out(error: BaseException) -> None:
 
 def _is_interrupt(error: BaseException) -> bool:
     """Return whether the user's Ctrl-C caused an exception, however deeply it is buried."""
-    # Where nobody handles signals but Python itself, its KeyboardInterrupt looks like anybody's.
+    # If only Python handles signals, its KeyboardInterrupt looks like any other.
     main = threading.current_thread() is threading.main_thread()
     by_python = main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
     kinds = KeyboardInterrupt if by_python else UserInterrupt
     waiting: list[BaseException | None] = [error]
-    seen: set[int] = set()
+    visited: set[int] = set()
     while waiting:
-        one = waiting.pop()
-        if one is None or id(one) in seen:
+        current = waiting.pop()
+        if current is None or id(current) in visited:
             continue
-        seen.add(id(one))
-        if isinstance(one, kinds):
+        visited.add(id(current))
+        if isinstance(current, kinds):
             return True
-        waiting += [one.__cause__, one.__context__]
-        if isinstance(one, BaseExceptionGroup):
-            waiting += one.exceptions
+        waiting += [current.__cause__, current.__context__]
+        if isinstance(current, BaseExceptionGroup):
+            waiting += current.exceptions
     return False

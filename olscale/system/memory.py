@@ -37,7 +37,7 @@ def memory_bytes() -> int:
 
 
 def resident_bytes() -> int:
-    """Return the bytes of memory that this process takes; 0 where the system does not tell."""
+    """Return the bytes of memory that this process takes; 0 if the system does not report it."""
     try:
         with Path("/proc/self/statm").open() as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,4 +1,4 @@
-"""Paths as users give them: an empty one is nobody's wish, for it is the working directory."""
+"""Paths from users: an empty one is a mistake, since it means the working directory."""
 
 import os
 from typing import Any
@@ -12,7 +12,7 @@ def path_text(path: Any, what: str = "path") -> str:
     Raises
     ------
     ParameterError
-        If it is empty, as of a variable that is not set, or no path at all.
+        If it is empty, as an unset variable is, or no path.
 
     Examples
     --------

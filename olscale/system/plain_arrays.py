@@ -22,7 +22,7 @@ def masked_values(array: Any) -> int:
     """
     if (
         _MASKED not in sys.modules
-    ):  # nobody has made one, and the first look at `numpy.ma` imports it
+    ):  # no masked array exists, and the first use of `numpy.ma` imports it
         return 0
     parts = array if isinstance(array, list | tuple) else (array,)
     return sum(

@@ -81,7 +81,7 @@ def parse_duration(text: str) -> float:
 
 
 def left_text(seconds: float) -> str:
-    """Return the time left as half a sentence; an empty one where it is not known.
+    """Return the time left as half a sentence, empty if it is unknown.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def left_text(seconds: float) -> str:
 
 
 def duration_text(seconds: float) -> str:
-    """Return a duration as minutes and seconds, or with hours; a dash where it is not known.
+    """Return a duration in minutes and seconds, or with hours; a dash if it is unknown.
 
     Examples
     --------
@@ -101,7 +101,9 @@ def duration_text(seconds: float) -> str:
     """
     if seconds != seconds or seconds == float("inf"):
         return "-"
-    minutes, rest = divmod(round(seconds), 60)
+    minutes, seconds_left = divmod(round(seconds), 60)
     return (
-        f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"
+        f"{minutes // 60}:{minutes % 60:02}:{seconds_left:02}"
+        if minutes >= 60
+        else f"{minutes}:{seconds_left:02}"
     )

@@ -31,7 +31,7 @@ def package_digest(*folders: str) -> str:
 
     Two checkouts of one version differ in it.
     """
-    found = (path for folder in folders or ("",) for path in (_PACKAGE / folder).rglob("*.py"))
+    files = (path for folder in folders or ("",) for path in (_PACKAGE / folder).rglob("*.py"))
     return text_digest(
-        (path.relative_to(_PACKAGE).as_posix(), path.read_bytes()) for path in sorted(found)
+        (path.relative_to(_PACKAGE).as_posix(), path.read_bytes()) for path in sorted(files)
     )

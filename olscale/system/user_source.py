@@ -41,18 +41,20 @@ def source_digest(modules: Iterable[str], packages: Collection[str] = ()) -> str
     Modules that are not the user's own are passed over; those of `packages` count as the user's
     although installed.
     """
-    found = _closure(modules, packages)
-    if not found:
+    sources = _closure(modules, packages)
+    if not sources:
         return None
-    return text_digest((name, source.text.encode()) for name, source in sorted(found.items()))[
+    return text_digest((name, source.text.encode()) for name, source in sorted(sources.items()))[
         :DIGITS
     ]
 
 
 def edited(modules: Iterable[str], packages: Collection[str] = ()) -> list[str]:
     """Return the modules under a digest whose files have been edited since the first look."""
-    found = _closure(modules, packages)
-    return sorted(name for name, source in found.items() if _read(name) not in (None, source.text))
+    sources = _closure(modules, packages)
+    return sorted(
+        name for name, source in sources.items() if _read(name) not in (None, source.text)
+    )
 
 
 def is_installed(module: str) -> bool:
@@ -62,17 +64,17 @@ def is_installed(module: str) -> bool:
 
 
 def _closure(modules: Iterable[str], packages: Collection[str]) -> dict[str, _Source]:
-    found: dict[str, _Source] = {}
+    sources: dict[str, _Source] = {}
     waiting = list(modules)
     while waiting:
         name = waiting.pop()
-        source = None if name in found else _source(name, packages)
+        source = None if name in sources else _source(name, packages)
         if source is not None:
-            found[name] = source
+            sources[name] = source
             waiting += [
                 _imported(module, attribute, packages) for module, attribute in source.imports
             ]
-    return found
+    return sources
 
 
 def _imported(module: str, attribute: str, packages: Collection[str]) -> str:

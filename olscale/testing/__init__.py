@@ -2,7 +2,7 @@
 
 Each function returns a list of names and callables; a callable raises `AssertionError` where its
 part of the contract does not hold. `learner_checks` is for subclasses of
-`olscale.learners.Learner`, `foreign_checks` for estimators of other makes; `format_checks`,
+`olscale.learners.Learner`, `foreign_checks` for estimators of other packages; `format_checks`,
 `layout_checks`, `metric_checks`, `storage_checks` and `transform_checks` are for what their names
 say.
 

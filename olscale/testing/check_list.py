@@ -11,7 +11,7 @@ Check: TypeAlias = tuple[str, Callable[[], None]]
 
 
 def name_check(check: Callable[..., None], *arguments: Any, of: str = "") -> Check:
-    """Return a check with its arguments bound, under the words of its name and what it is `of`.
+    """Return a check with bound arguments, named by its function's words and `of`.
 
     Examples
     --------

@@ -99,7 +99,7 @@ def check_dense_and_csr_give_the_same_bits(learner: type[Learner]) -> None:
 def check_a_large_offset_does_not_blind_a_distance(
     learner: type[Learner], params: dict[str, Any]
 ) -> None:
-    """Rows with one feature near 1e8 are scored as they are with 1e8 taken off it."""
+    """Rows with one feature near 1e8 are scored as they are without the offset of 1e8."""
     shift = np.zeros(COLUMNS)
     shift[1] = 1e8
     for classes in class_counts(learner):
@@ -120,18 +120,20 @@ def check_rows_of_unknown_class_are_only_scored(
     """Rows of unknown class are scored among learned rows as they would be alone."""
     chunk = stream(classes, kind)[:100]
     learning = np.random.default_rng(1).random(len(chunk)) < 0.6
-    apart, together = (start_with(learner, params, chunk.X, classes, (3, 1)) for _ in range(2))
+    separate, combined = (start_with(learner, params, chunk.X, classes, (3, 1)) for _ in range(2))
     expected = []
     for i in range(len(chunk)):
         row = slice_rows(chunk.X, i, i + 1)
-        expected.append(apart.learn(row, chunk.y[i : i + 1]) if learning[i] else apart.scores(row))
+        expected.append(
+            separate.learn(row, chunk.y[i : i + 1]) if learning[i] else separate.scores(row)
+        )
     y = hide_labels(chunk.y, ~learning)
     scores = [
-        together.learn(X, labels)
+        combined.learn(X, labels)
         for X, labels in cut(Chunk(chunk.X, y, COLUMNS), [0, 64, len(chunk)])
     ]
     np.testing.assert_array_equal(np.concatenate(scores), np.concatenate(expected))
-    assert_same_state(apart, together)
+    assert_same_state(separate, combined)
 
 
 def check_rows_that_cannot_be_used_end_learning(
@@ -150,7 +152,7 @@ def check_rows_that_cannot_be_used_end_learning(
         fresh = start_with(learner, params, chunk.X, classes)
         beginning = (
             fresh.state()
-        )  # to start from again: looking ahead may take longer than all the rest
+        )  # reused below, because looking ahead may take longer than all the rest
         clean = Chunk(chunk.X if kind == "dense" else to_csr(chunk.X), chunk.y, COLUMNS)
         learned = learn_usable(fresh, clean.X, clean.y)
         scored = score_usable(fresh, clean.X)
@@ -178,9 +180,9 @@ def check_class_shards_are_the_whole(learner: type[Learner], params: dict[str, A
     """
     for kind in ("dense", "csr"):
         chunk = stream(CLASSES, kind)
-        whole = learner(**params)
-        whole.begin(COLUMNS, CLASSES, (3, 1))
-        expected = whole.learn(chunk.X, chunk.y)
+        full = learner(**params)
+        full.begin(COLUMNS, CLASSES, (3, 1))
+        expected = full.learn(chunk.X, chunk.y)
         for cuts in ((0, 1, 2, 3, 4), (0, 1, 4), (0, 2, 4), (0, 3, 4), (0, 4)):
             ranges = [range(first, last) for first, last in pairwise(cuts)]
             shards = [ClassShard(learner(**params), classes) for classes in ranges]
@@ -196,15 +198,15 @@ def check_class_shards_are_the_whole(learner: type[Learner], params: dict[str, A
             )
             scores = np.concatenate([shard.scores(chunk.X) for shard in shards], axis=1)
             np.testing.assert_array_equal(
-                scores, whole.scores(chunk.X), err_msg=f"scores of shards {cuts}"
+                scores, full.scores(chunk.X), err_msg=f"scores of shards {cuts}"
             )
-            axes = class_axes(whole, CLASSES)
-            parts_of = [class_axes(whole, len(classes)) for classes in ranges]
+            axes = class_axes(full, CLASSES)
+            parts_of = [class_axes(full, len(classes)) for classes in ranges]
             state = join_classes(
                 [shard.state() for shard in shards], axes or {}, [part or {} for part in parts_of]
             )
             state["updates"] = np.array([moved.sum()])
-            for name, array in whole.state().items():
+            for name, array in full.state().items():
                 np.testing.assert_array_equal(
                     state[name], array, err_msg=f"state array {name} of shards {cuts}"
                 )
@@ -218,31 +220,31 @@ def check_merged_sums_make_the_final_model(learner: type[Learner], params: dict[
     """
     for classes in class_counts(learner):
         chunk = stream(classes, "dense")
-        found = []
+        results = []
         along = start_with(learner, params, chunk.X, classes)
         along.learn(chunk.X, chunk.y)
         for cuts in ([0, 100], [0, 1, 64, 99, 100]):
-            one: Any = start_with(learner, params, chunk.X, classes)
+            summing: Any = start_with(learner, params, chunk.X, classes)
             ends = []
             for rows, edges in ((chunk[:100], cuts), (chunk[100:], [0, ROWS - 100])):
-                sums = one.no_sums()
+                sums = summing.no_sums()
                 for part, y in cut(rows, edges):
-                    one.add_rows(part, y, sums)
-                ends.append(one.end_sums(sums))
+                    summing.add_rows(part, y, sums)
+                ends.append(summing.end_sums(sums))
             sums = {name: array + ends[1][name] for name, array in ends[0].items()}
-            one.take_sums({name: array.copy() for name, array in sums.items()})
-            found.append(one)
-        assert_same_state(*found)
+            summing.take_sums({name: array.copy() for name, array in sums.items()})
+            results.append(summing)
+        assert_same_state(*results)
         np.testing.assert_allclose(
-            found[0].scores(chunk.X), along.scores(chunk.X), rtol=1e-5, atol=1e-7
+            results[0].scores(chunk.X), along.scores(chunk.X), rtol=1e-5, atol=1e-7
         )
         for setting in same_sums(learner, params):
-            other: Any = start_with(learner, setting, chunk.X, classes)
+            merging: Any = start_with(learner, setting, chunk.X, classes)
             by_itself = start_with(learner, setting, chunk.X, classes)
-            other.take_sums({part: array.copy() for part, array in sums.items()})
+            merging.take_sums({part: array.copy() for part, array in sums.items()})
             by_itself.learn(chunk.X, chunk.y)
             np.testing.assert_allclose(
-                other.scores(chunk.X), by_itself.scores(chunk.X), rtol=1e-5, atol=1e-7
+                merging.scores(chunk.X), by_itself.scores(chunk.X), rtol=1e-5, atol=1e-7
             )
 
 
@@ -262,7 +264,7 @@ def check_fused_settings_have_the_bits_of_settings_alone(
     )
     for varied in {tuple(numbers), *((name,) for name in numbers)}:
         settings = [{**params, **dict.fromkeys(varied, value)} for value in (0.1, 0.5, 0.9)]
-        settings = [each for each in settings if goes_together(learner(**each))]
+        settings = [setting for setting in settings if goes_together(learner(**setting))]
         for classes, kind in product(class_counts(learner), ("dense", "csr")):
             _check_fused(learner, settings, classes, kind)
 
@@ -276,26 +278,26 @@ def _check_fused(
     end = Chunk(
         to_csr(broken) if kind == "csr" else broken, chunk.y[:9], COLUMNS
     )  # read-only, as those of streams
-    alone, together = (
-        [start_with(learner, each, chunk.X, classes) for each in settings] for _ in range(2)
+    separate, grouped = (
+        [start_with(learner, setting, chunk.X, classes) for setting in settings] for _ in range(2)
     )
-    fused = fuse(together)
-    going = set(range(len(settings)))
+    fused = fuse(grouped)
+    usable = set(range(len(settings)))
     for part, y in [*cut(chunk, [0, 64, ROWS]), (end.X, end.y)]:
-        found = learn_usable_together(fused, together[0], part, y)
+        scores = learn_usable_together(fused, grouped[0], part, y)
         fused.release()
-        for n in tuple(going):
-            expected = _learned(alone[n], part, y)
+        for n in tuple(usable):
+            expected = _learned(separate[n], part, y)
             if isinstance(expected, DivergedError):
-                assert str(found[n]) == str(expected)
-                going.remove(n)
+                assert str(scores[n]) == str(expected)
+                usable.remove(n)
             else:
-                np.testing.assert_array_equal(found[n], expected)
-            assert_same_state(together[n], alone[n])
+                np.testing.assert_array_equal(scores[n], expected)
+            assert_same_state(grouped[n], separate[n])
 
 
 def _learned(learner: Learner, X: Rows, y: NDArray[Any]) -> FloatArray | DivergedError:
-    """Return the scores of rows, or what has ended learning."""
+    """Return the scores of rows, or the error that ended learning."""
     try:
         return learn_usable(learner, X, y)
     except DivergedError as error:

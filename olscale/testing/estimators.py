@@ -52,7 +52,7 @@ def estimator_checks(learner: type[Learner]) -> list[Check]:
 def check_parameters_set_after_fit_change_updates_or_are_refused(learner: type[Learner]) -> None:
     """After `set_params` a model predicts as before, or says that `fit` must be called.
 
-    It learns on with other `update_params` only, and `fit` works with all.
+    It continues only with other `update_params`, and `fit` works with all parameters.
     """
     X, y = _small_set(learner)
     model = _fitted(learner, {}, X, y)
@@ -83,8 +83,8 @@ def check_update_params_are_of_updates_only(learner: type[Learner]) -> None:
         trained.learn(chunk.X, chunk.y)
         expected = trained.scores(chunk.X)
         for name, value in other_values(begun):
-            other = learner(**{name: value})
-            if name not in learner.update_params or not goes_together(other):
+            changed_learner = learner(**{name: value})
+            if name not in learner.update_params or not goes_together(changed_learner):
                 continue
             assert_same_state(start_with(learner, {name: value}, chunk.X, classes), begun)
             changed = copy.deepcopy(trained).set_params(**{name: value})
@@ -105,8 +105,8 @@ def check_the_arrays_of_the_caller_are_left_as_they_were(learner: type[Learner])
         model = _fitted(learner, {}, rows, y)
         assert_same_state(model, expected)
         np.testing.assert_array_equal(model.predict(rows), expected.predict(X))
-        for now, copied in zip(arrays, before, strict=True):
-            np.testing.assert_array_equal(now, copied)
+        for current, copied in zip(arrays, before, strict=True):
+            np.testing.assert_array_equal(current, copied)
 
 
 def check_memory_mapped_models_go_on(learner: type[Learner]) -> None:
@@ -116,8 +116,8 @@ def check_memory_mapped_models_go_on(learner: type[Learner]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         mapped, scored = (_mapped(model, Path(folder)) for _ in range(2))
         np.testing.assert_array_equal(scored.predict(X), model.predict(X))
-        for one in (mapped, model):
-            _quietly(one.partial_fit, X, y)
+        for candidate in (mapped, model):
+            _quietly(candidate.partial_fit, X, y)
         assert_same_state(mapped, model)
         np.testing.assert_array_equal(mapped.predict(X), model.predict(X))
 
@@ -139,12 +139,12 @@ def check_later_classes_that_differ_are_refused(learner: type[Learner]) -> None:
     classes = np.unique(y)
     _quietly(model.partial_fit, X, y, classes=classes)
     before = model.state()
-    for others in ([*classes, 7], classes[:-1], [str(label) for label in classes]):
+    for different in ([*classes, 7], classes[:-1], [str(label) for label in classes]):
         try:
-            model.partial_fit(X, y, classes=others)
+            model.partial_fit(X, y, classes=different)
         except ValueError:
             continue
-        raise AssertionError(f"classes = {others} was accepted after {classes}")
+        raise AssertionError(f"classes = {different} was accepted after {classes}")
     for name, array in model.state().items():
         np.testing.assert_array_equal(array, before[name])
 
@@ -154,7 +154,7 @@ def check_several_targets_are_taken_as_the_tags_say(
 ) -> None:
     """A regressor that declares several targets to scikit-learn takes them; others refuse."""
     model: Any = learner(**params)
-    X, y = _small_set(learner, ROWS)  # some gather 200 rows before they learn
+    X, y = _small_set(learner, ROWS)  # some learners collect 200 rows before they learn
     tagged = model.__sklearn_tags__().target_tags.multi_output
     assert not tagged or learns_targets(model)
     try:
@@ -185,7 +185,7 @@ def _quietly(call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
 
 
 def _refusal(call: Callable[..., Any], *arguments: Any) -> str:
-    """Return why a call is refused, or an empty text if it is not."""
+    """Return the reason why a call is refused, or an empty text."""
     try:
         _quietly(call, *arguments)
     except ParameterError as error:

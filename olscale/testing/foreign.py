@@ -1,6 +1,6 @@
 """Checks of a learner from another package; each raises `AssertionError` with the reason.
 
-They ask for what an evaluation relies on: it makes a new model for each run, in any process, gives
+They check what an evaluation relies on: it makes a new model for each run, in any process, gives
 it rows one by one and believes what it predicts.
 """
 
@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ _Make = Callable[[], Any]
 
 
 def foreign_checks(name: str, params: Mapping[str, Any] | None = None) -> list[Check]:
-    """Return the checks that a learner from elsewhere should pass, with a readable name for each.
+    """Return the named checks that a learner of another package should pass.
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ def foreign_checks(name: str, params: Mapping[str, Any] | None = None) -> list[C
     Returns
     -------
     list of (str, callable)
-        A check about streams is there for two classes and, unless the model only tells two apart,
+        A check about streams exists for two classes and, unless the model only handles two,
         for four; once for a model of another task.
 
     Raises
@@ -182,7 +183,7 @@ def check_rows_are_left_as_they_were(make: _Make, classes: int) -> None:
 
 
 def check_rows_of_zeros_break_nothing(make: _Make, classes: int) -> None:
-    """A stream that begins with, and has, rows of zeros only is learned without breaking down."""
+    """Learning survives rows of only zeros, at the start of a stream and later."""
     X, y = (np.array(array) for array in stream(classes))
     X[[0, 1, 2, 50, 51]] = 0.0
     learner = start(make, classes)
@@ -190,7 +191,7 @@ def check_rows_of_zeros_break_nothing(make: _Make, classes: int) -> None:
 
 
 def check_a_stream_that_begins_with_one_class_is_fine(make: _Make, classes: int) -> None:
-    """The first rows may all be of one class: streams in time order often begin so."""
+    """The first rows may all be of one class, as in many streams in time order."""
     X, y = stream(classes)
     order = np.argsort(y, kind="stable")
     learner = start(make, classes)
@@ -200,7 +201,7 @@ def check_a_stream_that_begins_with_one_class_is_fine(make: _Make, classes: int)
 
 
 def check_a_separable_stream_is_learned(make: _Make, classes: int) -> None:
-    """Well separated clusters are told apart after one pass, far better than by chance."""
+    """One pass classifies well separated clusters far better than chance."""
     X, y = stream(classes, rows=2 * ROWS)
     learner = start(make, classes)
     learner.learn(X, y)
@@ -219,12 +220,13 @@ def check_the_class_that_is_predicted_is_the_likely_one(make: _Make, classes: in
         return
     X, y = stream(classes, rows=2 * ROWS)
     learner.learn(X, y)
-    found = learner.scores(X)
-    same = float(np.mean(codes_of(found[:, :-classes]) == np.argmax(found[:, -classes:], axis=1)))
-    assert same > 0.9, (
-        f"of {100 - 100 * same:.0f} % of the rows it predicts another class than the one that it "
-        "holds to be likeliest: are "
-        "the columns of predict_proba those of classes_?"
+    scores = learner.scores(X)
+    agreement = float(
+        np.mean(codes_of(scores[:, :-classes]) == np.argmax(scores[:, -classes:], axis=1))
+    )
+    assert agreement > 0.9, (
+        f"of {100 - 100 * agreement:.0f} % of the rows it predicts another class than the one that "
+        "it holds to be likeliest: are the columns of predict_proba those of classes_?"
     )
 
 
@@ -267,7 +269,7 @@ def check_features_and_classes_may_have_names(make: _Make, classes: int) -> None
 
 
 def check_a_smooth_target_is_learned(make: _Make, classes: int) -> None:
-    """Of a target that follows the rows, half the variance at least is known after one pass."""
+    """One pass explains at least half the variance of a target that follows the rows."""
     X, y = rows_on_a_line(COLUMNS)
     learner = start(make, classes)
     learner.learn(X, y)
@@ -276,9 +278,9 @@ def check_a_smooth_target_is_learned(make: _Make, classes: int) -> None:
 
 def check_rows_far_from_all_others_score_lower(make: _Make, classes: int) -> None:
     """Rows in [0, 1] far from all earlier ones nearly always score lower than similar rows."""
-    seen, alike, far = (0.5 + 0.1 * X for X in rows_and_novelties(COLUMNS))
+    familiar, alike, far = (0.5 + 0.1 * X for X in rows_and_novelties(COLUMNS))
     learner = start(make, classes)
-    learner.learn(seen, np.zeros(len(seen), dtype=np.int64))
+    learner.learn(familiar, np.zeros(len(familiar), dtype=np.int64))
     assert_apart(learner.scores(alike)[:, 0], learner.scores(far)[:, 0])
 
 
@@ -305,14 +307,15 @@ def check_a_copy_has_the_same_parameters(make: _Make) -> None:
     """A clone has the same parameters, so ``__init__`` stores them unchanged."""
     model = make().estimator
     if not hasattr(model, "get_params"):
-        return  # of neither library
+        return  # it belongs to neither library
     if hasattr(model, "learn_one"):
         model.clone()
         return
     from sklearn.base import clone
 
     expected, got = (
-        sorted(one.get_params(deep=False)) for one in (model, clone(copy.deepcopy(model)))
+        sorted(candidate.get_params(deep=False))
+        for candidate in (model, clone(copy.deepcopy(model)))
     )
     assert got == expected, f"a copy has the parameters {got}, expected {expected}"
 
@@ -324,7 +327,8 @@ def check_another_process_gives_the_same_predictions(name: str, params: dict[str
         "from olscale.testing.foreign import predictions_digest; print('digest', "
         "predictions_digest(name, params))"
     )
-    arguments = json.dumps([name, params, [part or os.getcwd() for part in sys.path]])  # noqa: PTH109
+    path = [part or str(Path.cwd()) for part in sys.path]
+    arguments = json.dumps([name, params, path])
     process = subprocess.run(
         [sys.executable, "-c", code, arguments],
         capture_output=True,
@@ -342,7 +346,7 @@ def check_another_process_gives_the_same_predictions(name: str, params: dict[str
 
 
 def predictions_digest(name: str, params: dict[str, Any]) -> str:
-    """Return a digest of what a learner predicts along a stream."""
+    """Return a digest of a learner's predictions along a stream."""
     make = partial(make_learner, name, params)
     classes = _class_counts(make)[0]
     task = make().task
@@ -378,7 +382,7 @@ def _class_counts(make: _Make) -> tuple[int, ...]:
         return (0,) if task == "regression" else (2,)
     try:
         start(make, CLASSES)
-    except ParameterError:  # it tells two classes apart
+    except ParameterError:  # it takes only two classes
         return (2,)
     return (2, CLASSES)
 

@@ -27,7 +27,7 @@ def format_checks(format: Format, source: str, options: ReadOptions | None = Non
         A valid source of it, with at least three rows; a file of few kilobytes, or a name such as
         ``sklearn:iris``.
     options : ReadOptions, optional
-        What the source needs to be read, such as the label's column.
+        Options that the source needs, such as the label's column.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def check_any_batch_size_gives_the_same_rows(
 def check_reading_again_gives_the_same_rows(
     format: Format, source: str, options: ReadOptions
 ) -> None:
-    """A format keeps nothing between two readings, also where the first was given up."""
+    """A format keeps nothing between two readings, even if the first was aborted."""
     X, target = _read(format, source, options)
     next(iter(format.read(source, replace(options, chunk_rows=1))))
     rows, labels = _read(format, source, options)
@@ -140,7 +140,7 @@ def check_reading_again_gives_the_same_rows(
 def check_a_source_that_is_not_there_is_refused_in_one_line(
     format: Format, source: str, options: ReadOptions
 ) -> None:
-    """What cannot be opened is an `OlscaleError` that names it."""
+    """A source that cannot be opened raises an `OlscaleError` that names it."""
     with tempfile.TemporaryDirectory(prefix="olscale-format-") as folder:
         absent = f"{folder}/absent{Path(source).suffix}"
         message = _refusal(format, absent, options)
@@ -170,7 +170,7 @@ def check_a_damaged_file_is_refused_in_one_line(
 
 
 def _refusal(format: Format, source: str, options: ReadOptions) -> str | None:
-    """Return the message with which a source is refused, None where it is read."""
+    """Return the message that refuses a source, None if it is read."""
     try:
         for batch in format.read(source, options):
             _check_rows(batch)

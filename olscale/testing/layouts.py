@@ -19,7 +19,7 @@ ROWS = 70
 COLUMNS = 6
 CHUNK_ROWS = 16
 KINDS = ("uint8", "int8", "uint16", "int16", "float32", "float64", "csr")
-"""Types in which dense rows are stored, and sparse rows."""
+"""Storage types of dense and of sparse rows."""
 
 
 def layout_checks(writer: type[SplitWriter], reader: type[SplitReader]) -> list[Check]:
@@ -76,7 +76,7 @@ def cut(block: Block, size: int) -> list[Block]:
 
 
 class StoredSplit:
-    """A split in a directory of its own, written chunk by chunk, each in `parts` parts."""
+    """A split in a separate directory, written chunk by chunk, each in `parts` parts."""
 
     def __init__(
         self, writer: type[SplitWriter], kind: str, parts: int = 1, finish: bool = True
@@ -101,7 +101,7 @@ class StoredSplit:
         return reader(self.directory, shape)
 
     def compare(self, result: SplitReader, order: Sequence[int]) -> None:
-        """Hold chunks, read in `order`, against what was written."""
+        """Compare chunks, read in `order`, with the written ones."""
         chunks = cut(self.block, CHUNK_ROWS)
         for i in order:
             _same(result.read(i), chunks[i], f"chunk {i} of {self.kind} rows")
@@ -135,15 +135,15 @@ def check_chunks_are_read_in_any_order(
 def check_a_chunk_may_come_in_parts(writer: type[SplitWriter], reader: type[SplitReader]) -> None:
     """The parts of a chunk are joined, and give the files that the whole chunk gives."""
     for kind in ("uint8", "csr"):
-        with StoredSplit(writer, kind, parts=3) as split, StoredSplit(writer, kind) as whole:
+        with StoredSplit(writer, kind, parts=3) as split, StoredSplit(writer, kind) as undivided:
             split.compare(split.reader(reader), CHUNKS)
-            assert split.writer.files == whole.writer.files, (
+            assert split.writer.files == undivided.writer.files, (
                 f"{kind} rows in parts give other files"
             )
 
 
 def check_sparse_rows_may_grow_wider(writer: type[SplitWriter], reader: type[SplitReader]) -> None:
-    """The width is known at the end only: more columns than any row uses are no fault."""
+    """The width is known only at the end: more columns than any row uses are valid."""
     with StoredSplit(writer, "csr", finish=False) as split:
         split.writer.finish(10 * COLUMNS)
         split.compare(split.reader(reader, 10 * COLUMNS), CHUNKS)
@@ -222,11 +222,11 @@ def _same(got: Block, expected: Block, what: str) -> None:
         np.testing.assert_array_equal(got.X, expected.X, err_msg=what)
         return
     assert isinstance(got.X, CSR), f"{what} came back dense"
-    mine = trim(got.X)
+    rows_read = trim(got.X)
     theirs = trim(expected.X)
-    np.testing.assert_array_equal(mine.indptr, theirs.indptr, err_msg=f"lengths of {what}")
-    np.testing.assert_array_equal(mine.indices, theirs.indices, err_msg=what)
-    np.testing.assert_array_equal(_bits(mine.data), _bits(theirs.data), err_msg=what)
+    np.testing.assert_array_equal(rows_read.indptr, theirs.indptr, err_msg=f"lengths of {what}")
+    np.testing.assert_array_equal(rows_read.indices, theirs.indices, err_msg=what)
+    np.testing.assert_array_equal(_bits(rows_read.data), _bits(theirs.data), err_msg=what)
 
 
 def _bits(values: NDArray[Any]) -> NDArray[np.int64]:

@@ -53,16 +53,16 @@ def learner_checks(learner: type[Learner]) -> list[Check]:
         check_scoring_learns_nothing,
         check_scoring_reads_no_label,
     )
-    others = [
+    single_checks = [
         check_dense_and_csr_make_the_same_mistakes,
         check_state_is_plain_arrays,
         check_parameters_are_checked,
     ]
     if learner.task == "novelty":
-        others += [check_labels_do_not_matter, check_rows_far_from_all_others_are_novelties]
+        single_checks += [check_labels_do_not_matter, check_rows_far_from_all_others_are_novelties]
     elif not learner.baseline:
         smooth = learner.task == "regression"
-        others.append(
+        single_checks.append(
             check_a_smooth_target_is_learned if smooth else check_a_separable_stream_is_learned
         )
     of_streams = [
@@ -70,7 +70,7 @@ def learner_checks(learner: type[Learner]) -> list[Check]:
         for check in of_variants
         for text, n, kind in variants(learner)
     ]
-    of_contract = of_streams + check_list(others, learner)
+    of_contract = of_streams + check_list(single_checks, learner)
     return of_contract + claim_checks(learner) + weight_checks(learner) + estimator_checks(learner)
 
 
@@ -90,14 +90,14 @@ def check_any_cut_into_chunks_gives_the_same_bits(
 ) -> None:
     """One chunk, rows one by one and ragged chunks give equal scores and equal state."""
     chunk = stream(classes, kind)
-    whole = start(learner, classes)
-    expected = whole.learn(chunk.X, chunk.y)
+    reference = start(learner, classes)
+    expected = reference.learn(chunk.X, chunk.y)
     assert expected.shape == (ROWS, score_columns(classes)), f"scores have shape {expected.shape}"
     for cuts in (range(ROWS + 1), (0, 1, 1, 64, 65, 200, ROWS)):
         parts = start(learner, classes)
         scores = np.concatenate([parts.learn(X, y) for X, y in cut(chunk, list(cuts))])
         np.testing.assert_array_equal(scores, expected)
-        assert_same_state(parts, whole)
+        assert_same_state(parts, reference)
 
 
 def check_saving_and_restoring_in_mid_stream_is_exact(
@@ -105,18 +105,18 @@ def check_saving_and_restoring_in_mid_stream_is_exact(
 ) -> None:
     """A state in a new learner continues to the same bits from any cut, and stays unchanged.
 
-    The new learner is begun and no more: what `prepare` found is in the state too.
+    The new learner has only begun: the state also holds the results of `prepare`.
     """
     chunk = stream(classes, kind)
     for at in (0, 1, ROWS // 3, ROWS - 1):
         first, second = cut(chunk, [0, at, ROWS])
-        whole = start(learner, classes)
-        whole.learn(*first)
-        state = whole.state()
-        expected = whole.learn(*second)
+        reference = start(learner, classes)
+        reference.learn(*first)
+        state = reference.state()
+        expected = reference.learn(*second)
         restored = continue_from(learner, {}, state, classes)
         np.testing.assert_array_equal(restored.learn(*second), expected, err_msg=f"after row {at}")
-        assert_same_state(restored, whole)
+        assert_same_state(restored, reference)
 
 
 def check_empty_rows_break_nothing(learner: type[Learner], classes: int, kind: str) -> None:
@@ -135,7 +135,7 @@ def check_empty_rows_break_nothing(learner: type[Learner], classes: int, kind: s
 def check_a_sample_of_no_rows_breaks_nothing(
     learner: type[Learner], classes: int, kind: str
 ) -> None:
-    """A learner that looks ahead where no row can be used takes it that there are none."""
+    """A learner that looks ahead treats a sample without usable rows as an empty one."""
     rows = slice_rows(stream(classes, kind).X, 0, 0)
     for params in choices(learner):
         fresh = start_with(learner, params, rows, classes)
@@ -209,7 +209,7 @@ def check_parameters_are_checked(learner: type[Learner]) -> None:
 
 
 def check_a_separable_stream_is_learned(learner: type[Learner]) -> None:
-    """Well separated clusters are told apart after one pass, far better than by chance."""
+    """One pass classifies well separated clusters far better than chance."""
     rng = np.random.default_rng(1)
     for classes in class_counts(learner):
         y = rng.integers(0, classes, 600)
@@ -222,7 +222,7 @@ def check_a_separable_stream_is_learned(learner: type[Learner]) -> None:
 
 
 def check_a_smooth_target_is_learned(learner: type[Learner]) -> None:
-    """Of a target that follows the rows, half the variance at least is known after one pass."""
+    """One pass explains at least half the variance of a target that follows the rows."""
     X, y = rows_on_a_line(COLUMNS)
     fresh = start_with(learner, {}, X, 0)
     fresh.learn(X, y)
@@ -230,7 +230,7 @@ def check_a_smooth_target_is_learned(learner: type[Learner]) -> None:
 
 
 def check_labels_do_not_matter(learner: type[Learner]) -> None:
-    """A detector gives the same bits whatever the labels are: it must not see them."""
+    """A detector gives the same bits for any labels: it must not see them."""
     chunk = stream(2, "dense")
     with_labels = start(learner, 2)
     without = start(learner, 2)
@@ -241,7 +241,7 @@ def check_labels_do_not_matter(learner: type[Learner]) -> None:
 
 def check_rows_far_from_all_others_are_novelties(learner: type[Learner]) -> None:
     """Rows on the other side of the origin score lower than rows like those seen, nearly always."""
-    seen, alike, far = rows_and_novelties(COLUMNS)
-    fresh = start_with(learner, {}, seen, 2)
-    fresh.learn(seen, read_only(np.zeros(len(seen), dtype=np.int64)))
+    familiar, alike, far = rows_and_novelties(COLUMNS)
+    fresh = start_with(learner, {}, familiar, 2)
+    fresh.learn(familiar, read_only(np.zeros(len(familiar), dtype=np.int64)))
     assert_apart(fresh.scores(alike)[:, 0], fresh.scores(far)[:, 0])

@@ -102,7 +102,7 @@ def feed(
 
 
 def end(counter: Metric, scoring: Scoring, cuts: tuple[int, ...] = (0, TEST_ROWS)) -> list[Any]:
-    """Show `counter` the test rows and return all it says, as plain values."""
+    """Show `counter` the test rows and return all its results, as plain values."""
     y, codes, scores = events(type(counter), TEST_ROWS, 1)
     for start, stop in pairwise(cuts):
         weigh(counter, scoring, 1, slice(start, stop))
@@ -128,9 +128,9 @@ def check_the_protocol_asks_for_it(metric: type[Metric], scoring: Scoring) -> No
 
 def check_any_cut_into_chunks_gives_the_same_bits(metric: type[Metric], scoring: Scoring) -> None:
     """One chunk, single rows, ragged and empty chunks give equal values, series and sums."""
-    whole = begin(metric, scoring)
-    feed(whole, scoring, 0, ROWS)
-    expected = end(whole, scoring)
+    reference = begin(metric, scoring)
+    feed(reference, scoring, 0, ROWS)
+    expected = end(reference, scoring)
     for cuts in (tuple(range(ROWS)), (1, 64, 65, 150)):
         counter = begin(metric, scoring)
         feed(counter, scoring, 0, ROWS, cuts)
@@ -145,10 +145,10 @@ def check_any_cut_into_chunks_gives_the_same_bits(metric: type[Metric], scoring:
 def check_saving_and_restoring_in_mid_stream_is_exact(
     metric: type[Metric], scoring: Scoring
 ) -> None:
-    """Sums put into a new metric go on to the same values, wherever the stream was cut."""
-    whole = begin(metric, scoring)
-    feed(whole, scoring, 0, ROWS)
-    expected = end(whole, scoring)
+    """Sums in a new metric lead to the same values, wherever the stream was cut."""
+    reference = begin(metric, scoring)
+    feed(reference, scoring, 0, ROWS)
+    expected = end(reference, scoring)
     for at in (0, 1, 77, ROWS):
         counter = begin(metric, scoring)
         restored = begin(metric, scoring)
@@ -159,7 +159,7 @@ def check_saving_and_restoring_in_mid_stream_is_exact(
 
 
 def check_sums_are_plain_arrays(metric: type[Metric], scoring: Scoring) -> None:
-    """All that is summed is numeric arrays: they are saved as such."""
+    """All sums are numeric arrays, since they are saved as such."""
     counter = begin(metric, scoring)
     feed(counter, scoring, 0, ROWS)
     check_plain_arrays("sum", counter.sums)
@@ -189,11 +189,11 @@ def check_values_are_finite_and_what_was_not_measured_is_left_out(
 def check_arrays_are_left_as_they_were(metric: type[Metric], scoring: Scoring) -> None:
     """Targets, codes and scores are not changed: other metrics get the same arrays."""
     counter = begin(metric, scoring)
-    given = events(metric, ROWS, 0)
+    arrays = events(metric, ROWS, 0)
     weigh(counter, scoring, 0, slice(ROWS))
-    counter.see(*given)
-    counter.test(*given)
-    for array, expected in zip(given, events(metric, ROWS, 0), strict=True):
+    counter.see(*arrays)
+    counter.test(*arrays)
+    for array, expected in zip(arrays, events(metric, ROWS, 0), strict=True):
         np.testing.assert_array_equal(array, expected)
 
 
@@ -210,21 +210,21 @@ def check_scores_are_not_read(metric: type[Metric], scoring: Scoring) -> None:
 
 
 def check_weights_of_1_change_nothing(metric: type[Metric], scoring: Scoring) -> None:
-    """Where all rows weigh 1 the values are those without weights, but for rounding."""
+    """If all rows weigh 1, the values equal those without weights, up to rounding."""
     assert metric.weighs_rows, (
         f"{metric.__name__} counts all rows alike, and the options ask for weighted measures"
     )
     plain = replace(scoring, weights=None, weighted_measures=False)
-    if not metric.wanted(plain):  # another stands there without weights
+    if not metric.wanted(plain):  # without weights another metric takes its place
         return
-    given = events(metric, ROWS, 0)
+    arrays = events(metric, ROWS, 0)
     values = []
     for options in (plain, scoring):
         counter = begin(metric, options)
         if options.weighted_measures:
             counter.weigh(np.ones(ROWS))
-        counter.see(*given)
-        counter.test(*given)
+        counter.see(*arrays)
+        counter.test(*arrays)
         values.append(counter.values())
     assert values[0].keys() == values[1].keys(), (
         f"the values are {sorted(values[1])}, expected {sorted(values[0])}"

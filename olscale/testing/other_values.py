@@ -1,4 +1,4 @@
-"""Other values that the parameters of a learner may have, for checks of what depends on them."""
+"""Alternative values of a learner's parameters, for checks of what depends on them."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,9 +12,9 @@ _WHOLE_NUMBERS = (1, 2, 5, 60)
 
 
 def other_values(learner: Learner) -> Iterator[tuple[str, Any]]:
-    """Yield each parameter of `learner` with a few values that it does not have, one after another.
+    """Yield each parameter of `learner` with a few alternative values, one after another.
 
-    Values are in the domain of the parameter, whether or not they go together with the others.
+    Values are in the parameter's domain, but may conflict with other parameters.
     """
     for name, value in learner.get_params(deep=False).items():
         domain = learner.domains[name]

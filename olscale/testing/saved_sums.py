@@ -25,16 +25,20 @@ _CUTS = [0, 1, 100, 300, 512, 720]
 def same_sums(learner: type[Learner], params: dict[str, Any]) -> list[dict[str, Any]]:
     """Return settings that claim the sums of `params`, each with one number changed."""
     key = sums_key(learner(**params))
-    others = [{**params, name: 0.5} for name in real_names(learner, params)]
-    made = [(other, learner(**other)) for other in others]
-    return [other for other, one in made if key and mergeable(one) and sums_key(one) == key]
+    settings = [{**params, name: 0.5} for name in real_names(learner, params)]
+    candidates = [(setting, learner(**setting)) for setting in settings]
+    return [
+        setting
+        for setting, candidate in candidates
+        if key and mergeable(candidate) and sums_key(candidate) == key
+    ]
 
 
 def check_sums_go_on_from_copies(learner: type[Learner], params: dict[str, Any]) -> None:
     """Another learner continues from the sums between any two rows to the same bits.
 
-    Who adds up keeps nothing of the rows, and any of the settings that claim the same sums may: who
-    comes first in a group depends on what else is evaluated.
+    The summing learner keeps nothing of the rows, and any setting that claims the same sums may
+    sum: the first one in a group depends on what else is evaluated.
     """
     for classes in class_counts(learner):
         parts = [stream(classes, "dense", seed) for seed in range(3)]
@@ -43,21 +47,21 @@ def check_sums_go_on_from_copies(learner: type[Learner], params: dict[str, Any])
             for name in ("X", "y")
         )
         chunk = Chunk(X, y, COLUMNS)
-        one: Any = start_with(learner, params, chunk.X, classes)
-        before = _copies(one.state())
-        sums = one.no_sums()
-        one.add_rows(chunk.X, chunk.y, sums)
-        assert_same_arrays(one.state(), before, "state")
-        expected = _copies(one.end_sums(sums))
+        summing: Any = start_with(learner, params, chunk.X, classes)
+        before = _copies(summing.state())
+        sums = summing.no_sums()
+        summing.add_rows(chunk.X, chunk.y, sums)
+        assert_same_arrays(summing.state(), before, "state")
+        expected = _copies(summing.end_sums(sums))
         for setting in (params, *same_sums(learner, params)):
-            going: State = {}
+            running_sums: State = {}
             for rows, labels in cut(chunk, _CUTS):
-                other: Any = start_with(learner, setting, chunk.X, classes)
-                going = _copies(going or other.no_sums())
-                check_plain_arrays("sum", going)
-                other.add_rows(rows, labels, going)
-            other = start_with(learner, setting, chunk.X, classes)
-            assert_same_arrays(other.end_sums(_copies(going)), expected, "sum")
+                continuing: Any = start_with(learner, setting, chunk.X, classes)
+                running_sums = _copies(running_sums or continuing.no_sums())
+                check_plain_arrays("sum", running_sums)
+                continuing.add_rows(rows, labels, running_sums)
+            continuing = start_with(learner, setting, chunk.X, classes)
+            assert_same_arrays(continuing.end_sums(_copies(running_sums)), expected, "sum")
 
 
 def _copies(arrays: State) -> State:

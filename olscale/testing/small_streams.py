@@ -40,8 +40,8 @@ def stream(classes: int, kind: str, seed: int = 0) -> Chunk:
     """Return a small stream of noisy clusters, in which some features and some whole rows are zero.
 
     Without classes the targets are a smooth function of the rows, and noise. Detectors must not
-    look at the labels. Nobody can write to it, as to no stream's rows: loops would be compiled once
-    more for rows that one can write to.
+    look at the labels. It is read-only, as all rows of streams are: loops would be compiled once
+    more for writable rows.
     """
     rng = np.random.default_rng(seed)
     y: NDArray[Any] = rng.integers(0, classes or 3, ROWS)
@@ -63,7 +63,7 @@ def rows_on_a_line(columns: int) -> tuple[NDArray[np.float64], NDArray[np.float6
 
 
 def rows_and_novelties(columns: int) -> tuple[NDArray[np.float64], ...]:
-    """Return rows around a point, others like them, and rows on the other side of the origin."""
+    """Return rows around a point, similar ones, and rows on the other side of the origin."""
     rng = np.random.default_rng(1)
     centre = np.where(np.arange(columns) < 2, 2.0, 0.0)
     return tuple(
@@ -109,7 +109,7 @@ def start_with(
 def continue_from(
     learner: type[Learner], params: dict[str, Any], state: State, classes: int
 ) -> Learner:
-    """Return a learner with `params` that continues from `state`; it is begun and no more."""
+    """Return a learner with `params` that has begun and continues from `state`."""
     fresh = learner(**params)
     fresh.begin(COLUMNS, classes)
     fresh.restore(state)
@@ -119,7 +119,7 @@ def continue_from(
 def choices(learner: type[Learner]) -> Iterator[dict[str, Any]]:
     """Yield every combination of the parameters with a few words to choose from, if accepted.
 
-    A word in place of a number, such as a width ``"median"``, says how that is found: it comes with
+    A word in place of a number, such as a width ``"median"``, names a rule for it: it comes with
     each choice, the others at their defaults.
     """
     words: dict[str, tuple[Any, ...]] = {}
@@ -135,7 +135,7 @@ def choices(learner: type[Learner]) -> Iterator[dict[str, Any]]:
     defaults = {
         name: value for name, value in learner().get_params(deep=False).items() if name in words
     }
-    beside = [
+    bases = [
         defaults,
         *(
             defaults | {name: word}
@@ -146,7 +146,7 @@ def choices(learner: type[Learner]) -> Iterator[dict[str, Any]]:
     ]
     for params in [
         *combinations,
-        *(others | {name: word} for name, word in in_place for others in beside),
+        *(base | {name: word} for name, word in in_place for base in bases),
     ]:
         with suppress(ParameterError):
             learner(**params).resolved_params()

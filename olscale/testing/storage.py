@@ -1,6 +1,6 @@
 """Conformance checks for storages: one per promise of `olscale.storage.base.Storage`.
 
-A storage of your own is held to them by running each with an empty one::
+Run each check with an empty storage of your own::
 
     @pytest.mark.parametrize(("name", "check"), storage_checks())
     def test_storage(name, check, tmp_path):
@@ -43,7 +43,7 @@ class _FaultError(Exception):
 
 @_check
 def _what_is_put_is_read(storage: Storage) -> None:
-    """Bytes come back by every way to read them, of any length and in folders not made before."""
+    """Bytes of any length can be read back by every method, also from new folders."""
     storage.make()
     for name, data in {"a": b"", "b/c": b"12345678" * 99_999, "b/d/e": b"\0\xff"}.items():
         storage.put(name, data)
@@ -67,7 +67,7 @@ def _what_is_mapped_may_be_written_to_and_stays_as_it_is(storage: Storage) -> No
 
 @_check
 def _a_file_is_replaced_whole(storage: Storage) -> None:
-    """`put`, `replace`, `write` and `writing` take the place of what was there, be it longer."""
+    """`put`, `replace`, `write` and `writing` replace a file, even a longer one."""
     storage.make()
     for write in (storage.put, storage.replace, storage.write):
         storage.put("a", b"longer than the next")
@@ -85,7 +85,7 @@ def _a_file_is_replaced_whole(storage: Storage) -> None:
 
 @_check
 def _a_writer_that_fails_leaves_nothing(storage: Storage) -> None:
-    """After a fault there is the old file or none, and nothing else."""
+    """A fault leaves the old file or none, and nothing else."""
     storage.make()
     storage.put("old", b"old")
     for name in ("old", "new"):
@@ -99,7 +99,7 @@ def _a_writer_that_fails_leaves_nothing(storage: Storage) -> None:
 
 @_check
 def _what_is_absent_is_a_file_not_found_error(storage: Storage) -> None:
-    """Reading by name raises, reading many yields the error, removing is fine."""
+    """`read` raises for an absent file, `read_many` yields the error, `remove` accepts it."""
     storage.make()
     try:
         storage.read("absent")
@@ -114,9 +114,9 @@ def _what_is_absent_is_a_file_not_found_error(storage: Storage) -> None:
     storage.discard_all(["absent", "there/too"])
     storage.remove("absent")
     assert storage.names("absent") == []
-    assert [found("absent") for found in (storage.exists, storage.is_file, storage.is_folder)] == [
-        False
-    ] * 3
+    assert [
+        exists("absent") for exists in (storage.exists, storage.is_file, storage.is_folder)
+    ] == [False] * 3
 
 
 @_check
@@ -192,7 +192,7 @@ def _files_and_folders_are_removed_and_moved(storage: Storage) -> None:
 
 @_check
 def _a_lock_is_held_by_one(storage: Storage) -> None:
-    """Where there are locks, a second one is refused until the first is given back."""
+    """If locks exist, a second one is refused until the first is released."""
     with storage.lock("lock") as first:
         assert first
         with storage.lock("lock") as second:
@@ -203,7 +203,7 @@ def _a_lock_is_held_by_one(storage: Storage) -> None:
 
 @_check
 def _a_place_without_files_is_vacant(storage: Storage) -> None:
-    """Hidden files and files in the making do not count, any other does."""
+    """Hidden and unfinished files do not count, all others do."""
     assert storage.is_vacant()
     storage.make()
     assert storage.is_vacant()
@@ -215,7 +215,7 @@ def _a_place_without_files_is_vacant(storage: Storage) -> None:
 
 @_check
 def _what_was_missing_can_be_removed_again(storage: Storage) -> None:
-    """Folders made for a place that stays empty go; one that is used stays."""
+    """Folders made for a place that stays empty are removed; used ones stay."""
     missing = storage.missing()
     assert storage.path in missing
     storage.make()
@@ -235,10 +235,10 @@ def _it_travels_as_its_path(storage: Storage) -> None:
     storage.put("a", b"x")
     data = pickle.dumps(storage)
     assert len(data) < 1000
-    there = copy.deepcopy(storage)  # as unpickling does; olscale itself unpickles nothing
-    assert (there.path, there.temporaries, there.name) == (
+    copied = copy.deepcopy(storage)  # as unpickling does; olscale itself unpickles nothing
+    assert (copied.path, copied.temporaries, copied.name) == (
         storage.path,
         storage.temporaries,
         storage.name,
     )
-    assert there.read("a") == b"x"
+    assert copied.read("a") == b"x"

@@ -95,7 +95,7 @@ def check_any_cut_into_chunks_fits_the_same_bits(make: Make) -> None:
 
 
 def check_rows_are_transformed_one_by_one_as_together(make: Make) -> None:
-    """A row does not depend on the rows beside it."""
+    """A row's transform does not depend on its neighbours."""
     X = table(1)
     step = fit(make)
     expected = step.apply(X, COLUMNS)
@@ -134,12 +134,12 @@ def check_features_have_a_name_each(make: Make) -> None:
     assert len(set(names)) == width, f"two features of one name in {names}"
     if step.keeps_values:
         rows = table()
-        kept = [name for name in names if name in before]
-        assert kept, f"values are kept, but no name is: {names}"
+        kept_names = [name for name in names if name in before]
+        assert kept_names, f"values are kept, but no name is: {names}"
         result = to_dense(fit(make).apply(rows, COLUMNS), width)
-        for name in kept:
-            same = np.array_equal(result[:, names.index(name)], rows[:, before.index(name)])
-            assert same, f"{name} has other values than before"
+        for name in kept_names:
+            is_equal = np.array_equal(result[:, names.index(name)], rows[:, before.index(name)])
+            assert is_equal, f"{name} has other values than before"
 
 
 def check_rows_are_left_as_they_were(make: Make) -> None:
@@ -155,7 +155,7 @@ def check_no_rows_give_no_rows(make: Make) -> None:
 
 
 def check_usable_rows_stay_usable(make: Make) -> None:
-    """Finite numbers stay finite, in constant features and in rows of zeros too."""
+    """Finite numbers stay finite, including constant features and rows of zeros."""
     assert np.isfinite(_values(fit(make).apply(table(), COLUMNS))).all(), "a number is not finite"
 
 
@@ -260,7 +260,7 @@ def check_rows_that_do_not_train_leave_no_trace(make: Make) -> None:
 
 
 def check_rows_to_come_are_not_known(make: Make) -> None:
-    """Whatever comes behind a row, it is transformed to the same bits."""
+    """Later rows do not change the bits to which a row is transformed."""
     X = np.array(holed())
     trains = np.ones(ROWS, dtype=np.bool_)
     expected = slice_rows(begin(make).learn(X, COLUMNS, trains), 0, 40)
@@ -269,14 +269,14 @@ def check_rows_to_come_are_not_known(make: Make) -> None:
 
 
 def check_missing_values_stay_where_they_are(make: Make) -> None:
-    """A missing value makes no other value missing; asked of those with `keeps_missing`."""
+    """A missing value makes no other value missing, if a transform `keeps_missing`."""
     X = holed(1)
     step = fit(make)
-    made = to_dense(step.apply(X, COLUMNS), step.width(COLUMNS))
-    whole = to_dense(step.apply(np.where(np.isnan(X), 0.0, X), COLUMNS), step.width(COLUMNS))
-    spread = np.isnan(made).sum(axis=1) > np.isnan(X).sum(axis=1)
+    transformed = to_dense(step.apply(X, COLUMNS), step.width(COLUMNS))
+    filled = to_dense(step.apply(np.where(np.isnan(X), 0.0, X), COLUMNS), step.width(COLUMNS))
+    spread = np.isnan(transformed).sum(axis=1) > np.isnan(X).sum(axis=1)
     assert not spread.any(), f"row {int(np.argmax(spread))} has more missing values than before"
-    assert np.isfinite(whole).all(), "a value is missing where none was"
+    assert np.isfinite(filled).all(), "a value is missing where none was"
 
 
 def _values(X: Rows) -> NDArray[np.float64]:
@@ -288,5 +288,5 @@ def _same(got: Rows, expected: Rows) -> None:
         "rows are dense at one time and sparse at another"
     )
     arrays = (trim(rows) if isinstance(rows, CSR) else (rows,) for rows in (got, expected))
-    for mine, theirs in zip(*arrays, strict=True):
-        np.testing.assert_array_equal(mine, theirs)
+    for left_rows, theirs in zip(*arrays, strict=True):
+        np.testing.assert_array_equal(left_rows, theirs)

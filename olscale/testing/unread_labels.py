@@ -14,7 +14,7 @@ from olscale.testing.small_streams import start, stream
 
 _PAGEMAP = Path("/proc/self/pagemap")
 _PRESENT = 1 << 63
-"""Bit of a page's entry there: the page was touched."""
+"""Bit of an entry in the page map that says the page was touched."""
 
 
 def check_scoring_reads_no_label(learner: type[Learner], classes: int, kind: str) -> None:
@@ -28,12 +28,12 @@ def check_scoring_reads_no_label(learner: type[Learner], classes: int, kind: str
         labels = _none_before_the_second_page(pages, no_labels(fresh.task))
         fresh._run(chunk.X, labels, learning=False)
         touched = _is_touched(labels.ctypes.data)
-        del labels  # or the pages could not be given back
+        del labels  # otherwise the pages could not be released
     assert not touched, "it reads a label although it does not learn: labels have no rows then"
 
 
 def _none_before_the_second_page(pages: mmap.mmap, none: NDArray[Any]) -> NDArray[Any]:
-    """Return an array like `none`, behind which lies a page that nothing has touched."""
+    """Return an array like `none`, followed by an untouched page."""
     return read_only(np.ndarray(none.shape, none.dtype, pages, mmap.PAGESIZE))
 
 

@@ -58,7 +58,7 @@ def weight_checks(learner: type[Learner]) -> list[Check]:
             learner,
         )
     for params in choices(learner):
-        if params.get("dtype") == "float32":  # the same loops, which would be compiled once more
+        if params.get("dtype") == "float32":  # the same loops would be compiled again
             continue
         words = ", ".join(map(str, params.values()))
         if grid_key(learner(**params)) is not None:
@@ -69,7 +69,7 @@ def weight_checks(learner: type[Learner]) -> list[Check]:
 
 
 def check_sample_weight_is_an_argument_where_weights_are_taken(learner: type[Learner]) -> None:
-    """`fit` and `partial_fit` have the argument `sample_weight` where the learner takes weights."""
+    """`fit` and `partial_fit` have the argument `sample_weight` if the learner takes weights."""
     if not issubclass(learner, Estimator):
         return
     for method in ("fit", "partial_fit"):
@@ -112,13 +112,13 @@ def check_any_cut_gives_the_same_bits_with_weights(learner: type[Learner], class
     """One chunk, rows one by one and ragged chunks give equal scores and equal state."""
     chunk = stream(classes, "dense")
     weights = _weights()
-    whole = start(learner, classes)
-    expected = learn_rows(whole, chunk.X, chunk.y, weights)
+    reference = start(learner, classes)
+    expected = learn_rows(reference, chunk.X, chunk.y, weights)
     for cuts in (range(ROWS + 1), (0, 1, 1, 64, 65, 200, ROWS)):
         parts = start(learner, classes)
         scores = [learn_rows(parts, *part) for part in _cut(chunk, weights, list(cuts))]
         np.testing.assert_array_equal(np.concatenate(scores), expected)
-        assert_same_state(parts, whole)
+        assert_same_state(parts, reference)
 
 
 def check_a_weight_comes_after_the_prediction(learner: type[Learner], classes: int) -> None:
@@ -131,8 +131,8 @@ def check_a_weight_comes_after_the_prediction(learner: type[Learner], classes: i
         heavier = weights[: row + 1].copy()
         heavier[row] += 10.0
         scores = [
-            learn_rows(start(learner, classes), X, y, read_only(those))[row]
-            for those in (weights[: row + 1], heavier)
+            learn_rows(start(learner, classes), X, y, read_only(row_weights))[row]
+            for row_weights in (weights[: row + 1], heavier)
         ]
         np.testing.assert_array_equal(*scores)
 
@@ -143,8 +143,8 @@ def check_the_label_of_a_row_without_weight_is_not_learned(
     """Rows of weight 0 have no loss: their labels change no score, although the rows may count."""
     chunk = stream(classes, "dense")
     weights = _weights()
-    other = (chunk.y + 1) % classes if classes else chunk.y + 1.0
-    changed = read_only(np.where(weights == 0.0, other, chunk.y))
+    other_labels = (chunk.y + 1) % classes if classes else chunk.y + 1.0
+    changed = read_only(np.where(weights == 0.0, other_labels, chunk.y))
     assert (changed != chunk.y).any()
     first = start(learner, classes)
     second = start(learner, classes)
@@ -172,31 +172,31 @@ def check_balanced_classes_weigh_by_the_rows_so_far(learner: type[Learner]) -> N
 
 
 def check_named_classes_weigh_what_they_are_given(learner: type[Learner]) -> None:
-    """With a mapping in `class_weight` a row weighs what is given for its class, and 1 without."""
+    """With a mapping in `class_weight` a row has the weight of its class, 1 by default."""
     for classes in class_counts(learner):
         chunk = stream(classes, "dense")
         weights = read_only(np.where(chunk.y == 0, 3.0, 1.0))
         expected = learn_rows(start(learner, classes), chunk.X, chunk.y, weights)
-        named = start_with(learner, {"class_weight": {"0": 3.0}}, chunk.X, classes)
-        np.testing.assert_array_equal(learn_rows(named, chunk.X, chunk.y), expected)
+        weighted = start_with(learner, {"class_weight": {"0": 3.0}}, chunk.X, classes)
+        np.testing.assert_array_equal(learn_rows(weighted, chunk.X, chunk.y), expected)
 
 
 def check_balanced_runs_continue_from_their_state(learner: type[Learner]) -> None:
-    """A run with ``class_weight="balanced"`` goes on from its state to the same bits."""
+    """A run with ``class_weight="balanced"`` continues from its state to the same bits."""
     params = {"class_weight": BALANCED}
     for classes in class_counts(learner):
         chunk = stream(classes, "dense")
         first, second = _cut(chunk, None, [0, ROWS // 3, ROWS])
-        whole = start_with(learner, params, chunk.X, classes)
-        learn_rows(whole, *first)
-        restored = continue_from(learner, params, whole.state(), classes)
-        expected = learn_rows(whole, *second)
+        reference = start_with(learner, params, chunk.X, classes)
+        learn_rows(reference, *first)
+        restored = continue_from(learner, params, reference.state(), classes)
+        expected = learn_rows(reference, *second)
         np.testing.assert_array_equal(learn_rows(restored, *second), expected)
-        assert_same_state(restored, whole)
+        assert_same_state(restored, reference)
 
 
 def check_fused_settings_take_weights(learner: type[Learner], params: dict[str, Any]) -> None:
-    """Settings that share a pass over rows with weights have the bits of settings alone."""
+    """Settings that share a pass over weighted rows have the bits of separate passes."""
     key = grid_key(learner(**params))
     names = [
         name
@@ -206,35 +206,36 @@ def check_fused_settings_take_weights(learner: type[Learner], params: dict[str, 
     # The last one, as lam: with forget = 0.1 there would be nothing to compare behind the first
     # rows.
     settings = [{**params, **dict.fromkeys(names[-1:], value)} for value in (0.1, 0.5)]
-    settings = [each for each in settings if goes_together(learner(**each))]
+    settings = [setting for setting in settings if goes_together(learner(**setting))]
     for classes in class_counts(learner):
         chunk = stream(classes, "dense")
         weights = _weights()
-        alone, together = (
-            [start_with(learner, each, chunk.X, classes) for each in settings] for _ in range(2)
+        separate, grouped = (
+            [start_with(learner, setting, chunk.X, classes) for setting in settings]
+            for _ in range(2)
         )
-        fused = fuse(together)
+        fused = fuse(grouped)
         for X, y, own in _cut(chunk, weights, [0, 64, ROWS]):
-            found = learn_together(fused, X, y, own)
+            scores = learn_together(fused, X, y, own)
             fused.release()
-            for n, one in enumerate(alone):
-                np.testing.assert_array_equal(found[n], learn_rows(one, X, y, own))
-                assert_same_state(together[n], one)
+            for n, single in enumerate(separate):
+                np.testing.assert_array_equal(scores[n], learn_rows(single, X, y, own))
+                assert_same_state(grouped[n], single)
 
 
 def check_class_shards_take_weights(learner: type[Learner], params: dict[str, Any]) -> None:
     """Class shards give the scores of the whole learner for rows with weights too."""
     chunk = stream(CLASSES, "dense")
     weights = _weights()
-    whole = learner(**params)
-    whole.begin(COLUMNS, CLASSES)
-    expected = learn_rows(whole, chunk.X, chunk.y, weights)
-    found = []
+    full = learner(**params)
+    full.begin(COLUMNS, CLASSES)
+    expected = learn_rows(full, chunk.X, chunk.y, weights)
+    results = []
     for first, last in pairwise((0, 1, CLASSES)):
         shard = ClassShard(learner(**params), range(first, last))
         shard.begin(COLUMNS, CLASSES)
-        found.append(learn_rows(shard, chunk.X, chunk.y, weights))
-    np.testing.assert_array_equal(np.concatenate(found, axis=1), expected)
+        results.append(learn_rows(shard, chunk.X, chunk.y, weights))
+    np.testing.assert_array_equal(np.concatenate(results, axis=1), expected)
 
 
 def _weights() -> FloatArray:
@@ -244,7 +245,7 @@ def _weights() -> FloatArray:
 
 
 def _balanced(y: NDArray[np.int64]) -> FloatArray:
-    """Return what rows weigh whose classes are balanced by the rows so far."""
+    """Return the weights of rows whose classes are balanced by the rows so far."""
     weights = np.empty(len(y))
     for i, label in enumerate(y):
         so_far = y[: i + 1]

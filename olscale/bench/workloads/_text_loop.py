@@ -8,7 +8,7 @@ DECIMALS = 1_000_000
 """Values are whole multiples of 1 / `DECIMALS`, from 1 / `DECIMALS` to 1."""
 PAIR_BYTES = 20
 ROW_BYTES = 3
-"""Most bytes of a pair (space, ten digits, colon, eight of the value) and of what is around the pairs of a row."""
+"""Most bytes of a pair (space, ten digits, colon, eight of the value) and of a row's rest."""
 
 _ZERO = 48
 _COLON = 58

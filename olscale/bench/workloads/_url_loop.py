@@ -96,13 +96,13 @@ def _insert(feature: int, first: int, at: int, indices: Any, data: Any) -> int:
 
 @compiled
 def _site(u: float) -> int:
-    """Return the number of a site, of which the first have many more rows than the last."""
+    """Return the number of a site; the first sites have many more rows than the last."""
     return int(_SITES * (u * u * u))
 
 
 @compiled
 def _draw(draws: Any, place: int, own: float) -> Any:
-    """Return the counter of a draw: the row's own so often, else that of its site."""
+    """Return the counter of a draw: the row's with probability `own`, else its site's."""
     row, site = draws
     at = np.uint64(_DRAWS * place)
     return row + at if _uniform(~(row + at)) < own else site + at

@@ -1,7 +1,7 @@
 """The published form of the URL set: a compressed tar archive of one SVMlight file per day.
 
 The files lie in the archive in the order of their names as text, ``Day10.svm`` before ``Day2.svm``,
-which is not the order of time: whoever reads it must put them in order.
+which is not the order of time: a reader must sort them.
 """
 
 import io
@@ -19,7 +19,7 @@ from olscale.storage.open import open_output
 _LEVEL = 6
 """What ``tar czf`` takes, as the publishers did."""
 _BLOCK_BYTES = 1 << 18
-"""Enough for the packing to run beside the making."""
+"""Enough for packing to run in parallel with generating."""
 
 
 def svmlight_text(batch: Batch) -> memoryview:

@@ -1,7 +1,7 @@
 """Made-up rows in the shape of Multi-PIE: 74,700 x 100, 249 classes, 15 poses per class.
 
 A pose moves all faces alike; a face lies around the pose, partly at a place of its own and more at
-one that is another in every pose. What tells two faces apart so changes from pose to pose:
+one that is another in every pose. What distinguishes two faces so changes from pose to pose:
 hyperplanes that are local learn it, one a class less.
 
 References
@@ -43,5 +43,5 @@ def batches(rows: int, seed: int) -> Iterator[Batch]:
             face[:CLASSES] = generator.permutation(CLASSES)
         X = centres[generator.integers(_POSES, size=_BATCH_ROWS), face]
         X += 0.5 * generator.standard_normal((_BATCH_ROWS, COLUMNS))
-        rest = slice(0, rows - start)
-        yield Batch(X[rest], face[rest].astype(np.float64), COLUMNS)
+        remaining = slice(0, rows - start)
+        yield Batch(X[remaining], face[remaining].astype(np.float64), COLUMNS)

@@ -1,7 +1,7 @@
 """Made-up rows in the shape of WEBSPAM (unigrams): 350,000 x 254, a third nonzero, curved.
 
 Each row belongs to one of 16 kinds of page. A kind has its own profile of frequencies and, inside
-it, its own hyperplane that tells spam (+1) from the rest (-1), so a learner that is linear only
+it, its own hyperplane that separates spam (+1) from the rest (-1), so a learner that is linear only
 locally can learn it and a linear one cannot. Rows have unit norm, as in the published set. One
 label in two hundred is wrong.
 
@@ -39,8 +39,8 @@ def batches(rows: int, seed: int) -> Iterator[Batch]:
     for number, start in enumerate(range(0, rows, _BATCH_ROWS)):
         generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, number])))
         X, target = _batch(generator, profiles, planes, presence)
-        rest = slice(0, rows - start)
-        yield Batch(X[rest], target[rest], COLUMNS)
+        remaining = slice(0, rows - start)
+        yield Batch(X[remaining], target[remaining], COLUMNS)
 
 
 def _batch(

@@ -1,7 +1,7 @@
 """Charts: Vega-Lite specifications, which a page draws instead of figures where scripts run.
 
-A chart takes what its figure takes, so that one drawing gives both. Fields and labels are those of
-the figures; each line is a record with lists, which are made rows in the page.
+A chart takes the arguments of its figure, so that one drawing gives both. Fields and labels match
+the figures; each line is a record with lists, which the page expands to rows.
 """
 
 from collections.abc import Callable, Mapping
@@ -40,5 +40,5 @@ _OF_FIGURE: Mapping[Callable[..., Any], Callable[..., list[Spec]]] = {
 def charts(drawing: Drawing) -> list[Spec]:
     """Return one specification per panel of a drawing; none if only the figure exists."""
     make = _OF_FIGURE.get(drawing.make)
-    made = make(drawing.shown, **drawing.options) if make else []
-    return [one | {"description": drawing.caption} for one in made]
+    specs = make(drawing.shown, **drawing.options) if make else []
+    return [spec | {"description": drawing.caption} for spec in specs]

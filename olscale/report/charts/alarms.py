@@ -23,7 +23,7 @@ def alarm_charts(
         {"learner": name, "rows": curve.rows[raised[label]].tolist()}
         for name, (label, curve) in zip(names(shown), shown.items(), strict=True)
     ]
-    look = by_learner(of_learner.of(shown) if of_learner else looks(shown), list(shown))
+    encoding = by_learner(of_learner.of(shown) if of_learner else looks(shown), list(shown))
     last = rows or max(
         (int(curve.rows[-1]) for curve in shown.values() if len(curve.rows)), default=1
     )
@@ -34,7 +34,7 @@ def alarm_charts(
         "axis": {"tickCount": 5},
     }
     y = {"field": "learner", "type": "nominal", "sort": names(shown), "title": None}
-    told = [
+    tooltip = [
         {"field": "learner"},
         {"field": "rows", "type": "quantitative", "format": ",", "title": "row"},
     ]
@@ -45,6 +45,6 @@ def alarm_charts(
             params=[PICKED],
             transform=[{"flatten": ["rows"]}, ONLY_PICKED],
             mark={"type": "tick", "thickness": 2},
-            encoding={"x": x, "y": y, **look, "tooltip": told},
+            encoding={"x": x, "y": y, **encoding, "tooltip": tooltip},
         )
     ]

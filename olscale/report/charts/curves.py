@@ -44,14 +44,18 @@ def _chart(
 ) -> Spec:
     labels = sorted(curves, key=lambda label: -float(np.mean(curves[label].errors[:, -1])))
     metric = curves[labels[0]].summary.metric
-    several = any(len(curve.errors) > 1 for curve in curves.values())
-    band = several and len(curves) <= BANDS
+    has_replicates = any(len(curve.errors) > 1 for curve in curves.values())
+    band = has_replicates and len(curves) <= BANDS
     last = max(int(curve.rows[-1]) for curve in curves.values())
     fields = ["rows", "value", *(["std"] if band else []), *(["alarms"] if alarms else [])]
-    # The value of another curve at a row is known only where both have that row.
-    same = all(np.array_equal(curve.rows, curves[labels[0]].rows) for curve in curves.values())
-    menu = less(labels) if same else []
-    look = by_learner(of_learner.of(curves) if of_learner else looks(curves), labels, "strokeDash")
+    # Differences need the value of both curves at the same row.
+    have_same_rows = all(
+        np.array_equal(curve.rows, curves[labels[0]].rows) for curve in curves.values()
+    )
+    menu = less(labels) if have_same_rows else []
+    encoding = by_learner(
+        of_learner.of(curves) if of_learner else looks(curves), labels, "strokeDash"
+    )
     transform: list[Spec] = [
         {"flatten": fields},
         *(minus_baseline("rows") if menu else [{"calculate": "datum.value", "as": "shown"}]),
@@ -71,20 +75,20 @@ def _chart(
         "title": metric_text(metric),
     }
     near = {"type": "point", "on": "pointerover", "nearest": True, "clear": "pointerout"}
-    seen = {"condition": {"param": "near", "empty": False, "value": 1}, "value": 0}
-    told: list[Spec] = [
+    opacity = {"condition": {"param": "near", "empty": False, "value": 1}, "value": 0}
+    tooltip: list[Spec] = [
         {"field": "learner", "title": "learner"},
         {"field": "rows", "type": "quantitative", "format": ",", "title": "rows"},
         {"field": "shown", "type": "quantitative", "format": ".4~g", "title": metric_text(metric)},
     ]
-    told += (
+    tooltip += (
         [{"field": "std", "type": "quantitative", "format": ".3~g", "title": "deviation"}]
         if band
         else []
     )
     layers: list[Spec] = []
     if band:
-        # A deviation is one of errors: that of their differences to another curve is not known.
+        # Bands are deviations of errors; those of differences to another curve are unknown.
         spread = "(baseline ? 0 : datum.std)" if menu else "datum.std"
         transform += [
             {"calculate": f"datum.shown {sign} {spread}", "as": end}
@@ -92,13 +96,13 @@ def _chart(
         ]
         edges = {"y": y | {"field": "low"}, "y2": {"field": "high"}}
         layers.append({"mark": {"type": "area", "opacity": 0.14}, "encoding": edges})
-    dashes = {"strokeDash": look.pop("strokeDash")}
+    dashes = {"strokeDash": encoding.pop("strokeDash")}
     layers.append({"mark": {"type": "line", "strokeWidth": 2}, "encoding": {"y": y, **dashes}})
     layers.append(
         {
             "mark": {"type": "point", "filled": True, "size": 60},
             "params": [{"name": "near", "select": near}],
-            "encoding": {"y": y, "opacity": seen, "tooltip": told},
+            "encoding": {"y": y, "opacity": opacity, "tooltip": tooltip},
         }
     )
     if alarms:
@@ -117,7 +121,7 @@ def _chart(
                     "size": 90,
                     "yOffset": -7,
                 },
-                "encoding": {"y": y, "tooltip": [*told[:2], raised]},
+                "encoding": {"y": y, "tooltip": [*tooltip[:2], raised]},
             }
         )
     return spec(
@@ -125,7 +129,7 @@ def _chart(
         height=320,
         params=[PICKED, *menu, _WHOLE],
         transform=transform,
-        encoding={"x": x, **look},
+        encoding={"x": x, **encoding},
         layer=layers,
     )
 

@@ -36,7 +36,7 @@ def difference_charts(
     minus = f"{metric_text(metric)} minus the baseline's"
     x = {"field": "shown", "type": "quantitative", "title": minus, "axis": {"tickCount": 6}}
     y = {"field": "learner", "type": "nominal", "sort": names(of), "title": None}
-    told = [
+    tooltip = [
         {"field": "learner"},
         {"field": "dataset", "title": "data set"},
         {"field": "shown", "type": "quantitative", "format": "+.4~g", "title": minus},
@@ -65,11 +65,11 @@ def difference_charts(
                         "color": "#0072b2",
                         "opacity": 0.6,
                     },
-                    "encoding": {"x": x, "y": y, "tooltip": told},
+                    "encoding": {"x": x, "y": y, "tooltip": tooltip},
                 },
                 {
                     "mark": {"type": "tick", "thickness": 3, "color": "#000000"},
-                    "encoding": {"x": mean, "y": y, "tooltip": [told[0], average]},
+                    "encoding": {"x": mean, "y": y, "tooltip": [tooltip[0], average]},
                 },
             ],
         )

@@ -46,7 +46,7 @@ def _chart(sweeps: Mapping[str, Sweep], of_learner: Looks | None) -> Spec:
         "scale": {"zero": False, "padding": 8},
         "title": metric_text(metric),
     }
-    told: list[Spec] = [
+    tooltip: list[Spec] = [
         {"field": "learner"},
         {"field": "at", "type": "quantitative", "format": "~g", "title": parameter},
         {"field": "value", "type": "quantitative", "format": ".4~g", "title": metric_text(metric)},
@@ -78,7 +78,7 @@ def _chart(sweeps: Mapping[str, Sweep], of_learner: Looks | None) -> Spec:
             {"mark": "line", "encoding": {"y": y, "shape": {"value": "circle"}}},
             {
                 "mark": {"type": "point", "filled": True, "size": 70},
-                "encoding": {"y": y, "tooltip": told},
+                "encoding": {"y": y, "tooltip": tooltip},
             },
         ],
     )

@@ -52,12 +52,12 @@ def _chart(
         "scale": {"zero": False, "padding": 12},
         "title": metric_text(metric),
     }
-    told = [
+    tooltip = [
         {"field": "learner"},
         {"field": "cost", "type": "quantitative", "format": ",.4~r", "title": metric_text(cost)},
         {"field": "error", "type": "quantitative", "format": ".4~g", "title": metric_text(metric)},
     ]
-    look = by_learner(of_label or looks(labels), labels, "shape")
+    encoding = by_learner(of_label or looks(labels), labels, "shape")
     filled = {"condition": {"test": "datum.front", "value": 1}, "value": 0}
     return spec(
         data,
@@ -73,7 +73,12 @@ def _chart(
             {
                 "transform": [ONLY_PICKED],
                 "mark": {"type": "point", "size": 90, "strokeWidth": 2},
-                "encoding": {**look, "fill": look["color"], "fillOpacity": filled, "tooltip": told},
+                "encoding": {
+                    **encoding,
+                    "fill": encoding["color"],
+                    "fillOpacity": filled,
+                    "tooltip": tooltip,
+                },
             },
         ],
     )

@@ -30,15 +30,15 @@ def _data(shown: Mapping[str, SegmentErrors]) -> list[dict[str, Any]]:
     return [
         {
             "learner": name,
-            "segment": names(one.names),
-            "value": rounded(100 * one.errors.mean(axis=0)),
+            "segment": names(errors.names),
+            "value": rounded(100 * errors.errors.mean(axis=0)),
         }
-        for name, one in zip(names(shown), shown.values(), strict=True)
+        for name, errors in zip(names(shown), shown.values(), strict=True)
     ]
 
 
 def _x(shown: Mapping[str, SegmentErrors]) -> Spec:
-    # A scale of names sorts them itself unless it is told their order.
+    # Without an explicit order, a scale of names sorts them.
     order = names(next(iter(shown.values())).names)
     every = {"values": order[:: -(-len(order) // _MOST)], "labelAngle": -40, "labelLimit": 90}
     return {"field": "segment", "type": "ordinal", "sort": order, "title": "segment", "axis": every}
@@ -54,7 +54,7 @@ def segment_charts(
 ) -> list[Spec]:
     """Return a chart with a line for each learner, and a menu of baselines."""
     labels = sorted(shown, key=lambda label: -float(np.nanmean(shown[label].errors)))
-    look = by_learner(of_learner.of(shown) if of_learner else looks(shown), labels, "shape")
+    encoding = by_learner(of_learner.of(shown) if of_learner else looks(shown), labels, "shape")
     y = {"field": "shown", "type": "quantitative", "title": _TITLE}
     menu = less(labels)
     chosen = minus_baseline("segment") if menu else [{"calculate": "datum.value", "as": "shown"}]
@@ -64,7 +64,7 @@ def segment_charts(
             height=280,
             params=[PICKED, *menu],
             transform=[{"flatten": ["segment", "value"]}, *chosen, ONLY_PICKED],
-            encoding={"x": _x(shown), "y": y, **look},
+            encoding={"x": _x(shown), "y": y, **encoding},
             layer=[
                 {"mark": "line", "encoding": {"shape": {"value": "circle"}}},
                 {

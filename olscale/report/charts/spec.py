@@ -10,7 +10,7 @@ Spec = dict[str, Any]
 """A Vega-Lite specification."""
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
-"""Names the language; nothing is fetched from there."""
+"""Identifies the language; nothing is downloaded from there."""
 
 _DASHES = {"-": [1, 0], "--": [6, 3], ":": [2, 2], "-.": [7, 3, 2, 3]}
 _CROSS = "M-1,-.5L-.5,-1L0,-.5L.5,-1L1,-.5L.5,0L1,.5L.5,1L0,.5L-.5,1L-1,.5L-.5,0Z"
@@ -27,7 +27,7 @@ _SHAPES = {
 }
 
 PICKED = {"name": "picked", "value": []}
-"""The labels that are shown; all when empty. The page sets it from its legend."""
+"""The labels shown; all if empty. The page sets it from its legend."""
 
 ONLY_PICKED = {"filter": "length(picked) == 0 || indexof(picked, datum.learner) >= 0"}
 
@@ -39,7 +39,7 @@ def spec(data: Iterable[Mapping[str, Any]], height: int, **parts: Any) -> Spec:
 
 
 def rounded(values: Iterable[float]) -> list[float | None]:
-    """Return values with five digits, which are all that anybody sees; what is not finite is None.
+    """Return values with five digits, which are all that a chart shows; None if not finite.
 
     Examples
     --------

@@ -35,7 +35,7 @@ def _chart(sweep: Sweep) -> Spec:
     bar = {"orient": "bottom", "gradientLength": 200, "titleLimit": 300}
     scale = {"scheme": "cividis", "domain": rounded([low, top]), "clamp": True}
     axis = {"format": "~g", "labelOverlap": True}
-    told = [
+    tooltip = [
         {"field": "down", "type": "quantitative", "format": "~g", "title": down},
         {"field": "across", "type": "quantitative", "format": "~g", "title": across},
         {"field": "value", "type": "quantitative", "format": ".4~g", "title": metric_text(metric)},
@@ -62,6 +62,6 @@ def _chart(sweep: Sweep) -> Spec:
                 "title": metric_text(metric),
                 "legend": bar,
             },
-            "tooltip": told,
+            "tooltip": tooltip,
         },
     )

@@ -1,4 +1,4 @@
-"""What learners predict where in the plane, over the rows they have seen."""
+"""Predictions of learners across the plane, over the rows they have seen."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def boundary_figure(
     title : str
         Over all panels.
     across : int
-        Panels in a row.
+        Panels per row.
     width : float
         Width and height of a panel in inches.
     axes_names : tuple of str
@@ -89,10 +89,10 @@ def _draw(panel: Axes, plane: DecisionBoundary, snapshot: Snapshot) -> None:
 
 
 def scatter_rows(panel: Axes, plane: DecisionBoundary, rows: NDArray[np.int64]) -> None:
-    """Draw some rows of a plane, a colour and a mark for each class."""
+    """Draw some rows of a plane, with a colour and a mark per class."""
     for code, (ink, marker) in enumerate(zip(_INKS, MARKERS, strict=False)):
         X = plane.X[rows[plane.y[rows] == code]]
-        face = "none" if code else ink  # open and filled marks are told apart in grey
+        face = "none" if code else ink  # open and filled marks remain distinct in grey
         panel.scatter(
             X[:, 0],
             X[:, 1],

@@ -1,4 +1,4 @@
-"""Errors as rows come: the cumulative one, and those of the last rows or of rows held out."""
+"""Errors along the stream: cumulative ones, and those of recent or held-out rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SETTLED = 0.1
 """Share of the stream after which all of a curve must be in view; earlier errors are noisy."""
 
 BANDS = 8
-"""Curves of a panel up to which each has a band."""
+"""Most curves of a panel with bands."""
 
 
 def curve_figure(
@@ -47,7 +47,7 @@ def curve_figure(
     title : str
         Over all panels.
     across : int
-        Panels in a row.
+        Panels per row.
     of_learner : Looks, optional
         Looks of the learners in other figures too; by the order of the labels when left out.
     alarms : mapping of str to Curve, optional
@@ -55,14 +55,14 @@ def curve_figure(
     """
     raised = {figure_text(label): curve for label, curve in (alarms or {}).items()}
     shown = {figure_text(name): legible(curves) for name, curves in shown.items()}
-    every = {label: one for curves in shown.values() for label, one in curves.items()}
+    every = {label: item for curves in shown.values() for label, item in curves.items()}
     labels = dict.fromkeys(every)
     of_label = of_learner.of(every) if of_learner else looks(labels)
     with styled():
-        alone = len(shown) == 1
-        beside = labels if len(labels) > 1 or alone else ()
-        size = {"width": 4.2 if alone else 2.6, "height": 3.0 if alone else 2.3}
-        figure, axes = panels(len(shown), across=across, beside=beside, **size)
+        is_single = len(shown) == 1
+        legend = labels if len(labels) > 1 or is_single else ()
+        size = {"width": 4.2 if is_single else 2.6, "height": 3.0 if is_single else 2.3}
+        figure, axes = panels(len(shown), across=across, beside=legend, **size)
         for panel, (name, curves) in zip(axes, shown.items(), strict=True):
             for i, (label, curve) in enumerate(curves.items()):
                 _draw(
@@ -88,8 +88,8 @@ def curve_figure(
         handles = {
             h.get_label(): h for panel in axes for h in panel.get_lines() if h.get_label() in labels
         }
-        order = _by_height(next(iter(shown.values()))) if alone else list(labels)
-        if beside:
+        order = _by_height(next(iter(shown.values()))) if is_single else list(labels)
+        if legend:
             figure.legend(
                 [handles[label] for label in order],
                 order,
@@ -110,7 +110,7 @@ def _draw(
     replicates: bool,
     band: bool,
 ) -> None:
-    every = (0.05 + 0.012 * (i % 9), 0.18)  # markers of lines close together fall beside each other
+    every = (0.05 + 0.012 * (i % 9), 0.18)  # spreads the markers of neighbouring lines
     values = in_unit(curve.summary.metric, curve.errors)
     if replicates:
         for k, line in enumerate(values):
@@ -151,12 +151,12 @@ def alarms_on(curve: Curve, alarms: Curve | None) -> NDArray[np.int64]:
 
 def _span(curves: Mapping[str, Curve]) -> tuple[float, float]:
     metric = next(iter(curves.values())).summary.metric
-    seen = [
+    errors = [
         in_unit(metric, curve.errors[:, curve.rows >= SETTLED * curve.rows[-1]])
         for curve in curves.values()
     ]
-    low = min(part.min() for part in seen)
-    high = max(part.max() for part in seen)
+    low = min(part.min() for part in errors)
+    high = max(part.max() for part in errors)
     least = 0.5 if measure_of(metric).unit == "percent" else 0.005 * max(abs(low), abs(high), 1e-9)
     room = 0.06 * max(high - low, least)
     return max(0.0, low - room) if low >= 0.0 else low - room, high + room

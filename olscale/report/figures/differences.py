@@ -21,7 +21,7 @@ def difference_figure(
     metric: str,
     datasets: Sequence[str] = (),
 ) -> Figure:
-    """Draw a learner a line: the differences on each data set as points, their mean as a bar.
+    """Draw one line per learner: differences on data sets as points, their mean as a bar.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def difference_figure(
         By learner, its figures minus those of the baseline.
     baseline, metric : str
     datasets : sequence of str
-        Their names, which a chart tells of each point.
+        Their names, which a chart shows for each point.
     """
     with styled():
         figure, [panel] = panels(1, width=5.2, height=0.9 + 0.24 * len(shown))

@@ -18,7 +18,7 @@ _TICKS = 12
 
 
 def heat_figure(shown: Mapping[str, SegmentErrors], title: str = "") -> Figure:
-    """Draw the mean error of each learner, a line, on each segment, a column.
+    """Draw mean errors as a map, one line per learner and one column per segment.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def heat_figure(shown: Mapping[str, SegmentErrors], title: str = "") -> Figure:
     """
     shown = legible(shown)
     names = [figure_text(tick_text(name)) for name in next(iter(shown.values())).names]
-    percent = np.array([100 * one.errors.mean(axis=0) for one in shown.values()])
+    percent = np.array([100 * segments.errors.mean(axis=0) for segments in shown.values()])
     lines = [tick_text(name) for name in shown]
     long = max(map(len, names)) > 5
     with styled():

@@ -32,7 +32,7 @@ def looks(labels: Iterable[str]) -> dict[str, Look]:
 
 
 class Looks:
-    """The looks of the learners of a store, the same whatever figure asks.
+    """The looks of a store's learners, the same in every figure.
 
     Parameters
     ----------
@@ -51,14 +51,14 @@ class Looks:
         self, shown: Mapping[str, Summary] | Mapping[str, AlongStream] | Mapping[str, Sweep]
     ) -> dict[str, Look]:
         """Return the looks of what a figure shows, by its label there."""
-        found = {}
+        by_label = {}
         settings = Counter[str]()
-        for label, one in shown.items():
-            name = (one if isinstance(one, Summary) else one.summary).label
+        for label, item in shown.items():
+            name = (item if isinstance(item, Summary) else item.summary).label
             learner = self._learners.setdefault(name, len(self._learners))
-            found[label] = _look(learner, settings[name])
+            by_label[label] = _look(learner, settings[name])
             settings[name] += 1
-        return found
+        return by_label
 
 
 def _look(learner: int, setting: int) -> Look:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _TICKS = 11
 
 BARS = 4
-"""Lines of a panel up to which each has its bars."""
+"""Most lines of a panel with bars."""
 
 
 def parameter_figure(
@@ -38,27 +38,27 @@ def parameter_figure(
     title : str
         Over all panels.
     across : int
-        Panels in a row.
+        Panels per row.
     of_learner : Looks, optional
         Looks of the learners in other figures too; by the order of the labels when left out.
     """
     shown = {figure_text(name): legible(sweeps) for name, sweeps in shown.items()}
-    every = {label: one for sweeps in shown.values() for label, one in sweeps.items()}
+    every = {label: item for sweeps in shown.values() for label, item in sweeps.items()}
     labels = dict.fromkeys(every)
     of_label = of_learner.of(every) if of_learner else looks(labels)
     with styled():
-        alone = len(shown) == 1
-        beside = labels if len(labels) > 1 else ()
-        size = {"width": 3.6 if alone else 2.9, "height": 2.6 if alone else 2.2}
-        figure, axes = panels(len(shown), across=across, beside=beside, **size)
+        is_single = len(shown) == 1
+        legend = labels if len(labels) > 1 else ()
+        size = {"width": 3.6 if is_single else 2.9, "height": 2.6 if is_single else 2.2}
+        figure, axes = panels(len(shown), across=across, beside=legend, **size)
         for panel, (name, sweeps) in zip(axes, shown.items(), strict=True):
             for label, sweep in sweeps.items():
                 metric = sweep.summary.metric
-                known = np.isfinite(sweep.mean)
+                finite = np.isfinite(sweep.mean)
                 panel.errorbar(
-                    np.array(sweep.values[0])[known],
-                    in_unit(metric, sweep.mean[known]),
-                    in_unit(metric, sweep.std[known]) if len(sweeps) <= BARS else None,
+                    np.array(sweep.values[0])[finite],
+                    in_unit(metric, sweep.mean[finite]),
+                    in_unit(metric, sweep.std[finite]) if len(sweeps) <= BARS else None,
                     label=label,
                     capsize=2.5,
                     elinewidth=0.9,
@@ -67,7 +67,7 @@ def parameter_figure(
             first = next(iter(sweeps.values()))
             panel.set(title=name, xlabel=first.names[0], ylabel=metric_text(first.summary.metric))
             _ticks(panel, sorted({value for sweep in sweeps.values() for value in sweep.values[0]}))
-        if beside:
+        if legend:
             handles, _ = axes[0].get_legend_handles_labels()
             figure.legend(handles, list(labels), loc="outside right upper", handlelength=3.2)
         if title:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class CostPoint(NamedTuple):
-    """A learner: what it costs, and how far it is wrong."""
+    """The cost and the error of a learner."""
 
     label: str
     cost: float
@@ -22,7 +22,7 @@ class CostPoint(NamedTuple):
 
 
 def front(points: list[CostPoint], higher: bool) -> list[CostPoint]:
-    """Return the points to which no other is at least equal in both and better in one, by cost.
+    """Return the Pareto-optimal points, by cost; `higher` says that more of it is better.
 
     Examples
     --------
@@ -31,11 +31,11 @@ def front(points: list[CostPoint], higher: bool) -> list[CostPoint]:
     ['a', 'b']
     """
     sign = -1 if higher else 1
-    kept: list[CostPoint] = []
+    best_points: list[CostPoint] = []
     for point in sorted(points, key=lambda point: (sign * point.cost, point.error)):
-        if not kept or point.error < kept[-1].error:
-            kept.append(point)
-    return kept
+        if not best_points or point.error < best_points[-1].error:
+            best_points.append(point)
+    return best_points
 
 
 def pareto_figure(
@@ -44,7 +44,7 @@ def pareto_figure(
     metric: str,
     of_label: Mapping[str, Look] | None = None,
 ) -> Figure:
-    """Draw a metric against each cost, a panel each, with the front as a line.
+    """Draw a metric against costs, one panel per cost, with the front as a line.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def pareto_figure(
     higher : mapping of str to bool
         Whether more of it is better.
     metric : str
-        What `error` is of, a metric of which less is better.
+        The metric of `error`; less of it must be better.
     of_label : mapping of str to Look, optional
         Looks of the learners in other figures too; by their order when left out.
     """
@@ -67,10 +67,10 @@ def pareto_figure(
             for label in labels:
                 at = next((point for point in points if point.label == label), None)
                 if at is not None:
-                    look = of_label[label] | {"linestyle": "", "markersize": 6}
-                    face = look["color"] if at in best else "white"
+                    style = of_label[label] | {"linestyle": "", "markersize": 6}
+                    face = style["color"] if at in best else "white"
                     panel.plot(
-                        at.cost, at.error, markerfacecolor=face, label=figure_text(label), **look
+                        at.cost, at.error, markerfacecolor=face, label=figure_text(label), **style
                     )
             panel.set_xscale("log")
             panel.set(

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MOST_TICKS = 20
-"""Ranks that have room for their numbers on the axis."""
+"""Most ranks with room for their numbers on the axis."""
 
 
 def rank_figure(shown: Mapping[str, Comparison], title: str = "") -> Figure:
-    """Draw the critical-difference diagram of each comparison in a panel of its own.
+    """Draw the critical-difference diagram of each comparison in a separate panel.
 
     Parameters
     ----------
@@ -32,13 +32,13 @@ def rank_figure(shown: Mapping[str, Comparison], title: str = "") -> Figure:
     J. Demsar, Statistical comparisons of classifiers over multiple data sets, JMLR 7, 2006,
     figure 1.
     """
-    most = max(len(one.learners) for one in shown.values())
-    bars = max(len(one.cliques) for one in shown.values())
+    most = max(len(comparison.learners) for comparison in shown.values())
+    bars = max(len(comparison.cliques) for comparison in shown.values())
     with styled():
         height = 0.75 + 0.2 * ((most + 1) // 2) + 0.12 * bars
         figure, axes = panels(len(shown), width=5.6, height=height, across=1)
-        for panel, (name, one) in zip(axes, shown.items(), strict=True):
-            _draw(panel, one)
+        for panel, (name, comparison) in zip(axes, shown.items(), strict=True):
+            _draw(panel, comparison)
             panel.set_title(figure_text(name), pad=18)
         if title:
             figure.suptitle(title)
@@ -48,7 +48,7 @@ def rank_figure(shown: Mapping[str, Comparison], title: str = "") -> Figure:
 def _draw(panel: Axes, one: Comparison) -> None:
     k = len(one.learners)
     ranks = one.mean_ranks.tolist()
-    # Some of many learners have the ranks that they have among all.
+    # Ranks are those among all learners, even if only some are shown.
     last = max(k, math.ceil(max(ranks)))
     half = (k + 1) // 2
     first = 0.3 + 0.3 * len(one.cliques)
@@ -62,14 +62,14 @@ def _draw(panel: Axes, one: Comparison) -> None:
         panel.spines[side].set_visible(False)
     panel.spines["top"].set(visible=True, bounds=(1, last))
     for i, (name, mean) in enumerate(zip(one.learners, ranks, strict=True)):
-        left = i < half
-        down = first + 0.5 * (i if left else k - 1 - i) + 0.2
-        edge = 1 - margin if left else last + margin
+        is_left = i < half
+        down = first + 0.5 * (i if is_left else k - 1 - i) + 0.2
+        edge = 1 - margin if is_left else last + margin
         panel.plot(
             [mean, mean, edge], [-0.1, down, down], color="black", linewidth=0.8, clip_on=False
         )
-        text = f"{figure_text(name)}  {mean:.2f}" if left else f"{mean:.2f}  {figure_text(name)}"
-        panel.text(edge, down, f" {text} ", ha="right" if left else "left", va="center")
+        text = f"{figure_text(name)}  {mean:.2f}" if is_left else f"{mean:.2f}  {figure_text(name)}"
+        panel.text(edge, down, f" {text} ", ha="right" if is_left else "left", va="center")
     for level, clique in enumerate(one.cliques):
         ends = [ranks[one.learners.index(name)] for name in (clique[0], clique[-1])]
         at = 0.25 + 0.3 * level

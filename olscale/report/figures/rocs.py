@@ -1,4 +1,4 @@
-"""ROC curves: the share that is found against the share of false alarms."""
+"""ROC curves: the share of detections against the share of false alarms."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What all figures share: sizes, fonts, colours and marks legible in grey, reproducible bytes.
 
-Colours are those of Okabe and Ito, told apart with any kind of colour vision; its yellow is left
+Colours are those of Okabe and Ito, distinct with any kind of colour vision; its yellow is left
 out, which white paper swallows; grey is the eighth. Lines differ in dashes and markers besides.
 """
 
@@ -40,9 +40,9 @@ _SETTINGS: dict[Any, Any] = {
     "legend.frameon": False,
     "lines.linewidth": 1.4,
     "lines.markersize": 4.5,
-    "pdf.fonttype": 42,  # outlines that editors can take as text
+    "pdf.fonttype": 42,  # text that editors can select, instead of outlines
     "savefig.dpi": 200,
-    "svg.hashsalt": "olscale",  # ids of elements would be random
+    "svg.hashsalt": "olscale",  # without a salt, ids of elements would be random
     "xtick.labelsize": 8,
     "ytick.labelsize": 8,
 }
@@ -120,7 +120,7 @@ def save(
         warnings.filterwarnings("ignore", r"Glyph \d+")
         if layout := figure.get_layout_engine():
             layout.execute(figure)
-            # With one, even "none", each file would have the figure drawn twice.
+            # With a layout engine, even "none", each file would draw the figure twice.
             figure.set_layout_engine()
         for path in paths:
             try:

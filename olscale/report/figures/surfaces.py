@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_MAP = "cividis"  # its lightness rises evenly, in grey print and for colour-blind readers
+_MAP = "cividis"  # its lightness rises evenly, which serves grey print and colour-blind readers
 _CELL = 0.36
 _WRITTEN = 16
-"""Cells along an axis up to which each has its figure."""
+"""Most cells along an axis with figures written in."""
 
 
 def surface_figure(shown: Mapping[str, Sweep], title: str = "", across: int = 2) -> Figure:
@@ -34,7 +34,7 @@ def surface_figure(shown: Mapping[str, Sweep], title: str = "", across: int = 2)
     title : str
         Over all panels.
     across : int
-        Panels in a row.
+        Panels per row.
     """
     rows, columns = (max(sweep.mean.shape[axis] for sweep in shown.values()) for axis in (0, 1))
     size = {

@@ -31,7 +31,7 @@ def figure_text(name: str) -> str:
 
 
 def tick_text(name: str) -> str:
-    """Return a name for a tick: of one that would leave no room for the figure, its beginning.
+    """Return a name for a tick, cut if it would leave no room for the figure.
 
     Examples
     --------
@@ -42,8 +42,8 @@ def tick_text(name: str) -> str:
 
 
 def legible(shown: Mapping[str, T]) -> dict[str, T]:
-    """Return what a figure shows under names that matplotlib can be given."""
-    return {figure_text(name): one for name, one in shown.items()}
+    """Return the content of a figure under names that matplotlib accepts."""
+    return {figure_text(name): item for name, item in shown.items()}
 
 
 def in_unit(metric: str, values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Figures of the papers, drawn from a store that has the runs; one paper a file."""
+"""Figures of the papers, drawn from a store with the runs; one file per paper."""
 
 from importlib import import_module
 

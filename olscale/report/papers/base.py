@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 class MissingRunsError(ReportError):
-    """A figure's runs, or its data set, are not there; the message says which."""
+    """A figure's runs or data set are missing; the message says which."""
 
 
 @dataclass(frozen=True)
 class FigureSource:
-    """What figures are drawn from.
+    """The source of figures.
 
     Parameters
     ----------
@@ -62,9 +62,9 @@ class PaperFigure:
     name : str
         ``<paper>-fig<number>``; the name of its files.
     caption : str
-        What it shows, and where it is not the paper's own setting.
+        What it shows, and where it departs from the paper's setting.
     needs : str
-        What to type to have its runs, or its data, if they are absent.
+        The command that makes its runs or data, if they are absent.
     draw : callable
         From a `FigureSource` to the figure; raises `MissingRunsError`.
     """

@@ -36,9 +36,9 @@ _THRESHOLDS = (0.0, 0.001, 0.002, 0.01)
 
 
 def _rows(deviation: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    made = list(batches(ROWS, seed=0, deviation=deviation))
-    X = np.concatenate([batch.X for batch in made])
-    y = np.concatenate([batch.target for batch in made])
+    parts = list(batches(ROWS, seed=0, deviation=deviation))
+    X = np.concatenate([batch.X for batch in parts])
+    y = np.concatenate([batch.target for batch in parts])
     return X, (y > 0).astype(np.int64)
 
 
@@ -48,15 +48,15 @@ def _along(name: str, params: dict[str, Any], deviation: float) -> list[Stretch]
 
 def _support_vectors(source: FigureSource) -> Figure:
     del source
-    ways = {
+    variants = {
         "standard deviation 1, r = 0.001": (1.0, 0.001),
         "standard deviation 0.6, r = 0.001": (0.6, 0.001),
         "standard deviation 1, r = 0.01": (1.0, 0.01),
     }
     with styled():
         labels = [f"threshold {threshold:g}" for threshold in _THRESHOLDS]
-        figure, axes = panels(len(ways), across=len(ways), beside=labels)
-        for axis, (title, (deviation, r)) in zip(axes, ways.items(), strict=True):
+        figure, axes = panels(len(variants), across=len(variants), beside=labels)
+        for axis, (title, (deviation, r)) in zip(axes, variants.items(), strict=True):
             for threshold, label in zip(_THRESHOLDS, labels, strict=True):
                 steps = _along("olk", _OLK | {"r": r, "threshold": threshold}, deviation)
                 counts = [step.measures["support_vectors"] for step in steps]
@@ -68,9 +68,9 @@ def _support_vectors(source: FigureSource) -> Figure:
 
 
 def _errors(source: FigureSource) -> Figure:
-    # An SVM that learns all rows again as they double has a cumulative error that the paper's SVM
-    # has not.
-    wanted = [
+    # The SVM here is refitted each time the rows double, so it has a cumulative error; the paper's
+    # SVM has none.
+    settings = [
         summary
         for summary in source.summaries
         if summary.metric == "cumulative_error"
@@ -78,9 +78,9 @@ def _errors(source: FigureSource) -> Figure:
         and summary.learner not in REFERENCES
         and "burn_in" not in summary.protocol
     ]
-    if not wanted:
+    if not settings:
         raise MissingRunsError(f"no runs on {' or '.join(_SETS)}")
-    shown = {title: labelled(group) for title, group in streams(source.curves(wanted)).items()}
+    shown = {title: labelled(group) for title, group in streams(source.curves(settings)).items()}
     return curve_figure(shown, bands=False)
 
 

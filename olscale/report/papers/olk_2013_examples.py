@@ -109,7 +109,7 @@ def _rmse(f: NDArray[np.float64], y: NDArray[np.float64]) -> float:
 def _novelty_scores(
     seed: int, name: str, params: dict[str, Any]
 ) -> tuple[NDArray[np.float64], ...]:
-    """Return rows, labels, and the scores of the rows by the detector that has learned them all."""
+    """Return rows, labels, and scores by the detector that has learned all rows."""
     X, y = _rows(gaussian_novelties.batches(gaussian_novelties.ROWS, seed))
     (step,) = stretches(name, params, X, np.zeros(len(y), dtype=np.int64), every=len(y))
     return X, y, step.learner.scores(read_only(X))[:, 0]
@@ -120,9 +120,9 @@ def _novelties(source: FigureSource) -> Figure:
     X, y, scores = _novelty_scores(0, *_DETECTORS["OLK-N"])
     with styled():
         figure, (axis,) = panels(1, width=3.6, height=3.2)
-        told = X[scores < 0.0]
+        novel = X[scores < 0.0]
         axis.plot(
-            *told.T, "o", color="0.6", fillstyle="none", markersize=7, label="told as novelty"
+            *novel.T, "o", color="0.6", fillstyle="none", markersize=7, label="told as novelty"
         )
         axis.plot(*X[y > 0].T, ".", label="normal")
         axis.plot(*X[y < 0].T, "x", label="novelty")

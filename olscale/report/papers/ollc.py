@@ -36,9 +36,9 @@ def _convergence(source: FigureSource) -> Figure:
     errors = errors_of_starts("ollc", plane, _STARTS)
     middle = 100 * np.median(errors, axis=0)
     with styled():
-        figure, [left, right] = panels(2)
-        scatter_rows(left, plane, np.arange(_ROWS))
-        left.set_title("Gaussian XOR")
+        figure, [left_panel, right] = panels(2)
+        scatter_rows(left_panel, plane, np.arange(_ROWS))
+        left_panel.set_title("Gaussian XOR")
         right.plot(100 * errors.T, color="#aaaaaa", linewidth=0.5)
         right.plot(middle, color=COLOURS[2], linewidth=2.0)
         right.set(

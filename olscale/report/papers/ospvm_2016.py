@@ -46,12 +46,12 @@ def _growth(source: FigureSource) -> Figure:
         ]
         figure, (nodes, right) = panels(2, beside=labels)
         for (ratio, mean), colour in zip(means.items(), ("#000000", "#d55e00"), strict=True):
-            look: dict[str, Any] = {"color": colour, "marker": "o"}
-            nodes.plot(mean[:, 0], mean[:, 1], label=f"ratio = {ratio}", **look)
+            style: dict[str, Any] = {"color": colour, "marker": "o"}
+            nodes.plot(mean[:, 0], mean[:, 1], label=f"ratio = {ratio}", **style)
             right.plot(
-                mean[:, 0], 100 * mean[:, 2], "--", label=f"training rows, ratio = {ratio}", **look
+                mean[:, 0], 100 * mean[:, 2], "--", label=f"training rows, ratio = {ratio}", **style
             )
-            right.plot(mean[:, 0], 100 * mean[:, 3], label=f"test rows, ratio = {ratio}", **look)
+            right.plot(mean[:, 0], 100 * mean[:, 3], label=f"test rows, ratio = {ratio}", **style)
         nodes.set(title="hidden nodes", xlabel="rows", ylabel="nodes")
         right.set(
             title="accuracy", xlabel="rows", ylabel="rows predicted rightly (%)", ylim=(0, 102)
@@ -76,11 +76,18 @@ def _along(ratio: float, trial: int) -> NDArray[np.float64]:
         _rows(opened.test),
         len(opened.train.dataset.classes or ()),
     )
-    found = []
-    for one in stretches("ospvm", {"ratio": ratio, "block": _CHUNK}, X, y, _CHUNK, classes):
-        seen = share_right(one.learner, X[: one.rows], y[: one.rows])
-        found.append((one.rows, one.measures["nodes"], seen, share_right(one.learner, *test)))
-    return np.array(found)
+    points = []
+    for stretch in stretches("ospvm", {"ratio": ratio, "block": _CHUNK}, X, y, _CHUNK, classes):
+        trained_right = share_right(stretch.learner, X[: stretch.rows], y[: stretch.rows])
+        points.append(
+            (
+                stretch.rows,
+                stretch.measures["nodes"],
+                trained_right,
+                share_right(stretch.learner, *test),
+            )
+        )
+    return np.array(points)
 
 
 def _rows(stream: Stream) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -93,12 +100,16 @@ def _rows(stream: Stream) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
 def _mean_update(source: FigureSource) -> Figure:
     shown = {}
     for title, group in streams(source.curves(_held_out(source), "holdout_error")).items():
-        ways = [
-            [one for one in group if one.summary.params.get("mean_update") is way]
-            for way in (True, False)
+        variants = [
+            [curve for curve in group if curve.summary.params.get("mean_update") is mean_update]
+            for mean_update in (True, False)
         ]
         names = ("with mean update", "no mean update")
-        curves = {name: best_of_each(way)[0] for name, way in zip(names, ways, strict=True) if way}
+        curves = {
+            name: best_of_each(variant)[0]
+            for name, variant in zip(names, variants, strict=True)
+            if variant
+        }
         if len(curves) == 2:
             shown[title] = curves
     if not shown:

@@ -24,14 +24,14 @@ _FEW = 5
 
 
 def _grids(source: FigureSource) -> dict[str, Sweep]:
-    found = {}
+    by_dataset = {}
     for title, group in streams(like(source.summaries, "pamo1", "test_error")).items():
         grid = sweep(group, *_GRID)
         if grid is not None:
-            found[title] = grid
-    if not found:
+            by_dataset[title] = grid
+    if not by_dataset:
         raise MissingRunsError("no runs of pamo1 on a grid of alpha and C")
-    return found
+    return by_dataset
 
 
 def _surfaces(source: FigureSource) -> Figure:
@@ -42,22 +42,23 @@ def _grid_curves(source: FigureSource) -> Figure:
     shown = {}
     for title, grid in _grids(source).items():
         best = grid.summary
-        rest = {name: value for name, value in best.params.items() if name not in _GRID}
+        other_params = {name: value for name, value in best.params.items() if name not in _GRID}
         for name, values in zip(_GRID, grid.values, strict=True):
-            other = _GRID[1 - _GRID.index(name)]
-            fixed = rest | {other: best.params[other]}
+            other_name = _GRID[1 - _GRID.index(name)]
+            fixed = other_params | {other_name: best.params[other_name]}
             some = {
                 values[i]
                 for i in np.linspace(0, len(values) - 1, min(_FEW, len(values))).round().astype(int)
             }
-            wanted = [
+            settings = [
                 s
                 for s in like(source.summaries, "pamo1", "cumulative_error", **fixed)
                 if s.params[name] in some and same_stream(s, best)
             ]
-            panel = f"{title}, {other} = {best.params[other]:g}"
+            panel = f"{title}, {other_name} = {best.params[other_name]:g}"
             shown[panel] = {
-                f"{name} = {curve.summary.params[name]:g}": curve for curve in source.curves(wanted)
+                f"{name} = {curve.summary.params[name]:g}": curve
+                for curve in source.curves(settings)
             }
     return curve_figure(shown, bands=False)
 
@@ -74,10 +75,10 @@ def _rotating_xor(source: FigureSource) -> Figure:
 
 
 def _permutations(source: FigureSource) -> Figure:
-    found = source.curves(like(source.summaries, "pamo1", "cumulative_error", h=64, k=2))
+    curves = source.curves(like(source.summaries, "pamo1", "cumulative_error", h=64, k=2))
     shown = {
         title: {"pamo1": group[0]}
-        for title, group in streams(found).items()
+        for title, group in streams(curves).items()
         if len(group[0].errors) > 1
     }
     if not shown:
