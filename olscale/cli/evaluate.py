@@ -130,6 +130,7 @@ def evaluate(
             f"--force computes every run again, --retry {retry} only some; give one of them"
         )
 
+    # Imported after the checks above, so that usage errors need not wait for NumPy.
     from olscale.cli.progress import progress_for
     from olscale.evaluation.experiment import load_experiment
     from olscale.execution.evaluate import evaluate as run
@@ -195,6 +196,7 @@ def _experiment(
         "learners": [parse_learner(text) for text in learners],
         "seed": seed or 0,
     }
+    # The same parser as for files, so that options get the same checks and run ids.
     return parse_experiment(content, "options")
 
 

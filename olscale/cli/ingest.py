@@ -266,6 +266,7 @@ def _columns(manifest: Manifest, given: bool) -> Iterator[tuple[str, str]]:
         yield "infinite", line
     chosen = manifest.label_column
     names = manifest.feature_names or ()
+    # A last column taken by default is suspicious if another one is called "label" or the like.
     if not given and isinstance(chosen, str) and chosen.lower() not in _LABELS:
         feature = next(
             (name for name in names[:_MOST_NAMES] if name.partition("=")[0].lower() in _LABELS),
@@ -300,6 +301,7 @@ def _label(manifest: Manifest, target: str | None) -> str:
         if table is None
         else len(table.categorical) + table.numeric + len(table.dropped)
     )
+    # The weights were a column of the source too, so they shift its last position.
     features += table is not None and manifest.weights is not None
     place = {0: "the first", features: "the last"}.get(column, "counted from 0")
     return f"label column {column}, {place} ({kind})"

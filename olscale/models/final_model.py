@@ -167,6 +167,7 @@ class FinalModel:
         finite = np.isfinite(scores).all(axis=1)
         if not finite.all():
             row = int(np.argmin(finite))
+            # Learners explain refusals by transformed rows: a transform may cause an overflow.
             wrong = self.transformed(slice_rows(rows, row, row + 1))
             raise ParameterError(
                 f"row {row} of X cannot be predicted: "
@@ -213,6 +214,7 @@ class FinalModel:
         rows = self._rows(X)
         refuse_masked(y, "y")
         novelty = self.learner.task == "novelty"
+        # Detectors never see labels, so any of them are replaced.
         labels = np.zeros(rows_of(rows), dtype=np.int64) if novelty else np.asarray(y)
         targets = self.about.columns.targets
         expected = (rows_of(rows), len(targets)) if targets else (rows_of(rows),)

@@ -150,6 +150,7 @@ def _tables(
 
 def _with_kept(table: dict[str, list[Any]], kept: Mapping[str, Carried]) -> dict[str, list[Any]]:
     """Return the answers after the columns carried over, renamed where names coincide."""
+    # The answers keep their names, since scripts read them; carried columns give way.
     names = unique_names([*table, *kept])[len(table) :]
     cells = [[_as_text(cell) for cell in column] for column in kept.values()]
     return dict(zip(names, cells, strict=True)) | table
@@ -218,6 +219,7 @@ def _plain(label: Any) -> Any:
     """Return a label in the form of a model's classes: whole numbers without a fraction."""
     return (
         int(label)
+        # From 2**53 on, a float no longer identifies one whole number.
         if isinstance(label, float) and label.is_integer() and abs(label) < 2**53
         else label
     )
@@ -227,6 +229,7 @@ def _refuse_unusable(model: FinalModel, rows: RowsToPredict, scores: Any, first:
     finite = np.isfinite(scores).all(axis=1)
     if not finite.all():
         i = int(np.argmin(finite))
+        # Learners explain refusals by transformed rows: a transform may cause an overflow.
         wrong = model.transformed(slice_rows(rows.X, i, i + 1))
         why = why_no_score(model.learner, wrong, 0) or "its score is not finite"
         raise ModelError(f"row {first + i} cannot be predicted: {why}")

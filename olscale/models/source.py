@@ -122,6 +122,7 @@ class ModelSource:
         zero_based = self._zero_based(sources)
         self._base = 0 if zero_based else 1
         for source in sources:
+            # Files of one source may order their columns differently.
             self._places = self._places[:0]
             try:
                 yield from self._of_file(source, zero_based)
@@ -218,6 +219,7 @@ class ModelSource:
         """Return the labels of `batch`, and the names of its targets if there are several."""
         if batch.table is None:
             target: Any = batch.target
+            # Without labels `target` holds placeholders, which must not pass as labels.
             return None if batch.unlabelled else target, batch.targets
         carried = batch.table.carried
         if not plan.labels or not all(name in carried for name in plan.labels):
@@ -254,6 +256,7 @@ class ModelSource:
         if model.index_base is None:
             return any(indices.smallest == 0 for indices in ranges.values())
         for path, indices in ranges.items():
+            # Either base would fit this file, and a wrong one would shift every feature silently.
             if indices.smallest > 0 and indices.largest == model.count:
                 raise ModelError(
                     f"{path} has no index 0, and its largest index {indices.largest} is one above "
@@ -327,6 +330,8 @@ class ModelSource:
             lost = [
                 value for value in self._columns.values(column) if f"{column}={value}" not in names
             ]
+            # A lost value was counted as `OTHER` at ingest, and cannot be recovered from the
+            # features.
             if lost and f"{column}={OTHER}" in names:
                 raise ModelError(
                     f"column {column!r} of {self._source} has {_listed(lost)} among its other "
@@ -391,6 +396,7 @@ class ModelSource:
         places = self._places
         count = self._columns.count
         if not isinstance(X, CSR) and len(places) == count and places.min() >= 0:
+            # The columns are only permuted: a dense copy avoids the detour through CSR.
             moved = np.empty(X.shape)
             moved[:, places] = X
             return moved
@@ -412,6 +418,7 @@ class ModelSource:
                 "met; "
                 "--unknown ignore counts it as no value"
             )
+        # CSR rows need ascending features, but the source may order them differently.
         order = np.lexsort((feature, row))
         order = order[feature[order] >= 0]
         ends = np.cumsum(np.bincount(row[order], minlength=len(indptr) - 1))

@@ -188,6 +188,7 @@ def compared(
             name for of in by_protocol.values() for name in find_candidates(of, "", {}).learners
         }
         raise UnknownNameError("learner with figures to compare", baseline, available - {baseline})
+    # A stable sort: equal ones stay in the order of their protocols.
     comparisons.sort(key=lambda comparison: -len(comparison.outcome.datasets))
     if comparisons and separate:
         note = f"Not compared, for want of a second learner: {learners_by_protocol(separate)}."
@@ -218,6 +219,7 @@ def _by_default(summaries: Sequence[Summary], terms: _Terms) -> Compared | None:
     counterpart = _COUNTERPARTS.get(metric, "")
     if not having.get(counterpart):
         return comparison
+    # Without the baseline, which may have no figures by the other headline.
     second = _by_metric(summaries, counterpart, replace(terms, baseline=None))
     chosen = f"Compared by {metric_words(metric)} (of {having[metric]} data sets)"
     if second is None:
@@ -267,6 +269,7 @@ def _by_metric(summaries: Sequence[Summary], metric: str, terms: _Terms) -> Comp
     if rope is None:
         rope = ROPE if measure.unit == "percent" else 0.0
     higher = measure.better == "higher"
+    # Tests see one figure per data set, since transforms and replicates are not independent.
     outcome = compare(values, learners, datasets, higher, terms.test, terms.baseline)
     entries = left_out(candidates, matched, metric)
     comparison = Compared(

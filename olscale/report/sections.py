@@ -75,6 +75,7 @@ def failures(status: Status) -> str:
 
 def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, list[Part]]]:
     """Return one section per data set and view of it: curves, alarms, segments, parameters."""
+    # Curves of references that skip the first rows are not comparable with others.
     every = streams([s for s in source.summaries if s.n and is_comparable(s)])
     groups = dict(list(every.items())[:_STREAMS])
     measured = {s.metric for group in groups.values() for s in group if has_curve(s)}
@@ -133,6 +134,7 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
                     f"{title}-segments", caption, segment_figure, by_label, of_learner=source.looks
                 )
             )
+            # A map of a single line adds nothing to the segments above.
             if len(by_label) > 1:
                 caption = f"{title}: error of learners on each segment, as a map{note}."
                 parts.append(gallery.add(f"{title}-segments-map", caption, heat_figure, by_label))
@@ -310,6 +312,7 @@ def _legible(found: Sequence[S]) -> Chosen[S]:
     if len(best) > _MOST:
         note += f", the best {_MOST} of {len(best)} learners"
         best = sorted(best, key=_rank)[:_MOST]
+    # By identity, since summaries hold dicts and have no hash.
     ids = set(map(id, best))
     return {label: item for label, item in labels.items() if id(item) in ids}, note
 

@@ -217,6 +217,7 @@ def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: lis
     at_column = {column: j for j, column in enumerate(columns)}
     present = {place: metrics for place, metrics in cells.items() if place[1] in at_column}
     labels, own = row_labels(present)
+    # Rows may share a label, and then share a line of the table.
     names = list(dict.fromkeys(labels[row] for row in sorted(labels, key=Row.order)))
 
     at_row = {name: i for i, name in enumerate(names)}
@@ -232,6 +233,7 @@ def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: lis
         if summary is not None and not is_comparable(summary):
             entries[i][j] = Entry(note="-", marks=(absent,))
             continue
+        # References that predict nothing early are excluded, so that they never become the best.
         grid[i][j] = summary
         entries[i][j] = _entry(summary, next(iter(metrics.values())), metric)
     _mark_looks_ahead(grid, entries)

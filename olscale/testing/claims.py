@@ -225,6 +225,7 @@ def check_merged_sums_make_the_final_model(learner: type[Learner], params: dict[
         along.learn(chunk.X, chunk.y)
         for cuts in ([0, 100], [0, 1, 64, 99, 100]):
             summing: Any = start_with(learner, params, chunk.X, classes)
+            # Two parts of the stream, summed separately and then added, as workers do.
             ends = []
             for rows, edges in ((chunk[:100], cuts), (chunk[100:], [0, ROWS - 100])):
                 sums = summing.no_sums()

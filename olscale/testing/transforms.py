@@ -168,6 +168,7 @@ def check_rows_too_long_to_square_are_not_made_alike(make: Make) -> None:
     step = fit(make, scale=1e200)
     result = to_dense(step.apply(X, COLUMNS), step.width(COLUMNS))
     length = np.abs(result).max(axis=1)
+    # Squares of lengths from 1e154 on overflow, so such rows end a run anyway.
     usable = result[length < 1e154]
     assert len(np.unique(usable, axis=0)) >= len(np.unique(X[length < 1e154], axis=0)), (
         "different rows are made alike"
@@ -213,6 +214,7 @@ def holed(seed: int = 0) -> NDArray[np.float64]:
     X = np.array(table(seed))
     X[np.random.default_rng(seed).random(X.shape) < 0.2] = np.nan
     X[11] = np.nan
+    # One value of feature 4 remains: its deviation is zero, a classic division by zero.
     X[:-1, 4] = np.nan
     return read_only(X)
 
@@ -242,6 +244,7 @@ def check_what_is_learned_goes_on_in_another(make: Make) -> None:
     first = begin(make)
     second = begin(make)
     first.learn(X[:25], COLUMNS, trains[:25])
+    # Copies, because the first transform may update its arrays in place.
     second.learned = {name: array.copy() for name, array in first.learned.items()}
     expected = first.learn(X[25:], COLUMNS, trains[25:])
     _same(second.learn(X[25:], COLUMNS, trains[25:]), expected)
@@ -264,6 +267,7 @@ def check_rows_to_come_are_not_known(make: Make) -> None:
     X = np.array(holed())
     trains = np.ones(ROWS, dtype=np.bool_)
     expected = slice_rows(begin(make).learn(X, COLUMNS, trains), 0, 40)
+    # Extreme values would show in earlier rows if a transform looked ahead.
     X[40:] = 1e9 * X[40:][::-1]
     _same(slice_rows(begin(make).learn(X, COLUMNS, trains), 0, 40), expected)
 
