@@ -281,7 +281,7 @@ def comparison_json(
     if not objects:
         return "{}\n"
     first = objects[0] | {
-        "unfinished": [asdict(comparison) for comparison in unfinished],
+        "unfinished": [asdict(progress) for progress in unfinished],
         "others": objects[1:],
     }
     return _lines(first) + "\n"
