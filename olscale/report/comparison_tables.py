@@ -58,6 +58,7 @@ def _best_learners(one: Compared) -> list[set[int]]:
         able = [
             i for i, summaries in enumerate(of_learners) if not is_of_classes(summaries, one.metric)
         ]
+        # NaN equals no rank, so nothing is marked without a competitor.
         least = ranks[able].min() if len(able) > 1 else math.nan
         best.append({i for i in able if ranks[i] == least})
     return best
@@ -105,6 +106,7 @@ def _looked_ahead(one: Compared) -> dict[str, list[str]]:
     by_learner = {}
     for name in one.outcome.learners:
         items = [what for dataset in one.outcome.datasets for what in _seen_on(one, name, dataset)]
+        # Data sets repeat items; a dict drops repetitions and keeps the order.
         by_learner[name] = list(dict.fromkeys(items))
     return {name: items for name, items in by_learner.items() if items}
 
@@ -143,6 +145,7 @@ def verdicts(one: Compared) -> list[str]:
         return [f"{few}; of {n} no test over data sets can tell a difference from chance."]
     notes = []
     friedman = outcome.friedman
+    # NaN equals nothing, itself included: the statistic may be undefined.
     if friedman.p == friedman.p:
         davenport = f"Iman-Davenport: F {friedman.f:.2f}, p {p_text(friedman.f_p, '= ')}"
         notes.append(
@@ -156,6 +159,8 @@ def verdicts(one: Compared) -> list[str]:
         notes.append(
             f"Tests of {what}: Wilcoxon's signed ranks, Holm's correction of {pairs}, level 5 %."
         )
+        # Signed ranks of n data sets have 2 ** n equally likely signs, so p is at least 2 ** (1 -
+        # n).
         if (least := pairs * 2.0 ** (1 - n)) > ALPHA:
             notes.append(
                 f"With {n} data sets the least p of {pairs} tests is {p_text(min(1.0, least))}: "
@@ -215,6 +220,7 @@ def pair_table(
             line.append(Entry(p_text(pair.p_sign)))
         if pair.posterior:
             below, within, above = pair.posterior
+            # Posteriors are of differences, whose good direction depends on the metric.
             better, worse = (
                 (above, below) if measure_of(metric).better == "higher" else (below, above)
             )

@@ -101,6 +101,7 @@ def _datasets(found: Mapping[str, Sequence[LiveLearner]]) -> str:
 
     If there are very many, only running ones get them, and each of the others gets a line.
     """
+    # A stable sort: running data sets first, otherwise in the order of the experiment.
     shown = sorted(found, key=lambda name: not _goes_on(found[name]))[:_MOST_SETS]
     in_brief = {name: learners for name, learners in found.items() if name not in shown}
     return "".join(_dataset(name, found[name]) for name in found if name in shown) + (
@@ -214,11 +215,13 @@ def _picture(name: str, learners: Sequence[LiveLearner], looks: dict[str, int]) 
     later = [error for error in later if isfinite(error)] or [0.0]
     low = min(later)
     high = max(later)
+    # A margin of a tenth; the fallback keeps errors of zero from dividing by zero.
     low, high = max(0.0, low - 0.1 * (high - low)), high + 0.1 * (high - low) or 1e-3
     across = (_WIDE - _LEFT - 6) / most
     up = (_HIGH - _BELOW - 6) / ((high - low) or 1.0)
 
     def place(row: int, error: float) -> str:
+        # Early errors beyond the scale are clipped to the edge of the picture.
         y = _HIGH - _BELOW - (min(max(error, low), high) - low) * up
         return f"{_LEFT + row * across:.1f},{y:.1f}"
 

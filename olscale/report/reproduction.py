@@ -165,6 +165,7 @@ def _transform_notes(cells: Sequence[Cell]) -> list[str]:
             for name, by_method in met.items()
             if by_method.get(learner, usual[name]) != usual[name]
         }
+        # One sentence per kind of exception, instead of one per data set.
         for transforms in sorted(set(own.values())):
             exceptions[
                 transforms, ", ".join(sorted(name for name in own if own[name] == transforms))
@@ -263,6 +264,7 @@ def _tried(cell: Cell) -> str:
     names = sorted({name for trial in cell.trials for name in trial.setting.params or {}})
     parts = [f"transforms {' | '.join(transforms)}"]
     for name in names:
+        # Parameters with one value were not varied.
         values = {value((trial.setting.params or {}).get(name)) for trial in cell.trials}
         if len(values) > 1:
             parts.append(f"{name} {' | '.join(sorted(values, key=_number))}")

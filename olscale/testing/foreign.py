@@ -143,6 +143,7 @@ def check_the_same_stream_gives_the_same_predictions(make: _Make, classes: int) 
 
     Between them a third learns other labels, which the second must not know of.
     """
+    # Noise keeps the models updating, so that differences have a chance to show.
     X, y = stream(classes, noise=1.5)
     first, _, second = (
         start(make, classes).learn(X, labels) for labels in (y, (y + 1) % (classes or np.inf), y)
@@ -163,6 +164,7 @@ def check_predicting_learns_nothing(make: _Make, classes: int) -> None:
     half = ROWS // 2
     for learner in (quiet, busy):
         learner.learn(X[:half], y[:half])
+    # Only one of two equal models predicts; afterwards they must still be equal.
     busy.scores(X)
     expected, got = (learner.learn(X[half:], y[half:]) for learner in (quiet, busy))
     assert np.array_equal(expected, got, equal_nan=True), (
@@ -185,6 +187,7 @@ def check_rows_are_left_as_they_were(make: _Make, classes: int) -> None:
 def check_rows_of_zeros_break_nothing(make: _Make, classes: int) -> None:
     """Learning survives rows of only zeros, at the start of a stream and later."""
     X, y = (np.array(array) for array in stream(classes))
+    # Early and adjacent rows, where norms and running means are zero.
     X[[0, 1, 2, 50, 51]] = 0.0
     learner = start(make, classes)
     assert np.isfinite(learner.learn(X, y)).all(), f"after a row of zeros {_NOT_FINITE}"
@@ -193,6 +196,7 @@ def check_rows_of_zeros_break_nothing(make: _Make, classes: int) -> None:
 def check_a_stream_that_begins_with_one_class_is_fine(make: _Make, classes: int) -> None:
     """The first rows may all be of one class, as in many streams in time order."""
     X, y = stream(classes)
+    # Sorted by class is the extreme case: each class appears only after the previous ones.
     order = np.argsort(y, kind="stable")
     learner = start(make, classes)
     assert np.isfinite(learner.learn(X[order], y[order])).all(), (

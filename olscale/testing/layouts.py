@@ -55,9 +55,11 @@ def rows(kind: str) -> Block:
     """
     rng = np.random.default_rng(0)
     X: Any = rng.integers(0, 100, (ROWS, COLUMNS)) * (rng.random((ROWS, COLUMNS)) < 0.5)
+    # A zero row inside and one at the end, where a sparse layout has no entries left.
     X[3] = 0
     X[-1] = 0
     label = rng.normal(size=ROWS)
+    # Values that comparisons by number would miss or confuse.
     label[:3] = np.nan, -0.0, np.inf
     if kind == "csr":
         return Block(to_csr(X * rng.normal(size=X.shape)), label)
@@ -90,6 +92,7 @@ class StoredSplit:
         self.safe = []
         for chunk in cut(self.block, CHUNK_ROWS):
             self.writer.append(cut(chunk, -(-len(chunk) // parts)))
+            # Recorded after each chunk, because readers may ask at any time.
             self.safe.append(self.writer.safe())
         if finish:
             self.writer.finish(COLUMNS)
