@@ -50,6 +50,7 @@ def _speed_tables(summaries: Sequence[Summary]) -> list[Table]:
     by_clock = _with(summaries, "rows_per_second")
     if not by_processor:
         return tables(by_clock, "rows_per_second")
+    # A setting with both speeds appears once, by the processor.
     known = {s.key for s in by_processor}
     earlier = [
         replace(s, metric="rows_per_cpu_second", warned=(*s.warned, BY_CLOCK))
@@ -120,6 +121,7 @@ def _shares(facts: Mapping[str, Any]) -> str:
     rows = facts.get("class_rows") or ()
     if not names:
         return "-"
+    # Older datasets lack the rows of each class.
     if len(names) > _CLASSES or len(rows) != len(names) or not sum(rows):
         return f"{len(names):,} classes"
     return ", ".join(
@@ -142,6 +144,7 @@ def _learners(summaries: Sequence[Summary]) -> str:
         (*line, "all" if len(of) == every else ", ".join(of)) for line, of in lines.items()
     ]
     head: tuple[str, ...] = ("learner", "version", "parameters", "chosen", "data sets")
+    # The column is dropped if no parameter was tuned.
     if not any(line[3] for line in rows):
         head = head[:3] + head[4:]
         rows = [line[:3] + line[4:] for line in rows]

@@ -62,6 +62,7 @@ def left_out(candidates: Candidates, matched: MatchedBlocks, metric: str) -> lis
                 _lacks_learners(candidates, dataset, learners),
             )
         )
+    # Data sets without any figure appear in no match, so they are added here.
     measured = {block.way.dataset for own in candidates.figures.values() for block in own}
     for dataset, name in candidates.names.items():
         if dataset not in measured:
@@ -72,6 +73,7 @@ def left_out(candidates: Candidates, matched: MatchedBlocks, metric: str) -> lis
 
 def _no_figure(candidates: Candidates, learner: str, metric: str) -> str:
     settings = (setting for (name, _), setting in candidates.settings.items() if name == learner)
+    # The most specific reason first.
     return why_incomparable(settings) or _failures(candidates, learner) or _no_metric(metric)
 
 

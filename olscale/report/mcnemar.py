@@ -61,6 +61,7 @@ def rows_compared(
     outcome = one.outcome
     for name, rows in ROWS.items():
         bits = wrong_rows(store, name, on_damage)
+        # On test rows every learner predicts, so only rows of the stream exclude late ones.
         late = _late_learners(one) if name == "wrong_rows" else []
         if outcome.baseline in late:
             continue
@@ -69,6 +70,7 @@ def rows_compared(
             for way, blocks in one.ways(dataset).items():
                 of = [one.by_replicate(bits, learner, blocks) for learner in learners]
                 pairs = compare_rows(learners, of, outcome.baseline)
+                # No run has such rows, for example without a test split.
                 if not pairs and not any(of):
                     continue
                 note = _OF_TEST_ROWS
@@ -86,6 +88,7 @@ def rows_compared(
                     )
                 if pairs:
                     note = " ".join([note, *one.cautions("error", learners)])
+                # Learners are in the order of their mean ranks.
                 best = outcome.baseline or learners[0]
                 yield RowsCompared(
                     dataset_text(one, dataset, way), way.transforms, rows, pairs, best, note
@@ -116,6 +119,7 @@ def rows_table(found: RowsCompared) -> Table:
     entries = []
     for pair in pairs:
         counts = [Entry(_count(float(of.mean()))) for of in (pair.a_alone, pair.b_alone)]
+        # The median, because means of p values over runs have no meaning.
         corrected = float(np.median(pair.p_corrected))
         significant = int((pair.p_corrected <= ALPHA).sum())
         line = [

@@ -81,6 +81,7 @@ def check_label_comes_after_the_prediction(learner: type[Learner], classes: int,
         y = chunk.y[: row + 1].copy()
         X = slice_rows(chunk.X, 0, row + 1)
         expected = start(learner, classes).learn(X, read_only(y))[row]
+        # Only the last label changes, so earlier learning is the same.
         y[row] = (y[row] + 1) % classes if classes else y[row] + 1.0
         np.testing.assert_array_equal(start(learner, classes).learn(X, read_only(y))[row], expected)
 
@@ -123,6 +124,7 @@ def check_empty_rows_break_nothing(learner: type[Learner], classes: int, kind: s
     """A stream with rows of only zeros, first ones included, gives finite scores and state."""
     chunk = stream(classes, "dense")
     assert not isinstance(chunk.X, CSR)
+    # Zero rows first, before any state exists, and last, when the state is trained.
     X: Any = np.concatenate([np.zeros((3, COLUMNS)), chunk.X, np.zeros((3, COLUMNS))])
     y = np.concatenate([[0, 1, 1], chunk.y, [1, 0, 1]])
     rows = Chunk(X if kind == "dense" else to_csr(X), y, COLUMNS)
@@ -138,6 +140,7 @@ def check_a_sample_of_no_rows_breaks_nothing(
     """A learner that looks ahead treats a sample without usable rows as an empty one."""
     rows = slice_rows(stream(classes, kind).X, 0, 0)
     for params in choices(learner):
+        # Each choice, since each may look ahead in a different way.
         fresh = start_with(learner, params, rows, classes)
         assert np.isfinite(
             np.concatenate([array.ravel() for array in fresh.state().values()])
@@ -187,6 +190,7 @@ def check_state_is_plain_arrays(learner: type[Learner]) -> None:
     size = sum(array.nbytes for array in state.values())
     assert measures["model_bytes"] == size, "model_bytes is not the state's size"
     assert "updates" in measures, "measures() has no 'updates'"
+    # Records of runs are JSON, which has no NaN.
     json.dumps(fresh.resolved_params(), allow_nan=False)
 
 

@@ -88,6 +88,7 @@ def feed(
     y, codes, scores = events(type(counter), ROWS, 0)
     every = scoring.holdout_every if scoring.holdout_rows is None else None
     due = set(range(every, ROWS + 1, every)) if every else set()
+    # Looks and held-out rows are due at fixed rows, whatever the cuts of a check are.
     looks = set(range(50, ROWS + 1, 50)) if counter.watches else set()
     for start, stop in pairwise(
         sorted({first, last, *cuts, *due, *looks} & set(range(first, last + 1)))
@@ -134,6 +135,7 @@ def check_any_cut_into_chunks_gives_the_same_bits(metric: type[Metric], scoring:
     for cuts in (tuple(range(ROWS)), (1, 64, 65, 150)):
         counter = begin(metric, scoring)
         feed(counter, scoring, 0, ROWS, cuts)
+        # An empty chunk must not count as a row.
         nothing = events(metric, 0, 0)
         weigh(counter, scoring, 0, slice(0))
         counter.see(*nothing)
@@ -200,6 +202,7 @@ def check_arrays_are_left_as_they_were(metric: type[Metric], scoring: Scoring) -
 def check_scores_are_not_read(metric: type[Metric], scoring: Scoring) -> None:
     """Without `reads_scores` scores change nothing: class shards have none to show."""
     (y, codes, scores), values = events(metric, ROWS, 0), []
+    # NaN would spread to the values if any score were read.
     for shown in (scores, np.full_like(scores, np.nan)):
         counter = begin(metric, scoring)
         weigh(counter, scoring, 0, slice(ROWS))

@@ -129,6 +129,7 @@ def check_a_weight_comes_after_the_prediction(learner: type[Learner], classes: i
         X = slice_rows(chunk.X, 0, row + 1)
         y = chunk.y[: row + 1]
         heavier = weights[: row + 1].copy()
+        # Only the weight of the last row changes, which must not affect its own prediction.
         heavier[row] += 10.0
         scores = [
             learn_rows(start(learner, classes), X, y, read_only(row_weights))[row]
@@ -145,6 +146,7 @@ def check_the_label_of_a_row_without_weight_is_not_learned(
     weights = _weights()
     other_labels = (chunk.y + 1) % classes if classes else chunk.y + 1.0
     changed = read_only(np.where(weights == 0.0, other_labels, chunk.y))
+    # Otherwise no weight is 0 and the check is void.
     assert (changed != chunk.y).any()
     first = start(learner, classes)
     second = start(learner, classes)
@@ -163,6 +165,7 @@ def check_balanced_classes_weigh_by_the_rows_so_far(learner: type[Learner]) -> N
         weights = _weights()
         of_classes = _balanced(chunk.y)
         for own in (None, weights):
+            # The expected weights are computed outside of the learner, as in the formula.
             product = read_only(of_classes if own is None else of_classes * own)
             expected = learn_rows(start(learner, classes), chunk.X, chunk.y, product)
             for cuts in ([0, ROWS], [0, 1, 64, 65, ROWS]):
@@ -231,6 +234,7 @@ def check_class_shards_take_weights(learner: type[Learner], params: dict[str, An
     full.begin(COLUMNS, CLASSES)
     expected = learn_rows(full, chunk.X, chunk.y, weights)
     results = []
+    # Uneven shards: one with a single class, and one with all others.
     for first, last in pairwise((0, 1, CLASSES)):
         shard = ClassShard(learner(**params), range(first, last))
         shard.begin(COLUMNS, CLASSES)
