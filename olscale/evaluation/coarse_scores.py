@@ -1,4 +1,4 @@
-"""Measures that rank rows by their scores, of models that only say which class: the user is told what the figures are."""
+"""Notes for users on ranking measures of models that predict classes without scores."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from olscale.measures import ranking_measures
 
 
 def coarse_score_notes(resolved: ResolvedExperiment) -> list[str]:
-    """Return a line for each learner that has no scores, where a protocol asks how they rank rows.
+    """Return a line for each learner without scores whose protocol asks for ranking measures.
 
-    Its `auc` is then the mean of the shares found of both classes; that of a learner with scores is
-    another figure.
+    Its `auc` is the mean recall of both classes, which is not comparable with that of a learner
+    with scores.
     """
     experiment = resolved.experiment
     asked: dict[str, set[str]] = {}

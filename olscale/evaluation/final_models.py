@@ -1,4 +1,4 @@
-"""The final models of runs: taken from a pass that has ended, or made again from the definition in a record."""
+"""The final models of runs: taken from a completed pass, or recomputed from a record."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from olscale.results.record import Record
 
 
 def final_model(run: Run, learner: Learner, dataset: Dataset, pipeline: Pipeline) -> FinalModel:
-    """Return what `learner` is at the end of `run`, with the transforms through which it saw `dataset`."""
+    """Return the final model of `run`: `learner`, with the transforms applied to `dataset`."""
     key = run.stream
     entropy = () if key.shuffle is None else (key.shuffle.seed, key.shuffle.index)
     return FinalModel(
@@ -53,12 +53,12 @@ def final_model(run: Run, learner: Learner, dataset: Dataset, pipeline: Pipeline
 
 
 def run_of(record: Record) -> Run:
-    """Return the run that a record is of.
+    """Return the run that a record describes.
 
     Raises
     ------
     ModelError
-        If this version of olscale would run something else.
+        If this version of olscale would run something different.
     """
     definition = record.run
     protocol = definition["protocol"]
@@ -110,12 +110,12 @@ def _hashable(value: Any) -> Any:
 
 
 def compute_model(record: Record, path: str, progress: Progress | None = None) -> FinalModel:
-    """Run again what `record` is of, and return the model at its end.
+    """Run the definition in `record` again and return the final model.
 
     Parameters
     ----------
     record : Record
-        A run that ended well.
+        A run that ended with a result.
     path : str
         Its dataset.
     progress : callable, optional
@@ -124,9 +124,9 @@ def compute_model(record: Record, path: str, progress: Progress | None = None) -
     Raises
     ------
     ModelError
-        If the run has no model to save, or comes out otherwise than the record says.
+        If the run has no model to save, or its result differs from the record.
     DatasetError
-        If the dataset is another one.
+        If the dataset is a different one.
     """
     if record.outcome != "ok":
         raise ModelError(
@@ -162,7 +162,7 @@ def compute_model(record: Record, path: str, progress: Progress | None = None) -
 
 
 def differences(old: Record, new: Record) -> str:
-    """Return what of the results in both records is not the same; empty if all is."""
+    """Return which results differ between two records; empty if none do."""
     if new.outcome != old.outcome:
         return f"it ended as {new.outcome} ({new.reason})"
     odd = [
@@ -187,7 +187,7 @@ def find_dataset(definition: Mapping[str, Any], places: list[str]) -> str:
     Raises
     ------
     DatasetError
-        If none is.
+        If none of them is.
     """
     wanted = definition["dataset"]
     for place in places:

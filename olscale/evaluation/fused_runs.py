@@ -1,4 +1,4 @@
-"""Fused runs: runs of one learner in several settings that go through a stream in one pass of the compiled loop."""
+"""Fused runs: runs of one learner in several settings that share one pass of the compiled loop."""
 
 from collections.abc import Sequence
 
@@ -15,13 +15,13 @@ from olscale.learners.contract.usable_rows import learn_usable_together, usable_
 
 
 class FusedRuns:
-    """Runs of one learner in several settings; the time of the pass is shared evenly among them.
+    """Runs of one learner in several settings that share the time of their pass evenly.
 
-    What their pass raises ends all of them: nobody can say whose doing it was. What it says of one
-    ends that one.
+    An exception of the pass ends all of them, since its cause cannot be attributed to one setting.
+    A failure reported for a single setting ends only that run.
     """
 
-    fold = None  # models side by side are not fused
+    fold = None  # models of online folds are not fused
 
     def __init__(self, runs: Sequence[RunState]) -> None:
         self._runs = runs
@@ -60,13 +60,13 @@ class FusedRuns:
             usable_rows(slice_rows(chunk.X, 0, 0), self._runs[0].learner.norm_limits())
 
     def release(self) -> None:
-        """Bring the learners up to date."""
+        """Bring the learners up to date with the pass."""
         if self._fused is not None:
             attempt(self._runs, self._fused.release, counts=False)
 
 
 def fuse_runs(runs: Sequence[RunState]) -> list[RunState | FusedRuns]:
-    """Return what `runs` go through a stream as: fused where they can be, or alone."""
+    """Return `runs` as they process a stream: fused where possible, otherwise single."""
     able = [run for run in runs if run.outcome == "ok"]
     if len(able) == 1:
         return list(able)

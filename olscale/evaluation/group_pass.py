@@ -29,7 +29,7 @@ from olscale.results.record import Record
 
 
 class _Learns(Protocol):
-    """What goes through a stream: a run, several fused ones, or the sums that several share."""
+    """What processes a stream: a run, several fused runs, or the sums that runs share."""
 
     @property
     def fold(self) -> int | None: ...
@@ -40,45 +40,45 @@ class _Learns(Protocol):
 
 
 LOOK_AHEAD_ROWS = 65_536
-"""Rows that learners which look ahead are shown: all of a shorter stream, else a uniform sample."""
+"""Rows shown to learners that look ahead: all of a shorter stream, else a uniform sample."""
 
 PIECE_NUMBERS = 1e9
-"""Numbers that all runs of a group go through between two looks at signals, budgets and the clock: a second, or less.
+"""Numbers that a group processes between checks of signals, budgets and the clock: up to a second.
 
-A chunk that takes more is fed in pieces; contiguous pieces give the same bits as the whole.
+A larger chunk is fed in pieces; contiguous pieces give the same bits as the whole chunk.
 """
 
 
 class GroupPass:
-    """The runs of a group on their way through their stream; a task or an actor drives it.
+    """The runs of a group on their way through their stream, driven by a task or an actor.
 
     Parameters
     ----------
     group : RunGroup
     meter : Meter, optional
-        Measures the runs; one for the group's budget when left out.
+        Measures the runs; by default one for the group's budget.
     exceeded : dict of str to BudgetExceeded, optional
-        How runs have ended in earlier attempts at the group, by run id.
+        How runs ended in earlier attempts at the group, by run id.
     dataset : Dataset, optional
-        That of the group, where it is open already.
+        Dataset of the group, if it is open already.
 
     Attributes
     ----------
     chunks : int
-        Chunks of the stream, all passes together.
+        Number of chunks of the stream, over all passes.
     position, within : int
-        Chunks fed, and rows fed of the next.
+        Chunks fed so far, and rows fed of the next chunk.
     rows : int
         Row-passes fed: one row learned by one learner is one.
     scoring : tuple of int
-        Row-passes of held-out rows that the models have predicted since they began to, and how many
-        they are to predict.
+        Row-passes of held-out rows that the models have predicted so far, and the total that they
+        will predict.
     on_scored : callable
-        Called whenever `scoring` has changed, which may go on for long while the stream stands
+        Called whenever `scoring` changes, which may take a long time while the stream stands
         still.
     leaving : callable
-        Asked between rows that final models predict: whether to leave that, and to do it again
-        another time.
+        Called between rows that final models predict; returns whether to abandon the predictions
+        and repeat them later.
 
     Examples
     --------
@@ -118,7 +118,7 @@ class GroupPass:
         self._learning: Sequence[_Learns] | None = None
         self.chunks = len(self._stream) * key.passes
         self.position = 0  # chunks fed
-        self.within = 0  # rows of the next chunk that are fed already
+        self.within = 0  # rows already fed of the next chunk
         self._chunk: Chunk | None = None
         self.rows = 0  # row-passes: one row learned by one learner is one
         self.scoring = (0, 0)
@@ -130,7 +130,7 @@ class GroupPass:
         start = perf_counter()
         before = machine_code_seconds()
         yield
-        # While machine code is made or loaded nothing is read.
+        # No rows are read while machine code is compiled or loaded.
         self._read_seconds += perf_counter() - start - (machine_code_seconds() - before)
 
     def _begin(self, shape: StreamShape, columns: int) -> Sequence[RunState]:
@@ -151,7 +151,7 @@ class GroupPass:
         ]
 
     def pipeline(self, state: RunState) -> Pipeline:
-        """Return the transforms of a run as they are now."""
+        """Return the current transforms of a run."""
         return self._transforms.pipeline(state.fold)
 
     @property
@@ -160,7 +160,7 @@ class GroupPass:
         return self.position == self.chunks
 
     def _started(self) -> Sequence[_Learns]:
-        """Return what learns, alone or fused; before the first chunk, show learners that look ahead the rows to come."""
+        """Return what learns, alone or fused; first show coming rows to learners that want them."""
         if self._learning is None:
             if ahead := [state for state in self.states if state.looks_ahead]:
                 self._show(ahead)
@@ -171,7 +171,7 @@ class GroupPass:
         return fuse_runs(self.states)
 
     def _show(self, ahead: Sequence[RunState]) -> None:
-        """Show learners that look ahead the rows to come, as the stream's transforms will make them."""
+        """Show learners that look ahead the coming rows, as transformed by the stream."""
         for folds in self._transforms.folds:  # once for all that see the same rows
             transforms = StreamTransforms(self._stream.pipeline, self.group.runs)
             with self._reading():
@@ -182,12 +182,12 @@ class GroupPass:
                     state.prepare(rows)
 
     def step(self, i: int) -> None:
-        """Feed chunk number `i`, or what is left of it, to every run; chunks come in order, each once."""
+        """Feed chunk number `i`, or its rest, to every run; chunks come in order, each once."""
         while self.position == i:
             self.advance()
 
     def advance(self) -> None:
-        """Feed the next rows, of one chunk and for a second or so, to every run."""
+        """Feed the next rows of one chunk, about a second of work, to every run."""
         learning = self._started()
         if self._chunk is None:
             with self._reading():
@@ -219,9 +219,9 @@ class GroupPass:
             self._chunk = None
 
     def _piece_rows(self, chunk: Chunk) -> int:
-        """Return of how many rows like those of `chunk` all runs together go through `PIECE_NUMBERS`, 1 at least.
+        """Return how many rows like those of `chunk` take `PIECE_NUMBERS` in all runs, at least 1.
 
-        Of rows that become dense there are no more than take little memory.
+        Rows that become dense are limited to a small amount of memory.
         """
         pipeline = self._stream.pipeline
         values = values_of(chunk.X) / max(1, len(chunk))
@@ -233,7 +233,7 @@ class GroupPass:
         return min(pipeline.block_rows(chunk), max(1, int(PIECE_NUMBERS / max(1.0, cost))))
 
     def _measure(self) -> None:
-        """Predict the test split with the models as they are now."""
+        """Predict the test split with the current models."""
         assert self._test is not None
         first = 0
         self.scoring = (0, self._test.rows * len(self.states))
@@ -261,7 +261,7 @@ class GroupPass:
         return sum(errors) / len(errors) if errors else 0.0
 
     def errors(self) -> list[tuple[str, int, float]]:
-        """Return id, rows learned from and the error so far of each run, or its RMSE in a regression."""
+        """Return id, rows learned and error (RMSE in a regression) so far of each run."""
         going = [state for state in self.states if state.outcome == "ok" and state.position]
         return [(state.run.id, state.position, state.error()) for state in going]
 
@@ -271,8 +271,8 @@ class GroupPass:
         Raises
         ------
         StoppedError
-            If `leaving` said so; the runs stand at the end of the stream then, as if no model had
-            predicted a row.
+            If `leaving` returned true; the runs then stand at the end of the stream, as if no model
+            had predicted a row.
         """
         self._close()
         machine_code = machine_code_seconds() - self._machine_code_before
@@ -281,14 +281,14 @@ class GroupPass:
 
     @property
     def filled_bytes(self) -> int:
-        """Bytes of the learners' states without their blocks of zeros: what a checkpoint has to save."""
+        """Size of the learners' states without blocks of zeros: what a checkpoint has to save."""
         return sum(state.filled_bytes for state in self.states)
 
     def state(self) -> Iterator[tuple[str, NDArray[Any]]]:
-        """Yield the states of the runs as plain arrays with their names: ``<run id>/...`` and ``stream/...``.
+        """Yield the states of the runs as named plain arrays: ``<run id>/...`` and ``stream/...``.
 
-        A learner's arrays are copied when they are asked for, but for what is untouched: no more
-        than one copy is held at a time.
+        A learner's arrays are copied when requested, except for untouched parts, so that at most
+        one copy exists at a time.
         """
         for each in self._started():
             each.release()
@@ -304,12 +304,12 @@ class GroupPass:
                 yield f"{run.run.id}/{name}", array
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Continue from a `state`, of this group or of one with more runs, before the first chunk is fed.
+        """Continue, before the first chunk, from a `state` of this group or of one with more runs.
 
         Raises
         ------
         ValueError, KeyError
-            If the state is not that of these runs on this stream, cut into these chunks.
+            If the state does not belong to these runs on this stream, cut into these chunks.
         """
         chunks, position = (int(number) for number in state["stream/cut"])
         if chunks != self.chunks:
@@ -353,7 +353,7 @@ class GroupPass:
             raise
 
     def _predict(self, stream: Stream, count: Callable[[RunState, Chunk], None]) -> None:
-        """Have the final models predict all rows of a stream."""
+        """Predict all rows of a stream with the final models."""
         for i in range(len(stream)):
             chunk = stream.untransformed(i)
             size = self._piece_rows(chunk)
@@ -368,7 +368,7 @@ class GroupPass:
 
 
 def stream_shape(dataset: Dataset, key: StreamKey, rows: int) -> StreamShape:
-    """Return what is known before the first row of the stream `key`, of `rows` rows of `dataset`, all passes together."""
+    """Return what is known before the first of the `rows` rows, over all passes, of a stream."""
     whole = key.shuffle is None and key.part is None and key.passes == 1
     segments = dataset.segments("train") if whole else ()
     labels = tuple(dataset.classes or ())

@@ -1,7 +1,6 @@
-"""The merge of class shards: the one record that their run would have in one piece, to the last bit.
+"""The merge of class shards: bit for bit the record that their run would have in one piece.
 
-It counts the rows with what counts any run's, and joins the states of the shards to the whole
-model.
+It counts the rows like any other run, and joins the states of the shards to one model.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -28,16 +27,16 @@ def merge_shards(
     scratch: Scratch,
     see: Callable[[RunState, Learned], None] = lambda whole, learned: None,
 ) -> Record:
-    """Return the record of a run whose shards have all ended: the one it would have in one piece.
+    """Return the record of a run whose shards have all ended, as if it had run in one piece.
 
-    A run fails as it would in one piece: where the first of its shards failed. `fit_seconds` is the
-    sum over the shards. The end of the run is shown to `see`, with what its transforms have
-    learned: the same in each shard.
+    A failure is the one that the run would have in one piece: that of the first shard to fail.
+    `fit_seconds` is the sum over the shards. `see` receives the end of the run, with what its
+    transforms have learned, which is the same in each shard.
 
     Raises
     ------
     StoreError
-        If something that a shard wrote is not there any more.
+        If an array that a shard wrote no longer exists.
     """
     run = group.runs[0]
     ends = [scratch.read(array_name(classes, "end")) for classes in group.shards]
