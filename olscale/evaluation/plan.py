@@ -59,12 +59,12 @@ from olscale.storage.open import absolute_path
 def make_plan(
     experiment: Experiment, left_out: tuple[LeftOut, ...] = (), selections: Iterable[Selection] = ()
 ) -> RunPlan:
-    """Expand `experiment` with what tuning has chosen; see `PlannedExperiment`."""
+    """Expand `experiment` with the choices of tuning; see `PlannedExperiment`."""
     return PlannedExperiment(open_experiment(experiment, left_out)).chosen(selections)
 
 
 class PlannedExperiment:
-    """An experiment, planned once: learners and transforms are checked, nothing is fetched or run.
+    """An experiment that is planned once: learners and transforms are checked, nothing is run.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class PlannedExperiment:
     Attributes
     ----------
     tuning : RunPlan
-        The runs that tuning needs, and the searches they belong to; both empty where nothing is
+        The runs that tuning needs, and the searches they belong to; both are empty if nothing is
         tuned.
     datasets : dict of str to Dataset
         The opened datasets, by path.
@@ -96,22 +96,22 @@ class PlannedExperiment:
         }
         self._inputs = tuple(_inputs(resolved))
         self.tuning = self._tuning()
-        # With the first candidates in place of choices, so that faults show at once; the plan
-        # itself where nothing is tuned.
+        # The first candidates stand for the choices, so that faults show at once; without tuning
+        # this is the plan itself.
         self._first = self._plan(search.untried() for search in self.tuning.searches)
 
     @property
     def learners(self) -> set[str]:
-        """Names of the learners that are run."""
+        """Names of the learners that run."""
         return {run.learner for run in self._first.runs}
 
     def check_strictly_online(self) -> None:
-        """Refuse what sees rows before their turn, and batch references.
+        """Refuse batch references and whatever sees rows before their turn.
 
         Raises
         ------
         ExperimentError
-            With each kind of it, and what to do instead.
+            Names each kind, and says what to do instead.
         """
         kinds = dict.fromkeys(one for ahead in self._first.ahead.values() for one in ahead)
         lines = [f"{one.name} sees rows before they are predicted: {one.cure}" for one in kinds]
@@ -122,7 +122,7 @@ class PlannedExperiment:
             raise ExperimentError(f"not strictly online: {'; '.join(lines)}")
 
     def chosen(self, selections: Iterable[Selection]) -> RunPlan:
-        """Return the runs of the experiment with the choices of tuning filled in, one for each search."""
+        """Return the runs of the experiment with the choice of tuning filled in for each search."""
         return self._plan(selections) if self.tuning.searches else self._first
 
     def _plan(self, selections: Iterable[Selection]) -> RunPlan:
@@ -191,7 +191,7 @@ class _Input:
 
     @property
     def planned(self) -> PlannedDataset:
-        """The dataset under the name by which people see it."""
+        """The dataset under its displayed name."""
         dataset = self.dataset
         facts = dataset_facts(self.dataset.manifest)
         return PlannedDataset(
@@ -200,13 +200,13 @@ class _Input:
 
     @property
     def version(self) -> dict[str, int]:
-        """What the definition of a search says of the version of the transforms: nothing of the first."""
+        """Version of the transforms in the definition of a search; empty for the first version."""
         return (
             {"transforms_version": self.transforms_version} if self.transforms_version > 1 else {}
         )
 
     def learners(self, experiment: Experiment) -> Iterator[tuple[LearnerSpec, dict[str, Any]]]:
-        """Yield the learners that meet this dataset under these transforms with each of their settings."""
+        """Yield the learners for this dataset and these transforms, with each of their settings."""
         for spec in experiment.learners:
             if (
                 spec.meets(self.dataset.name)
@@ -217,7 +217,7 @@ class _Input:
     def learner(
         self, spec: LearnerSpec, params: Mapping[str, Any], experiment: Experiment
     ) -> Learner:
-        """Return a learner that this dataset fits."""
+        """Return a learner that has been checked against this dataset."""
         learner = self._told(make_learner(spec.name, dict(params)), spec, experiment)
         check_learner(spec.name, learner.task, self.dataset)
         check_targets(spec.name, learner, self.dataset)
@@ -226,13 +226,16 @@ class _Input:
         if weighs_classes(learner):
             ask(
                 spec.name, "begin", lambda: learner.begin(1, classes)
-            )  # classes that there are not are told now
+            )  # classes that do not exist are reported now
         ask(spec.name, "check_memory", lambda: cost_of(learner).check_memory(columns, classes))
         ask(spec.name, "row_numbers", lambda: check_row_numbers(learner, columns, classes))
         return learner
 
     def _told(self, learner: Learner, spec: LearnerSpec, experiment: Experiment) -> Learner:
-        """Return a learner that knows what its version depends on: names of features and classes, and what is measured."""
+        """Return a learner that knows the names of features and classes, and what is measured.
+
+        Its version depends on them.
+        """
         if isinstance(learner, TakesNames):
             steps = [make_transform(text) for text in self.transforms]
             learner.expect_names(
@@ -247,7 +250,7 @@ class _Input:
         return learner
 
     def search(self, experiment: Experiment, spec: LearnerSpec, settings: dict[str, Any]) -> Search:
-        """Return the search for the parameters that `spec` leaves open."""
+        """Return the search for the tuned parameters of `spec`."""
         weighing = weighing_of(self.spec.protocol or experiment.protocol)
         points = [
             self._told(make_learner(spec.name, settings | point), spec, experiment)
@@ -268,7 +271,7 @@ class _Input:
 
 @dataclass(slots=True)
 class _Builder:
-    """A plan in the making: every run once."""
+    """A plan under construction that holds every run once."""
 
     runs: dict[str, Run] = field(default_factory=dict)
     sources: dict[str, StreamSource] = field(default_factory=dict)
@@ -296,7 +299,7 @@ class _Builder:
     def add(
         self, source: _Input, protocol: ProtocolSpec, seed: int, learners: list[tuple[str, Learner]]
     ) -> list[list[Run]]:
-        """Add a run for each learner on each stream of `source`; return the runs of each learner."""
+        """Add a run per learner and stream of `source`; return the runs of each learner."""
         dataset = source.dataset
         check_task(protocol, dataset.path, dataset.task, len(dataset.classes or ()))
         check_weights(protocol, dataset)
@@ -363,7 +366,7 @@ class _Builder:
 
 
 def _is_shown_rows(name: str, learner: Learner) -> bool:
-    """Return whether a learner asks for rows ahead; one that fails to say so is taken for one that does."""
+    """Return whether a learner asks for rows ahead; one that fails to answer counts as doing so."""
     try:
         return bool(ask(name, "looks_ahead", partial(looks_ahead, learner)))
     except ParameterError:
@@ -373,10 +376,10 @@ def _is_shown_rows(name: str, learner: Learner) -> bool:
 def _cost(
     name: str, learner: Learner, size: tuple[int, int, float], rows: int, held_out: int
 ) -> tuple[float, float]:
-    """Return what `rows` rows of such columns, classes and values cost, and what the rows held out do.
+    """Return the cost of `rows` rows of such columns, classes and values, and of the held-out rows.
 
-    Both are in numbers of a learner that goes through `NUMBERS_A_SECOND`. A row that is held out
-    takes what one of the last half did, if the learner does not say that predicting takes less.
+    Both are in numbers of a learner that processes `NUMBERS_A_SECOND`. A held-out row costs as much
+    as one of the last half, unless the learner says that predicting costs less.
     """
 
     def numbers() -> tuple[float, float]:

@@ -1,10 +1,10 @@
 """The options of a protocol, each declared once.
 
-The field of an option below is all there is to declare: its type and limits check ``[protocol]`` of
-an experiment file, and with its help make the flag of ``olscale evaluate``. An option of
-`ScoringOptions` is part of a run's definition where it is given, and only there: runs without it
-keep the ids they had before it existed. `conflicts` says what does not go together, `misfits` what
-does not fit a stream.
+The field of an option below is its only declaration: its type and limits check ``[protocol]`` of an
+experiment file and, with its help, define the flag of ``olscale evaluate``. An option of
+`ScoringOptions` is part of a run's definition only if it is given: runs without it keep the ids
+they had before it existed. `conflicts` yields options that exclude each other, `misfits` options
+that do not fit a stream.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ def option(
     Parameters
     ----------
     default : object
-        Its value when left out.
+        Value when left out.
     description : str
-        The help of its flag.
+        Help of the flag.
     metavar : str, optional
-        What help calls its value.
+        Name of the value in the help.
     flag : bool
-        Whether ``olscale evaluate`` has a flag for it; else it is for files only.
+        Whether ``olscale evaluate`` has a flag for it; otherwise only files can set it.
     **limits : float
-        ``ge``, ``gt`` or ``lt``: bounds of its value.
+        ``ge``, ``gt`` or ``lt``: bounds of the value.
     """
     return field(
         default=default,
@@ -58,7 +58,7 @@ def option(
 
 @dataclass(frozen=True, kw_only=True)
 class StreamOptions:
-    """Which rows are streamed in which order, and what the final models are tested on."""
+    """Which rows are streamed in which order, and which rows test the final models."""
 
     order: Literal["time", "permuted"] = option(
         "permuted", "Order of the rows (default: permuted)."
@@ -81,17 +81,17 @@ class StreamOptions:
         "prequential-bootstrap",
     ] = option("given", "What is tested on (default: given, the test split).")
     folds: int | None = option(None, "Number of folds of --split (default: 10).", "K", ge=1)
-    # A list stands for one protocol a number. More than 1 is a diagnostic: such a run is not
+    # A list stands for one protocol per number. More than 1 is a diagnostic: such a run is not
     # single-pass.
     passes: Annotated[int, Ge(1)] | tuple[Annotated[int, Ge(1)], ...] = option(
         1, "How often the rows are learned from.", flag=False
     )
-    # No part of a run's definition: nothing that is measured depends on it.
+    # Not part of a run's definition: no result depends on it.
     keep_model: bool = option(False, "Keep the final models in the store.")
 
     @property
     def online(self) -> bool:
-        """Whether the folds are models that go through one stream side by side."""
+        """Whether the folds are models that process one stream together."""
         return self.split.startswith("prequential-")
 
 
@@ -118,8 +118,8 @@ class ScoringOptions:
     measures: Annotated[tuple[str, ...], AfterValidator(check_measures)] = option(
         (), "Also these measures, with their curves, e.g. kappa,auc.", "NAME,..."
     )
-    # What a mistake on a row of each class costs, in the order of the classes; there is `cost`
-    # where they are given.
+    # Cost of a mistake on a row of each class, in the order of the classes; without them there is
+    # no `cost`.
     costs: tuple[Annotated[float, Ge(0)], ...] = option(
         (), "Costs of mistakes by class.", flag=False
     )
@@ -139,17 +139,17 @@ class ScoringOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ProtocolSpec(ScoringOptions, StreamOptions):
-    """How learners meet a dataset; docs/experiments.md says what each option does."""
+    """How learners process a dataset; docs/experiments.md documents each option."""
 
     __pydantic_config__: ClassVar[Any] = {"extra": "forbid", "revalidate_instances": "always"}
 
     def check(self) -> None:
-        """Refuse options that do not go together.
+        """Refuse options that exclude each other.
 
         Raises
         ------
         ExperimentError
-            With the first of the `conflicts`.
+            States the first of the `conflicts`.
         """
         for line in conflicts(self):
             raise ExperimentError(f"protocol.{line}")
@@ -157,16 +157,16 @@ class ProtocolSpec(ScoringOptions, StreamOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class Scoring(ScoringOptions):
-    """Scoring options in a run's definition, and what follows from them; nothing given is plain prequential evaluation.
+    """Scoring options of a run's definition; without options, plain prequential evaluation.
 
     Attributes
     ----------
     delay_position : int, optional
-        Which column has the delays: names of columns are no part of a fingerprint.
+        Index of the column of delays: names of columns are not part of a fingerprint.
     drift_version : str
-        Package and version that the detector is from: other versions may raise other alarms.
+        Package and version of the detector: other versions may raise other alarms.
     folds : OnlineFolds, optional
-        How the rows are dealt out to several models that go through the stream side by side.
+        How rows are distributed to several models that process the stream together.
 
     Examples
     --------
@@ -180,21 +180,21 @@ class Scoring(ScoringOptions):
 
     @property
     def interrupts(self) -> bool:
-        """Whether the learner must be at hand between rows: no pass is shared then, no run cut into shards."""
+        """Whether the learner is needed between rows; its run shares no pass and has no shards."""
         return bool(self.delay or self.holdout_every or self.folds)
 
     @property
     def predicts_again(self) -> bool:
-        """Whether the final model predicts the rows that it has learned from."""
+        """Whether the final model predicts the rows that it learned from."""
         return "train_error" in self.measures
 
     @property
     def delay_column(self) -> str | None:
-        """Name of the column that says the delay of each row, where it is not one number."""
+        """Name of the column with the delay of each row; None if the delay is a number."""
         return self.delay if isinstance(self.delay, str) else None
 
     def rows_to_measurement(self, row: int) -> int | None:
-        """Return how many rows, from number `row` on, come before the next error on the test split; None if none is due."""
+        """Return the rows from number `row` on before the next test error; None if none is due."""
         if self.holdout_every is None or self.holdout_rows:
             return None
         return (
@@ -204,14 +204,14 @@ class Scoring(ScoringOptions):
         )
 
     def definition(self) -> dict[str, Any]:
-        """Return what is used as plain JSON values."""
+        """Return the options in use as plain JSON values."""
         names = [each.name for each in fields(self) if getattr(self, each.name) != each.default]
         used = {name: getattr(self, name) for name in names if name != "folds"}
         return used | (self.folds.definition() if self.folds else {})
 
 
 def weighing_of(options: ScoringOptions) -> dict[str, Any]:
-    """Return those of the options that say how rows count, where they say so.
+    """Return the options that define how rows count, if they are set.
 
     Examples
     --------
@@ -231,7 +231,7 @@ PLAIN = Scoring()
 
 
 def conflicts(p: ProtocolSpec) -> Iterator[str]:
-    """Yield what does not go together among the options of a protocol."""
+    """Yield the conflicts between options of a protocol."""
     if p.order == "time" and p.permutations is not None:
         yield "permutations needs protocol.order = 'permuted'; it was 'time'"
     if p.order == "permuted" and p.projections is not None:
@@ -281,7 +281,7 @@ def conflicts(p: ProtocolSpec) -> Iterator[str]:
 
 
 def check_task(protocol: ProtocolSpec, dataset: str, task: Task, classes: int) -> None:
-    """Refuse options that make no sense for the task of a dataset.
+    """Refuse options that do not apply to the task of a dataset.
 
     Parameters
     ----------
@@ -290,12 +290,12 @@ def check_task(protocol: ProtocolSpec, dataset: str, task: Task, classes: int) -
         Path of the dataset.
     task : {"classification", "regression", "novelty"}
     classes : int
-        Its number of classes; 0 in a regression.
+        Number of its classes; 0 in a regression.
 
     Raises
     ------
     ExperimentError
-        With the first option that does not fit.
+        States the first option that does not apply.
     """
     for line in _task_misfits(protocol, task, classes):
         raise ExperimentError(f"dataset {dataset}: protocol.{line}")
@@ -344,14 +344,14 @@ def check_stream(scoring: Scoring, dataset: str, rows: int, tested: bool) -> Non
     Raises
     ------
     ExperimentError
-        With the first of the `misfits`.
+        States the first of the `misfits`.
     """
     for line in misfits(scoring, dataset, rows, tested):
         raise ExperimentError(f"protocol.{line}")
 
 
 def misfits(s: Scoring, dataset: str, rows: int, tested: bool) -> Iterator[str]:
-    """Yield what in the options does not fit a stream of `rows` rows."""
+    """Yield the options that do not fit a stream of `rows` rows."""
     has = f"but the stream of dataset {dataset} has {rows} rows"
     if s.test_only and not tested:
         yield (

@@ -1,6 +1,6 @@
-"""The step before planning: data sets of the catalogue get a path, optional parts that cannot be had are left out.
+"""The step before planning: datasets get paths, and unavailable optional parts are left out.
 
-Planning itself opens what is there and fetches nothing.
+Planning itself opens existing datasets and fetches nothing.
 """
 
 from collections.abc import Callable, Set
@@ -19,16 +19,16 @@ from olscale.task import TASKS, Task
 
 @dataclass(frozen=True, slots=True)
 class ResolvedExperiment:
-    """An experiment whose datasets are opened, each once.
+    """An experiment with its datasets, each opened once.
 
     Attributes
     ----------
     experiment : Experiment
-        With a path for every dataset, without the optional parts that cannot be had.
+        With a path for every dataset and without the unavailable optional parts.
     datasets : tuple of Dataset
         In the order of the experiment.
     left_out : tuple of LeftOut
-        The optional parts that cannot be had.
+        The optional parts that are unavailable.
     """
 
     experiment: Experiment
@@ -39,7 +39,7 @@ class ResolvedExperiment:
 def open_experiment(
     experiment: Experiment, left_out: tuple[LeftOut, ...] = ()
 ) -> ResolvedExperiment:
-    """Open the datasets of an experiment that has a path for each of them.
+    """Open the datasets of an experiment that has a path for each.
 
     Raises
     ------
@@ -59,21 +59,21 @@ def open_experiment(
 
 
 def resolve(experiment: Experiment, say: Callable[[str], None]) -> ResolvedExperiment:
-    """Return `experiment` with a path for each dataset, without the optional parts that are missing.
+    """Return `experiment` with a path for each dataset, without missing optional parts.
 
     Parameters
     ----------
     experiment : Experiment
     say : callable
-        Told, a line each, of what is fetched and of what is left out.
+        Receives a line for each part that is fetched or left out.
 
     Raises
     ------
     UnknownNameError, DatasetError
-        If a data set that is not optional cannot be had, or there is no learner, or dataset of a
-        learner, of such a name.
+        If a required dataset is unavailable, or no learner, or dataset of a learner, has such a
+        name.
     ExperimentError
-        If nothing is left to evaluate, or `experiment` is something else, such as its path.
+        If nothing is left to evaluate, or `experiment` is not an Experiment but, say, a path.
     """
     if not isinstance(experiment, Experiment):
         raise ExperimentError(
@@ -128,10 +128,10 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> ResolvedExper
 def _named(
     spec: LearnerSpec, tasks: dict[str, Task], several: Set[str], weighted: Set[str]
 ) -> list[LearnerSpec]:
-    """Return what `spec` stands for, each for datasets of its task: itself, or with ``*`` all of the registry.
+    """Return the learners that `spec` stands for, each for datasets of its task.
 
-    Datasets with `several` targets are for those that learn them, `weighted` ones for those that
-    take weights.
+    With ``*`` they are all registered learners. Datasets with `several` targets are for learners
+    that support them, `weighted` datasets for learners that take weights.
     """
     among = {
         task: tuple(name for name in tasks if tasks[name] == task and spec.meets(name))
@@ -167,7 +167,7 @@ def _named(
 
 
 def _beyond(name: str, of_targets: Set[str], several: Set[str], weighted: Set[str]) -> set[str]:
-    """Return the datasets that the learner `name` cannot learn from; those `of_targets` learn several."""
+    """Return the datasets that the learner `name` cannot use; `of_targets` have several targets."""
     beyond = set[str]()
     if name not in of_targets:
         beyond |= several
@@ -177,7 +177,7 @@ def _beyond(name: str, of_targets: Set[str], several: Set[str], weighted: Set[st
 
 
 def _names(spec: DatasetSpec) -> set[str]:
-    """Return what a dataset that is not there today may be called: by so many of its rows, if it has more."""
+    """Return possible names of a missing dataset, including the one with its limit of rows."""
     name = str(spec.name or spec.path).rstrip("/").rpartition("/")[2]
     return {name} if spec.rows is None else {name, f"{name}-{spec.rows}"}
 

@@ -1,4 +1,4 @@
-"""The settings of an experiment: which groups of runs in a store belong to it, found without its datasets."""
+"""The settings of an experiment: its groups of runs in a store, found without its datasets."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -22,12 +22,12 @@ def settings(experiment: Experiment, selections: Iterable[Selection]) -> Experim
     ----------
     experiment : Experiment
     selections : iterable of Selection
-        What tuning chose, as a store has it.
+        Choices of tuning, as stored.
 
     Raises
     ------
     UnknownNameError, ParameterError
-        If a learner that is not optional does not exist, or a parameter is wrong.
+        If a required learner does not exist, or a parameter is wrong.
     """
     chosen = list(selections)
     specs = [named for spec in experiment.learners for named in _named(spec)]
@@ -46,8 +46,8 @@ def settings(experiment: Experiment, selections: Iterable[Selection]) -> Experim
                         setting = Setting(
                             name, transforms, label, spec.name, version, params, protocol, tuned
                         )
-                        # A learner with transforms of its own meets a dataset once, however often
-                        # that is listed.
+                        # A learner with transforms of its own runs on a dataset once, however often
+                        # the dataset is listed.
                         found.setdefault((label, setting.key), setting)
     labels = frozenset(spec.label or spec.name for spec in specs)
     return ExperimentSettings(experiment.name, labels, tuple(found.values()))
@@ -61,7 +61,7 @@ def _named(spec: LearnerSpec) -> list[LearnerSpec]:
 
 
 def dataset_name(spec: DatasetSpec) -> str:
-    """Return the name under which runs on the dataset are in a store: that of the catalogue, or of its directory."""
+    """Return the name of the dataset in stores: that in the catalogue, or that of its directory."""
     return spec.name or str(spec.path).rstrip("/").rpartition("/")[2]
 
 
@@ -73,7 +73,7 @@ def _choices(
     selections: list[Selection],
     weighing: Mapping[str, Any],
 ) -> Iterator[tuple[str, Mapping[str, Any] | None, Mapping[str, Any] | None]]:
-    """Yield version, parameters and how they were tuned, for each of a learner's settings."""
+    """Yield version, parameters and their tuning for each setting of a learner."""
     try:
         learner_class(spec.name)
     except OlscaleError:

@@ -1,4 +1,4 @@
-"""Several targets of a row: each is measured as it would be alone, and the measure of all is their uniform average."""
+"""Measures of several targets: each is measured alone, and the overall measure is the average."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,10 +11,10 @@ from olscale.results.record import Series
 
 
 class EachTarget(Metric):
-    """A metric of one target, of each of several: ``rmse`` is the mean, ``rmse:NAME`` that of the target `NAME`.
+    """A metric for each target: ``rmse`` is the mean, ``rmse:NAME`` that of the target `NAME`.
 
-    So scikit-learn has it with ``multioutput="uniform_average"``. A mean is there where each of the
-    targets has the measure. Along the stream there are the means.
+    This is scikit-learn's ``multioutput="uniform_average"``. A mean exists if each of the targets
+    has the measure. Curves along the stream show the means.
 
     Parameters
     ----------
@@ -24,8 +24,10 @@ class EachTarget(Metric):
     Examples
     --------
     >>> from olscale.evaluation.metrics.residuals import Residuals
-    >>> metric = EachTarget(StreamShape(rows=2, classes=0, task="regression", targets=("a", "b")), Residuals)
-    >>> metric.see(np.array([[1.0, 0.0], [3.0, 0.0]]), np.array([[0.0, 0.0], [3.0, 4.0]]), np.zeros((2, 2)))
+    >>> shape = StreamShape(rows=2, classes=0, task="regression", targets=("a", "b"))
+    >>> metric = EachTarget(shape, Residuals)
+    >>> y = np.array([[1.0, 0.0], [3.0, 0.0]])
+    >>> metric.see(y, np.array([[0.0, 0.0], [3.0, 4.0]]), np.zeros((2, 2)))
     >>> [metric.values()[name] for name in ("mae", "mae:a", "mae:b")]
     [1.25, 0.5, 2.0]
     """
@@ -33,13 +35,13 @@ class EachTarget(Metric):
     def __init__(self, shape: StreamShape, kind: type[Metric]) -> None:
         self._names = shape.targets
         self._each = [kind(shape) for _ in shape.targets]
-        # What is a constant of other metrics is here that of the kind.
+        # Class constants of other metrics depend on the wrapped kind here.
         self.reads_scores = kind.reads_scores  # type: ignore[misc]
         self.reads_probabilities = kind.reads_probabilities  # type: ignore[misc]
 
     @property
     def sums(self) -> dict[str, NDArray[Any]]:
-        """All arrays, each after the number of its target."""
+        """All arrays, with names that begin with the number of the target."""
         return {
             f"{i}/{name}": array
             for i, each in enumerate(self._each)
@@ -94,14 +96,14 @@ class EachTarget(Metric):
         }
 
     def series(self) -> list[Series]:
-        """Return the means along the stream, where each of the targets has the measure."""
+        """Return the means along the stream, if each of the targets has the measure."""
         found = [{series.name: series for series in each.series()} for each in self._each]
         names = [name for name in found[0] if all(name in one for one in found)]
         return [_mean_series([one[name] for one in found]) for name in names]
 
 
 def make_metric(kind: type[Metric], shape: StreamShape) -> Metric:
-    """Return a metric of a stream, of each target where there are several; one that looks at the model is of none."""
+    """Return a metric of a stream, for each of several targets unless it observes the model."""
     return EachTarget(shape, kind) if shape.targets and not kind.watches else kind(shape)
 
 

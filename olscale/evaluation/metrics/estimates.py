@@ -1,4 +1,4 @@
-"""Measures of a summary over the whole stream, over a window, with fading, on rows held out and on the test split."""
+"""Measures of a summary over the stream, a window, with fading, and of held-out and test rows."""
 
 from abc import abstractmethod
 from math import isfinite
@@ -17,20 +17,20 @@ _NO_MARKS = np.empty(0, dtype=np.int64)
 
 
 class Estimates(Metric):
-    """What can be made of the sums of a `RowSums`; a subclass says of which.
+    """The measures of a `RowSums`, which a subclass provides.
 
     Every run has the default measures of its task at the end of the stream, and on the test split
-    with the prefix ``test_``. What the protocol names in `measures` has a curve as well, and with
-    `window`, `fading` or `holdout_every` the forms ``window_``, ``fading_`` and ``holdout_`` as
-    `WindowError`, `FadingError` and `HoldoutError` define them.
+    with the prefix ``test_``. Measures that the protocol lists in `measures` also have a curve, and
+    with `window`, `fading` or `holdout_every` the forms ``window_``, ``fading_`` and ``holdout_``,
+    defined as in `WindowError`, `FadingError` and `HoldoutError`.
 
-    Sums are added row by row, and a window is summed anew at each position of its curve: no chunk
-    changes a bit.
+    Sums are added row by row, and each window of a curve is summed anew, so that chunks do not
+    change a bit.
     """
 
     weighs_rows = True
     always: tuple[str, ...] = ()
-    """Measures with all forms in every run."""
+    """Measures that have all forms in every run."""
 
     @abstractmethod
     def summary(self, shape: StreamShape) -> RowSums:
@@ -55,7 +55,7 @@ class Estimates(Metric):
         self._weighted = scoring.weighted_measures
         self.sums = {"stream": np.zeros(size), "base": self._summary.base.copy()}
         self.sums |= {"test": np.zeros(size), "test_base": self._summary.base.copy()}
-        if self._weighted:  # else the first of the sums is their number
+        if self._weighted:  # otherwise the first sum is their number
             self.sums["rows"] = np.zeros(1, dtype=np.int64)
         if not self._names:
             return
@@ -83,7 +83,7 @@ class Estimates(Metric):
             }
 
     def arrive(self, labels: NDArray[Any], asked: NDArray[np.int64] | None) -> None:
-        """Let the dull learners learn `labels`, and keep what they predict of the rows `asked`."""
+        """Let the baselines learn `labels`, and keep their predictions for the rows `asked`."""
         events = np.empty(0, dtype=np.int64) if asked is None else asked
         dull = self._summary.dull_before(labels, events, self.sums["base"])
         self._dull = None if asked is None else dull
@@ -121,11 +121,11 @@ class Estimates(Metric):
 
     @property
     def _rows_seen(self) -> int:
-        """How many rows of the stream are counted."""
+        """Number of counted rows of the stream."""
         return int(self.sums["rows"][0]) if self._weighted else int(self.sums["stream"][0])
 
     def _events(self, y: NDArray[Any], codes: NDArray[Any], dull: bool) -> Events:
-        """Return rows as they are summed, each of its weight."""
+        """Return rows in the form in which they are summed, with their weights."""
         return self._summary.events(y, codes, dull)._replace(weights=self.weights_of(len(y)))
 
     def _kept(self, events: Events) -> dict[str, NDArray[Any]]:
@@ -136,7 +136,7 @@ class Estimates(Metric):
     def _follow(
         self, events: Events, marks: NDArray[np.int64], found: NDArray[np.float64]
     ) -> Events:
-        """Add rows to the sums of the stream; return them with what dull learners predict of them."""
+        """Add rows to the sums of the stream; return them with the predictions of the baselines."""
         stream = self.sums["stream"]
         if self._dull is None:
             self._summary.follow(events, self.sums["base"], False, stream, marks, found)
@@ -155,11 +155,11 @@ class Estimates(Metric):
             window = rows.rows(slice(max(0, stop - self._window), stop))
             self._summary.add(window, sums, 1.0, _NO_MARKS, self._no_rows)
         self.sums["window_curve"][reached] = self._values(found)
-        # Copies: else all rows so far would be kept.
+        # Slices would keep all earlier rows in memory: copy.
         self.sums |= self._kept(rows.rows(slice(max(0, len(rows.y) - self._window), None)))
 
     def held_out(self, y: NDArray[Any], codes: NDArray[Any]) -> None:
-        """Add rows that are held out of the test split."""
+        """Add held-out rows of the test split."""
         sums = self.sums
         if "held" in sums:
             at = self._holdout.last(self._rows_seen)
@@ -180,18 +180,18 @@ class Estimates(Metric):
         self._predict(y, codes, "test", "test_base")
 
     def _predict(self, y: NDArray[Any], codes: NDArray[Any], sums: str, base: str) -> None:
-        """Add rows that are only predicted: the dull learners know what they know from the stream."""
+        """Add rows that are only predicted: the baselines know what they learned before."""
         events = self._events(y, codes, dull=False)
         self._summary.follow(
             events, self.sums[base], True, self.sums[sums], _NO_MARKS, self._no_rows
         )
 
     def _values(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what the protocol asks for, shape (rows, measures)."""
+        """Return the requested measures, shape (rows, measures)."""
         return self._summary.values(sums)[:, self._asked]
 
     def values(self) -> dict[str, float]:
-        """Return the measures; those that are not defined, as a quotient of zeros, are left out."""
+        """Return the measures, without undefined ones such as a quotient of zeros."""
         found: dict[str, float] = {}
         ends = self._summary.values(np.stack([self.sums["stream"], self.sums["test"]])).tolist()
         for form, values in zip(("", "test_"), ends, strict=True):
@@ -209,7 +209,7 @@ class Estimates(Metric):
         return {name: value for name, value in found.items() if isfinite(value)}
 
     def series(self) -> list[Series]:
-        """Return the curves of what the protocol asks for, where they are defined."""
+        """Return the curves of the requested measures, where they are defined."""
         found: list[Series] = []
         if not self._names:
             return found
@@ -222,5 +222,5 @@ class Estimates(Metric):
         return found
 
     def _curve(self, form: str) -> NDArray[np.float64]:
-        """Return the curves of a form, one for each of the names; none where the form is not asked for."""
+        """Return the curves of a form, one per name; empty if the form is not requested."""
         return self.sums.get(f"{form}curve", np.empty((0, 0))).T
