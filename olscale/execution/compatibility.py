@@ -1,4 +1,4 @@
-"""Whether driver, scheduler and workers run the same software, under olscale's Dask settings; asked before any work."""
+"""Checks, before any work, that driver, scheduler and workers have equal software and settings."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -12,7 +12,7 @@ from olscale.evaluation.versions import learner_versions
 from olscale.learners.registry import is_ours
 from olscale.system.source_digest import package_digest
 
-# What talks to each other, and what makes numbers. The scheduler needs the first three only.
+# Packages that communicate or compute numbers. The scheduler needs the first three only.
 _TALKS = ("python", "dask", "distributed")
 _COUNTS = ("numpy", "scipy", "numba", "scikit-learn", "pyarrow", "olscale")
 _MODULES = {"scikit-learn": "sklearn"}
@@ -30,18 +30,18 @@ def settings() -> dict[str, Any]:
 
 
 async def agree(client: Any, learners: Sequence[str] = ()) -> list[str]:
-    """Check the cluster behind `client`; return a line for each setting that is not olscale's.
+    """Check the cluster behind `client`; return a line per setting that differs from olscale's.
 
     `learners` are those that workers must be able to import, as `modules_of` returns them.
 
-    A worker that leaves meanwhile is passed over: whoever comes in its place is checked before it
-    gets work (`misfit`).
+    A worker that leaves meanwhile is skipped: its replacement is checked before it gets work
+    (`misfit`).
 
     Raises
     ------
     ExecutionError
-        If a version differs between driver, scheduler and workers, if a worker has other sources of
-        olscale, or if the scheduler goes away.
+        If a version differs between driver, scheduler and workers, if a worker has different
+        sources of olscale, or if the scheduler disappears.
     """
     try:
         versions = await client.get_versions(check=False, packages=_packages())
@@ -67,12 +67,12 @@ async def agree(client: Any, learners: Sequence[str] = ()) -> list[str]:
 
 
 async def agree_on_learners(client: Any, learners: Sequence[str]) -> None:
-    """See that every worker there is can import `learners`, and finds the same modules.
+    """Check that every current worker can import `learners` and finds the same modules.
 
     Raises
     ------
     ExecutionError
-        If one does not.
+        If a worker cannot.
     """
     if learners:
         answers = await client.run(learner_modules, learners, on_error="return")
@@ -82,7 +82,7 @@ async def agree_on_learners(client: Any, learners: Sequence[str]) -> None:
 
 
 async def misfit(client: Any, worker: str, learners: Sequence[str] = ()) -> str:
-    """Return in one line why a worker that has joined must not get work; an empty one if it may.
+    """Return a line on why a worker that has joined must not get work; an empty one if it may.
 
     Raises
     ------
@@ -113,12 +113,12 @@ async def misfit(client: Any, worker: str, learners: Sequence[str] = ()) -> str:
 
 
 def modules_of(names: Iterable[str]) -> tuple[str, ...]:
-    """Return those of the learners that do not come with olscale: workers may lack their modules."""
+    """Return the learners that do not ship with olscale: workers may lack their modules."""
     return tuple(sorted({name for name in names if not is_ours(name)}))
 
 
 def learner_modules(learners: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Return for each learner its version, with a digest of a user's own, and why it cannot be imported."""
+    """Return each learner's version, with a digest of user code, and why it cannot be imported."""
     return {
         name: ("", version.removeprefix("!")) if version.startswith("!") else (version, "")
         for name, version in learner_versions(learners).items()
@@ -126,7 +126,7 @@ def learner_modules(learners: Sequence[str]) -> dict[str, tuple[str, str]]:
 
 
 def _other_learners(worker: str, answer: Any, learners: Sequence[str]) -> str:
-    """Return in one line what a worker lacks of `learners`; an empty one if it is nothing."""
+    """Return a line on which of the `learners` a worker lacks; an empty one if none."""
     if isinstance(answer, BaseException):
         return (
             f"worker {worker} cannot import the experiment's learners "
@@ -160,7 +160,7 @@ def _other_learners(worker: str, answer: Any, learners: Sequence[str]) -> str:
 
 
 def software() -> dict[str, Any]:
-    """Return the versions of what makes numbers in this process, and the digest of its olscale."""
+    """Return the versions of numerical packages in this process, and the digest of its olscale."""
     from distributed.versions import get_versions
 
     return {
@@ -181,16 +181,19 @@ def _other_sources(worker: str) -> str:
 
 
 def _answered(answer: object) -> bool:
-    """Return whether a worker has said anything: one that leaves meanwhile has not."""
+    """Return whether a worker has answered: one that leaves meanwhile has not."""
     return not isinstance(answer, OSError | TimeoutError)
 
 
 def different_versions(versions: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a line for each package whose version is not the driver's, from what `distributed.Client.get_versions` gives.
+    """Yield a line for each package whose version differs from the driver's.
+
+    `versions` is the result of `distributed.Client.get_versions`.
 
     Examples
     --------
-    >>> ours = {"packages": {"python": "3.11.7.final.0", "dask": "2026.8.0", "distributed": "2026.8.0"}}
+    >>> packages = {"python": "3.11.7.final.0", "dask": "2026.8.0", "distributed": "2026.8.0"}
+    >>> ours = {"packages": packages}
     >>> theirs = {"packages": {**ours["packages"], "dask": "2026.9.0"}}
     >>> list(different_versions({"client": ours, "scheduler": theirs, "workers": {}}))
     ['the scheduler has dask 2026.9.0, the driver 2026.8.0']
@@ -217,12 +220,15 @@ def different_versions(versions: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _comparable(name: str, version: str | None) -> str | None:
-    """Return what of a version must agree: of Python, 3.11 and not 3.11.7."""
+    """Return the part of a version that must agree: of Python, 3.11 rather than 3.11.7."""
     return ".".join(version.split(".")[:2]) if version and name == "python" else version
 
 
 def differing_settings(found: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a line for each of olscale's settings that a process has otherwise; `found` has their ``distributed`` part."""
+    """Yield a line for each of olscale's settings that differs in a process.
+
+    `found` has the ``distributed`` part of the settings of each process.
+    """
     for process, config in found.items():
         part = "scheduler" if process == "scheduler" else "worker"
         for name, wanted in _leaves({part: settings()["distributed"][part]}):

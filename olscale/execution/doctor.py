@@ -1,7 +1,7 @@
-"""What in this environment an evaluation would stumble over: looked at before it does.
+"""Checks of the environment for problems that an evaluation would meet.
 
-A check is a function that returns what it found, and raises `OlscaleError` where an evaluation
-would fail.
+A check is a function that returns its finding, and raises `OlscaleError` where an evaluation would
+fail.
 """
 
 import asyncio
@@ -41,16 +41,16 @@ _LEAST_FILES = 1024
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check found.
+    """The result of a check.
 
     Attributes
     ----------
     name : str
-        What was looked at.
+        Subject of the check.
     fine : bool
-        Whether an evaluation can go on with it.
+        Whether an evaluation can run with it.
     says : str
-        What was found; where it is not fine, what was expected and what to do.
+        The finding; if it is not fine, also what was expected and what to do.
     """
 
     name: str
@@ -59,13 +59,13 @@ class Finding:
 
 
 def examine() -> Iterator[Finding]:
-    """Yield what each check finds, the quick ones first; none of them changes anything."""
+    """Yield the finding of each check, quick ones first; no check changes anything."""
     for name, check in CHECKS.items():
         try:
             yield Finding(name, True, redacted(check()))
         except OlscaleError as fault:
             yield Finding(name, False, str(fault))
-        except Exception as fault:  # a check that fails is a finding; the others go on
+        except Exception as fault:  # a check that fails is a finding; the others run as usual
             yield Finding(name, False, text_of(fault))
 
 
@@ -138,7 +138,7 @@ def _data_home() -> str:
 
 
 def _machine_code() -> str:
-    """Learn from the same rows dense and sparse, by compiled loops and by hand."""
+    """Learn the same rows dense and sparse, by compiled loops and in plain Python."""
     rng = np.random.default_rng(0)
     start = perf_counter()
     X = rng.normal(size=(200, 8)) * (rng.random((200, 8)) < 0.5)
@@ -190,4 +190,4 @@ CHECKS: dict[str, Callable[[], str]] = {
     "machine code": _machine_code,
     "local workers": _workers,
 }
-"""Name of what is looked at -> its check."""
+"""Subject -> check."""

@@ -1,4 +1,4 @@
-"""What run groups are expected to take beside each other, by which the time left is told; no result depends on it."""
+"""Expected times of run groups, for the time left in progress reports; no result needs them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,27 +18,28 @@ from olscale.measures import headline_of
 from olscale.results.store import Store
 
 FORECAST_POWER = 0.7
-"""The time left is told from forecasts to this power: what was forecast the longest, and comes first, was mostly forecast
-too long (``python -m docs.time_left``)."""
+"""Power of forecasts in the time left: the longest forecasts, which come first, are mostly too
+long (``python -m docs.time_left``).
+"""
 
 MEASURED_POWER = 0.9
-"""Likewise where tuning has shown how fast learners are."""
+"""The power once tuning has shown how fast the learners are."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """How long runs took beside their forecasts.
+    """How long runs took relative to their forecasts.
 
     Attributes
     ----------
     ratios : dict
-        Seconds over seconds forecast, by learner and fingerprint of the dataset.
+        Seconds divided by forecast seconds, by learner and fingerprint of the dataset.
     """
 
     ratios: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
     def seconds(self, plan: RunPlan, runs: Iterable[Run]) -> float:
-        """Return about how long runs take one after another, as far as is known."""
+        """Return approximately how long runs take one after another, as far as is known."""
         if not self.ratios:
             return seconds_of(plan, runs)
         usual = exp(fmean(map(log, self.ratios.values())))
@@ -51,7 +52,7 @@ class Measured:
 
 
 def measured(store: Store, plan: RunPlan) -> Measured:
-    """Return how long the runs of `plan` took to learn that the store has, beside forecasts; nothing if it cannot tell."""
+    """Return the times of stored runs of `plan` relative to forecasts; empty if unknown."""
     try:
         ids = pa.chunked_array([sorted(run.id for run in plan.runs)], pa.string())
         table = store.timings("skip", ["id", "timings"], ids)
@@ -78,16 +79,16 @@ def measured(store: Store, plan: RunPlan) -> Measured:
 def work_of(
     groups: Sequence[RunGroup], plan: RunPlan, known: Measured, parts: int = 0
 ) -> dict[str, Work]:
-    """Return what there is to do, by the name under which progress is reported; a class shard has a share of the rows.
+    """Return the work to do by its name in progress reports; class shards share the rows.
 
-    So many `parts` run at once; 0 where nobody knows.
+    `parts` of it run at once; 0 if unknown.
     """
     work = {}
     power = MEASURED_POWER if known.ratios else FORECAST_POWER
     for group in groups:
         source = plan.sources[group.runs[0].stream.fingerprint]
         rows = group.rows * len(group.runs)
-        # Runs of the same sums learn once.
+        # Runs with the same sums learn once.
         learning = group.runs[:1] if can_sum(group.runs[0]) else group.runs
         cost = known.seconds(plan, learning)
         held = _held(group, plan)
@@ -108,7 +109,7 @@ def work_of(
 
 
 def _held(group: RunGroup, plan: RunPlan) -> int:
-    """Return in how many row-passes of learning the held-out rows of a group are predicted."""
+    """Return the prediction of a group's held-out rows in row-passes of learning."""
     held = sum(plan.held_costs.get(run.id, 0.0) for run in group.runs)
     learned = sum(plan.costs.get(run.id, 0.0) for run in group.runs) - held
     return round(group.rows * len(group.runs) * held / learned) if learned else 0

@@ -16,17 +16,17 @@ from olscale.execution.task_report import Stand, TaskReport
 
 
 class InProcess:
-    """Runs groups in this process as a worker would.
+    """Runs groups in this process in the same way as a worker.
 
     Parameters
     ----------
     store : str
-        Where the records go.
+        Path or URL of the store for the records.
     datasets : mapping of str to Dataset
         The opened datasets, by path.
     progress : Progress
     stop : Stop
-        Asks the groups to be saved and left.
+        Requests that the groups be saved and left.
     settings : ExecutionSettings
     """
 
@@ -45,12 +45,12 @@ class InProcess:
         self._settings = settings
 
     def run(self, groups: Sequence[RunGroup]) -> None:
-        """Run groups; when it returns, each run has a record in the store.
+        """Run groups; afterwards each run has a record in the store.
 
         Raises
         ------
         StoppedError
-            If it was asked to stop; what was under way is saved.
+            If a stop was requested; work in progress is saved.
         ExecutionError
             If a dataset or the store is at fault.
         """
@@ -62,7 +62,7 @@ class InProcess:
             try:
                 self._run(group)
             except StoppedError:
-                # What shards have left so far is needed to continue.
+                # Arrays that shards have written are needed to continue.
                 raise
             except Exception:
                 clear_scratch(group, self._store)
@@ -89,7 +89,7 @@ class InProcess:
             reports = run_bundle_as_task(
                 bundle, self._store, hear, self._is_asked, self._settings, self._datasets
             )
-            # A bundle ends after a second or so: there is a report for each group that was begun.
+            # A bundle ends after about a second; there is one report for each group that was begun.
             for group, done in zip(bundle, reports, strict=False):
                 self._note(done)
                 hear(group.name, done.stand)

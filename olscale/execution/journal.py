@@ -1,8 +1,8 @@
-"""The writer of the live journal (`olscale.results.live`): it passes progress on, and writes down what it hears.
+"""The writer of the live journal (`olscale.results.live`), which also passes events on.
 
-Nothing of an evaluation depends on it: where it cannot write, it stops writing, and says so once.
-Lines are written by a thread, at most once a second, and every ten seconds to object stores, which
-ask a price for each: no event waits for a disk. Those of a long evaluation are written less often,
+An evaluation does not depend on its journal: where writing fails, the journal stops and says so
+once. A thread writes lines at most once per second, or every ten seconds to object stores, which
+charge for each write, so that no event waits for a disk. A long evaluation is written less often,
 so that a journal of days stays small.
 """
 
@@ -37,20 +37,20 @@ _HEARTBEAT_SECONDS = 20.0
 _MOST_SECONDS = SILENT_SECONDS / 2
 _POINTS = 200
 _ALL_POINTS = 200_000
-"""Positions of the error along its stream that are written of a run, and of all runs together, at most."""
+"""Most positions of the error that are written per run, and for all runs together."""
 
 _PART_BYTES = 1 << 18
 _DAY = 86_400.0
 
 
 class LiveJournal:
-    """Passes progress events on to `progress`, and keeps the journal of an evaluation; used with ``with``.
+    """Passes progress events on to `progress`, and keeps the journal; a context manager.
 
     Parameters
     ----------
     store : Store
     progress : Progress
-        Receives the events as well.
+        Also receives the events.
     """
 
     def __init__(self, store: Store, progress: Progress) -> None:
@@ -68,13 +68,13 @@ class LiveJournal:
         self._line: dict[str, Any] = {}
         self._steps: dict[
             str, tuple[int, int]
-        ] = {}  # of each run: rows between two errors, and the last one's place
+        ] = {}  # per run: rows between two errors, and the place of the last one
         self._rows: dict[str, int] = {}
         self._points = _POINTS
         self._scoring: set[str] = (
             set()
-        )  # groups of which the last that was written is that they score
-        self._compiling: set[str] = set()  # likewise, that machine code is made
+        )  # groups whose last written event is that they predict held-out rows
+        self._compiling: set[str] = set()  # likewise, that machine code is compiled
         self._part = 0
         self._content = b""
         self._began, self._written, self._thread = (
@@ -86,7 +86,7 @@ class LiveJournal:
 
     @property
     def id(self) -> str:
-        """Name of the journal, by which readers know it."""
+        """Name of the journal for its readers."""
         return self._name.removeprefix(f"{FOLDER}/")
 
     def __enter__(self) -> LiveJournal:
@@ -114,7 +114,7 @@ class LiveJournal:
             self._line.setdefault("notes", []).append(redacted(line))
 
     def start(self, name: str, runs: int, done: int, groups: Mapping[str, Work]) -> None:
-        """Pass on what begins, and write it down at once; evaluations with nothing to do leave no journal."""
+        """Pass on the start and write it at once; without work to do, leave no journal."""
         self._progress.start(name, runs, done, groups)
         if not groups:
             return
@@ -200,7 +200,7 @@ class LiveJournal:
         text = line_bytes({"t": round(time(), 3), **line})
         try:
             self._append(text)
-        # a full disk, a store that is gone: what writes results will tell if it matters.
+        # a full disk, a missing store: writing results reports the fault if it matters
         except Exception as fault:
             self._broken = True
             if not (isinstance(fault, FileNotFoundError) and self._is_taken_back()):
@@ -209,7 +209,7 @@ class LiveJournal:
                 )
 
     def _is_taken_back(self) -> bool:
-        """Return whether the store is gone: a new one is, where an evaluation is interrupted before it has results."""
+        """Return whether the store is gone, as a new one without results is after an interrupt."""
         with suppress(Exception):
             return not self._files.is_file("store.json")
         return False
@@ -221,7 +221,7 @@ class LiveJournal:
             with path.open("ab") as file:
                 file.write(text)
             return
-        # An object is written whole: small parts, so that little is written again.
+        # Objects are written as a whole: small parts keep rewriting cheap.
         if len(self._content) > _PART_BYTES:
             self._part = self._part + 1
             self._content = b""
@@ -229,7 +229,7 @@ class LiveJournal:
         self._files.put(f"{self._name}.{self._part:04}.jsonl", self._content)
 
     def _sweep(self) -> None:
-        """Remove journals to which nothing was added for a day."""
+        """Remove journals that have not grown for a day."""
         with suppress(Exception):
             long_ago = time() - _DAY
             began = strftime("%Y%m%dT%H%M%S", gmtime(long_ago))
@@ -239,7 +239,7 @@ class LiveJournal:
 
 
 def _content(groups: Mapping[str, Work]) -> dict[str, Any]:
-    """Return what the journal says of groups: each setting of a learner once."""
+    """Return the journal's description of groups, with each setting of a learner once."""
     settings: dict[str, int] = {}
     of: dict[str, tuple[int, str, str, str]] = {}
     kinds: dict[tuple[str, ...], int] = {}
@@ -270,7 +270,7 @@ def _content(groups: Mapping[str, Work]) -> dict[str, Any]:
 
 
 def _stream(run: Run) -> str:
-    """Return which stream of its dataset a run is on."""
+    """Return the name of the stream of its dataset that a run is on."""
     shuffle = run.stream.shuffle
     part = run.stream.part
     words = [] if shuffle is None else [f"permutation {shuffle.index}"]

@@ -1,6 +1,6 @@
-"""What runs on a worker: a group of runs as one task, or as an actor that is fed chunk references in order.
+"""Work on a worker: a run group as one task, or as an actor that is fed chunk references.
 
-Both are loops over one `ResumablePass`; in process the task is called as it is.
+Both are loops over a `ResumablePass`; in-process execution calls the task directly.
 """
 
 import os
@@ -31,11 +31,11 @@ def run_as_task(
     settings: ExecutionSettings = SETTINGS,
     datasets: Mapping[str, Dataset] = MappingProxyType({}),
 ) -> TaskReport:
-    """Run a whole group, or a class shard of one; `report` hears where it stands every half second.
+    """Run a whole group, or a class shard of one; `report` gets its progress every half second.
 
-    Called in process with a `report` of the caller's, and as a Dask task with none: reports then go
-    to the topic `TOPIC`. When `stopping` says so, the group is saved and left. In a bundle a group
-    shares the files of the task. `datasets` are those that are open already, by path.
+    In process the caller provides `report`; a Dask task has none, and reports to the topic `TOPIC`.
+    When `stopping` returns true, the group is saved and left. A group in a bundle shares the files
+    of the task. `datasets` are those that are open already, by path.
     """
     going = None
     if report is None:
@@ -60,7 +60,7 @@ def run_as_task(
                 if going.ended:
                     if not isinstance(
                         store, TaskFiles
-                    ):  # the end of a group in a bundle is told with the others
+                    ):  # the end of a group in a bundle is reported with the others
                         reports.tell()
                     answer.report = going.finish()
             if not going.ended:
@@ -80,11 +80,10 @@ def run_bundle_as_task(
     settings: ExecutionSettings = SETTINGS,
     datasets: Mapping[str, Dataset] = MappingProxyType({}),
 ) -> list[TaskReport]:
-    """Run groups one after another, for a second or so; return the reports of those that were begun.
+    """Run groups one after another, for about a second; return reports of those that were begun.
 
-    Their records are on the disk by then. The `report`, which hears the name of a group as well,
-    and `stopping` are as in `run_as_task`. If the store cannot be written to, one report says so in
-    place of all.
+    Their records are on disk by then. `report`, which also gets the name of the group, and
+    `stopping` are as in `run_as_task`. If the store cannot be written to, a single report says so.
     """
     reports: list[TaskReport] = []
     start = monotonic()
@@ -118,16 +117,16 @@ _STOPPED: set[str] = set()
 
 
 def stop_tasks(drive: str) -> None:
-    """Have the tasks on this worker whose keys have `drive` saved and left; called on each worker by the driver."""
+    """Have the tasks on this worker with `drive` in their keys saved and left, for the driver."""
     _STOPPED.add(drive)
 
 
 def _stopping() -> Callable[[], bool]:
-    """Return what tells whether the task this is called in is to be saved and left.
+    """Return a check of whether the current task is to be saved and left.
 
-    Not only because the driver asks for it: Dask ends no task whose driver is gone, or whose worker
-    has lost its scheduler. It would go on beside the one that continues the group, each doing what
-    the other does.
+    The driver's request is not the only reason: Dask ends no task whose driver is gone, or whose
+    worker has lost its scheduler. Such a task would run in parallel with the one that continues the
+    group, each repeating the other's work.
     """
     from distributed import Status, get_worker
 
@@ -143,7 +142,10 @@ def _stopping() -> Callable[[], bool]:
 
 
 def _replace_when_spoilt() -> None:
-    """Have this worker's process leave where a learner has spoilt it: its nanny starts another, the run counts as lost."""
+    """Exit this worker's process if a learner has spoilt it; the run counts as lost.
+
+    The nanny starts another process.
+    """
     guard.leave_process = partial(os._exit, 1)
 
 
@@ -155,7 +157,7 @@ class StreamActor:
     group : RunGroup
         What to run.
     store : str
-        Where the records go.
+        Path or URL of the store for the records.
     settings : ExecutionSettings
     """
 
@@ -164,7 +166,7 @@ class StreamActor:
         self._store = store
         self._settings = settings
         self._going: ResumablePass | None = None
-        self._reports: Reports | None = None  # what is said between two calls
+        self._reports: Reports | None = None  # reports between two calls
         self._leaving = (lambda: False) if dask_worker() is None else _stopping()
         if dask_worker() is not None:
             _replace_when_spoilt()
@@ -196,7 +198,7 @@ class StreamActor:
     def advance(self, first: int, last: int) -> TaskReport:
         """Feed chunks number `first` to `last` - 1, or some seconds' part of one of them.
 
-        A stream that does not stand at chunk number `first` is left where it is.
+        A stream that does not stand at chunk number `first` is not fed.
         """
         with answering() as answer:
             going = self._opened()
@@ -217,7 +219,7 @@ class StreamActor:
         return answer.report
 
     def save(self) -> TaskReport:
-        """Save a checkpoint now."""
+        """Save a checkpoint."""
         with answering() as answer:
             going = self._opened()
             going.save()
@@ -225,7 +227,7 @@ class StreamActor:
         return answer.report
 
     def finish(self, position: int) -> TaskReport:
-        """Run the test split and write the records, if the stream stands at its end, chunk number `position`."""
+        """Run the test split and write the records, if the stream is at its end, chunk `position`."""
         with answering() as answer:
             going = self._opened()
             answer.report = (

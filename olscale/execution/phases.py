@@ -1,4 +1,4 @@
-"""What there is to run of an experiment, phase by phase: what the store lacks, and what is to be computed again."""
+"""The work of an experiment, phase by phase: runs that the store lacks or that are repeated."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -30,12 +30,12 @@ from olscale.results.store import Store, require_writable
 from olscale.results.version import WITH_COMPACTED
 
 RETRIES = ("lost", "failed", "all")
-"""Which runs are computed again though the store has them."""
+"""Runs that are computed again although the store has them."""
 
 
 @dataclass
 class Job:
-    """What there is to run, phase by phase, and how much of it there was.
+    """The work of an experiment, phase by phase, and the amount of it.
 
     A phase that takes less than `start_seconds`, the start of a cluster, is `short`: it is cut for
     this process.
@@ -64,7 +64,7 @@ class Job:
     _datasets: Mapping[str, Dataset] = field(default_factory=dict)
 
     def phases(self, planned: PlannedExperiment) -> Iterator[list[RunGroup]]:
-        """Yield the groups of tuning and then those of the experiment; each must have been run before the next."""
+        """Yield the groups of tuning, then those of the experiment; run each before the next."""
         self._datasets = planned.datasets
         selections: list[Selection] = []
         if planned.tuning.searches:
@@ -116,7 +116,7 @@ class Job:
             self.progress.note(line)
         at_once = 1 if self.short else self.parts
         if not self.own_workers and not self.short:
-            at_once = 0  # a cluster of others may get more workers, or lose some
+            at_once = 0  # another's cluster may gain or lose workers
         work = work_of(groups, plan, self._known, at_once)
         self.progress.start(plan.name, len(plan.runs), len(plan.runs) - len(missing), work)
         if missing:
@@ -134,7 +134,7 @@ class Job:
             self._compact(1 if self._together(plan) else self.many_runs)
 
     def _note_models(self, plan: RunPlan, missing: list[Run]) -> None:
-        """Say which models that are to be kept will not be."""
+        """Report which of the requested models cannot be saved."""
         wanted = sorted({run.learner for run in missing if run.id in plan.kept})
         for learner in (name for name in wanted if not is_restorable(name)):
             self.progress.note(
@@ -149,7 +149,7 @@ class Job:
             )
 
     def _again(self, plan: RunPlan) -> set[str]:
-        """Return the runs that are to be computed again and stay until then; what is damaged is set aside."""
+        """Return the runs to compute again, whose records stay until then; set damage aside."""
         ids = {run.id for run in plan.runs}
         self._compact(self.many_runs)
         aside = set_damaged_aside(self.store, ids)
@@ -163,7 +163,7 @@ class Job:
                 self.store,
                 {row["id"] for row in table.to_pylist() if row["outcome"] != "ok"} - self._renewed,
             )
-        if self._timings_lost:  # perhaps a part with those of all phases
+        if self._timings_lost:  # possibly a part with the times of all phases
             timed = self.store.timings("skip", ["id"])["id"].to_pylist()
             again |= ids & self.store.done() - set(timed)
         if again:
@@ -181,14 +181,14 @@ class Job:
         self._timings_lost |= any("timings/" in name for name in names)
 
     def _together(self, plan: RunPlan) -> bool:
-        """Return whether groups write their records to a file each; those are compacted when all have ended."""
+        """Return whether groups share files of records, which are compacted when all have ended."""
         return len(plan.runs) >= self.many_runs and self.store.version >= WITH_COMPACTED
 
     def _compact(self, least: int) -> None:
-        """Compact the store, if so many of its runs are in small files: each of them would be read every time."""
+        """Compact the store if many runs are in small files, which every reader opens."""
         try:
             self._note_damage(*compact_many(self.store, least).damaged)
-        except StoreError as fault:  # whoever writes results meets it again
+        except StoreError as fault:  # writing the results would meet it again
             self.progress.note(f"not compacted: {fault}")
 
     def _cut(self, plan: RunPlan, missing: list[Run], again: set[str]) -> list[RunGroup]:
@@ -220,12 +220,12 @@ class Job:
 def choose(
     store: Store, tuning: RunPlan, note_damage: Callable[[str], None] = lambda name: None
 ) -> list[Selection]:
-    """Return what the runs of `tuning` say is best in each search, and write it to the store.
+    """Return the best candidate of each search in `tuning`, and write it to the store.
 
     Raises
     ------
     ExecutionError
-        If the store lacks runs of a search: those that were lost with their workers.
+        If the store lacks runs of a search, which were lost with their workers.
     """
     table = store.read(["id", "outcome", "metrics"], "skip", ids=[run.id for run in tuning.runs])
     outcomes = {row["id"]: (row["outcome"], dict(row["metrics"])) for row in table.to_pylist()}
