@@ -39,7 +39,7 @@ def cut_bundles(
         _can_be_bundled(group) and 2 * own <= BUNDLE_SECONDS
         for group, own in zip(groups, estimates, strict=True)
     ]
-    left = sum(own for own, short in zip(estimates, bundled, strict=True) if short)
+    remaining = sum(own for own, short in zip(estimates, bundled, strict=True) if short)
     numbered: list[RunGroup] = []
     number = 0
     room = 0.0
@@ -48,12 +48,12 @@ def cut_bundles(
             numbered.append(group)
             continue
         if own > room:
-            share = BUNDLE_SECONDS if parts == 1 else left / (SHARES * parts)
+            share = BUNDLE_SECONDS if parts == 1 else remaining / (SHARES * parts)
             number = number + 1
             room = min(BUNDLE_SECONDS, max(share, LEAST_SECONDS))
         numbered.append(replace(group, bundle=number))
         room = room - own
-        left = left - own
+        remaining = remaining - own
     return numbered
 
 

@@ -16,18 +16,18 @@ def coarse_score_notes(resolved: ResolvedExperiment) -> list[str]:
     with scores.
     """
     experiment = resolved.experiment
-    asked: dict[str, set[str]] = {}
+    measures_of: dict[str, set[str]] = {}
     for section, dataset in zip(experiment.datasets, resolved.datasets, strict=True):
         words = set(ranking_measures((section.protocol or experiment.protocol).measures))
         if words and dataset.task == "classification" and len(dataset.classes or ()) == 2:
             for spec in experiment.learners:
                 if spec.meets(dataset.name) and _is_coarse(spec):
-                    asked.setdefault(spec.name, set()).update(words)
+                    measures_of.setdefault(spec.name, set()).update(words)
     return [
         f"{' and '.join(sorted(words))} of {name}: of the classes that it predicts, -1 or 1, and "
         "not of scores, not to be "
         "set beside those of learners with scores"
-        for name, words in asked.items()
+        for name, words in measures_of.items()
     ]
 
 

@@ -85,26 +85,28 @@ def cut_groups(
     def cost(run: Run) -> float:
         return costs.get(run.id, values(run.stream))
 
-    left = sum(map(cost, runs))
+    remaining = sum(map(cost, runs))
     # On a cluster each worker gets something, however little work there is.
-    fair = inf if groups_a_part == 1 else left / (2 * pieces)
+    fair = inf if groups_a_part == 1 else remaining / (2 * pieces)
     cut: list[tuple[float, RunGroup]] = []
-    for (key, _), mine in sorted(
-        streams.items(), key=lambda each: max(map(cost, each[1])), reverse=True
+    for (key, _), stream_runs in sorted(
+        streams.items(), key=lambda entry: max(map(cost, entry[1])), reverse=True
     ):
         source = sources[key.fingerprint]
         if (key.shuffle is not None or key.part is not None) and source.bytes <= held:
             # Rows in memory are cheap to read again, and a group that is stopped loses all of its
             # work.
             most = int(GROUP_NUMBERS / max(1.0, values(key)))
-            equal = -(-len(mine) // min(finer_slices, len(mine)))
+            equal = -(-len(stream_runs) // min(finer_slices, len(stream_runs)))
             size = min(equal, max(most, 1 if key.projection is None else PROJECTED_RUNS))
             least = max(READING * values(key), LEAST_COST) if key.projection is None else inf
-            shares = _guided(mine, cost, size, left, pieces, min(least, fair))
+            shares = _guided(stream_runs, cost, size, remaining, pieces, min(least, fair))
         else:
             # Each group reads these rows from disk anew.
-            cheap = int(sum(map(cost, mine)) / (READING * max(1.0, values(key))))
-            shares = _dealt(mine, cost, min(len(mine), finer_slices, max(slices, cheap)))
+            cheap = int(sum(map(cost, stream_runs)) / (READING * max(1.0, values(key))))
+            shares = _dealt(
+                stream_runs, cost, min(len(stream_runs), finer_slices, max(slices, cheap))
+            )
         for share in shares:
             group = RunGroup(
                 source.path,
@@ -114,8 +116,8 @@ def cut_groups(
                 chunk_rows=source.chunk_rows,
             )
             cut.append((sum(map(cost, share)), group))
-            left -= cut[-1][0]
-    return [group for _, group in sorted(cut, key=lambda each: each[0], reverse=True)]
+            remaining -= cut[-1][0]
+    return [group for _, group in sorted(cut, key=lambda entry: entry[0], reverse=True)]
 
 
 def _guided(

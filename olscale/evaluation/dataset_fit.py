@@ -70,12 +70,12 @@ def check_weights(protocol: ProtocolSpec, dataset: Dataset) -> None:
         Names the column or the metric.
     """
     if protocol.weights not in (None, dataset.weights):
-        there = "none; ingest its sources with --weights COLUMN"
+        available = "none; ingest its sources with --weights COLUMN"
         if dataset.weights is not None:
-            there = f"those of its column {dataset.weights!r}; name that"
+            available = f"those of its column {dataset.weights!r}; name that"
         raise ExperimentError(
             f"protocol.weights was {protocol.weights!r}, and the weights of dataset "
-            f"{dataset.path} are {there}"
+            f"{dataset.path} are {available}"
         )
     if not protocol.weighted_measures:
         return
@@ -103,9 +103,9 @@ def check_takes_weights(name: str, learner: Learner, weights: str | None) -> Non
     if weights is None or takes_or_ignores_weights(learner):
         return
     able = [
-        other
-        for other in learner_names(learner.task)
-        if getattr(learner_class(other), "takes_weights", False)
+        candidate
+        for candidate in learner_names(learner.task)
+        if getattr(learner_class(candidate), "takes_weights", False)
     ]
     raise ExperimentError(
         f"learner {name} takes no weights of rows, and protocol.weights was {weights!r}; leave "

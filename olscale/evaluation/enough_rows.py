@@ -40,12 +40,12 @@ def check_enough_rows(
     ParameterError
         States the number of rows, the number needed, and what to do.
     """
-    apart = tested or scoring.interrupts
+    interrupted = tested or scoring.interrupts
     steps = [(step.name, *step.start_rows()) for step in map(make_transform, transforms)]
-    if not any(least for _, least, _ in steps) and not cost_of(learner).start_rows(apart)[0]:
+    if not any(least for _, least, _ in steps) and not cost_of(learner).start_rows(interrupted)[0]:
         return
     learned, transformed = rows_learned(scoring, fold, rows, tested)
-    check_rows(learner, learned, apart)
+    check_rows(learner, learned, interrupted)
     for name, least, cure in steps:
         if transformed < least:
             raise ParameterError(

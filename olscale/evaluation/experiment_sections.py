@@ -162,9 +162,9 @@ def _combinations(values: dict[str, list[Any]]) -> list[dict[str, Any]]:
 
 def _tuning_metric(name: str) -> str:
     bases = [base for base in askable() if base not in ("cost", "confusion", "train_error")]
-    known = ["test_error", "cumulative_error", *bases, *(f"test_{base}" for base in bases)]
-    if name not in known:
-        raise ValueError(str(UnknownNameError("metric", name, known)))
+    metrics = ["test_error", "cumulative_error", *bases, *(f"test_{base}" for base in bases)]
+    if name not in metrics:
+        raise ValueError(str(UnknownNameError("metric", name, metrics)))
     return name
 
 

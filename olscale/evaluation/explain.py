@@ -50,13 +50,13 @@ def explain(
             (sections[str(part)] for part in reversed(first["loc"][:-1]) if part in sections), root
         )
         inside = f" in {'.'.join(map(str, first['loc'][:-1]))}" if len(first["loc"]) > 1 else ""
-        said = UnknownNameError(f"key{inside}", str(first["loc"][-1]), _keys(model))
-        return ExperimentError(f"{source}: {said}")
+        unknown_key = UnknownNameError(f"key{inside}", str(first["loc"][-1]), _keys(model))
+        return ExperimentError(f"{source}: {unknown_key}")
     if kind == "missing":
         return ExperimentError(f"{source}: {where} is missing")
     if kind == "literal_error" and isinstance(got, str):
-        known = re.findall(r"'([^']*)'", first["ctx"]["expected"])
-        nearest = str(UnknownNameError(where, got, known)).partition("; ")[2]
+        choices = re.findall(r"'([^']*)'", first["ctx"]["expected"])
+        nearest = str(UnknownNameError(where, got, choices)).partition("; ")[2]
         return ExperimentError(f"{source}: {where} was {got!r}; {nearest}")
     shown = repr(got) if len(repr(got)) <= _LONGEST else f"{repr(got)[:_LONGEST]} ..."
     if place[:1] == ["notify"] and (
@@ -89,13 +89,13 @@ def _values(value: Any, place: str) -> Iterator[tuple[str, Any]]:
     if not isinstance(value, Mapping | list | tuple):
         yield place, value
         return
-    for key, each in value.items() if isinstance(value, Mapping) else enumerate(value):
-        yield from _values(each, f"{place}.{key}" if place else str(key))
+    for key, entry in value.items() if isinstance(value, Mapping) else enumerate(value):
+        yield from _values(entry, f"{place}.{key}" if place else str(key))
 
 
 def _keys(section: Any) -> list[str]:
     return (
-        [each.name for each in fields(section)]
+        [declared.name for declared in fields(section)]
         if is_dataclass(section)
         else list(section.model_fields)
     )

@@ -68,9 +68,9 @@ def run_of(record: Record) -> Run:
         fold = protocol.get("fold")
         online = str(split).startswith("prequential-")
         dealt = (protocol["split_seed"], protocol["folds"]) if split else (0, 0)
-        known = {each.name for each in fields(Scoring)} - {"folds"}
+        option_names = {option.name for option in fields(Scoring)} - {"folds"}
         scoring = Scoring(
-            **{name: _hashable(value) for name, value in protocol.items() if name in known},
+            **{name: _hashable(value) for name, value in protocol.items() if name in option_names},
             folds=OnlineFolds(split, *dealt) if online else None,
         )
         permuted = protocol["order"] == "permuted"
@@ -95,11 +95,11 @@ def run_of(record: Record) -> Run:
             f"run {record.id} asks for what this version of olscale does not know; install a "
             "later one"
         )
-    here = learner_version(learner_path(run.learner), learner_class(run.learner))
-    if str(here) != str(run.version):
+    current_version = learner_version(learner_path(run.learner), learner_class(run.learner))
+    if str(current_version) != str(run.version):
         raise ModelError(
             f"run {record.id} is of version {run.version} of learner {run.learner}, here is "
-            f"version {here}, which gives "
+            f"version {current_version}, which gives "
             "other numbers; evaluate it anew, or install the olscale that ran it"
         )
     return run
@@ -144,21 +144,21 @@ def compute_model(record: Record, path: str, progress: Progress | None = None) -
         )
     length = StreamSource(dataset.path, dataset.rows("train"), 0).length(run.stream)
     group = RunGroup(dataset.path, length, (run,), chunk_rows=dataset.manifest.chunk_rows)
-    going = SumsPass(group) if can_sum(run) else GroupPass(group)
-    while not going.ended:
-        before = going.rows
-        going.advance()
+    group_pass = SumsPass(group) if can_sum(run) else GroupPass(group)
+    while not group_pass.ended:
+        before = group_pass.rows
+        group_pass.advance()
         if progress is not None:
-            progress(run.learner, going.rows - before, 0)
-    [recomputed] = going.finish()
+            progress(run.learner, group_pass.rows - before, 0)
+    [recomputed] = group_pass.finish()
     if odd := differences(record, recomputed):
         raise ModelError(
             f"recomputed run {record.id} differs from the recorded one: {odd}; it was recorded by "
             "another version or "
             "on another kind of machine, and no model was written"
         )
-    [state] = going.states
-    return final_model(run, state.learner, dataset, going.pipeline(state))
+    [state] = group_pass.states
+    return final_model(run, state.learner, dataset, group_pass.pipeline(state))
 
 
 def differences(old: Record, new: Record) -> str:
@@ -189,15 +189,14 @@ def find_dataset(definition: Mapping[str, Any], places: list[str]) -> str:
     DatasetError
         If none of them is.
     """
-    wanted = definition["dataset"]
+    dataset = definition["dataset"]
     for place in places:
         try:
-            if open_dataset(place).fingerprint == wanted["fingerprint"]:
+            if open_dataset(place).fingerprint == dataset["fingerprint"]:
                 return place
         except DatasetError:
             continue
     raise DatasetError(
-        f"the dataset {wanted['name']} of fingerprint {str(wanted['fingerprint'])[:12]} is not at "
-        f"{', '.join(places)}; name "
-        "it by --dataset"
+        f"the dataset {dataset['name']} of fingerprint {str(dataset['fingerprint'])[:12]} is not "
+        f"at {', '.join(places)}; name it by --dataset"
     )

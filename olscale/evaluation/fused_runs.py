@@ -43,16 +43,18 @@ class FusedRuns:
             self._ready = True
         start = LearningTime.now()
         with guarded(self._runs):
-            seen = self._runs[0].seen_by_learner(chunk)
-            weights = seen.weights if self._weighted else None
-            scores = learn_usable_together(fused, self._runs[0].learner, seen.X, seen.y, weights)
+            visible = self._runs[0].seen_by_learner(chunk)
+            weights = visible.weights if self._weighted else None
+            scores = learn_usable_together(
+                fused, self._runs[0].learner, visible.X, visible.y, weights
+            )
         share = start.elapsed() / len(self._runs)
-        for run, mine in zip(self._runs, scores or (), strict=scores is not None):
-            if isinstance(mine, Exception):
-                end = failure_of(mine)
+        for run, run_scores in zip(self._runs, scores or (), strict=scores is not None):
+            if isinstance(run_scores, Exception):
+                end = failure_of(run_scores)
                 run.fail(end.outcome, end.reason, row=end.row)
             else:
-                run.see(chunk, Scored(np.arange(len(chunk)), mine), share)
+                run.see(chunk, Scored(np.arange(len(chunk)), run_scores), share)
 
     def _compile(self, fused: FusedSettings, chunk: Chunk) -> None:
         fused.compile(chunk.X, self._weighted)

@@ -162,8 +162,8 @@ class GroupPass:
     def _started(self) -> Sequence[_Learns]:
         """Return what learns, alone or fused; first show coming rows to learners that want them."""
         if self._learning is None:
-            if ahead := [state for state in self.states if state.looks_ahead]:
-                self._show(ahead)
+            if states := [state for state in self.states if state.looks_ahead]:
+                self._show(states)
             self._learning = self._fused()
         return self._learning
 
@@ -197,19 +197,19 @@ class GroupPass:
         stop = min(len(chunk), start_row + self._piece_rows(chunk))
         passed, number = divmod(self.position, len(self._stream))
         first = passed * self._stream.rows + self._stream.first_row(number)
-        left = (
+        until_measurement = (
             None
             if self._test is None
             else self.group.runs[0].stream.scoring.rows_to_measurement(first + start_row)
         )
-        if left is not None:
-            stop = min(stop, start_row + left)
+        if until_measurement is not None:
+            stop = min(stop, start_row + until_measurement)
         piece = chunk if (start_row, stop) == (0, len(chunk)) else chunk[start_row:stop]
         with self._reading():
             pieces = self._transforms.learn(self._stream.pipeline.apply(piece), first + start_row)
-        for each in learning:
-            each.step(pieces[each.fold])
-        if stop - start_row == left:
+        for learner in learning:
+            learner.step(pieces[learner.fold])
+        if stop - start_row == until_measurement:
             self._measure()
         self._count_rows(piece)
         self.within = stop
@@ -246,8 +246,8 @@ class GroupPass:
         self.scoring = (0, 0)
 
     def _count_scored(self, rows: Chunk) -> None:
-        scored, whole = self.scoring
-        self.scoring = scored + len(rows) * len(self.states), whole
+        scored, total = self.scoring
+        self.scoring = scored + len(rows) * len(self.states), total
         self.on_scored()
 
     def _count_rows(self, chunk: Chunk) -> None:
@@ -262,8 +262,8 @@ class GroupPass:
 
     def errors(self) -> list[tuple[str, int, float]]:
         """Return id, rows learned and error (RMSE in a regression) so far of each run."""
-        going = [state for state in self.states if state.outcome == "ok" and state.position]
-        return [(state.run.id, state.position, state.error()) for state in going]
+        running = [state for state in self.states if state.outcome == "ok" and state.position]
+        return [(state.run.id, state.position, state.error()) for state in running]
 
     def finish(self) -> list[Record]:
         """Run the test split through the final models and return the records.
@@ -290,8 +290,8 @@ class GroupPass:
         A learner's arrays are copied when requested, except for untouched parts, so that at most
         one copy exists at a time.
         """
-        for each in self._started():
-            each.release()
+        for learning in self._started():
+            learning.release()
         yield "stream/cut", np.array([self.chunks, self.position])
         if self.within:
             yield "stream/within", np.array([self.within])
@@ -314,9 +314,9 @@ class GroupPass:
         chunks, position = (int(number) for number in state["stream/cut"])
         if chunks != self.chunks:
             raise ValueError(f"the stream had {chunks} chunks, now it has {self.chunks}")
-        for each in self.states:
-            mark = f"{each.run.id}/"
-            each.restore(
+        for run_state in self.states:
+            mark = f"{run_state.run.id}/"
+            run_state.restore(
                 {
                     name.removeprefix(mark): array
                     for name, array in state.items()
@@ -334,17 +334,17 @@ class GroupPass:
         self.rows = int(state["stream/rows"][0]) * len(self.states) // len(runs)
 
     def _close(self) -> None:
-        for each in self._started():
-            each.release()
-        ways = [] if self._test is None else [(self._test, RunState.test)]
+        for learning in self._started():
+            learning.release()
+        predictions = [] if self._test is None else [(self._test, RunState.test)]
         if self.group.runs[0].stream.scoring.predicts_again:
-            ways.append((self._stream, RunState.predict_again))
-        if not ways:
+            predictions.append((self._stream, RunState.predict_again))
+        if not predictions:
             return
-        self.scoring = 0, sum(stream.rows for stream, _ in ways) * len(self.states)
+        self.scoring = 0, sum(stream.rows for stream, _ in predictions) * len(self.states)
         before = [state.counted() for state in self.states]
         try:
-            for stream, count in ways:
+            for stream, count in predictions:
                 self._predict(stream, count)
         except StoppedError:
             for state, counted in zip(self.states, before, strict=True):
@@ -369,8 +369,8 @@ class GroupPass:
 
 def stream_shape(dataset: Dataset, key: StreamKey, rows: int) -> StreamShape:
     """Return what is known before the first of the `rows` rows, over all passes, of a stream."""
-    whole = key.shuffle is None and key.part is None and key.passes == 1
-    segments = dataset.segments("train") if whole else ()
+    in_file_order = key.shuffle is None and key.part is None and key.passes == 1
+    segments = dataset.segments("train") if in_file_order else ()
     labels = tuple(dataset.classes or ())
     return StreamShape(
         rows,

@@ -136,23 +136,23 @@ class Schedule:
             return Scored(tested, scores[tested], Arrivals(chunk.y, tested))
         numbers = np.arange(first, first + count)
         chunk_alone = replace(chunk, delays=None)
-        known = self._joined(_Waiting(chunk_alone, numbers + self._delays(chunk), times, numbers))
-        before = len(known.rows) - count
+        waiting = self._joined(_Waiting(chunk_alone, numbers + self._delays(chunk), times, numbers))
+        before = len(waiting.rows) - count
         # A label that arrives at row t is learned after that row is predicted; labels that arrive
         # together are learned in the order of their rows.
-        due = np.flatnonzero(known.arrival < first + count)
-        trained = np.repeat(due, known.times[due])
+        due = np.flatnonzero(waiting.arrival < first + count)
+        trained = np.repeat(due, waiting.times[due])
         # Without delay, a row that is both tested on and learned from is one event: `learn`
         # predicts it first.
-        alone = tested if late else tested[times[tested] == 0]
-        when = np.concatenate([2 * alone, 2 * (known.arrival[trained] - first) + 1])
+        tested_rows = tested if late else tested[times[tested] == 0]
+        when = np.concatenate([2 * tested_rows, 2 * (waiting.arrival[trained] - first) + 1])
         order = np.argsort(when, kind="stable")
-        row = np.concatenate([alone + before, trained])[order]
+        row = np.concatenate([tested_rows + before, trained])[order]
         learning = np.concatenate(
-            [np.zeros(len(alone), dtype=bool), np.ones(len(trained), dtype=bool)]
+            [np.zeros(len(tested_rows), dtype=bool), np.ones(len(trained), dtype=bool)]
         )[order]
-        rows = known.rows
-        events = known.rows.take(row)
+        rows = waiting.rows
+        events = waiting.rows.take(row)
         labels = hide_labels(events.y, ~learning)
         weights = self._weights(learner, events)
         if learner.takes_unknown:
@@ -161,13 +161,15 @@ class Schedule:
             scores = follow(learner, events.X, self._seen(events.y), learning, *weights)
         # The first event of each row precedes any update by the row.
         own = np.searchsorted(when[order] // 2, tested)
-        self._check(learner, events.X, scores, own, known.numbers[row])
+        self._check(learner, events.X, scores, own, waiting.numbers[row])
         if late:
             waits = (
-                (known.arrival >= first + count) & (known.arrival < self._rows) & (known.times > 0)
+                (waiting.arrival >= first + count)
+                & (waiting.arrival < self._rows)
+                & (waiting.times > 0)
             )
             index = np.flatnonzero(waits)
-            self._waiting = _Waiting(rows.take(index), *(array[index] for array in known[1:]))
+            self._waiting = _Waiting(rows.take(index), *(array[index] for array in waiting[1:]))
         return Scored(tested, scores[own], Arrivals(labels, own))
 
     def weighs(self, learner: Learner) -> bool:
@@ -200,9 +202,13 @@ class Schedule:
         odd = np.flatnonzero(~np.isfinite(scores).all(axis=1))
         if not len(odd):
             return
-        found = odd[np.isin(odd, scored) | ~usable_rows(take_rows(X, odd), learner.norm_limits())]
-        if len(found):
-            raise diverged_at(learner, X, int(found[0]), int(rows[found[0]]), names=self._names)
+        unusable = odd[
+            np.isin(odd, scored) | ~usable_rows(take_rows(X, odd), learner.norm_limits())
+        ]
+        if len(unusable):
+            raise diverged_at(
+                learner, X, int(unusable[0]), int(rows[unusable[0]]), names=self._names
+            )
 
     def _delays(self, chunk: Chunk) -> NDArray[np.int64] | int:
         """Return how many rows later each label arrives."""
@@ -284,16 +290,16 @@ def follow(
     array([0., 0., 1.])
     """
     turns = np.flatnonzero(np.diff(learning)) + 1
-    found = []
+    scores = []
     for start, stop in pairwise([0, *turns.tolist(), len(y)]):
         rows = slice_rows(X, start, stop)
         learns = bool(learning[start : start + 1].any())
         if learns:
             counts = None if weights is None else weights[start:stop]
-            found.append(learn_usable(learner, rows, y[start:stop], counts))
+            scores.append(learn_usable(learner, rows, y[start:stop], counts))
         else:
-            found.append(score_usable(learner, rows))
-        if not np.isfinite(found[-1]).all():  # the run ends here: nothing more is learned
-            found.append(np.full((len(y) - stop, found[-1].shape[1]), np.nan))
+            scores.append(score_usable(learner, rows))
+        if not np.isfinite(scores[-1]).all():  # the run ends here: nothing more is learned
+            scores.append(np.full((len(y) - stop, scores[-1].shape[1]), np.nan))
             break
-    return np.concatenate(found)
+    return np.concatenate(scores)

@@ -25,7 +25,7 @@ Learned = dict[str, NDArray[Any]]
 def merge_shards(
     group: RunGroup,
     scratch: Scratch,
-    see: Callable[[RunState, Learned], None] = lambda whole, learned: None,
+    see: Callable[[RunState, Learned], None] = lambda merged, learned: None,
 ) -> Record:
     """Return the record of a run whose shards have all ended, as if it had run in one piece.
 
@@ -43,7 +43,7 @@ def merge_shards(
     rows = int(ends[0]["rows"][0])
     columns = int(ends[0]["columns"][0])
     shape = stream_shape(open_dataset(group.path), run.stream, rows)
-    whole = RunState(run, shape, columns)
+    merged = RunState(run, shape, columns)
     failed = [
         (tuple(end["failed_at"]), number)
         for number, end in enumerate(ends)
@@ -52,25 +52,26 @@ def merge_shards(
     if failed:
         _, first = min(failed)
         outcome, reason = ends[first]["outcome"]
-        whole.fail(str(outcome), str(reason))
+        merged.fail(str(outcome), str(reason))
     else:
         first = updates = 0
         for y, codes, moved in _counted(group, scratch, "train", int(ends[0]["blocks"][0])):
-            whole.count(np.arange(first, first + len(y)), y, codes, _NO_SCORES)
+            merged.count(np.arange(first, first + len(y)), y, codes, _NO_SCORES)
             first += len(y)
             updates += int(moved.sum())
         for y, codes, _ in _counted(group, scratch, "test", int(ends[0]["blocks"][1])):
-            whole.count_test(y, codes, _NO_SCORES)
-        whole.learner.restore(
-            _joined(whole, shape.classes, group, ends) | {"updates": np.array([updates])}
+            merged.count_test(y, codes, _NO_SCORES)
+        merged.learner.restore(
+            _joined(merged, shape.classes, group, ends) | {"updates": np.array([updates])}
         )
     learning = sum((LearningTime.from_array(end["seconds"]) for end in ends), LearningTime())
     read = sum(float(end["read_seconds"][0]) for end in ends)
     mark = "transforms."
     see(
-        whole, {name.removeprefix(mark): ends[0][name] for name in ends[0] if name.startswith(mark)}
+        merged,
+        {name.removeprefix(mark): ends[0][name] for name in ends[0] if name.startswith(mark)},
     )
-    return whole.record(learning.timings(rows) | {"read_seconds": read})
+    return merged.record(learning.timings(rows) | {"read_seconds": read})
 
 
 _NO_SCORES = np.empty((0, 0))

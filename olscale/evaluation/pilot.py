@@ -41,11 +41,11 @@ def with_pilots(plan: RunPlan, runs: Iterable[Run]) -> RunPlan:
             alike[run.learner, run.stream.fingerprint].append(run)
     costs = dict(plan.costs)
     held_costs = dict(plan.held_costs)
-    for same in alike.values():
-        if seconds_of(plan, same) < PILOT_SECONDS:
+    for similar_runs in alike.values():
+        if seconds_of(plan, similar_runs) < PILOT_SECONDS:
             continue
         factors: dict[tuple[object, ...], float] = {}
-        for run in same:
+        for run in similar_runs:
             key = run.stream
             source = plan.sources[run.stream.fingerprint]
             setting = str(run.params), key.transforms, key.shuffle is None, source.length(key)
@@ -105,8 +105,8 @@ def _rows(stream: Stream, run: Run, count: int) -> Chunk:
             else generator.permutation(len(chunk))[:size]
         )
         parts.append(transforms.learn(chunk.take(index), sum(map(len, parts)))[run.fold])
-    whole = join_chunks(parts)
+    joined = join_chunks(parts)
     if run.stream.shuffle is None:
-        return whole
-    order = generator.permutation(len(whole))
-    return whole.take(order)
+        return joined
+    order = generator.permutation(len(joined))
+    return joined.take(order)

@@ -113,8 +113,13 @@ class PlannedExperiment:
         ExperimentError
             Names each kind, and says what to do instead.
         """
-        kinds = dict.fromkeys(one for ahead in self._first.ahead.values() for one in ahead)
-        lines = [f"{one.name} sees rows before they are predicted: {one.cure}" for one in kinds]
+        kinds = dict.fromkeys(
+            foresight for foresights in self._first.ahead.values() for foresight in foresights
+        )
+        lines = [
+            f"{foresight.name} sees rows before they are predicted: {foresight.cure}"
+            for foresight in kinds
+        ]
         for name, rivals in REFERENCES.items():
             if name in self.learners:
                 lines.append(f"{name} is a batch reference, which keeps all rows: take {rivals}")
@@ -218,7 +223,7 @@ class _Input:
         self, spec: LearnerSpec, params: Mapping[str, Any], experiment: Experiment
     ) -> Learner:
         """Return a learner that has been checked against this dataset."""
-        learner = self._told(make_learner(spec.name, dict(params)), spec, experiment)
+        learner = self._informed(make_learner(spec.name, dict(params)), spec, experiment)
         check_learner(spec.name, learner.task, self.dataset)
         check_targets(spec.name, learner, self.dataset)
         columns, _ = size_after(self.transforms, self.dataset.columns, self.dataset.columns)
@@ -231,7 +236,7 @@ class _Input:
         ask(spec.name, "row_numbers", lambda: check_row_numbers(learner, columns, classes))
         return learner
 
-    def _told(self, learner: Learner, spec: LearnerSpec, experiment: Experiment) -> Learner:
+    def _informed(self, learner: Learner, spec: LearnerSpec, experiment: Experiment) -> Learner:
         """Return a learner that knows the names of features and classes, and what is measured.
 
         Its version depends on them.
@@ -253,7 +258,7 @@ class _Input:
         """Return the search for the tuned parameters of `spec`."""
         weighing = weighing_of(self.spec.protocol or experiment.protocol)
         points = [
-            self._told(make_learner(spec.name, settings | point), spec, experiment)
+            self._informed(make_learner(spec.name, settings | point), spec, experiment)
             for point in spec.points()
         ]
         return Search(
@@ -294,7 +299,10 @@ class _Builder:
     def note_tuned(self, runs: Iterable[str]) -> None:
         """Note that the parameters of runs are chosen by tuning."""
         for run in runs:
-            self.ahead[run] = (*(one for one in self.ahead.get(run, ()) if one != TUNED), TUNED)
+            self.ahead[run] = (
+                *(foresight for foresight in self.ahead.get(run, ()) if foresight != TUNED),
+                TUNED,
+            )
 
     def add(
         self, source: _Input, protocol: ProtocolSpec, seed: int, learners: list[tuple[str, Learner]]
@@ -329,8 +337,8 @@ class _Builder:
 
         of_rows = transforms_ahead(source.transforms)
         of_learners = [
-            learner_ahead(name, given, _is_shown_rows(name, learner))
-            for (name, learner), given in zip(learners, params, strict=True)
+            learner_ahead(name, resolved_params, _is_shown_rows(name, learner))
+            for (name, learner), resolved_params in zip(learners, params, strict=True)
         ]
 
         cost = cache(
@@ -358,8 +366,8 @@ class _Builder:
                     learned, self.held_costs[run.id] = cost(i, length, held_out)
                     self.costs[run.id] = learned + self.held_costs[run.id]
                     self.state_bytes[run.id] = state_bytes[i]
-                    if ahead := (*of_rows, *of_learners[i], *passes_ahead(key.passes)):
-                        self.ahead.setdefault(run.id, ahead)
+                    if foresights := (*of_rows, *of_learners[i], *passes_ahead(key.passes)):
+                        self.ahead.setdefault(run.id, foresights)
                     if protocol.keep_model:
                         self.kept.add(run.id)
         return added
@@ -400,8 +408,8 @@ def _inputs(resolved: ResolvedExperiment) -> Iterator[_Input]:
     for spec, dataset in zip(experiment.datasets, resolved.datasets, strict=True):
         check_classes(dataset)
         learners = [learner for learner in experiment.learners if learner.meets(dataset.name)]
-        ways = dict.fromkeys(
+        pipelines = dict.fromkeys(
             experiment.transforms_of(spec, learner) for learner in (None, *learners)
         )
-        for transforms in ways:
+        for transforms in pipelines:
             yield _Input(spec, dataset, transforms, transforms_version(dataset, transforms))

@@ -205,7 +205,11 @@ class Scoring(ScoringOptions):
 
     def definition(self) -> dict[str, Any]:
         """Return the options in use as plain JSON values."""
-        names = [each.name for each in fields(self) if getattr(self, each.name) != each.default]
+        names = [
+            declared.name
+            for declared in fields(self)
+            if getattr(self, declared.name) != declared.default
+        ]
         used = {name: getattr(self, name) for name in names if name != "folds"}
         return used | (self.folds.definition() if self.folds else {})
 
@@ -245,8 +249,8 @@ def conflicts(p: ProtocolSpec) -> Iterator[str]:
     if p.online and p.holdout_every is not None:
         yield f"holdout_every does not go with split = {p.split!r}; leave one of them out"
     if p.passes not in (1, (1,)) and (p.online or p.holdout_rows is not None):
-        other = f"split = {p.split!r}" if p.online else "holdout_rows"
-        yield f"passes does not go with {other}: a later pass would test on rows learned before"
+        rival = f"split = {p.split!r}" if p.online else "holdout_rows"
+        yield f"passes does not go with {rival}: a later pass would test on rows learned before"
     if "cost" in p.measures and not p.costs:
         yield (
             "measures has 'cost', which needs protocol.costs: what a mistake costs, a number "
@@ -254,12 +258,12 @@ def conflicts(p: ProtocolSpec) -> Iterator[str]:
         )
     if p.test_only:
         along = ("window", "fading", "delay", "holdout_every", "drift", "burn_in")
-        asked = [name for name in along if getattr(p, name) not in (None, 0)]
-        asked += [f"measures = {name!r}" for name in p.measures if name in ALONG_THE_STREAM]
-        asked += [f"split = {p.split!r}"] if p.online else []
+        conflicting = [name for name in along if getattr(p, name) not in (None, 0)]
+        conflicting += [f"measures = {name!r}" for name in p.measures if name in ALONG_THE_STREAM]
+        conflicting += [f"split = {p.split!r}"] if p.online else []
         yield from (
             f"test_only does not go with {name}, which needs predictions along the stream"
-            for name in asked
+            for name in conflicting
         )
     if "train_error" in p.measures and (p.online or p.delay or p.holdout_rows is not None):
         yield (
@@ -269,12 +273,12 @@ def conflicts(p: ProtocolSpec) -> Iterator[str]:
     if p.weighted_measures and p.weights is None:
         yield "weighted_measures needs protocol.weights: the column by which rows count"
     if p.weighted_measures:
-        asked = ["drift"] if p.drift is not None else []
-        asked += ["mcnemar"] if p.mcnemar else []
-        asked += [f"measures = {name!r}" for name in p.measures if name in UNWEIGHTED]
+        conflicting = ["drift"] if p.drift is not None else []
+        conflicting += ["mcnemar"] if p.mcnemar else []
+        conflicting += [f"measures = {name!r}" for name in p.measures if name in UNWEIGHTED]
         yield from (
             f"weighted_measures does not go with {name}, where all rows count alike"
-            for name in asked
+            for name in conflicting
         )
     if p.epsilon != 0.1 and "epsilon_loss" not in p.measures:
         yield "epsilon needs 'epsilon_loss' in protocol.measures"
@@ -371,6 +375,6 @@ def misfits(s: Scoring, dataset: str, rows: int, tested: bool) -> Iterator[str]:
         )
     period = s.holdout_every + (s.holdout_rows or 0)
     if period > rows - s.burn_in:
-        together = f"holdout_every and holdout_rows together were {period}"
-        together += f" after a burn_in of {s.burn_in}" if s.burn_in else ""
-        yield f"{together}, {has}: nothing would be measured; expected at most those"
+        period_text = f"holdout_every and holdout_rows together were {period}"
+        period_text += f" after a burn_in of {s.burn_in}" if s.burn_in else ""
+        yield f"{period_text}, {has}: nothing would be measured; expected at most those"

@@ -83,7 +83,7 @@ class Rehearsal:
         shared = SharedState(_model_of(self._make()))
         try:
             first = self._learned(X, y)
-            once = shared.changed()
+            first_changes = shared.changed()
             shared.keep()
             second = self._learned(X, y)
             twice = shared.changed()
@@ -93,7 +93,7 @@ class Rehearsal:
         # A change by the first model only may be a cache; growing numbers may name parts.
         learned = [name for name, is_number in twice if self.differs or not is_number]
         if self.differs:
-            learned += [name for name, _ in once]
+            learned += [name for name, _ in first_changes]
         self.shared = next(iter(learned), "")
 
     def _learned(self, X: Rows, y: NDArray[Any]) -> dict[str, NDArray[Any]]:
@@ -152,8 +152,8 @@ class SharedState:
         names = []
         for (title, holder), before in zip(self._holders, self._before, strict=True):
             for name, value in _variables(holder):
-                known = before.get(name, _UNKNOWN)
-                if known is not _UNKNOWN and any(differences(known, value)):
+                earlier = before.get(name, _UNKNOWN)
+                if earlier is not _UNKNOWN and any(differences(earlier, value)):
                     names.append((f"{title}.{name}", isinstance(value, int)))
         return names
 

@@ -88,7 +88,7 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> ResolvedExper
         say(str(left_out[-1]))
 
     datasets: list[DatasetSpec] = []
-    known: set[str] = set()
+    left_out_names: set[str] = set()
     for spec in experiment.datasets:
         try:
             datasets.append(_with_path(spec, say))
@@ -96,11 +96,11 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> ResolvedExper
             if not spec.optional:
                 raise
             leave("dataset", str(spec.name or spec.path), error)
-            known |= _names(spec)
+            left_out_names |= _names(spec)
     opened = [open_dataset(str(spec.path)) for spec in datasets]
     tasks = {dataset.name: dataset.task for dataset in opened}
-    _check_names(experiment, known.union(tasks))
-    several = {dataset.name for dataset in opened if dataset.targets}
+    _check_names(experiment, left_out_names.union(tasks))
+    multi_target = {dataset.name for dataset in opened if dataset.targets}
     weighted = {
         dataset.name
         for spec, dataset in zip(datasets, opened, strict=True)
@@ -109,13 +109,13 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> ResolvedExper
     learners: list[LearnerSpec] = []
     for learner in experiment.learners:
         try:
-            learners += _named(learner, tasks, several, weighted)
+            learners += _named(learner, tasks, multi_target, weighted)
         except OlscaleError as error:
             if not learner.optional:
                 raise
             leave("learner", learner.name, error)
-    for kind, left in (("dataset", datasets), ("learner", learners)):
-        if not left:
+    for kind, remaining in (("dataset", datasets), ("learner", learners)):
+        if not remaining:
             gone = "; ".join(str(part) for part in left_out if part.kind == kind)
             gone = gone or "no dataset that they name is there"
             raise ExperimentError(f"experiment {experiment.name} has no {kind} left: {gone}")
@@ -143,7 +143,7 @@ def _named(
             for name in learner_names("regression")
             if issubclass(learner_class(name), LearnsTargets)
         }
-        named = [
+        meetings = [
             (
                 name,
                 tuple(
@@ -157,7 +157,7 @@ def _named(
         ]
         return [
             spec.model_copy(update={"name": name, "datasets": datasets})
-            for name, datasets in named
+            for name, datasets in meetings
             if datasets
         ]
     task = getattr(learner_class(spec.name), "task", None)

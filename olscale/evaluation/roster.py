@@ -24,11 +24,11 @@ class Roster:
             self.datasets.append(dataset)
         params = ask(spec.name, "resolved_params", learner.resolved_params)
         key = (self._specs.index(spec), str(learner.version), canonical_json(params))
-        known = self._learners.get(key) or PlannedLearner(
+        planned = self._learners.get(key) or PlannedLearner(
             spec.name, key[1], params, (), spec.label or ""
         )
-        met = dict.fromkeys((*known.datasets, self.datasets.index(dataset)))
-        self._learners[key] = replace(known, datasets=tuple(met))
+        met = dict.fromkeys((*planned.datasets, self.datasets.index(dataset)))
+        self._learners[key] = replace(planned, datasets=tuple(met))
 
     def learners(self) -> tuple[PlannedLearner, ...]:
         """Return the learners in the order of the experiment, with all their settings."""

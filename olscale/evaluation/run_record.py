@@ -32,12 +32,12 @@ def _mistakes(metrics: Sequence[Metric]) -> dict[str, Any]:
 @cache
 def environment() -> dict[str, str]:
     """Return versions and machine of the current process."""
-    found = {
+    versions = {
         package: version(package)
         for package in ("olscale", "numpy", "numba", "scikit-learn", "dask")
     }
     return {
-        **found,
+        **versions,
         "python": platform.python_version(),
         "host": platform.node(),
         "cpus": str(os.cpu_count()),

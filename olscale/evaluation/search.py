@@ -78,10 +78,10 @@ class Search:
         """
         points = []
         for params, runs in zip(self.points, self.runs, strict=True):
-            found = [errors[run.id] for run in runs]
-            good = [error for error in found if error is not None]
-            mean = fmean(good) if len(good) == len(found) else None
-            points.append(Point(dict(params), mean, len(found) - len(good)))
+            results = [errors[run.id] for run in runs]
+            good = [error for error in results if error is not None]
+            mean = fmean(good) if len(good) == len(results) else None
+            points.append(Point(dict(params), mean, len(results) - len(good)))
         metric = self.protocol["metric"]
         best = min(
             points,

@@ -37,7 +37,7 @@ class StreamTransforms:
         self._streams = bool(pipeline.streaming)
         self.folds = [(fold,) for fold in folds] if self._streams else [folds]
         scoring = runs[0].stream.scoring
-        self._schedules = [Schedule(scoring, same[0]) for same in self.folds]
+        self._schedules = [Schedule(scoring, fold_group[0]) for fold_group in self.folds]
         self._steps = [pipeline.begin() for _ in self.folds]
 
     def learn(self, chunk: Chunk, first: int) -> dict[_Fold, Chunk]:
@@ -60,12 +60,18 @@ class StreamTransforms:
 
     def _by_fold(self, chunks: Sequence[Chunk]) -> dict[_Fold, Chunk]:
         return {
-            fold: chunk for same, chunk in zip(self.folds, chunks, strict=True) for fold in same
+            fold: chunk
+            for fold_group, chunk in zip(self.folds, chunks, strict=True)
+            for fold in fold_group
         }
 
     def pipeline(self, fold: _Fold) -> Pipeline:
         """Return all current transforms of the model number `fold`."""
-        steps = (step for same, step in zip(self.folds, self._steps, strict=True) if fold in same)
+        steps = (
+            step
+            for fold_group, step in zip(self.folds, self._steps, strict=True)
+            if fold in fold_group
+        )
         return self._pipeline.after(next(steps))
 
     def size_after(self, columns: int, values: float) -> tuple[int, float]:
@@ -76,8 +82,8 @@ class StreamTransforms:
         """Return copies of everything learned, named for a checkpoint."""
         parts = zip(self.folds, self._steps, strict=True)
         return {
-            f"{_mark(same)}{name}": array
-            for same, step in parts
+            f"{_mark(fold_group)}{name}": array
+            for fold_group, step in parts
             for name, array in step.state().items()
         }
 
@@ -89,8 +95,8 @@ class StreamTransforms:
         KeyError
             If the state belongs to other transforms.
         """
-        for same, step in zip(self.folds, self._steps, strict=True):
-            mark = _mark(same)
+        for fold_group, step in zip(self.folds, self._steps, strict=True):
+            mark = _mark(fold_group)
             step.restore(
                 {
                     name.removeprefix(mark): array

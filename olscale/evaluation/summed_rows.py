@@ -59,9 +59,9 @@ def cut_sums(groups: Sequence[RunGroup]) -> Iterator[RunGroup]:
     group_of_sums: dict[object, RunGroup] = {}
     for group in groups:
         keys = {run: None if group.shards else _sums_key(run) for run in group.runs}
-        others = tuple(run for run, key in keys.items() if key is None)
-        if others:
-            yield group if others == group.runs else replace(group, runs=others)
+        unsummed = tuple(run for run, key in keys.items() if key is None)
+        if unsummed:
+            yield group if unsummed == group.runs else replace(group, runs=unsummed)
         for run, key in keys.items():
             if key is not None:
                 runs_of_sums.setdefault(key, []).append(run)

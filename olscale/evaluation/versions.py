@@ -28,13 +28,13 @@ def check_sources(names: Iterable[str]) -> list[str]:
 
 def learner_versions(names: Collection[str]) -> dict[str, str]:
     """Return the versions of learners here, or an exclamation mark and why they are unavailable."""
-    found = {}
+    versions = {}
     for name in names:
         try:
-            found[name] = str(learner_version(learner_path(name), learner_class(name)))
+            versions[name] = str(learner_version(learner_path(name), learner_class(name)))
         except OlscaleError as error:
-            found[name] = f"!{error}"
-    return found
+            versions[name] = f"!{error}"
+    return versions
 
 
 def check_learners(runs: Iterable[Run]) -> None:
@@ -49,10 +49,10 @@ def check_learners(runs: Iterable[Run]) -> None:
     }
     for name, version in learner_versions(planned).items():
         if version != planned[name]:
-            here = version[1:] if version.startswith("!") else f"version {version} here"
+            current = version[1:] if version.startswith("!") else f"version {version} here"
             raise ExecutionError(
                 f"learner {name} is not what the experiment was planned with, version "
                 f"{planned[name]}, in this process "
-                f"({here}): its source was edited meanwhile, or is another one on this machine; "
+                f"({current}): its source was edited meanwhile, or is another one on this machine; "
                 "run the command again"
             )

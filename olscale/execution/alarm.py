@@ -70,12 +70,12 @@ class Alarm:
         if not self._on:
             return
         self._on = False
-        left, every = self._timer
+        seconds, interval = self._timer
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, self._handler)
-        if left:
+        if seconds:
             signal.setitimer(
-                signal.ITIMER_REAL, max(left - (monotonic() - self._started), 1e-3), every
+                signal.ITIMER_REAL, max(seconds - (monotonic() - self._started), 1e-3), interval
             )
 
     def _ring(self, number: int, frame: FrameType | None) -> None:

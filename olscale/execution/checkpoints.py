@@ -92,30 +92,30 @@ class Checkpoints:
             return {}
         folders = [self.folder, *([f"{FOLDER}/{self._group.origin}"] if self._group.origin else [])]
         names = [f"{folder}/{run.id}.json" for folder in folders for run in self._group.runs]
-        there = {name for folder in folders for name in _names(self._store, folder)}
-        found = {}
-        for name, data in self._store.files.read_many(name for name in names if name in there):
+        present = {name for folder in folders for name in _names(self._store, folder)}
+        ends = {}
+        for name, data in self._store.files.read_many(name for name in names if name in present):
             end = _content(self._store, data)
             outcome = end.get("outcome")
             reason = end.get("reason")
-            same = end.get("budget") == self._group.budget.model_dump()
+            same_budget = end.get("budget") == self._group.budget.model_dump()
             if (
-                same
+                same_budget
                 and outcome in ("timeout", "oom")
                 and isinstance(reason, str)
                 and reason.isprintable()
             ):
-                found[name[-37:-5]] = BudgetExceeded(outcome, reason)
-        return found
+                ends[name[-37:-5]] = BudgetExceeded(outcome, reason)
+        return ends
 
     def restored(self, make: Any) -> GroupPass:
         """Return the pass that `make()` returns, continued from the newest valid checkpoint."""
-        going: GroupPass = make()
+        restored_pass: GroupPass = make()
         damaged = []
         for name in self._states():
             try:
                 with self._store.files.open(name) as file:
-                    going.restore(read_arrays(file))
+                    restored_pass.restore(read_arrays(file))
                 break
             except (
                 FileNotFoundError
@@ -128,19 +128,19 @@ class Checkpoints:
             except Exception as fault:  # valid, but not the state of this group
                 damaged.append(f"{name} ({_short(fault)})")
                 self._store.files.discard(name)
-                going = make()  # a partially restored pass is not at its start
+                restored_pass = make()  # a partially restored pass is not at its start
         if damaged:
             whence = (
-                f"goes on from the one at chunk {going.position}"
-                if going.position
+                f"goes on from the one at chunk {restored_pass.position}"
+                if restored_pass.position
                 else "starts over"
             )
             self.notes.append(
                 f"{self._group.name}: damaged checkpoint {', '.join(damaged)}; {whence}"
             )
         self._last = monotonic()
-        self._saved = (going.position, going.within)
-        return going
+        self._saved = (restored_pass.position, restored_pass.within)
+        return restored_pass
 
     def save_if_due(self, going: GroupPass) -> bool:
         """Save if the work since the last checkpoint is worth it; return whether it was."""
@@ -252,15 +252,17 @@ class _Begun:
 def _begun(store: Store) -> list[_Begun]:
     """Return the groups that have checkpoints."""
     names = [name for name in store.names(FOLDER) if name.endswith("/pack.json")]
-    found = []
+    groups = []
     for name, data in store.files.read_many(names):
         about = _content(store, data)
         runs = about.get("runs")
         chunk_rows = about.get("chunk_rows")
         if isinstance(runs, list) and runs and "classes" in about and isinstance(chunk_rows, int):
             ids = tuple(dict.fromkeys(str(id) for id in runs))
-            found.append(_Begun(name.split("/")[-2], ids, about["classes"] is not None, chunk_rows))
-    return found
+            groups.append(
+                _Begun(name.split("/")[-2], ids, about["classes"] is not None, chunk_rows)
+            )
+    return groups
 
 
 def _content(store: Store, data: bytes | Exception) -> dict[str, Any]:
@@ -289,7 +291,7 @@ def resumable_groups(
     Saved work is used even if another evaluation cut its groups differently, with more workers or
     additional runs.
     """
-    wanted = {run.id: run for run in runs}
+    missing = {run.id: run for run in runs}
     groups = []
     begun = [
         (_states(store, f"{FOLDER}/{group.key}")[:1], group)
@@ -298,20 +300,25 @@ def resumable_groups(
     ]
     for states, group in sorted(
         begun,
-        key=lambda found: ([name.rpartition("/")[2] for name in found[0]], found[1].key),
+        key=lambda entry: ([name.rpartition("/")[2] for name in entry[0]], entry[1].key),
         reverse=True,
     ):
-        mine = tuple(wanted[id] for id in group.runs if id in wanted)
-        if not (states and mine):
+        group_runs = tuple(missing[id] for id in group.runs if id in missing)
+        if not (states and group_runs):
             continue
-        source = sources[mine[0].stream.fingerprint]
+        source = sources[group_runs[0].stream.fingerprint]
         if source.chunk_rows == group.chunk_rows:
-            for run in mine:
-                del wanted[run.id]
-            found = RunGroup(
-                source.path, source.length(mine[0].stream), mine, chunk_rows=source.chunk_rows
+            for run in group_runs:
+                del missing[run.id]
+            resumed = RunGroup(
+                source.path,
+                source.length(group_runs[0].stream),
+                group_runs,
+                chunk_rows=source.chunk_rows,
             )
-            groups.append(found if found.key == group.key else replace(found, origin=group.key))
+            groups.append(
+                resumed if resumed.key == group.key else replace(resumed, origin=group.key)
+            )
     return groups
 
 
@@ -320,9 +327,9 @@ def sweep_checkpoints(store: Store) -> None:
     with suppress(OSError, StoreError):
         store.files.discard_all(store.files.stale_temporaries())
         begun = _begun(store)
-        done = store.done() if begun else set()
+        stored = store.done() if begun else set()
         for group in begun:
-            if done.issuperset(group.runs):
+            if stored.issuperset(group.runs):
                 store.files.remove(f"{FOLDER}/{group.key}")
                 if group.shard:
                     Scratch(store, group.runs[0]).clear()

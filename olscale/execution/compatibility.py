@@ -56,14 +56,16 @@ async def agree(client: Any, learners: Sequence[str] = ()) -> list[str]:
             more = f" (and {len(differences) - 1} more)" if len(differences) > 1 else ""
             raise ExecutionError(f"{differences[0]}{more}; {_SAME}")
         await agree_on_learners(client, learners)
-        found = {"scheduler": await client.run_on_scheduler(dask.config.get, "distributed")}
+        settings_of = {"scheduler": await client.run_on_scheduler(dask.config.get, "distributed")}
         configs = await client.run(dask.config.get, "distributed", on_error="return")
     except (OSError, TimeoutError):
         raise ExecutionError(
             "the Dask scheduler went away; start it and run the same command again"
         ) from None
-    found |= {f"worker {name}": config for name, config in configs.items() if _answered(config)}
-    return list(differing_settings(found))
+    settings_of |= {
+        f"worker {name}": config for name, config in configs.items() if _answered(config)
+    }
+    return list(differing_settings(settings_of))
 
 
 async def agree_on_learners(client: Any, learners: Sequence[str]) -> None:
@@ -94,22 +96,22 @@ async def misfit(client: Any, worker: str, learners: Sequence[str] = ()) -> str:
         raise OSError(f"worker {worker} does not answer")
     if isinstance(answer, BaseException):
         return f"worker {worker} cannot load olscale ({' '.join(str(answer).split())[:200]})"
-    ours = software()
-    packages = {"packages": ours["packages"]}
+    driver = software()
+    packages = {"packages": driver["packages"]}
     theirs = {worker: {"packages": answer["packages"]}}
     versions = {"client": packages, "scheduler": packages, "workers": theirs}
     if differences := list(different_versions(versions)):
         return differences[0]
-    if answer["sources"] != ours["sources"]:
+    if answer["sources"] != driver["sources"]:
         return _other_sources(worker)
     if not learners:
         return ""
-    found = (await client.run(learner_modules, learners, workers=[worker], on_error="return")).get(
-        worker
-    )
-    if found is None or not _answered(found):
+    learners_there = (
+        await client.run(learner_modules, learners, workers=[worker], on_error="return")
+    ).get(worker)
+    if learners_there is None or not _answered(learners_there):
         raise OSError(f"worker {worker} does not answer")
-    return _other_learners(worker, found, learners)
+    return _other_learners(worker, learners_there, learners)
 
 
 def modules_of(names: Iterable[str]) -> tuple[str, ...]:
@@ -132,7 +134,7 @@ def _other_learners(worker: str, answer: Any, learners: Sequence[str]) -> str:
             f"worker {worker} cannot import the experiment's learners "
             f"({one_line(str(answer))[:200]})"
         )
-    ours = learner_modules(learners)
+    driver = learner_modules(learners)
     for name, (version, why) in answer.items():
         if why:
             inner = why.partition("(")[2].rpartition(");")[0]
@@ -150,10 +152,10 @@ def _other_learners(worker: str, answer: Any, learners: Sequence[str]) -> str:
                 "where that worker's "
                 "Python finds it, such as a folder in the PYTHONPATH it is started with"
             )
-        if version != ours[name][0] and not ours[name][1]:
+        if version != driver[name][0] and not driver[name][1]:
             return (
                 f"worker {worker} has another source of learner {name!r} (version {version}, the "
-                f"driver {ours[name][0]}); "
+                f"driver {driver[name][0]}); "
                 "give it the same file, and restart it if it imported the learner before an edit"
             )
     return ""
@@ -198,7 +200,7 @@ def different_versions(versions: Mapping[str, Any]) -> Iterator[str]:
     >>> list(different_versions({"client": ours, "scheduler": theirs, "workers": {}}))
     ['the scheduler has dask 2026.9.0, the driver 2026.8.0']
     """
-    ours = versions["client"]["packages"]
+    driver_packages = versions["client"]["packages"]
     sides: list[tuple[str, Any, tuple[str, ...]]] = [
         ("the scheduler", versions["scheduler"], _TALKS)
     ]
@@ -208,13 +210,14 @@ def different_versions(versions: Mapping[str, Any]) -> Iterator[str]:
     for side, theirs, names in sides:
         for name in names:
             key = _MODULES.get(name, name)
-            here, there = (
-                _comparable(name, packages.get(key)) for packages in (ours, theirs["packages"])
+            driver_version, side_version = (
+                _comparable(name, packages.get(key))
+                for packages in (driver_packages, theirs["packages"])
             )
-            if here != there:
+            if driver_version != side_version:
                 yield (
-                    f"{side} has {name} {there}, the driver {here}"
-                    if there
+                    f"{side} has {name} {side_version}, the driver {driver_version}"
+                    if side_version
                     else f"{side} has no {name}"
                 )
 
@@ -231,12 +234,12 @@ def differing_settings(found: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """
     for process, config in found.items():
         part = "scheduler" if process == "scheduler" else "worker"
-        for name, wanted in _leaves({part: settings()["distributed"][part]}):
+        for name, expected in _leaves({part: settings()["distributed"][part]}):
             value = dask.config.get(name, None, config=dict(config))
-            if value != wanted:
+            if value != expected:
                 yield (
                     f"{process} runs with distributed.{name} = {value}, olscale's dask.yaml has "
-                    f"{wanted}; start it with "
+                    f"{expected}; start it with "
                     "DASK_CONFIG naming olscale's execution folder"
                 )
 

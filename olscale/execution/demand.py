@@ -26,10 +26,10 @@ class _Demand(SchedulerPlugin):
 
     def target(self, *args: Any, **options: Any) -> int:
         """Return the target number of workers, in place of `Scheduler.adaptive_target`."""
-        wanted: int = max(
+        target: int = max(
             self._of_dask(*args, **options), sum(workers for workers, _ in self._now())
         )
-        return wanted
+        return target
 
     def valid_workers_downscaling(self, scheduler: Any, workers: list[Any]) -> list[Any]:
         busy = {address for _, addresses in self._now() for address in addresses}
@@ -63,10 +63,10 @@ def ask_for_workers(
     plugins: Mapping[str, Any] = dask_scheduler.plugins
     if _NAME not in plugins:
         dask_scheduler.add_plugin(_Demand(dask_scheduler), name=_NAME)
-    asked = plugins[_NAME].asked
-    asked[driver] = monotonic() + seconds, workers, frozenset(busy)
+    demands = plugins[_NAME].asked
+    demands[driver] = monotonic() + seconds, workers, frozenset(busy)
     for gone in [
-        name for name, (until, *_) in asked.items() if until < monotonic() and name != driver
+        name for name, (until, *_) in demands.items() if until < monotonic() and name != driver
     ]:
-        del asked[gone]
+        del demands[gone]
     dask_scheduler.idle_since = None  # an idle-timeout ignores busy actors

@@ -129,10 +129,10 @@ def _data_home() -> str:
     if "://" in home:
         open_storage(home).names("")
         return home + files
-    there = next(
+    nearest = next(
         folder for folder in (Path(home), *Path(home).absolute().parents) if folder.exists()
     )
-    if not (there.is_dir() and os.access(there, os.W_OK)):
+    if not (nearest.is_dir() and os.access(nearest, os.W_OK)):
         raise ExecutionError(f"{home} cannot be written to; name another folder in {HOME}")
     return home + files
 
@@ -151,24 +151,24 @@ def _machine_code() -> str:
         mistakes += (f >= 0.0) != (target > 0.0)
         if square > 0.0:
             w += min(1.0, max(0.0, 1.0 - target * f) / square) * target * x
-    found = []
+    counts = []
     for rows in (X, to_csr(X)):
         learner = make_learner("pa1", {"C": 1.0})
         learner.begin(8, 2)
-        found.append(int(np.count_nonzero((learner.learn(rows, y)[:, 0] >= 0.0) != (y == 1))))
-    if found != [mistakes, mistakes]:
+        counts.append(int(np.count_nonzero((learner.learn(rows, y)[:, 0] >= 0.0) != (y == 1))))
+    if counts != [mistakes, mistakes]:
         raise ExecutionError(
-            f"compiled pa1 made {found[0]} and {found[1]} mistakes on dense and sparse rows, "
+            f"compiled pa1 made {counts[0]} and {counts[1]} mistakes on dense and sparse rows, "
             f"expected {mistakes}; "
             "make the machine code anew (NUMBA_CACHE_DIR names another folder for it) and report "
             "this if it stays"
         )
-    kept = (
+    location = (
         "shipped with the package"
         if shipped_folder()
         else f"kept in {machine_code_folder(add_class_totals)}"
     )
-    return f"right on dense and sparse rows, in {perf_counter() - start:.1f} s; {kept}"
+    return f"right on dense and sparse rows, in {perf_counter() - start:.1f} s; {location}"
 
 
 def _workers() -> str:

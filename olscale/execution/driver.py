@@ -99,8 +99,8 @@ class _Drive:
                     tasks.create_task(self._watch()),
                     tasks.create_task(self._until_stopped()),
                 ]
-                going = tasks.create_task(self._run_all(groups))
-                going.add_done_callback(lambda _: [watch.cancel() for watch in watches])
+                running = tasks.create_task(self._run_all(groups))
+                running.add_done_callback(lambda _: [watch.cancel() for watch in watches])
         except BaseExceptionGroup as errors:
             raise _first(errors) from None
         finally:
@@ -193,12 +193,12 @@ class _Drive:
             return
         for report in reports:
             self._note(report)
-        left = bundle[sum(not report.stopped for report in reports) :]
-        if left and self._stop.asked:
+        remaining = bundle[sum(not report.stopped for report in reports) :]
+        if remaining and self._stop.asked:
             self._left += 1
             return
         async with asyncio.TaskGroup() as tasks:
-            for half in halves_of(left):
+            for half in halves_of(remaining):
                 tasks.create_task(self._run_bundle(half))
 
     async def _run_apart(self, bundle: Sequence[RunGroup], worker: str) -> None:
@@ -207,7 +207,7 @@ class _Drive:
             self._calls.tell(group.name, Stand())
         await asyncio.sleep(self._settings.watch_seconds)
         await self._workers.look()  # the scheduler may be gone instead
-        left = []
+        groups = []
         ends = await asyncio.to_thread(outcomes_of_each, bundle, self._store)
         for group, outcomes in zip(bundle, ends, strict=True):
             if outcomes:
@@ -216,13 +216,13 @@ class _Drive:
                     group.name, Stand(group.rows * len(group.runs), nan, scoring=(1, 1))
                 )
             else:
-                left.append(group)
+                groups.append(group)
         self._progress.note(
-            f"worker {worker} was lost while it had {bundle_name(bundle)}, of which {len(left)} "
+            f"worker {worker} was lost while it had {bundle_name(bundle)}, of which {len(groups)} "
             "are run apart"
         )
         async with asyncio.TaskGroup() as tasks:
-            for group in left:
+            for group in groups:
                 tasks.create_task(self._run(group))
 
     def _note(self, report: TaskReport) -> None:
@@ -249,8 +249,10 @@ class _Drive:
         """Run a group to its records, whatever happens to its workers."""
         try:
             async with asyncio.TaskGroup() as tasks:
-                going = [tasks.create_task(self._attempt(part, suspect)) for part in group.parts()]
-            ends = {task.result() for task in going}
+                attempts = [
+                    tasks.create_task(self._attempt(part, suspect)) for part in group.parts()
+                ]
+            ends = {task.result() for task in attempts}
             if ends == {_End.OK} and group.shards:
                 ends = {await self._attempt(group)}
         except Exception:

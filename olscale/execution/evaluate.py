@@ -132,16 +132,16 @@ def evaluate(
     """
     store = store.path if isinstance(store, Store) else path_text(store, "store")
     if background:
-        given = {
+        options = {
             name: value
             for name, value in locals().items()
             if name not in ("experiment", "store", "background")
         }
         # From the calling cell, which may not be the running one when the thread begins.
         view = _view_of(store) if progress is None else None
-        given["progress"] = progress or False
+        options["progress"] = progress or False
         return Background(
-            lambda asked: evaluate(experiment, store, **given | {"stop": asked}), view
+            lambda asked: evaluate(experiment, store, **options | {"stop": asked}), view
         )  # type: ignore[return-value]
     shows = progress is None
     progress = progress or Silent()
@@ -185,13 +185,13 @@ def evaluate(
     job = Job(target, journal, parts, class_shards, limit, limits, retry, *bounds)
     phases = job.phases(planned)
     stop = stop or Stop()
-    here = InProcess(target.path, planned.datasets, journal, stop, settings)
+    in_this_process = InProcess(target.path, planned.datasets, journal, stop, settings)
     sweep_checkpoints(target)
     try:
         with _shown(target, journal) if shows else nullcontext(), stop.listening(), journal:
             for groups in phases:
                 if in_process or job.short:
-                    here.run(groups)
+                    in_this_process.run(groups)
                 else:
                     job.start_seconds = 0.0  # it is running in later phases
                     _run_on_dask(
@@ -202,7 +202,7 @@ def evaluate(
             raise KeyboardInterrupt(str(stopped)) from None
         raise
     sweep_checkpoints(target)
-    done = Evaluation(
+    evaluation = Evaluation(
         target,
         job.runs,
         job.computed,
@@ -213,8 +213,8 @@ def evaluate(
         job.outcomes,
     )
     if strict:
-        done.check(strict=True)
-    return done
+        evaluation.check(strict=True)
+    return evaluation
 
 
 def _view_of(store: Store | str, *journal: str) -> Any:

@@ -57,8 +57,8 @@ class GroupCalls:
 
     def demand(self) -> tuple[int, set[str]]:
         """Return how many workers could be used, and which are in use."""
-        wanted = self._groups[True] + ceil(self._groups[False] / self._workers.threads)
-        return wanted, {worker for worker, _ in self.last_words.values()}
+        workers = self._groups[True] + ceil(self._groups[False] / self._workers.threads)
+        return workers, {worker for worker, _ in self.last_words.values()}
 
     def hear(self, event: Any) -> None:
         """Pass on a task's progress report."""
@@ -207,8 +207,8 @@ class GroupCalls:
         finished: TaskReport = await self._workers.answer(
             group.name, actor.finish(report.position), worker
         )
-        left = finished.stopped and self._stop.asked
-        if not finished.fault and not finished.outcomes and not left:
+        was_stopped = finished.stopped and self._stop.asked
+        if not finished.fault and not finished.outcomes and not was_stopped:
             raise WorkerLostError
         if not finished.fault:
             self.tell(group.name, finished.stand)

@@ -25,8 +25,12 @@ def write_lost(group: RunGroup, store: str, reason: str) -> list[str]:
     """Write each run of `group` as ``lost``, to be replaced by later results; return the ids."""
     target = open_store(store)
     for run in group.runs:
-        none = np.empty(0, dtype=np.int64)
-        _write(target, group, Record(run.definition(), run.id, "lost", reason, {}, none, none))
+        no_mistakes = np.empty(0, dtype=np.int64)
+        _write(
+            target,
+            group,
+            Record(run.definition(), run.id, "lost", reason, {}, no_mistakes, no_mistakes),
+        )
     return [run.id for run in group.runs]
 
 
@@ -42,13 +46,16 @@ def finished_outcomes(group: RunGroup, store: str) -> dict[str, str]:
 
 def outcomes_of_each(groups: Sequence[RunGroup], store: str) -> list[dict[str, str]]:
     """Return the `finished_outcomes` of several groups, reading the store once."""
-    asked = [[run.id for run in group.runs] if not group.replaces else [] for group in groups]
+    ids_of_groups = [
+        [run.id for run in group.runs] if not group.replaces else [] for group in groups
+    ]
     target = open_store(store)
-    done = target.done().intersection(id for ids in asked for id in ids)
-    table = target.read(["id", "outcome"], "skip", ids=done)
+    stored = target.done().intersection(id for ids in ids_of_groups for id in ids)
+    table = target.read(["id", "outcome"], "skip", ids=stored)
     outcomes = dict(zip(table["id"].to_pylist(), table["outcome"].to_pylist(), strict=True))
     return [
-        {id: outcomes[id] for id in ids} if outcomes.keys() >= set(ids) else {} for ids in asked
+        {id: outcomes[id] for id in ids} if outcomes.keys() >= set(ids) else {}
+        for ids in ids_of_groups
     ]
 
 

@@ -73,13 +73,13 @@ class InProcess:
         for part in group.parts():
             hear = partial(tell, self._progress, part.name)
             hear(Stand())
-            done = run_as_task(
+            report = run_as_task(
                 part, self._store, hear, self._is_asked, self._settings, self._datasets
             )
-            self._note(done)
-            hear(done.stand)
-            if done.stopped:
-                raise self._saved(part, done)
+            self._note(report)
+            hear(report.stand)
+            if report.stopped:
+                raise self._saved(part, report)
         if group.shards:
             self._note(merge_group(group, self._store))
 
@@ -90,11 +90,11 @@ class InProcess:
                 bundle, self._store, hear, self._is_asked, self._settings, self._datasets
             )
             # A bundle ends after about a second; there is one report for each group that was begun.
-            for group, done in zip(bundle, reports, strict=False):
-                self._note(done)
-                hear(group.name, done.stand)
-                if done.stopped:
-                    raise self._saved(group, done)
+            for group, report in zip(bundle, reports, strict=False):
+                self._note(report)
+                hear(group.name, report.stand)
+                if report.stopped:
+                    raise self._saved(group, report)
             bundle = bundle[len(reports) :]
             if bundle and self._stop.asked:
                 raise self._stop.error(f"{bundle[0].name} was not begun")

@@ -171,9 +171,9 @@ class LiveJournal:
     # Writing.
 
     def _is_due(self, run: str, rows: int) -> bool:
-        whole = self._rows.get(run, 0)
-        step = rows * self._points // whole if whole else rows
-        if step <= self._steps.get(run, (0, -1))[1] and rows < whole:
+        total = self._rows.get(run, 0)
+        step = rows * self._points // total if total else rows
+        if step <= self._steps.get(run, (0, -1))[1] and rows < total:
             return False
         self._steps[run] = rows, step
         return True
@@ -234,7 +234,11 @@ class LiveJournal:
             long_ago = time() - _DAY
             began = strftime("%Y%m%dT%H%M%S", gmtime(long_ago))
             if names := [name for name in self._files.names(FOLDER) if journal_of(name) < began]:
-                old = {each.id for each in LiveReader(self._store).read() if each.heard < long_ago}
+                old = {
+                    journal.id
+                    for journal in LiveReader(self._store).read()
+                    if journal.heard < long_ago
+                }
                 self._files.discard_all([name for name in names if journal_of(name) in old])
 
 
@@ -250,8 +254,8 @@ def _content(groups: Mapping[str, Work]) -> dict[str, Any]:
             setting = json.dumps([run.learner, run.params], sort_keys=True)
             number = settings.setdefault(setting, len(settings))
             of[run.id] = number, run.stream.dataset, _stream(run), work.metric
-            if seen := tuple(one.name for one in work.ahead.get(run.id, ())):
-                ahead[run.id] = kinds.setdefault(seen, len(kinds))
+            if names := tuple(foresight.name for foresight in work.ahead.get(run.id, ())):
+                ahead[run.id] = kinds.setdefault(names, len(kinds))
             if not is_counted_in_time(run.learner, run.stream.scoring.definition()):
                 late.append(run.id)
     return {

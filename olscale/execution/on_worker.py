@@ -37,39 +37,39 @@ def run_as_task(
     When `stopping` returns true, the group is saved and left. A group in a bundle shares the files
     of the task. `datasets` are those that are open already, by path.
     """
-    going = None
+    resumable = None
     if report is None:
         _replace_when_spoilt()
     try:
         with answering() as answer:
-            going = ResumablePass(group, store, settings, datasets)
+            resumable = ResumablePass(group, store, settings, datasets)
             tell, stop = (
                 (_topic(group), _stopping())
                 if report is None
                 else (report, stopping or (lambda: False))
             )
-            reports = Reports(tell, going.stand, settings.report_seconds)
-            going.group_pass.on_scored, going.group_pass.leaving = reports.tell_if_due, stop
+            reports = Reports(tell, resumable.stand, settings.report_seconds)
+            resumable.group_pass.on_scored, resumable.group_pass.leaving = reports.tell_if_due, stop
             with heard_when_made(reports.tell_compiling):
-                while not going.ended and not stop():
-                    going.group_pass.advance()
-                    going.save_if_due()
+                while not resumable.ended and not stop():
+                    resumable.group_pass.advance()
+                    resumable.save_if_due()
                     reports.tell_if_due()
                     if isinstance(store, TaskFiles):
                         store.write_if_due()
-                if going.ended:
+                if resumable.ended:
                     if not isinstance(
                         store, TaskFiles
                     ):  # the end of a group in a bundle is reported with the others
                         reports.tell()
-                    answer.report = going.finish()
-            if not going.ended:
-                going.save()
-                answer.report = going.report(stopped=True)
+                    answer.report = resumable.finish()
+            if not resumable.ended:
+                resumable.save()
+                answer.report = resumable.report(stopped=True)
         return answer.report
     finally:
-        if going is not None:
-            going.close()
+        if resumable is not None:
+            resumable.close()
 
 
 def run_bundle_as_task(
@@ -201,19 +201,19 @@ class StreamActor:
         A stream that does not stand at chunk number `first` is not fed.
         """
         with answering() as answer:
-            going = self._opened()
+            resumable = self._opened()
             start = monotonic()
-            here = going.position == first
+            in_place = resumable.position == first
             with self._heard():
-                while here and going.position < last and not going.ended:
-                    going.group_pass.advance()
-                    going.save_if_due()
+                while in_place and resumable.position < last and not resumable.ended:
+                    resumable.group_pass.advance()
+                    resumable.save_if_due()
                     if (
-                        going.group_pass.within
+                        resumable.group_pass.within
                         and monotonic() - start >= self._settings.call_seconds
                     ):
                         break
-            answer.report = going.report()
+            answer.report = resumable.report()
             if self._reports is not None:
                 self._reports.note(answer.report.stand)
         return answer.report
@@ -221,16 +221,18 @@ class StreamActor:
     def save(self) -> TaskReport:
         """Save a checkpoint."""
         with answering() as answer:
-            going = self._opened()
-            going.save()
-            answer.report = going.report(stopped=True)
+            resumable = self._opened()
+            resumable.save()
+            answer.report = resumable.report(stopped=True)
         return answer.report
 
     def finish(self, position: int) -> TaskReport:
-        """Run the test split and write the records, if the stream is at its end, chunk `position`."""
+        """Run the test split and write the records, if the stream is at its end, `position`."""
         with answering() as answer:
-            going = self._opened()
+            resumable = self._opened()
             answer.report = (
-                going.finish() if going.position == position and going.ended else going.report()
+                resumable.finish()
+                if resumable.position == position and resumable.ended
+                else resumable.report()
             )
         return answer.report

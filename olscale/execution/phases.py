@@ -60,7 +60,7 @@ class Job:
     ids: tuple[str, ...] = ()
     _renewed: set[str] = field(default_factory=set)
     _timings_lost: bool = False
-    _known: Measured = field(default_factory=Measured)
+    _measured: Measured = field(default_factory=Measured)
     _datasets: Mapping[str, Dataset] = field(default_factory=dict)
 
     def phases(self, planned: PlannedExperiment) -> Iterator[list[RunGroup]]:
@@ -70,7 +70,7 @@ class Job:
         if planned.tuning.searches:
             yield from self._groups(planned.tuning)
             selections = choose(self.store, planned.tuning, self._note_damage)
-            self._known = measured(self.store, planned.tuning)
+            self._measured = measured(self.store, planned.tuning)
         plan = planned.chosen(selections)
         self.ids = tuple(run.id for run in plan.runs)
         yield from self._groups(plan)
@@ -79,8 +79,8 @@ class Job:
 
     def _groups(self, plan: RunPlan) -> Iterator[list[RunGroup]]:
         again = self._again(plan)
-        done = self.store.done()
-        missing = [run for run in plan.runs if run.id not in done or run.id in again]
+        stored = self.store.done()
+        missing = [run for run in plan.runs if run.id not in stored or run.id in again]
         if missing:
             require_writable(self.store)
         try:
@@ -117,15 +117,15 @@ class Job:
         at_once = 1 if self.short else self.parts
         if not self.own_workers and not self.short:
             at_once = 0  # another's cluster may gain or lose workers
-        work = work_of(groups, plan, self._known, at_once)
+        work = work_of(groups, plan, self._measured, at_once)
         self.progress.start(plan.name, len(plan.runs), len(plan.runs) - len(missing), work)
         if missing:
             before = result_digests(self.store, again)
             yield groups
-            left = {run.id for run in missing} - self.store.done() - self.store.lost()
-            if left:
+            lacking = {run.id for run in missing} - self.store.done() - self.store.lost()
+            if lacking:
                 raise ExecutionError(
-                    f"{len(left)} runs have no record though all their groups ended; run the "
+                    f"{len(lacking)} runs have no record though all their groups ended; run the "
                     "command again"
                 )
             after = result_digests(self.store, again)
@@ -135,13 +135,13 @@ class Job:
 
     def _note_models(self, plan: RunPlan, missing: list[Run]) -> None:
         """Report which of the requested models cannot be saved."""
-        wanted = sorted({run.learner for run in missing if run.id in plan.kept})
-        for learner in (name for name in wanted if not is_restorable(name)):
+        learners = sorted({run.learner for run in missing if run.id in plan.kept})
+        for learner in (name for name in learners if not is_restorable(name)):
             self.progress.note(
                 f"models of {learner} are not kept: an estimator from elsewhere is no plain arrays"
             )
-        done = plan.kept - {run.id for run in missing}
-        lacking = len(done - self.store.model_ids()) if done else 0
+        earlier = plan.kept - {run.id for run in missing}
+        lacking = len(earlier - self.store.model_ids()) if earlier else 0
         if lacking:
             self.progress.note(
                 f"{lacking} runs were done before and have no model in {self.store.path}; olscale "
@@ -202,14 +202,14 @@ class Job:
             cut_shards(groups, parts, self.class_shards, self.progress.note, self._datasets)
         )
         groups = begun + list(cut_sums(shards))
-        together = self._together(plan)
+        share_files = self._together(plan)
         groups = [
             replace(
                 group,
                 budget=self.budget,
                 memory_limit=self.memory_limit,
                 replaces=any(run.id in again for run in group.runs),
-                together=together,
+                together=share_files,
                 keeps_models=any(run.id in plan.kept for run in group.runs),
             )
             for group in groups

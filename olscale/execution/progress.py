@@ -147,22 +147,22 @@ class Tally:
         self._groups = groups
         self._cost_done = 0.0
         self._pace = Pace(sum(work.seconds for work in groups.values()))
-        for known in (self._sums, self._streams, self._shares, self._scoring, self._compiling):
-            known.clear()
+        for counts in (self._sums, self._streams, self._shares, self._scoring, self._compiling):
+            counts.clear()
 
     def advance(self, group: str, rows: int, error: float) -> None:
         """Note where a stream stands; the first report starts the clock, not the cluster."""
         before = self._streams.get(group, (0, nan))
-        self._streams[group] = now = (rows, error)
+        self._streams[group] = after = (rows, error)
         self.rows_done += rows - before[0]
         self._note_share(group)
         dataset = group.partition(", ")[0]  # the first word of a group's name
         if group in self._groups:
             self._metrics[dataset] = self._groups[group].metric
-        for sign, (position, known) in ((-1, before), (1, now)):
-            if position and not isnan(known):
+        for sign, (position, value) in ((-1, before), (1, after)):
+            if position and not isnan(value):
                 total, count = self._sums.get(dataset, (0.0, 0))
-                self._sums[dataset] = total + sign * known, count + sign
+                self._sums[dataset] = total + sign * value, count + sign
 
     def details(self, group: str, stand: Stand, worker: str) -> None:
         """Note the progress of a group's models on held-out rows, and whether it compiles."""
@@ -174,8 +174,8 @@ class Tally:
             self._compiling[group] = stand.compiling
         else:
             self._compiling.pop(group, None)
-        if before != (now := (sum(self._compiling.values()), len(self._compiling))):
-            self._pace.compiling(now[0] / max(1, now[1]), monotonic())
+        if before != (after := (sum(self._compiling.values()), len(self._compiling))):
+            self._pace.compiling(after[0] / max(1, after[1]), monotonic())
 
     def finish(self, run: str, outcome: str) -> None:
         """Count a run."""
@@ -241,8 +241,8 @@ class Tally:
     @property
     def share_done(self) -> float:
         """Share of the work that is done; rows of different streams take different times."""
-        whole = self._cost or self.rows
-        return min(1.0, self._cost_done / whole) if whole else 1.0
+        total = self._cost or self.rows
+        return min(1.0, self._cost_done / total) if total else 1.0
 
     @property
     def seconds_left(self) -> float:
@@ -252,7 +252,9 @@ class Tally:
     @property
     def share_scored(self) -> float:
         """Share of held-out rows predicted by groups that predict them now; NaN without any."""
-        going = [(scored, whole) for scored, whole in self._scoring.values() if scored < whole]
+        unfinished = [(scored, total) for scored, total in self._scoring.values() if scored < total]
         return (
-            sum(scored for scored, _ in going) / sum(whole for _, whole in going) if going else nan
+            sum(scored for scored, _ in unfinished) / sum(total for _, total in unfinished)
+            if unfinished
+            else nan
         )

@@ -71,7 +71,7 @@ class ResumablePass:
         begun = not self._shares or self._files.has_begun(group)
         self._checkpoints = Checkpoints(self._store, group, settings, begun)
         self._watch = self._watch_of(group, settings)
-        self._told = 0
+        self._reported = 0
         meter = Meter(group.budget, self._watch, settings.grace_seconds, settings.compile_seconds)
         exceeded = self._checkpoints.exceeded()
 
@@ -132,14 +132,16 @@ class ResumablePass:
         except StoppedError:
             self.save()
             return self.report(stopped=True)
-        going = self.group_pass
-        if going.group.keeps_models and going.group.shard is None:
+        group_pass = self.group_pass
+        if group_pass.group.keeps_models and group_pass.group.shard is None:
             keep_models(
-                self._store, going.group, [(state, going.pipeline(state)) for state in going.states]
+                self._store,
+                group_pass.group,
+                [(state, group_pass.pipeline(state)) for state in group_pass.states],
             )
         # The merge of all shards needs what a shard has written.
-        clear = self._checkpoints.clear if going.group.shard is None else _leave
-        self._files.add(going.group, records, clear)
+        clear = self._checkpoints.clear if group_pass.group.shard is None else _leave
+        self._files.add(group_pass.group, records, clear)
         if not self._shares:
             self._files.write()
         self.close()
@@ -148,20 +150,26 @@ class ResumablePass:
 
     def report(self, stand: Stand | None = None, **more: Any) -> TaskReport:
         """Return where the group stands; each note is reported once."""
-        going = self.group_pass
+        group_pass = self.group_pass
         notes = tuple(self._checkpoints.notes)
         self._checkpoints.notes.clear()
-        return TaskReport(going.position, going.chunks, stand or self.stand(), notes=notes, **more)
+        return TaskReport(
+            group_pass.position, group_pass.chunks, stand or self.stand(), notes=notes, **more
+        )
 
     def stand(self, most: int = MOST_ERRORS) -> Stand:
         """Return where the runs stand, with the errors of a few runs, which take turns."""
-        going = self.group_pass
+        group_pass = self.group_pass
         errors = self.group_pass.errors()
-        first = self._told % max(1, len(errors))
-        self._told += most
+        first = self._reported % max(1, len(errors))
+        self._reported += most
         shown = (errors[first:] + errors[:first])[:most]
         return Stand(
-            going.rows, going.error(), tuple(shown), recent_resident_bytes(), going.scoring
+            group_pass.rows,
+            group_pass.error(),
+            tuple(shown),
+            recent_resident_bytes(),
+            group_pass.scoring,
         )
 
 

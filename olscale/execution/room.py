@@ -56,9 +56,9 @@ class Room:
         self.waiting += more
         # The last tasks are not handed out ahead: they would wait for the task before while other
         # threads are idle.
-        ahead = TASKS_A_THREAD if self.waiting > self.total else 1
-        if ahead != self._ahead:
-            self._ahead = ahead
+        per_thread = TASKS_A_THREAD if self.waiting > self.total else 1
+        if per_thread != self._ahead:
+            self._ahead = per_thread
             for worker in self.threads:
                 self._sort(worker)
 

@@ -92,12 +92,12 @@ class Reports:
         self._stand = stand
         self._seconds = seconds
         self._last = monotonic()
-        self._told = stand()
+        self._last_stand = stand()
 
     def tell(self) -> None:
         """Report now."""
-        self._told = self._stand()
-        self._tell(self._told)
+        self._last_stand = self._stand()
+        self._tell(self._last_stand)
         self._last = monotonic()
 
     def tell_compiling(self) -> None:
@@ -105,13 +105,13 @@ class Reports:
 
         It does not ask runs for anything, since they may be in the middle of a row.
         """
-        if not self._told.compiling:
-            self._told = self._told._replace(compiling=True)
-            self._tell(self._told)
+        if not self._last_stand.compiling:
+            self._last_stand = self._last_stand._replace(compiling=True)
+            self._tell(self._last_stand)
 
     def note(self, told: Stand) -> None:
         """Note a report that was made in another way."""
-        self._told = told
+        self._last_stand = told
 
     def tell_if_due(self) -> None:
         """Report if the last report is old enough."""

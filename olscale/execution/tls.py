@@ -73,7 +73,7 @@ def make_certificate(folder: Path) -> None:
         If the package cryptography is missing, or the folder cannot be written.
     """
     try:
-        made: Any = Security.temporary()
+        temporary: Any = Security.temporary()
     except ImportError:
         raise ExecutionError(
             f"making a certificate in {folder} needs the package cryptography; run `pip install "
@@ -86,9 +86,9 @@ def make_certificate(folder: Path) -> None:
             tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent)
         )  # readable by its owner only
         try:
-            (scratch / CERTIFICATE).write_text(made.tls_ca_file)
+            (scratch / CERTIFICATE).write_text(temporary.tls_ca_file)
             (scratch / KEY).touch(mode=0o600)
-            (scratch / KEY).write_text(made.tls_client_key)
+            (scratch / KEY).write_text(temporary.tls_client_key)
             scratch.rename(folder)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)

@@ -226,25 +226,25 @@ def write_verdicts(message: dict[str, Any]) -> None:
         files.put(name, content.encode())
 
 
-_ours: Watchdog | None = None
+_watchdog: Watchdog | None = None
 _making = threading.Lock()
 
 
 def watchdog_of(worker: Any) -> Watchdog | None:
     """Return the watchdog of this Dask worker; None without a nanny that would restart it."""
-    global _ours
+    global _watchdog
     if worker.nanny is None:
         return None
     with _making:
-        if _ours is None:
+        if _watchdog is None:
             from tornado.ioloop import PeriodicCallback
 
             # After twice that time the scheduler would have ended the worker, if it could.
             ttl = _seconds(worker)
-            dog = _ours = Watchdog(2 * ttl)
+            dog = _watchdog = Watchdog(2 * ttl)
             beats = PeriodicCallback(dog.beat, BEAT_SECONDS * 1000)
             worker.loop.add_callback(beats.start)
-        return _ours
+        return _watchdog
 
 
 def _seconds(worker: Any) -> float:

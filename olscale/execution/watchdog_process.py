@@ -150,10 +150,10 @@ class CallWatch:
             if state is None or state[0] in "TtZX":
                 break
             time.sleep(0.01)
-        now = SLOT.unpack_from(self.words, BEATS.size + slot * SLOT.size)[0]
+        current = SLOT.unpack_from(self.words, BEATS.size + slot * SLOT.size)[0]
         while self.heard and group not in self.groups and select.select([0], [], [], 0)[0]:
             self.hear()
-        if now != number or group not in self.groups:
+        if current != number or group not in self.groups:
             os.kill(self.worker, signal.SIGCONT)
             return False
         about = self.groups[group]
@@ -179,14 +179,14 @@ class CallWatch:
         if os.getppid() == self.worker:
             os.kill(self.worker, signal.SIGKILL)
         for _ in range(5):
-            left = [
+            remaining = [
                 process
                 for process in left_of(self.worker, self.offspring, self.mark)
                 if process != os.getpid()
             ]
-            if not left:
+            if not remaining:
                 break
-            for process in left:
+            for process in remaining:
                 try:
                     os.kill(process, signal.SIGKILL)
                 except OSError:
@@ -241,22 +241,22 @@ def resident_bytes(process: int) -> int:
 
 def descendants(process: int) -> dict[int, int]:
     """Return all descendants of a process with their starts."""
-    found: dict[int, int] = {}
+    starts: dict[int, int] = {}
     waiting = [process]
     while waiting:
-        one = waiting.pop()
+        parent = waiting.pop()
         try:
-            for thread in os.listdir(f"/proc/{one}/task"):
-                with open(f"/proc/{one}/task/{thread}/children", "rb") as file:
+            for thread in os.listdir(f"/proc/{parent}/task"):
+                with open(f"/proc/{parent}/task/{thread}/children", "rb") as file:
                     children = [int(child) for child in file.read().split()]
                 for child in children:
                     state = status(child)
-                    if state and child not in found and child != os.getpid():
-                        found[child] = state[3]
+                    if state and child not in starts and child != os.getpid():
+                        starts[child] = state[3]
                         waiting.append(child)
         except OSError:
             continue
-    return found
+    return starts
 
 
 def left_of(worker: int, offspring: dict[int, int], mark: bytes) -> list[int]:
@@ -265,12 +265,12 @@ def left_of(worker: int, offspring: dict[int, int], mark: bytes) -> list[int]:
         processes = {int(name): status(name) for name in os.listdir("/proc") if name.isdigit()}
     except OSError:
         return []
-    there = {
+    alive = {
         process: state for process, state in processes.items() if state and state[0] not in "ZX"
     }
-    found = {
+    survivors = {
         process
-        for process, (_, _, session, start) in there.items()
+        for process, (_, _, session, start) in alive.items()
         if process not in (worker, os.getpid())
         and (
             session == worker
@@ -279,13 +279,15 @@ def left_of(worker: int, offspring: dict[int, int], mark: bytes) -> list[int]:
         )
     }
     while (
-        more := {process for process, state in there.items() if state[1] in found}
-        - found
+        more := {process for process, state in alive.items() if state[1] in survivors}
+        - survivors
         - {os.getpid()}
     ):
-        found |= more
+        survivors |= more
     # Trackers clean up after other processes, and then end by themselves.
-    return [process for process in found if b"resource_tracker" not in contents(process, "cmdline")]
+    return [
+        process for process in survivors if b"resource_tracker" not in contents(process, "cmdline")
+    ]
 
 
 def contents(process: int, name: str) -> bytes:

@@ -29,7 +29,7 @@ FOLDER = "OLSCALE_TEMPLATE_FOLDER"
 _LONGEST_FOLDER = 107 - len("/listener-12345678")
 """Longest name of a folder for a socket, whose own name has 107 bytes at most."""
 _server: Any = forkserver._forkserver  # one per process; multiprocessing starts all through it
-_ours: int | None = None
+_template_pid: int | None = None
 _clusters = 0
 
 
@@ -57,12 +57,12 @@ def begin() -> bool:
     They cannot where forking is unsafe, such as under macOS, where the process has another fork
     server, or where no folder has a name that is short enough for a socket.
     """
-    global _ours
-    if not sys.platform.startswith("linux") or _server._forkserver_pid not in (None, _ours):
+    global _template_pid
+    if not sys.platform.startswith("linux") or _server._forkserver_pid not in (None, _template_pid):
         return False
     if not _socket_folder_is_short():
         return False
-    if _ours is None:
+    if _template_pid is None:
         atexit.register(end)
     path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
     with quiet_tracker():
@@ -80,7 +80,7 @@ def begin() -> bool:
         os.environ.update(changes)
         forkserver.set_forkserver_preload([_IMPORTS])
         forkserver.ensure_running()
-    _ours = _server._forkserver_pid
+    _template_pid = _server._forkserver_pid
     return True
 
 
@@ -129,13 +129,13 @@ def kept() -> Iterator[bool]:
 
 def end() -> None:
     """End the template, if there is one; the driver's workers have ended by then."""
-    global _ours
-    if _ours is not None and _server._forkserver_pid == _ours:
+    global _template_pid
+    if _template_pid is not None and _server._forkserver_pid == _template_pid:
         with suppress(ProcessLookupError):
-            os.kill(_ours, signal.SIGKILL)  # on a softer signal it would finish its imports first
+            os.kill(_template_pid, signal.SIGKILL)  # otherwise it would finish its imports
         with suppress(OSError):
             _server._stop()
-    _ours = None
+    _template_pid = None
 
 
 @contextmanager

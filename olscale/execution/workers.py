@@ -117,8 +117,8 @@ class Workers:
     def _let_in(self, worker: str) -> None:
         """Give a worker work from now on, if it is present and fits."""
         threads = self._there.get(worker)
-        known = self._room.threads.get(worker) == threads
-        if threads and not known and worker in self._fitting and worker not in self._given_up:
+        unchanged = self._room.threads.get(worker) == threads
+        if threads and not unchanged and worker in self._fitting and worker not in self._given_up:
             self._room.put(worker, threads)
 
     async def _ask(self, worker: str) -> None:
@@ -139,13 +139,13 @@ class Workers:
         self._room.remove(worker)
         if departure := self._departures.pop(worker, None):
             departure.set()
-        if asked := self._joined.pop(worker, None):
-            asked.cancel()
+        if check := self._joined.pop(worker, None):
+            check.cancel()
 
     def close(self) -> None:
         """Stop checking workers."""
-        for asked in self._joined.values():
-            asked.cancel()
+        for check in self._joined.values():
+            check.cancel()
 
     async def close_queues(self) -> None:
         """Stop giving room to waiters."""
@@ -271,9 +271,9 @@ class Workers:
         answer = asyncio.ensure_future(_value(call))
         # A call to a frozen or vanished worker may never return: the worker's departure ends the
         # wait.
-        left = asyncio.ensure_future(self._departure(worker).wait())
+        departure = asyncio.ensure_future(self._departure(worker).wait())
         try:
-            await asyncio.wait({answer, left}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({answer, departure}, return_when=asyncio.FIRST_COMPLETED)
             if not answer.done():
                 raise WorkerLostError
             return answer.result()
@@ -289,7 +289,7 @@ class Workers:
             ) from None
         finally:
             answer.cancel()
-            left.cancel()
+            departure.cancel()
 
 
 async def _any_fits(worker: str) -> bool:

@@ -76,9 +76,9 @@ class ClassCounts(RowSums):
 
     def values(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the measures."""
-        found = np.empty((len(sums), len(self.names)))
-        measure_classes(sums, self._costs, found)
-        return found
+        measures = np.empty((len(sums), len(self.names)))
+        measure_classes(sums, self._costs, measures)
+        return measures
 
 
 def _codes(codes: NDArray[Any]) -> NDArray[np.int64]:

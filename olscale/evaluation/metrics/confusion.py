@@ -45,16 +45,16 @@ class Confusion(Metric):
         self._count("test", y, codes)
 
     def _count(self, split: str, y: NDArray[np.int64], codes: NDArray[np.int64]) -> None:
-        known, counts = self.sums[split]
-        cells, where = np.unique(np.concatenate([known, y * 65536 + codes]), return_inverse=True)
+        earlier, counts = self.sums[split]
+        cells, where = np.unique(np.concatenate([earlier, y * 65536 + codes]), return_inverse=True)
         total: NDArray[Any]
         if self._weights is None:
-            total = np.bincount(where[len(known) :], minlength=len(cells))
-            total[where[: len(known)]] += counts
+            total = np.bincount(where[len(earlier) :], minlength=len(cells))
+            total[where[: len(earlier)]] += counts
         else:  # row by row, so that chunks do not change a bit
             total = np.zeros(len(cells))
-            total[where[: len(known)]] = counts
-            np.add.at(total, where[len(known) :], self.weights_of(len(y)))
+            total[where[: len(earlier)]] = counts
+            np.add.at(total, where[len(earlier) :], self.weights_of(len(y)))
         self.sums[split] = np.stack([cells, total])
 
     def values(self) -> dict[str, float]:
@@ -63,9 +63,9 @@ class Confusion(Metric):
 
     def series(self) -> list[Series]:
         """Return the cells with their counts."""
-        named = (("confusion", self.sums["stream"]), ("test_confusion", self.sums["test"]))
+        splits = (("confusion", self.sums["stream"]), ("test_confusion", self.sums["test"]))
         return [
             Series(name, cells.astype(np.int64), counts.astype(np.float64))
-            for name, (cells, counts) in named
+            for name, (cells, counts) in splits
             if len(cells)
         ]

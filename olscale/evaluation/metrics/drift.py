@@ -82,9 +82,9 @@ class DriftAlarms(Metric):
 
     def _feed(self, wrong: NDArray[Any]) -> NDArray[np.int64]:
         alarms = []
-        for one in wrong.astype(np.int64).tolist():
+        for mistake in wrong.astype(np.int64).tolist():
             self._fed += 1
-            self._detector.update(one)
+            self._detector.update(mistake)
             if self._detector.drift_detected:
                 alarms.append(self._fed)
         return np.array(alarms, dtype=np.int64)
@@ -102,7 +102,7 @@ def _detector(name: str) -> Any:
     detector_version(name)
     from river import drift
 
-    found: Any = drift
+    attribute: Any = drift
     for part in DETECTORS[name].split("."):
-        found = getattr(found, part)
-    return found()
+        attribute = getattr(attribute, part)
+    return attribute()

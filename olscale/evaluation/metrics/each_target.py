@@ -34,7 +34,7 @@ class EachTarget(Metric):
 
     def __init__(self, shape: StreamShape, kind: type[Metric]) -> None:
         self._names = shape.targets
-        self._each = [kind(shape) for _ in shape.targets]
+        self._metrics = [kind(shape) for _ in shape.targets]
         # Class constants of other metrics depend on the wrapped kind here.
         self.reads_scores = kind.reads_scores  # type: ignore[misc]
         self.reads_probabilities = kind.reads_probabilities  # type: ignore[misc]
@@ -44,62 +44,65 @@ class EachTarget(Metric):
         """All arrays, with names that begin with the number of the target."""
         return {
             f"{i}/{name}": array
-            for i, each in enumerate(self._each)
-            for name, array in each.sums.items()
+            for i, target_metric in enumerate(self._metrics)
+            for name, array in target_metric.sums.items()
         }
 
     @sums.setter
     def sums(self, sums: dict[str, NDArray[Any]]) -> None:
-        for i, each in enumerate(self._each):
+        for i, target_metric in enumerate(self._metrics):
             mark = f"{i}/"
-            each.sums = {
+            target_metric.sums = {
                 name.removeprefix(mark): array
                 for name, array in sums.items()
                 if name.startswith(mark)
             }
 
     def see(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
-        for i, each in enumerate(self._each):
-            each.see(y[:, i], codes[:, i], scores[:, i : i + 1])
+        for i, target_metric in enumerate(self._metrics):
+            target_metric.see(y[:, i], codes[:, i], scores[:, i : i + 1])
 
     def weigh(self, weights: NDArray[np.float64]) -> None:
-        for metric in self._each:
+        for metric in self._metrics:
             metric.weigh(weights)
 
     def arrive(self, labels: NDArray[Any], asked: NDArray[np.int64] | None) -> None:
-        for i, metric in enumerate(self._each):
+        for i, metric in enumerate(self._metrics):
             metric.arrive(labels[:, i], asked)
 
     def test(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
-        for i, each in enumerate(self._each):
-            each.test(y[:, i], codes[:, i], scores[:, i : i + 1])
+        for i, target_metric in enumerate(self._metrics):
+            target_metric.test(y[:, i], codes[:, i], scores[:, i : i + 1])
 
     def held_out(self, y: NDArray[Any], codes: NDArray[Any]) -> None:
-        for i, each in enumerate(self._each):
-            each.held_out(y[:, i], codes[:, i])
+        for i, target_metric in enumerate(self._metrics):
+            target_metric.held_out(y[:, i], codes[:, i])
 
     def overflows(self) -> bool:
-        return any(each.overflows() for each in self._each)
+        return any(target_metric.overflows() for target_metric in self._metrics)
 
     def values(self) -> dict[str, float]:
         """Return the means of all measures, then the measures of each target."""
-        found = [each.values() for each in self._each]
+        measures = [target_metric.values() for target_metric in self._metrics]
         means = {
-            name: _mean([one[name] for one in found])
-            for name in found[0]
-            if all(name in one for one in found)
+            name: _mean([of_target[name] for of_target in measures])
+            for name in measures[0]
+            if all(name in of_target for of_target in measures)
         }
         return means | {
             f"{name}:{target}": value
-            for target, one in zip(self._names, found, strict=True)
-            for name, value in one.items()
+            for target, of_target in zip(self._names, measures, strict=True)
+            for name, value in of_target.items()
         }
 
     def series(self) -> list[Series]:
         """Return the means along the stream, if each of the targets has the measure."""
-        found = [{series.name: series for series in each.series()} for each in self._each]
-        names = [name for name in found[0] if all(name in one for one in found)]
-        return [_mean_series([one[name] for one in found]) for name in names]
+        curves = [
+            {series.name: series for series in target_metric.series()}
+            for target_metric in self._metrics
+        ]
+        names = [name for name in curves[0] if all(name in of_target for of_target in curves)]
+        return [_mean_series([of_target[name] for of_target in curves]) for name in names]
 
 
 def make_metric(kind: type[Metric], shape: StreamShape) -> Metric:

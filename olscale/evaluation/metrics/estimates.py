@@ -41,15 +41,16 @@ class Estimates(Metric):
         self._summary = self.summary(shape)
         self._alpha = scoring.fading or 1.0
         size = self._summary.size
-        known = self._summary.names
-        self._names = [name for name in known if name in scoring.measures or name in self.always]
-        self._asked = [known.index(name) for name in self._names]
-        ends = [name in self._names or shape.task in MEASURES[name].default for name in known]
+        measures = self._summary.names
+        self._names = [name for name in measures if name in scoring.measures or name in self.always]
+        self._asked = [measures.index(name) for name in self._names]
+        ends = [name in self._names or shape.task in MEASURES[name].default for name in measures]
         if scoring.test_only:
             ends = [
-                end and name not in ALONG_THE_STREAM for end, name in zip(ends, known, strict=True)
+                end and name not in ALONG_THE_STREAM
+                for end, name in zip(ends, measures, strict=True)
             ]
-        self._ends = [(i, name) for i, name in enumerate(known) if ends[i]]
+        self._ends = [(i, name) for i, name in enumerate(measures) if ends[i]]
         self._no_rows = np.empty((0, size))
         self._dull: NDArray[Any] | None = None
         self._weighted = scoring.weighted_measures
@@ -97,19 +98,19 @@ class Estimates(Metric):
         if not self._names:
             self._follow(self._events(y, codes, dull=False), _NO_MARKS, self._no_rows)
             return
-        kept = any(name in sums for name in ("window_curve", "fading", "held"))
-        events = self._events(y, codes, dull=kept)
+        needs_rows = any(name in sums for name in ("window_curve", "fading", "held"))
+        events = self._events(y, codes, dull=needs_rows)
         low, high = np.searchsorted(self._points, [first, first + len(y)], side="right")
         reached = slice(low, high)
         marks = self._points[low:high] - first
-        found = np.empty((len(marks), self._summary.size))
-        events = self._follow(events, marks, found)
-        sums["curve"][reached] = self._values(found)
+        sums_at_marks = np.empty((len(marks), self._summary.size))
+        events = self._follow(events, marks, sums_at_marks)
+        sums["curve"][reached] = self._values(sums_at_marks)
         if self._window:
             self._slide(events, marks, reached)
         if "fading" in sums:
-            self._summary.add(events, sums["fading"], self._alpha, marks, found)
-            sums["fading_curve"][reached] = self._values(found)
+            self._summary.add(events, sums["fading"], self._alpha, marks, sums_at_marks)
+            sums["fading_curve"][reached] = self._values(sums_at_marks)
         if "held" in sums:
             numbers = self._holdout.numbers(np.arange(first, first + len(y)))
             for at in np.unique(numbers[numbers >= 0]).tolist():
@@ -150,11 +151,11 @@ class Estimates(Metric):
         """Sum the windows that end at `marks`."""
         last = Events(*(self.sums.get(f"last_{name}", NO_WEIGHTS) for name in Events._fields))
         rows = last.followed_by(events)
-        found = np.zeros((len(marks), self._summary.size))
-        for sums, stop in zip(found, (marks + len(last.y)).tolist(), strict=True):
+        sums_at_marks = np.zeros((len(marks), self._summary.size))
+        for sums, stop in zip(sums_at_marks, (marks + len(last.y)).tolist(), strict=True):
             window = rows.rows(slice(max(0, stop - self._window), stop))
             self._summary.add(window, sums, 1.0, _NO_MARKS, self._no_rows)
-        self.sums["window_curve"][reached] = self._values(found)
+        self.sums["window_curve"][reached] = self._values(sums_at_marks)
         # Slices would keep all earlier rows in memory: copy.
         self.sums |= self._kept(rows.rows(slice(max(0, len(rows.y) - self._window), None)))
 
@@ -192,34 +193,34 @@ class Estimates(Metric):
 
     def values(self) -> dict[str, float]:
         """Return the measures, without undefined ones such as a quotient of zeros."""
-        found: dict[str, float] = {}
+        measures: dict[str, float] = {}
         ends = self._summary.values(np.stack([self.sums["stream"], self.sums["test"]])).tolist()
         for form, values in zip(("", "test_"), ends, strict=True):
-            found |= {form + name: values[i] for i, name in self._ends}
+            measures |= {form + name: values[i] for i, name in self._ends}
         if not self._names:
-            return {name: value for name, value in found.items() if isfinite(value)}
+            return {name: value for name, value in measures.items() if isfinite(value)}
         reached = int(np.searchsorted(self._points, self._rows_seen, side="right"))
         for form in ("window_", "fading_"):
             for name, curve in zip(self._names, self._curve(form), strict=False):
                 if reached:
-                    found[form + name] = float(curve[reached - 1])
+                    measures[form + name] = float(curve[reached - 1])
         for name, curve in zip(self._names, self._curve("holdout_"), strict=False):
-            if len(known := curve[np.isfinite(curve)]):
-                found[f"holdout_{name}"] = float(known.mean())
-        return {name: value for name, value in found.items() if isfinite(value)}
+            if len(defined := curve[np.isfinite(curve)]):
+                measures[f"holdout_{name}"] = float(defined.mean())
+        return {name: value for name, value in measures.items() if isfinite(value)}
 
     def series(self) -> list[Series]:
         """Return the curves of the requested measures, where they are defined."""
-        found: list[Series] = []
+        curves: list[Series] = []
         if not self._names:
-            return found
+            return curves
         for form in ("", "window_", "fading_", "holdout_"):
             at = self._holdout.at if form == "holdout_" else self._points
             for name, values in zip(self._names, self._curve(form), strict=False):
                 defined = np.isfinite(values)
                 if defined.any():
-                    found.append(Series(form + name, at[defined], values[defined]))
-        return found
+                    curves.append(Series(form + name, at[defined], values[defined]))
+        return curves
 
     def _curve(self, form: str) -> NDArray[np.float64]:
         """Return the curves of a form, one per name; empty if the form is not requested."""

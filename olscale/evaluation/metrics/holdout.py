@@ -21,8 +21,8 @@ class HoldoutPlan:
         self._every = shape.scoring.holdout_every or 1
         self._held = shape.scoring.holdout_rows or 0
         self._period = self._every + self._held
-        whole = shape.rows // self._period if shape.scoring.holdout_every else 0
-        self.at = np.arange(whole, dtype=np.int64) * self._period + self._every
+        measurements = shape.rows // self._period if shape.scoring.holdout_every else 0
+        self.at = np.arange(measurements, dtype=np.int64) * self._period + self._every
 
     def numbers(self, row: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the measurement of each row; -1 for none, as in an incomplete last group."""
@@ -61,12 +61,12 @@ class HoldoutError(Metric):
 
     def __init__(self, shape: StreamShape) -> None:
         self._plan = HoldoutPlan(shape)
-        whole = len(self._plan.at)
+        measurements = len(self._plan.at)
         kind = np.float64 if shape.scoring.weighted_measures else np.int64
         self.sums = {
             "seen": np.zeros(1, dtype=np.int64),
-            "rows": np.zeros(whole, dtype=kind),
-            "mistakes": np.zeros(whole, dtype=kind),
+            "rows": np.zeros(measurements, dtype=kind),
+            "mistakes": np.zeros(measurements, dtype=kind),
         }
 
     def see(
@@ -87,10 +87,10 @@ class HoldoutError(Metric):
         self, number: NDArray[np.int64], wrong: NDArray[np.bool_], weights: NDArray[np.float64]
     ) -> None:
         """Count rows of measurements; each has a weight of 1 if no weights are given."""
-        whole = len(self._plan.at)
+        measurements = len(self._plan.at)
         if self._weights is None:
-            self.sums["rows"] += np.bincount(number, minlength=whole)
-            self.sums["mistakes"] += np.bincount(number[wrong], minlength=whole)
+            self.sums["rows"] += np.bincount(number, minlength=measurements)
+            self.sums["mistakes"] += np.bincount(number[wrong], minlength=measurements)
         else:  # row by row, so that chunks do not change a bit
             np.add.at(self.sums["rows"], number, weights)
             np.add.at(self.sums["mistakes"], number[wrong], weights[wrong])
@@ -101,11 +101,11 @@ class HoldoutError(Metric):
         return {"holdout_error": float(errors.mean())} if len(errors) else {}
 
     def series(self) -> list[Series]:
-        known = self.sums["rows"] > 0
+        measured = self.sums["rows"] > 0
         return [
             Series(
                 "holdout_error",
-                self._plan.at[known],
-                self.sums["mistakes"][known] / self.sums["rows"][known],
+                self._plan.at[measured],
+                self.sums["mistakes"][measured] / self.sums["rows"][measured],
             )
         ]

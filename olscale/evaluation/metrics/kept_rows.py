@@ -32,12 +32,12 @@ class EveryRow(Metric):
         return cls.name in scoring.measures
 
     def __init__(self, shape: StreamShape) -> None:
-        asked = self.name in shape.scoring.measures
+        requested = self.name in shape.scoring.measures
         self._width = self.width + shape.scoring.weighted_measures  # the last one is the weight
         self._points = shape.points()
-        self._window = (shape.scoring.window or 0) if asked else 0
+        self._window = (shape.scoring.window or 0) if requested else 0
         self.sums = {"test": np.empty((0, self._width))}
-        if asked:
+        if requested:
             self.sums |= {
                 "rows": np.zeros(1, dtype=np.int64),
                 "stream": np.zeros((shape.rows, self._width)),
@@ -93,12 +93,15 @@ class EveryRow(Metric):
 
     def values(self) -> dict[str, float]:
         """Return the measure of the stream, of its last window and of the test split."""
-        seen = self._seen()
+        stream_rows = self._seen()
         window = f"window_{self.name}"
-        parts = {self.name: seen, window: seen[-self._window :] if self._window else seen[:0]}
+        parts = {
+            self.name: stream_rows,
+            window: stream_rows[-self._window :] if self._window else stream_rows[:0],
+        }
         parts[f"test_{self.name}"] = self.sums["test"]
-        found = {name: self._value(rows) for name, rows in parts.items() if len(rows)}
-        return {name: value for name, value in found.items() if np.isfinite(value)}
+        measures = {name: self._value(rows) for name, rows in parts.items() if len(rows)}
+        return {name: value for name, value in measures.items() if np.isfinite(value)}
 
     def series(self) -> list[Series]:
         """Return the curve of the windows."""

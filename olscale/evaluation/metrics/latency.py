@@ -45,9 +45,9 @@ class Latency(Metric):
         """Return medians and 99th percentiles."""
         if not len(seconds := self.sums["seconds"]):
             return {}
-        found = np.percentile(seconds, list(_SHARES.values()), axis=0).T
+        percentiles = np.percentile(seconds, list(_SHARES.values()), axis=0).T
         return {
             f"{call}_{share}_seconds": float(value)
-            for call, values in zip(("predict", "learn"), found, strict=True)
+            for call, values in zip(("predict", "learn"), percentiles, strict=True)
             for share, value in zip(_SHARES, values, strict=True)
         }

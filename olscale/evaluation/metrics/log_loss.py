@@ -65,6 +65,6 @@ class LogLoss(Estimates):
 
 
 def _losses(y: NDArray[np.int64], probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-    given = probabilities[np.arange(len(y)), y]
-    losses: NDArray[np.float64] = -np.log(np.clip(given, _EPS, 1.0 - _EPS))
+    of_true_class = probabilities[np.arange(len(y)), y]
+    losses: NDArray[np.float64] = -np.log(np.clip(of_true_class, _EPS, 1.0 - _EPS))
     return losses

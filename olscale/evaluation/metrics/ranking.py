@@ -43,8 +43,8 @@ class Ranking(EveryRow):
     @classmethod
     def meets(cls, shape: StreamShape) -> bool:
         """Return whether the task is novelty detection, or has two classes and asks for `auc`."""
-        asked = shape.classes == 2 and cls.name in shape.scoring.measures
-        return shape.task == "novelty" or (shape.task == "classification" and asked)
+        requested = shape.classes == 2 and cls.name in shape.scoring.measures
+        return shape.task == "novelty" or (shape.task == "classification" and requested)
 
     def _kept(
         self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]

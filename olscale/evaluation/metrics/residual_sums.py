@@ -73,6 +73,6 @@ class ResidualSums(RowSums):
 
     def values(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the measures."""
-        found = np.empty((len(sums), len(self.names)))
-        measure_residuals(sums, found)
-        return found
+        measures = np.empty((len(sums), len(self.names)))
+        measure_residuals(sums, measures)
+        return measures

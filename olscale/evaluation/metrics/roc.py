@@ -67,13 +67,15 @@ def _curve(rows: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.flo
     ends = np.flatnonzero(
         np.append(scores[1:] != scores[:-1], True)
     )  # rows of equal scores cannot be distinguished
-    found = np.append(0, np.cumsum(positive)[ends].astype(np.int64))
-    false = np.append(0, ends + 1) - found
+    true_positives = np.append(0, np.cumsum(positive)[ends].astype(np.int64))
+    false = np.append(0, ends + 1) - true_positives
     most = np.append(false[1:] > false[:-1], True)
     false = false[most]
-    share = found[most] / found[-1]
-    way = false / false[-1] + share
+    share = true_positives[most] / true_positives[-1]
+    arc_length = false / false[-1] + share
     picked = np.unique(
-        np.searchsorted(way, np.linspace(way[0], way[-1], POINTS)).clip(max=len(way) - 1)
+        np.searchsorted(arc_length, np.linspace(arc_length[0], arc_length[-1], POINTS)).clip(
+            max=len(arc_length) - 1
+        )
     )
     return (false, share) if len(false) <= POINTS else (false[picked], share[picked])

@@ -80,10 +80,10 @@ class WeightedError(Metric):
 
     def series(self) -> list[Series]:
         """Return the curve from the first row with a weight on."""
-        known = np.isfinite(self.sums["curve"])
+        defined = np.isfinite(self.sums["curve"])
         return (
-            [Series("cumulative_error", self._points[known], self.sums["curve"][known])]
-            if known.any()
+            [Series("cumulative_error", self._points[defined], self.sums["curve"][defined])]
+            if defined.any()
             else []
         )
 
@@ -132,8 +132,8 @@ class WeightedWindowError(Metric):
         return {"window_error": error} if np.isfinite(error) else {}
 
     def series(self) -> list[Series]:
-        known = np.isfinite(self.sums["curve"])
-        return [Series("window_error", self._points[known], self.sums["curve"][known])]
+        defined = np.isfinite(self.sums["curve"])
+        return [Series("window_error", self._points[defined], self.sums["curve"][defined])]
 
 
 def rates(sums: NDArray[np.float64]) -> NDArray[np.float64]:

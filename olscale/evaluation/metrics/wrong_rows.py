@@ -64,12 +64,12 @@ class WrongRows(Metric):
 
     def series(self) -> list[Series]:
         """Return the bits, 32 rows per value."""
-        found = []
+        curves = []
         for (name, split), rows in zip(_SPLITS.items(), self.sums["rows"].tolist(), strict=True):
             words = self.sums[split].view("<u4")[: -(-rows // 32)]
             positions = np.minimum(np.arange(1, len(words) + 1, dtype=np.int64) * 32, rows)
-            found += [Series(name, positions, words.astype(np.float64))] if rows else []
-        return found
+            curves += [Series(name, positions, words.astype(np.float64))] if rows else []
+        return curves
 
 
 def _words(rows: int) -> NDArray[np.uint8]:
