@@ -122,6 +122,7 @@ def cut_shards(
     opened = dict(datasets)
     noted: set[str] = set()
     for group in groups:
+        # Many groups are on one dataset, which is expensive to open from an object store.
         dataset = opened.setdefault(group.path, opened.get(group.path) or open_dataset(group.path))
         classes = len(dataset.classes or ())
         most = min(classes, workers // len(groups) if asked is None else asked)
@@ -131,11 +132,13 @@ def cut_shards(
                 most > 1 and (asked is not None or len(group.runs) == 1) and can_shard(run, classes)
             )
             shards = _paying_shards(run, dataset, most) if cuttable else 1
+            # One line per learner and dataset, not one per permutation.
             if cuttable and shards < 2:
                 line = _repeated(run, most, shard_efficiency(run, dataset, most), asked is not None)
                 if line not in noted:
                     noted.add(line)
                     note(line)
+            # The user's number wins over the estimate, which is only reported.
             if cuttable and asked is not None:
                 shards = most
             if shards > 1:
@@ -184,6 +187,7 @@ class _Ballots:
             "score": scores[np.arange(len(y)), best],
             "code": (best + self._classes.start).astype(np.int32),
         }
+        # Targets are the same in all shards, so only the first one keeps them.
         if self._classes.start == 0:
             ballot["y"] = y.astype(np.int32)
         self._waiting.append({**ballot, **more})
@@ -207,6 +211,7 @@ class _Ballots:
         self.blocks = int(waiting.pop("blocks")[0])
         self._waiting = [waiting] if waiting else []
         self._rows = len(waiting["score"]) if waiting else 0
+        # Blocks are files of their own: a cleared scratch folder loses rows that the state counts.
         missing = [
             block for block in range(self.blocks) if not self._scratch.has(self._block(block))
         ]

@@ -99,6 +99,7 @@ def cut_groups(
             most = int(GROUP_NUMBERS / max(1.0, values(key)))
             equal = -(-len(stream_runs) // min(finer_slices, len(stream_runs)))
             size = min(equal, max(most, 1 if key.projection is None else PROJECTED_RUNS))
+            # Runs with a projection share its cost, so only the size limits their groups.
             least = max(READING * values(key), LEAST_COST) if key.projection is None else inf
             shares = _guided(stream_runs, cost, size, remaining, pieces, min(least, fair))
         else:
@@ -117,6 +118,7 @@ def cut_groups(
             )
             cut.append((sum(map(cost, share)), group))
             remaining -= cut[-1][0]
+    # Schedulers take groups in this order: long ones that start last would end last.
     return [group for _, group in sorted(cut, key=lambda entry: entry[0], reverse=True)]
 
 
@@ -146,6 +148,7 @@ def _dealt(
     """Yield `runs` in `count` shares of similar cost: the longest first, to the smallest share."""
     shares: list[list[int]] = [[] for _ in range(count)]
     loads = [(0.0, 0, number) for number in range(count)]
+    # The number of runs breaks ties of load, so that runs without a cost spread evenly.
     for i in sorted(range(len(runs)), key=lambda i: cost(runs[i]), reverse=True):
         load, held, number = heappop(loads)
         shares[number].append(i)

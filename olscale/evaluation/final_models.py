@@ -90,11 +90,13 @@ def run_of(record: Record) -> Run:
         )
     except (KeyError, TypeError, ValueError):
         run = None
+    # A definition that does not give the same id means something else in this version.
     if run is None or run.id != record.id:
         raise ModelError(
             f"run {record.id} asks for what this version of olscale does not know; install a "
             "later one"
         )
+    # The id has the version as well, but a model of another version is a clearer error.
     current_version = learner_version(learner_path(run.learner), learner_class(run.learner))
     if str(current_version) != str(run.version):
         raise ModelError(

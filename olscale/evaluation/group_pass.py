@@ -84,10 +84,10 @@ class GroupPass:
     --------
     A task is a loop::
 
-        going = GroupPass(group)
-        while not going.ended:
-            going.advance()  # a second's rows at a time
-        records = going.finish()
+        group_pass = GroupPass(group)
+        while not group_pass.ended:
+            group_pass.advance()  # a second's rows at a time
+        records = group_pass.finish()
     """
 
     def __init__(
@@ -117,10 +117,10 @@ class GroupPass:
         self.states = self._begin(shape, self._stream.columns)
         self._learning: Sequence[_Learns] | None = None
         self.chunks = len(self._stream) * key.passes
-        self.position = 0  # chunks fed
-        self.within = 0  # rows already fed of the next chunk
+        self.position = 0
+        self.within = 0
         self._chunk: Chunk | None = None
-        self.rows = 0  # row-passes: one row learned by one learner is one
+        self.rows = 0
         self.scoring = (0, 0)
         self.on_scored: Callable[[], object] = lambda: None
         self.leaving: Callable[[], bool] = lambda: False
@@ -162,6 +162,7 @@ class GroupPass:
     def _started(self) -> Sequence[_Learns]:
         """Return what learns, alone or fused; first show coming rows to learners that want them."""
         if self._learning is None:
+            # Rows are shown before learners are fused: `prepare` is a call to a single learner.
             if states := [state for state in self.states if state.looks_ahead]:
                 self._show(states)
             self._learning = self._fused()
@@ -191,6 +192,7 @@ class GroupPass:
         learning = self._started()
         if self._chunk is None:
             with self._reading():
+                # Later passes read the same chunks again, so the number wraps around.
                 self._chunk = self._stream.untransformed(self.position % len(self._stream))
         chunk = self._chunk
         start_row = self.within
@@ -202,6 +204,7 @@ class GroupPass:
             if self._test is None
             else self.group.runs[0].stream.scoring.rows_to_measurement(first + start_row)
         )
+        # The piece ends where a measurement is due: the test split needs the model of that row.
         if until_measurement is not None:
             stop = min(stop, start_row + until_measurement)
         piece = chunk if (start_row, stop) == (0, len(chunk)) else chunk[start_row:stop]
@@ -229,6 +232,7 @@ class GroupPass:
         costs = (
             state.row_numbers(columns, self._classes_of_stream, values) for state in self.states
         )
+        # Runs that have failed cost nothing, and a broken estimate must not stop the stream.
         cost = sum(cost for cost in costs if isfinite(cost))
         return min(pipeline.block_rows(chunk), max(1, int(PIECE_NUMBERS / max(1.0, cost))))
 
@@ -258,6 +262,7 @@ class GroupPass:
         errors = [
             state.error() for state in self.states if state.outcome == "ok" and state.position
         ]
+        # No run may be left, and progress still needs a number.
         return sum(errors) / len(errors) if errors else 0.0
 
     def errors(self) -> list[tuple[str, int, float]]:
@@ -311,6 +316,7 @@ class GroupPass:
         ValueError, KeyError
             If the state does not belong to these runs on this stream, cut into these chunks.
         """
+        # Bounds of chunks must agree: a position means nothing in a stream that is cut differently.
         chunks, position = (int(number) for number in state["stream/cut"])
         if chunks != self.chunks:
             raise ValueError(f"the stream had {chunks} chunks, now it has {self.chunks}")
@@ -326,11 +332,13 @@ class GroupPass:
         self._transforms.restore(
             {name.removeprefix("stream/"): array for name, array in state.items()}
         )
+        # Restored learners have seen the rows that they ask for, so `_started` must not show them.
         self._learning = self._fused()
         self.position = position
         self.within = int(state["stream/within"][0]) if "stream/within" in state else 0
         self._read_seconds += float(state["stream/read_seconds"][0])
         runs = {name.partition("/")[0] for name in state} - {"stream"}
+        # The state may be that of a larger group: count the rows of this group's runs only.
         self.rows = int(state["stream/rows"][0]) * len(self.states) // len(runs)
 
     def _close(self) -> None:
@@ -342,6 +350,7 @@ class GroupPass:
         if not predictions:
             return
         self.scoring = 0, sum(stream.rows for stream, _ in predictions) * len(self.states)
+        # Predictions abandoned halfway must not count, or the next attempt counts them twice.
         before = [state.counted() for state in self.states]
         try:
             for stream, count in predictions:
@@ -370,6 +379,7 @@ class GroupPass:
 def stream_shape(dataset: Dataset, key: StreamKey, rows: int) -> StreamShape:
     """Return what is known before the first of the `rows` rows, over all passes, of a stream."""
     in_file_order = key.shuffle is None and key.part is None and key.passes == 1
+    # Segments are ranges of rows in file order.
     segments = dataset.segments("train") if in_file_order else ()
     labels = tuple(dataset.classes or ())
     return StreamShape(

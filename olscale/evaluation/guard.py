@@ -86,11 +86,10 @@ def guarded(runs: Sequence[Guarded], counts: bool = True) -> Iterator[None]:
                 failure = failure_of(error)  # the learner's code also makes the text
             finally:
                 if os.getpid() != process:
-                    os._exit(
-                        1
-                        # The learner forked, and this is the child: it must not continue the
-                        # evaluation.
-                    )
+                    # The learner forked, and this is the child: it must not continue the
+                    # evaluation.
+                    os._exit(1)
+    # Leaving the settings may also fail, as where a learner lowered a limit for good.
     except BaseException as error:
         failure = failure or failure_of(error)
     if failure is not None:
@@ -113,6 +112,7 @@ def check_scores(scores: Any, rows: int, outputs: tuple[int, ...]) -> FloatArray
     if (
         isinstance(scores, np.ndarray)
         and shape in [(rows, count) for count in outputs]
+        # Booleans and integers are scores, too; objects and strings are not.
         and kind in "fiub"
     ):
         return scores
@@ -145,6 +145,7 @@ def failure_of(error: BaseException) -> Failure:
 
 def _asks_too_much(error: BaseException) -> bool:
     """Return whether `error` is a message of the system or of NumPy that an array does not fit."""
+    # Systems report a lack of memory in several ways besides `MemoryError`.
     if isinstance(error, OSError):
         return error.errno == errno.ENOMEM
     return isinstance(error, ValueError) and str(error).startswith(
@@ -178,6 +179,7 @@ class GlobalRandom:
         random.setstate(self._python)
         try:
             yield
+        # The state of NumPy's generator lives in the object; Python's must be saved.
         finally:
             self._python = random.getstate()
             of_numpy.set_bit_generator(before[0])
@@ -217,6 +219,7 @@ class _Settings:
     def hold(self) -> None:
         """Save the settings, unless another thread has done so already."""
         with self._lock:
+            # The first thread to enter saves the settings: later ones may see those of a learner.
             if not self._held:
                 self._directory = _directory()
                 self._filters = list(warnings.filters)
@@ -237,6 +240,7 @@ class _Settings:
             if self._directory is not None and _directory() != self._directory:
                 with suppress(OSError):
                     os.chdir(self._directory)
+            # Python caches which filter matches, so that changed filters need a reset of the cache.
             if warnings.filters != self._filters:
                 warnings.filters[:] = self._filters  # type: ignore[index]
                 warnings._filters_mutated()  # type: ignore[attr-defined]
@@ -263,6 +267,7 @@ def _restore_limits(limits: Mapping[str, tuple[int, int]]) -> None:
         try:
             resource.setrlimit(limit, limits[name])
         except (OSError, ValueError):
+            # Only root may raise a hard limit again.
             leave_process()
             raise PermissionError(
                 f"the learner has lowered {name} of its process for good"

@@ -99,6 +99,7 @@ class Schedule:
         self._rows = stream.rows
         if self._scoring.folds is None and not self._scoring.burn_in:
             return stream
+        # Curves and segments of metrics are numbered by counted rows, not by rows of the stream.
         counted = self._tested(0, stream.rows)
         counted[: self._scoring.burn_in] = False
         scored = np.concatenate([[0], np.cumsum(counted)])
@@ -108,6 +109,7 @@ class Schedule:
     def compile(self, chunk: Chunk) -> None:
         """Compile what `learn` needs for rows like those of `chunk`, outside any measured time."""
         if self._scoring.interrupts:
+            # Taking no rows compiles the loops of `take_rows`, which `learn` runs at each event.
             take_rows(chunk.X, np.empty(0, dtype=np.int64))
 
     def learn(self, learner: Learner, chunk: Chunk, first: int) -> Scored:
@@ -130,11 +132,13 @@ class Schedule:
         tested = np.flatnonzero(self._tested(first, first + count))
         times = self.times(first, first + count)
         late = bool(self._scoring.delay)
+        # Each row is learned once, right after its prediction: one call does without the queue.
         if not late and times.all() and times.sum() == count:
             scores = learn(chunk.X, self._seen(chunk.y), *self._weights(learner, chunk))
             self._check(learner, chunk.X, scores, tested, np.arange(first, first + count))
             return Scored(tested, scores[tested], Arrivals(chunk.y, tested))
         numbers = np.arange(first, first + count)
+        # Delays are only needed for the arrivals, and rows that wait would carry them along.
         chunk_alone = replace(chunk, delays=None)
         waiting = self._joined(_Waiting(chunk_alone, numbers + self._delays(chunk), times, numbers))
         before = len(waiting.rows) - count
@@ -145,6 +149,8 @@ class Schedule:
         # Without delay, a row that is both tested on and learned from is one event: `learn`
         # predicts it first.
         tested_rows = tested if late else tested[times[tested] == 0]
+        # Even times are predictions and odd times are arrivals: those of a row follow its
+        # prediction.
         when = np.concatenate([2 * tested_rows, 2 * (waiting.arrival[trained] - first) + 1])
         order = np.argsort(when, kind="stable")
         row = np.concatenate([tested_rows + before, trained])[order]
@@ -155,6 +161,7 @@ class Schedule:
         events = waiting.rows.take(row)
         labels = hide_labels(events.y, ~learning)
         weights = self._weights(learner, events)
+        # Learners that skip rows without a label take all events in one call.
         if learner.takes_unknown:
             scores = learn(events.X, hide_labels(self._seen(events.y), ~learning), *weights)
         else:
@@ -200,6 +207,7 @@ class Schedule:
         event.
         """
         odd = np.flatnonzero(~np.isfinite(scores).all(axis=1))
+        # Most chunks end here, so rows are only checked where a score is not finite.
         if not len(odd):
             return
         unusable = odd[
@@ -231,6 +239,7 @@ class Schedule:
             return folds.weights(self._fold, first, stop)
         if every and held:
             row = np.arange(first, stop) - self._scoring.burn_in
+            # Rows of the burn-in come before the first period, and all of them are learned.
             return ((row % (every + held) < every) | (row < 0)).astype(np.int64)
         return np.ones(stop - first, dtype=np.int64)
 
@@ -300,6 +309,7 @@ def follow(
         else:
             scores.append(score_usable(learner, rows))
         if not np.isfinite(scores[-1]).all():  # the run ends here: nothing more is learned
+            # The caller expects a score for each row; it fails at the first one that is not finite.
             scores.append(np.full((len(y) - stop, scores[-1].shape[1]), np.nan))
             break
     return np.concatenate(scores)

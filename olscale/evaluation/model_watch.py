@@ -22,9 +22,8 @@ class ModelWatch:
 
     def __init__(self, metrics: Sequence[Metric], shape: StreamShape) -> None:
         self._metrics = [metric for metric in metrics if metric.watches]
-        self._sized = (
-            "model_bytes" in shape.scoring.measures
-        )  # which takes other libraries long to tell
+        # Sizes are only asked for on request: models of other libraries take long to measure.
+        self._sized = "model_bytes" in shape.scoring.measures
         self._points = shape.points() if self._metrics else np.empty(0, dtype=np.int64)
 
     def __bool__(self) -> bool:

@@ -135,6 +135,7 @@ class PlannedExperiment:
         chosen = {selection.id: selection.chosen for selection in selections}
         plan = _Builder()
         roster = Roster(experiment)
+        # Learners of one dataset are added together: they share its streams.
         for source in self._inputs:
             learners = []
             tuned = []
@@ -144,6 +145,7 @@ class PlannedExperiment:
                     params = chosen[source.search(experiment, spec, settings).id]
                 learners.append((spec.name, source.learner(spec, params, experiment)))
                 tuned.append(bool(spec.tune))
+                # Displayed names and parameters come from the checked learner, not from the file.
                 roster.enter(source.planned, spec, learners[-1][1])
             runs = plan.add(
                 source, source.spec.protocol or experiment.protocol, experiment.seed, learners
@@ -165,6 +167,7 @@ class PlannedExperiment:
                         (spec.name, source.learner(spec, point, experiment))
                         for point in search.points
                     ]
+                    # Candidates appear in the list of plans like any other learner.
                     for _, point in points:
                         roster.enter(source.planned, spec, point)
                     protocol = source.spec.protocol or experiment.protocol
@@ -229,9 +232,9 @@ class _Input:
         columns, _ = size_after(self.transforms, self.dataset.columns, self.dataset.columns)
         classes = len(self.dataset.classes or ())
         if weighs_classes(learner):
-            ask(
-                spec.name, "begin", lambda: learner.begin(1, classes)
-            )  # classes that do not exist are reported now
+            # Weights of classes that do not exist are reported now, not when a run begins.
+            ask(spec.name, "begin", lambda: learner.begin(1, classes))
+        # A learner that cannot fit is refused here, before anything runs.
         ask(spec.name, "check_memory", lambda: cost_of(learner).check_memory(columns, classes))
         ask(spec.name, "row_numbers", lambda: check_row_numbers(learner, columns, classes))
         return learner
@@ -250,6 +253,7 @@ class _Input:
         measures = list((self.spec.protocol or experiment.protocol).measures)
         if spec.tune and experiment.tuning.metric:
             measures.append(experiment.tuning.metric)
+        # Learners with ranking scores return them only if a measure reads them.
         if ranking_measures(measures) and len(self.dataset.classes or ()) == 2:
             expect_ranking(learner)
         return learner
@@ -257,6 +261,8 @@ class _Input:
     def search(self, experiment: Experiment, spec: LearnerSpec, settings: dict[str, Any]) -> Search:
         """Return the search for the tuned parameters of `spec`."""
         weighing = weighing_of(self.spec.protocol or experiment.protocol)
+        # The version of a candidate depends on names, so each is prepared like the learner that
+        # runs.
         points = [
             self._informed(make_learner(spec.name, settings | point), spec, experiment)
             for point in spec.points()
@@ -299,6 +305,8 @@ class _Builder:
     def note_tuned(self, runs: Iterable[str]) -> None:
         """Note that the parameters of runs are chosen by tuning."""
         for run in runs:
+            # A run may be both tuned and look ahead: keep the other kinds, and name tuning once,
+            # last.
             self.ahead[run] = (
                 *(foresight for foresight in self.ahead.get(run, ()) if foresight != TUNED),
                 TUNED,
@@ -341,6 +349,7 @@ class _Builder:
             for (name, learner), resolved_params in zip(learners, params, strict=True)
         ]
 
+        # Many streams have the same length, and a user's learner may be slow to estimate its cost.
         cost = cache(
             lambda i, rows, held: _cost(*learners[i], (columns, classes, values), rows, held)
         )
@@ -362,6 +371,7 @@ class _Builder:
                     stream = (learner, source.transforms, key.scoring, fold, length, tested)
                     ask(name, "start_rows", partial(check_enough_rows, *stream))
                     run = Run(key, name, learner.version, params[i], fold)
+                    # Equal settings of two learners in the file are one run.
                     added[i].append(self.runs.setdefault(run.id, run))
                     learned, self.held_costs[run.id] = cost(i, length, held_out)
                     self.costs[run.id] = learned + self.held_costs[run.id]

@@ -199,12 +199,14 @@ class Scoring(ScoringOptions):
             return None
         return (
             self.holdout_every
+            # Within the burn-in, its remaining rows come before the first period.
             - min(0, row - self.burn_in)
             - max(0, row - self.burn_in) % self.holdout_every
         )
 
     def definition(self) -> dict[str, Any]:
         """Return the options in use as plain JSON values."""
+        # Unset options stay out, so that ids of runs without them never change.
         names = [
             declared.name
             for declared in fields(self)
@@ -242,6 +244,7 @@ def conflicts(p: ProtocolSpec) -> Iterator[str]:
         yield "projections needs protocol.order = 'time'; permutation i has projection i"
     if p.split == "given" and p.folds is not None:
         yield "folds needs a protocol.split other than 'given'"
+    # A single random half is a split; a single fold would leave nothing to train on.
     if p.split not in ("given", *HALVES) and p.folds == 1:
         yield f"folds was 1, expected at least 2 for split = {p.split!r}"
     if p.holdout_rows is not None and p.holdout_every is None:
@@ -280,6 +283,7 @@ def conflicts(p: ProtocolSpec) -> Iterator[str]:
             f"weighted_measures does not go with {name}, where all rows count alike"
             for name in conflicting
         )
+    # An unused option would change the ids of runs for nothing.
     if p.epsilon != 0.1 and "epsilon_loss" not in p.measures:
         yield "epsilon needs 'epsilon_loss' in protocol.measures"
 

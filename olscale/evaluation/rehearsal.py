@@ -76,6 +76,7 @@ class Rehearsal:
         self._rows_left = 0
         if not parts:
             return
+        # Read-only, since a learner that changed its rows would show others to the second model.
         X = read_only_rows(stack_rows([rows for rows, _, _ in parts]))
         y = read_only(np.concatenate([labels for _, labels, _ in parts]))
         weights = [counts for _, _, counts in parts if counts is not None]
@@ -101,6 +102,7 @@ class Rehearsal:
         with GlobalRandom(self._entropy).in_place():
             learner = self._make()
             usable = usable_rows(X, learner.norm_limits())
+            # The rehearsal ends at the first unusable row, as the run will.
             end = rows_of(X) if usable.all() else int(np.argmin(usable))
             counts = None if self._weights is None else self._weights[:end]
             scores = learn_rows(learner, slice_rows(X, 0, end), y[:end], counts)
@@ -191,6 +193,7 @@ def _variables(holder: Any) -> Iterator[tuple[str, Any]]:
         is_code = isinstance(
             value, type | ModuleType | FunctionType | classmethod | staticmethod | property
         )
+        # Copies of large arrays would take more time than the rehearsal itself.
         is_large = isinstance(value, np.ndarray) and value.size > _MOST_NUMBERS
         if not (name.startswith("__") or is_code or is_large or name.startswith("_abc_")):
             yield name, value

@@ -96,6 +96,7 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> ResolvedExper
             if not spec.optional:
                 raise
             leave("dataset", str(spec.name or spec.path), error)
+            # A learner may name a dataset that was left out: that is no typing error.
             left_out_names |= _names(spec)
     opened = [open_dataset(str(spec.path)) for spec in datasets]
     tasks = {dataset.name: dataset.task for dataset in opened}
@@ -115,6 +116,7 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> ResolvedExper
                 raise
             leave("learner", learner.name, error)
     for kind, remaining in (("dataset", datasets), ("learner", learners)):
+        # Planning an empty experiment would succeed and report nothing.
         if not remaining:
             gone = "; ".join(str(part) for part in left_out if part.kind == kind)
             gone = gone or "no dataset that they name is there"
@@ -161,6 +163,7 @@ def _named(
             if datasets
         ]
     task = getattr(learner_class(spec.name), "task", None)
+    # A learner of one task skips datasets of others without naming its own in the file.
     if spec.datasets is None and task in TASKS and among[task] and len(among[task]) < len(tasks):
         return [spec.model_copy(update={"datasets": among[task]})]
     return [spec]

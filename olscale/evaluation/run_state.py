@@ -90,6 +90,8 @@ class RunState(RunLearner):
         blind = shape.task == "novelty"
         self._schedule = Schedule(run.stream.scoring, run.fold, names, blind=blind)
         kinds = metrics or METRICS.load_all()
+        # Looks at the model count rows of the whole stream; metrics only see the rows that are
+        # scored.
         stream = shape
         shape = self._schedule.shape(shape)
         self._metrics: list[Metric] = [
@@ -101,14 +103,13 @@ class RunState(RunLearner):
         self._again = 0
         self._ready = False
         outputs = len(shape.targets) or score_columns(shape.classes)
-        self._ranking = (
-            self._guarded(lambda: ranking_columns(self.learner)) or 0
-        )  # columns after those of the scores
-        self._shown = 0  # columns of probabilities, the last
+        self._ranking = self._guarded(lambda: ranking_columns(self.learner)) or 0
+        self._shown = 0
         if "log_loss" in run.stream.scoring.measures:
             self._shown = (
                 self._guarded(lambda: show_probabilities(self.learner, shape.classes)) or 0
             )
+        # Columns of ranking scores and then of probabilities follow the learner's own scores.
         more = self._ranking + self._shown
         self._outputs = (outputs + more, shape.classes + more)
         self._rehearsal: Rehearsal | None = None
@@ -118,6 +119,7 @@ class RunState(RunLearner):
     def step(self, chunk: Chunk) -> None:
         """Predict, then learn, each row of the next chunk, or do so when the protocol says."""
         if not self._ready:
+            # Compile before the clock starts: machine code is no part of learning time.
             self._schedule.compile(chunk)
             weighted = self._schedule.weighs(self.learner)
             self._guarded(lambda: compile_loops(self.learner, chunk.X, weighted), counts=False)
@@ -125,6 +127,7 @@ class RunState(RunLearner):
                 self._guarded(lambda: self._usable(slice_rows(chunk.X, 0, 0)), counts=False)
             self._ready = True
         pieces = self.watch.pieces(chunk, self.position)
+        # Watched rows must reach the learner alone; all pieces go through this method again.
         if len(pieces) > 1:
             for piece in pieces:
                 self.step(piece)
@@ -134,6 +137,7 @@ class RunState(RunLearner):
             return
         due = self.watch.is_due(chunk, self.position)
         start = perf_counter()
+        # Learning predicts the row as well, so prediction is timed by an additional call.
         if due:
             self._guarded(lambda: score_usable(self.learner, chunk.X))
         predicted = perf_counter()
@@ -195,6 +199,7 @@ class RunState(RunLearner):
             row = int(rows[np.argmin(np.isfinite(scores).all(axis=1))])
             self._diverge(chunk, row, self.position + row, "row", self.position + row)
             return
+        # Without arrivals each label comes with its row, and metrics need no order of events.
         if scored.arrivals is None:
             weights = None if chunk.weights is None else chunk.weights[rows]
             self.count(
@@ -219,6 +224,7 @@ class RunState(RunLearner):
     ) -> None:
         """Count rows: numbers, targets, predictions and scores before each update, weights."""
         burned_in = self._burned_in(rows)
+        # Rows of the burn-in are not counted, but the baselines of metrics learn their labels.
         for metric in self._counting():
             if burned_in:
                 metric.arrive(y[:burned_in], None)
@@ -277,6 +283,7 @@ class RunState(RunLearner):
                 metric.train(chunk.y, self._predictions(scores))
 
     def counted(self) -> Counted:
+        # Metrics add to their arrays in place, so copies are needed.
         """Return the current counts, for `recount`."""
         sums = [
             {name: array.copy() for name, array in metric.sums.items()} for metric in self._metrics
@@ -322,6 +329,7 @@ class RunState(RunLearner):
 
     def record(self, timings: Mapping[str, float] | None = None) -> Record:
         """Return the result."""
+        # A stream shorter than the rehearsal still has to hold it.
         self._rehearse(None)
         if self.run.stream.scoring.delay_column:  # a plan cannot know how many labels arrive
             self._guarded(lambda: check_seen(self.learner))
@@ -393,6 +401,7 @@ class RunState(RunLearner):
         self.position = int(state["position"][0])
         self._learning_time = LearningTime.from_array(state["seconds"])
         self.spent.seconds = float(state["spent_seconds"][0])
+        # Only runs whose learner looks ahead have saved a time of preparation.
         self._prepared = dict(
             zip(("prepare_seconds",), state["prepare_seconds"].tolist(), strict=False)
         )

@@ -45,11 +45,13 @@ def _sums_key(run: Run) -> object:
     key = run.stream
     if not key.scoring.test_only or key.passes > 1:
         return None
+    # Streaming transforms change along the stream, so that sums depend on the order of the rows.
     if any(make_transform(text).streams for text in key.transforms):
         return None
     learner = make_learner(run.learner, run.params)
     if not ask(run.learner, "mergeable", lambda: mergeable(learner)):
         return None
+    # Without a key of its own, a run shares its sums with no other.
     return key, run.learner, ask(run.learner, "sums_key", lambda: sums_key(learner)) or run.id
 
 
@@ -67,6 +69,7 @@ def cut_sums(groups: Sequence[RunGroup]) -> Iterator[RunGroup]:
                 runs_of_sums.setdefault(key, []).append(run)
                 group_of_sums.setdefault(key, group)
     for key, runs in runs_of_sums.items():
+        # The runs may come from several groups, so no single earlier checkpoint fits them.
         yield replace(group_of_sums[key], runs=tuple(runs), origin="")
 
 
@@ -88,6 +91,7 @@ class _SummedState(RunState):
             self._diverge(rows, row, first + row, "row", first + row)
             return {}
         start = LearningTime.now()
+        # An empty state means that a new block begins.
         sums = sums or self._guarded(learner.no_sums) or {}
         weights = rows.weights if self._schedule.weighs(learner) else None
         weighted: tuple[FloatArray, ...] = () if weights is None else (weights,)
@@ -109,6 +113,7 @@ class _SummedState(RunState):
         start = LearningTime.now()
         learner = self.learner if self.outcome == "ok" else None
         if isinstance(learner, MergesSums):
+            # `take_sums` may change the arrays, which other runs share.
             copies = {name: array.copy() for name, array in sums.items()}
             self._guarded(lambda: learner.take_sums(copies))
         self._learning_time = spent + start.elapsed()
@@ -142,6 +147,7 @@ class _SharedSums:
             self._compiled = True
         start = first
         while start < self.position and adder.outcome == "ok":
+            # Bounds of blocks are fixed, so a chunk may end within one.
             block_end = self._edges[bisect_right(self._edges, start)]
             stop = min(self.position, block_end)
             rows = chunk[start - first : stop - first]
@@ -150,6 +156,7 @@ class _SharedSums:
                 self._end_block()
             start = stop
         self._spent += adder.hand_over_time()
+        # The sums are those of all runs: without them none has a model.
         if adder.outcome != "ok":
             for state in able:
                 state.fail(adder.outcome, adder.reason)
@@ -196,6 +203,8 @@ class SumsPass(GroupPass):
     """Runs with the same sums on their way through their stream."""
 
     def _begin(self, shape: StreamShape, columns: int) -> Sequence[RunState]:
+        # The length of the stream alone decides the blocks, so every execution adds in the same
+        # order.
         blocks = min(MOST_BLOCKS, max(1, self.group.rows // LEAST_ROWS))
         edges = [shape.rows * block // blocks for block in range(blocks + 1)]
         metrics = METRICS.load_all()
