@@ -136,6 +136,7 @@ class _Call:
         self.meter = meter
         self.runs = runs
         self.counts = counts
+        # Asking for the memory is a system call, which small calls would notice.
         self.resident = resident_bytes() if meter.budget.max_memory else 0
         self.started = perf_counter()
 
@@ -193,6 +194,7 @@ class Meter:
         if call.counts:
             for run in call.runs:
                 run.spent = self._with(run.spent, call)
+            # All runs are charged before any fails: failing one must not spare the others.
             for run in call.runs:
                 if over := self._over(run.spent):
                     run.fail(over.outcome, over.reason)

@@ -36,6 +36,7 @@ def cut_bundles(
     """
     estimates = [seconds(group) for group in groups]
     bundled = [
+        # A bundle of fewer than two groups saves nothing.
         _can_be_bundled(group) and 2 * own <= BUNDLE_SECONDS
         for group, own in zip(groups, estimates, strict=True)
     ]
@@ -48,6 +49,8 @@ def cut_bundles(
             numbered.append(group)
             continue
         if own > room:
+            # Bundles shrink with the remaining work, as in `cut_groups`; one worker needs no
+            # sharing.
             share = BUNDLE_SECONDS if parts == 1 else remaining / (SHARES * parts)
             number = number + 1
             room = min(BUNDLE_SECONDS, max(share, LEAST_SECONDS))

@@ -79,7 +79,7 @@ def check_weights(protocol: ProtocolSpec, dataset: Dataset) -> None:
         )
     if not protocol.weighted_measures:
         return
-    protocol.check()  # options that do not go with it are told by their names
+    protocol.check()  # reports conflicting options by their names
     options = {option.name: getattr(protocol, option.name) for option in fields(ScoringOptions)}
     shape = StreamShape(
         dataset.rows(), len(dataset.classes or ()), (), Scoring(**options), dataset.task

@@ -137,14 +137,13 @@ def load_experiment(path: str | Path) -> Experiment:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ExperimentError(f"{path}: cannot be read: {error.strerror}") from None
-    except (
-        ValueError,
-        RecursionError,
-    ) as error:  # not TOML, not UTF-8, a number of thousands of digits, 1,000 brackets
+    except (ValueError, RecursionError) as error:
+        # Not TOML, not UTF-8, a number of thousands of digits, or 1,000 brackets.
         raise ExperimentError(f"{path}: not a TOML file: {error}") from None
     content.setdefault("name", path.stem)
     experiment = parse_experiment(content, str(path))
     datasets = [
+        # Paths in a file are relative to the file, so that it works from any directory.
         spec
         if spec.path is None
         else spec.model_copy(update={"path": _relative_to(path.parent, spec.path)})

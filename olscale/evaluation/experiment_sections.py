@@ -196,6 +196,7 @@ class TuningSpec(Section):
     ) -> ProtocolSpec:
         """Return the protocol of tuning runs, whose rows count as `weighing` says."""
         base = base_name(self.metric_for(task))
+        # Default measures are in every run without being asked for.
         by_itself = base not in askable() or task in MEASURES[base].default
         return ProtocolSpec(
             split=self.split, folds=self.folds, measures=() if by_itself else (base,), **weighing

@@ -61,6 +61,7 @@ def long_runs(plan: RunPlan, missing: Sequence[Run]) -> Iterator[str]:
     for runs in groups.values():
         first = runs[0]
         rows = plan.sources[first.stream.fingerprint].length(first.stream)
+        # Permutations of one learner take the same time, so one line stands for all.
         cost = max(plan.costs[run.id] for run in runs)
         numbers = (
             cost * make_learner(first.learner, first.params).numbers_per_second / NUMBERS_A_SECOND

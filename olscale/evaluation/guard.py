@@ -89,8 +89,8 @@ def guarded(runs: Sequence[Guarded], counts: bool = True) -> Iterator[None]:
                     # The learner forked, and this is the child: it must not continue the
                     # evaluation.
                     os._exit(1)
-    # Leaving the settings may also fail, as where a learner lowered a limit for good.
     except BaseException as error:
+        # Restoring the settings may fail, too, if a learner lowered a limit for good.
         failure = failure or failure_of(error)
     if failure is not None:
         for run in runs:
@@ -112,8 +112,7 @@ def check_scores(scores: Any, rows: int, outputs: tuple[int, ...]) -> FloatArray
     if (
         isinstance(scores, np.ndarray)
         and shape in [(rows, count) for count in outputs]
-        # Booleans and integers are scores, too; objects and strings are not.
-        and kind in "fiub"
+        and kind in "fiub"  # booleans and integers are scores, too
     ):
         return scores
     got = (
@@ -179,8 +178,8 @@ class GlobalRandom:
         random.setstate(self._python)
         try:
             yield
-        # The state of NumPy's generator lives in the object; Python's must be saved.
         finally:
+            # The state of NumPy's generator lives in the object; Python's must be saved.
             self._python = random.getstate()
             of_numpy.set_bit_generator(before[0])
             random.setstate(before[1])

@@ -56,6 +56,7 @@ def merge_shards(
     else:
         first = updates = 0
         for y, codes, moved in _counted(group, scratch, "train", int(ends[0]["blocks"][0])):
+            # Metrics here never read scores (`can_shard`), which shards do not share.
             merged.count(np.arange(first, first + len(y)), y, codes, _NO_SCORES)
             first += len(y)
             updates += int(moved.sum())
@@ -86,6 +87,7 @@ def _counted(
             scratch.read(array_name(classes, f"{split}.{block}")) for classes in group.shards
         ]
         y = ballots[0]["y"].astype(np.int64)
+        # Shards are in order of classes, so the first of equal scores is that of the first class.
         shard = np.argmax(np.stack([ballot["score"] for ballot in ballots], axis=1), axis=1)
         codes = np.stack([ballot["code"] for ballot in ballots], axis=1)[
             np.arange(len(y)), shard

@@ -75,9 +75,8 @@ def _kfold(folds: OnlineFolds, fold: int, first: int, stop: int) -> NDArray[np.i
     return 1 - folds._picks(fold, first, stop)
 
 
-_POISSON = np.cumsum(
-    [np.exp(-1.0) / factorial(count) for count in range(18)]
-)  # P(X <= count) for the mean 1; then 1.0
+# P(X <= count) for the mean 1; beyond these counts it rounds to 1.0.
+_POISSON = np.cumsum([np.exp(-1.0) / factorial(count) for count in range(18)])
 
 
 def _bootstrap(folds: OnlineFolds, fold: int, first: int, stop: int) -> NDArray[np.int64]:

@@ -48,6 +48,7 @@ def with_pilots(plan: RunPlan, runs: Iterable[Run]) -> RunPlan:
         for run in similar_runs:
             key = run.stream
             source = plan.sources[run.stream.fingerprint]
+            # Permutations share a factor, so that a pilot runs once per setting.
             setting = str(run.params), key.transforms, key.shuffle is None, source.length(key)
             if setting not in factors:
                 factors[setting] = _factor(run, source)
@@ -84,6 +85,7 @@ def _factor(run: Run, source: StreamSource) -> float:
             learner.prepare(rows.X)
         learner.learn(rows.X, np.zeros_like(rows.y) if dataset.task == "novelty" else rows.y)
         return cost.stream_numbers(*size) / assumed
+    # Any fault of a user's data or learner shows in the run itself, with its own message.
     except Exception as fault:
         let_interrupt_out(fault)
         return 1.0
@@ -108,5 +110,6 @@ def _rows(stream: Stream, run: Run, count: int) -> Chunk:
     joined = join_chunks(parts)
     if run.stream.shuffle is None:
         return joined
+    # Rows of one block may be similar, so they are mixed as a permuted stream would mix them.
     order = generator.permutation(len(joined))
     return joined.take(order)

@@ -110,6 +110,7 @@ class RunGroup:
         )
         return run_id(
             {
+                # Budgets and memory limits stay out: checkpoints continue under other limits.
                 "runs": [run.id for run in self.runs],
                 "classes": classes,
                 "chunk_rows": self.chunk_rows,
@@ -120,6 +121,8 @@ class RunGroup:
         """Return two groups with half of the runs each that continue this group's checkpoints."""
         middle = len(self.runs) // 2
         return [
+            # Halves have keys of their own, so `origin` leads to the checkpoints of the whole
+            # group.
             replace(self, runs=part, origin=self.key)
             for part in (self.runs[:middle], self.runs[middle:])
         ]
@@ -144,4 +147,5 @@ class RunGroup:
         if self.shard is not None:
             classes = self.shards[self.shard]
             learners += f", classes {classes.start} to {classes.stop - 1}"
+        # Part of an id keeps the names of groups with the same learners apart.
         return f"{key.dataset}, {order}, {learners} [{self.runs[0].id[:6]}]"

@@ -103,6 +103,8 @@ class RunLearner:
     @property
     def shares_passes(self) -> bool:
         """Whether the learner can share passes over the stream with others of its kind."""
+        # The key comes from the learner and is used in dictionaries: an unhashable one ends the
+        # run.
         return self._guarded(lambda: hash(grid_key(self.learner) or 0)) is not None
 
     def prepare(self, X: Rows) -> None:
@@ -144,6 +146,8 @@ class RunLearner:
             at = self.position if row is None else row
             self.outcome = outcome
             self.reason = one_line(reason)
+            # Of failures at the same row, one that the learner raised comes before one found in
+            # scores.
             self.failed_at = (at, int(not raised), at)
 
     def _guarded(self, call: Callable[[], T], counts: bool = True) -> T | None:
@@ -154,6 +158,7 @@ class RunLearner:
 
         The run continues after such an exception.
         """
+        # A failed save costs a checkpoint, not the run.
         with self.meter.calling([self], counts=False):
             try:
                 return call()

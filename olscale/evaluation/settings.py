@@ -79,6 +79,7 @@ def _choices(
     except OlscaleError:
         if not spec.optional:
             raise
+        # Its stored runs still belong to the experiment, whatever their version.
         yield "", None, None
         return
     for params in spec.settings():
@@ -95,6 +96,7 @@ def _choices(
             "protocol": experiment.tuning.definition(experiment.seed, learner.task, weighing),
         }
         search = canonical_json(search)
+        # The dataset may have changed since: only its name is known without opening it.
         of_dataset = (
             selection
             for selection in selections

@@ -35,6 +35,7 @@ class StreamTransforms:
         self._pipeline = pipeline
         folds = tuple(dict.fromkeys(run.fold for run in runs))
         self._streams = bool(pipeline.streaming)
+        # Without streaming transforms all models see the same rows, so one copy serves them.
         self.folds = [(fold,) for fold in folds] if self._streams else [folds]
         scoring = runs[0].stream.scoring
         self._schedules = [Schedule(scoring, fold_group[0]) for fold_group in self.folds]

@@ -36,6 +36,7 @@ def stream_keys(
         )
     for passes in (protocol.passes,) if isinstance(protocol.passes, int) else protocol.passes:
         for number, part in enumerate(parts):
+            # Each fold has its own range of permutations, so that no two folds share one.
             for index in range(number * repeats, (number + 1) * repeats):
                 shuffle = Shuffle(seed, index) if protocol.order == "permuted" else None
                 projection = index if projected else None

@@ -85,6 +85,7 @@ class Estimates(Metric):
 
     def arrive(self, labels: NDArray[Any], asked: NDArray[np.int64] | None) -> None:
         """Let the baselines learn `labels`, and keep their predictions for the rows `asked`."""
+        # Baselines learn all labels in order of arrival, even where no row is predicted.
         events = np.empty(0, dtype=np.int64) if asked is None else asked
         dull = self._summary.dull_before(labels, events, self.sums["base"])
         self._dull = None if asked is None else dull
@@ -98,6 +99,8 @@ class Estimates(Metric):
         if not self._names:
             self._follow(self._events(y, codes, dull=False), _NO_MARKS, self._no_rows)
             return
+        # Windows, fading and holdouts add rows again, and need what the baselines predicted of
+        # them.
         needs_rows = any(name in sums for name in ("window_curve", "fading", "held"))
         events = self._events(y, codes, dull=needs_rows)
         low, high = np.searchsorted(self._points, [first, first + len(y)], side="right")
@@ -164,6 +167,7 @@ class Estimates(Metric):
         sums = self.sums
         if "held" in sums:
             at = self._holdout.last(self._rows_seen)
+            # A new measurement starts from what the baselines know now.
             if at != sums["held_at"][0]:
                 sums["held_base"] = sums["base"].copy()
             self._begin_holdout(at)
@@ -176,6 +180,7 @@ class Estimates(Metric):
 
     def test(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
         """Add rows of the test split."""
+        # Baselines predict the test split with what they knew at its first row.
         if not self.sums["test"][0]:
             self.sums["test_base"] = self.sums["base"].copy()
         self._predict(y, codes, "test", "test_base")
