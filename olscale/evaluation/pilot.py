@@ -85,8 +85,8 @@ def _factor(run: Run, source: StreamSource) -> float:
             learner.prepare(rows.X)
         learner.learn(rows.X, np.zeros_like(rows.y) if dataset.task == "novelty" else rows.y)
         return cost.stream_numbers(*size) / assumed
-    # Any fault of a user's data or learner shows in the run itself, with its own message.
     except Exception as fault:
+        # Any fault of a user's data or learner shows in the run itself, with its own message.
         let_interrupt_out(fault)
         return 1.0
 

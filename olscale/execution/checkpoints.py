@@ -117,9 +117,8 @@ class Checkpoints:
                 with self._store.files.open(name) as file:
                     restored_pass.restore(read_arrays(file))
                 break
-            except (
-                FileNotFoundError
-            ):  # removed by another driver, which finished the group or saved it anew
+            except FileNotFoundError:
+                # Removed by another driver, which finished the group or saved it anew.
                 continue
             except OSError as fault:
                 damaged.append(f"{name} ({fault.strerror or fault})")
@@ -180,9 +179,8 @@ class Checkpoints:
                 f"{self._group.name}: no checkpoint could be written ({fault.strerror or fault})"
             )
             return False
-        except (
-            Exception
-        ) as fault:  # the learner cannot be saved; further attempts would fail as well
+        except Exception as fault:
+            # The learner cannot be saved, and further attempts would fail as well.
             self._saves = False
             self.notes.append(f"{self._group.name}: no checkpoint is written ({_short(fault)})")
             return False

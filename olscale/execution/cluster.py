@@ -40,9 +40,8 @@ class Deaf(AsyncProcess):
         # The thread made here starts the process; both inherit this thread's mask of signals.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            forked = (
-                Deaf.forked and worker_template.begin()
-            )  # it may have been ended for lack of memory
+            # The template may have been ended for lack of memory: begin it again.
+            forked = Deaf.forked and worker_template.begin()
             with dask.config.set({_METHOD: "forkserver"}) if forked else contextlib.nullcontext():
                 super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]
         finally:

@@ -132,6 +132,7 @@ def evaluate(
     """
     store = store.path if isinstance(store, Store) else path_text(store, "store")
     if background:
+        # These are the arguments of this call: no other local variable exists yet.
         options = {
             name: value
             for name, value in locals().items()
@@ -164,9 +165,11 @@ def evaluate(
     threads = 0
     if scheduler is not None and not in_process:
         threads = _run_loop(_reach(where, progress, planned.learners, settings))
+    # A store that this evaluation creates is removed again if no worker can be reached.
     new = is_vacant(store)
     if mend_version(store):
         progress.note(f"set aside damaged file store.json of {store}; it is written anew")
+    # Writing is checked once there is something to write: a complete store may be read-only.
     target = open_store(store, create=True, writes=False)
     parts = 1 if in_process else max(threads, workers or 0) or os.cpu_count() or 1
     limits = experiment.budget.model_copy(
@@ -176,6 +179,7 @@ def evaluate(
     worker_bytes = (
         None if in_process or scheduler is not None else WORKER_SHARE * memory_bytes() / parts
     )
+    # A user who asks for workers, shards or limits gets a cluster even for a short plan.
     asks_for_workers = (
         in_process or where != ClusterOptions() or class_shards is not None or limits != NO_BUDGET
     )
@@ -198,6 +202,7 @@ def evaluate(
                         chain([groups], phases), target, new, journal, where, stop, settings
                     )
     except StoppedError as stopped:
+        # Callers and shells expect Ctrl-C to end as a KeyboardInterrupt.
         if stopped.signal == signal.SIGINT:
             raise KeyboardInterrupt(str(stopped)) from None
         raise
@@ -252,6 +257,7 @@ def _run_on_dask(
         from olscale.execution.driver import drive
 
         nonlocal began
+        # Workers import the learners of the first phase while they start, in parallel.
         learners = {run.learner for group in first for run in group.runs}
         modules = {learner_path(name).partition(":")[0] for name in learners if is_ours(name)}
         starting = replace(where, modules=("olscale.execution.on_worker", *sorted(modules)))
@@ -295,6 +301,7 @@ def _run_loop(job: Coroutine[Any, Any, T]) -> T:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(job)
+    # A thread with an event loop cannot start another one, so the job gets its own thread.
     interrupt: list[Callable[[], object]] = []
 
     async def main() -> T:

@@ -42,6 +42,7 @@ class Measured:
         """Return approximately how long runs take one after another, as far as is known."""
         if not self.ratios:
             return seconds_of(plan, runs)
+        # Kinds without measurements take the geometric mean: ratios of speeds multiply.
         usual = exp(fmean(map(log, self.ratios.values())))
         kinds = ((run, (run.learner, run.stream.fingerprint)) for run in runs)
         forecasts = (
@@ -55,6 +56,7 @@ def measured(store: Store, plan: RunPlan) -> Measured:
     """Return the times of stored runs of `plan` relative to forecasts; empty if unknown."""
     try:
         ids = pa.chunked_array([sorted(run.id for run in plan.runs)], pa.string())
+        # Times are only a help: without them the forecasts serve.
         table = store.timings("skip", ["id", "timings"], ids)
     except StoreError:
         return Measured()
@@ -93,6 +95,7 @@ def work_of(
         cost = known.seconds(plan, learning)
         held = _held(group, plan)
         classes = group.shards[-1].stop if group.shards else 1
+        # Bounds computed from totals make the shares add up to the rows exactly.
         for part, own in zip(group.parts(), group.shards or (range(1),), strict=True):
             share = rows * own.stop // classes - rows * own.start // classes
             seconds = cost * len(own) / classes

@@ -51,9 +51,8 @@ class GroupCalls:
         self.name = uuid4().hex[:12]
         self.last_words: dict[str, tuple[str, float]] = {}
         self._bundles: dict[str, str] = {}  # name of the bundle of each group
-        self._groups: Counter[bool] = (
-            Counter()
-        )  # actors and tasks that are running or waiting for room
+        # Actors (True) and tasks (False) that are running or waiting for room.
+        self._groups: Counter[bool] = Counter()
 
     def demand(self) -> tuple[int, set[str]]:
         """Return how many workers could be used, and which are in use."""
@@ -64,9 +63,8 @@ class GroupCalls:
         """Pass on a task's progress report."""
         _, message = event
         group = message["group"]
-        if (
-            self._bundles.get(group, group) in self.last_words
-        ):  # and not one of another driver on this cluster
+        # Other drivers on this cluster report to the same topic.
+        if self._bundles.get(group, group) in self.last_words:
             self.tell(group, Stand(*message["stand"]))
 
     def tell(self, group: str, stand: Stand) -> None:

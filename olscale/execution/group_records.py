@@ -134,6 +134,7 @@ def merge_group(group: RunGroup, store: str) -> TaskReport:
         try:
             record = merge_shards(group, Scratch(target, run.id), keep)
         except StoreError:
+            # Another process may have merged the run already, and cleared the arrays.
             if group.replaces or run.id not in target.done():
                 raise
             record = target.get(run.id)

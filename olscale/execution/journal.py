@@ -58,6 +58,7 @@ class LiveJournal:
         self._files = store.files
         self._progress = progress
         began = strftime("%Y%m%dT%H%M%S", gmtime())
+        # The random part keeps evaluations of one process and second apart.
         self._name = (
             f"{FOLDER}/{began}-{platform.node() or 'host'}-{os.getpid()}-{token_hex(2)}".replace(
                 " ", "-"
@@ -66,15 +67,13 @@ class LiveJournal:
         self._lock = Lock()
         self._ended = Event()
         self._line: dict[str, Any] = {}
-        self._steps: dict[
-            str, tuple[int, int]
-        ] = {}  # per run: rows between two errors, and the place of the last one
+        # Per run: rows of its last error, and the place of it among the positions.
+        self._steps: dict[str, tuple[int, int]] = {}
         self._rows: dict[str, int] = {}
         self._points = _POINTS
-        self._scoring: set[str] = (
-            set()
-        )  # groups whose last written event is that they predict held-out rows
-        self._compiling: set[str] = set()  # likewise, that machine code is compiled
+        # Groups whose last written event says that they predict held-out rows, or compile.
+        self._scoring: set[str] = set()
+        self._compiling: set[str] = set()
         self._part = 0
         self._content = b""
         self._began, self._written, self._thread = (
@@ -100,6 +99,7 @@ class LiveJournal:
     ) -> None:
         """Write how the evaluation ended."""
         self._ended.set()
+        # Evaluations without work never began a journal.
         if self._part:
             self._thread.join()
             self._add(end=_ending(error))
@@ -121,6 +121,7 @@ class LiveJournal:
         with self._lock:
             if not self._part:
                 begin = {"host": platform.node(), "pid": os.getpid(), "version": __version__}
+                # Notes before the first start belong after the line that begins the journal.
                 self._line = {"begin": begin, **self._line}
         self._add(start={"name": name, "runs": runs, "done": done, **_content(groups)})
         self._rows = {
@@ -192,6 +193,7 @@ class LiveJournal:
 
     def _flush(self) -> None:
         with self._lock:
+            # Events continue in a new line while this one is written.
             line = self._line
             self._line = {}
         self._written = monotonic()
@@ -200,9 +202,10 @@ class LiveJournal:
         text = line_bytes({"t": round(time(), 3), **line})
         try:
             self._append(text)
-        # a full disk, a missing store: writing results reports the fault if it matters
         except Exception as fault:
+            # A full disk or a missing store: writing results reports the fault if it matters.
             self._broken = True
+            # A vanished new store is no fault: the evaluation was interrupted and removed it.
             if not (isinstance(fault, FileNotFoundError) and self._is_taken_back()):
                 self._progress.note(
                     f"the live journal is not written any more: {type(fault).__name__}"

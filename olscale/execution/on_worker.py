@@ -58,9 +58,8 @@ def run_as_task(
                     if isinstance(store, TaskFiles):
                         store.write_if_due()
                 if resumable.ended:
-                    if not isinstance(
-                        store, TaskFiles
-                    ):  # the end of a group in a bundle is reported with the others
+                    # The end of a group in a bundle is reported with the others.
+                    if not isinstance(store, TaskFiles):
                         reports.tell()
                     answer.report = resumable.finish()
             if not resumable.ended:

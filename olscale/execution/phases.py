@@ -95,11 +95,13 @@ class Job:
                 self._note_damage,
             )
         except StoreError as fault:
+            # A complete store may be read-only: reading its results must work.
             if missing:
                 raise
             self.progress.note(f"{fault}; nothing is to be computed")
         self.runs = self.runs + len(plan.runs)
         self.computed = self.computed + len(missing)
+        # Costs decide about the cluster and the groups, so pilots run before both.
         plan = with_pilots(plan, missing)
         seconds = short_seconds(plan, missing)
         self.short = bool(missing) and seconds < self.start_seconds
@@ -129,6 +131,7 @@ class Job:
                     "command again"
                 )
             after = result_digests(self.store, again)
+            # Runs that were computed again may differ from what the store had.
             self.changed += sum(digest != after.get(id) for id, digest in before.items())
             self._renewed |= {run.id for run in missing}
             self._compact(1 if self._together(plan) else self.many_runs)
@@ -156,6 +159,7 @@ class Job:
         self._note_damage(*aside)
         again: set[str] = set()
         if self.retry == "all":
+            # Tuning may share runs with the experiment: those of an earlier phase are new already.
             again = ids & self.store.done() - self._renewed
         elif self.retry == "failed":
             table = self.store.read(["id", "outcome"], "skip", ids=ids)
@@ -168,6 +172,7 @@ class Job:
             again |= ids & self.store.done() - set(timed)
         if again:
             require_writable(self.store)
+            # A checkpoint of an earlier attempt must not continue a run that is to start again.
             forget_checkpoints(self.store, again)
             take_out_of_compacted(self.store, again)
         return again
@@ -192,6 +197,7 @@ class Job:
             self.progress.note(f"not compacted: {fault}")
 
     def _cut(self, plan: RunPlan, missing: list[Run], again: set[str]) -> list[RunGroup]:
+        # Groups with checkpoints stay as they were cut, since their checkpoints depend on it.
         begun = resumable_groups(self.store, missing, plan.sources)
         fresh = set(missing).difference(*(group.runs for group in begun))
         left_over = [run for run in missing if run in fresh]
@@ -242,6 +248,7 @@ def choose(
                 )
             errors[run.id] = metrics.get(search.protocol["metric"]) if outcome == "ok" else None
         selections.append(search.choose(errors))
+        # A damaged selection was replaced, which is reported like other damage.
         if write_selection(store, selections[-1]):
             note_damage(selection_file(selections[-1]))
     return selections

@@ -154,11 +154,13 @@ class Tally:
         """Note where a stream stands; the first report starts the clock, not the cluster."""
         before = self._streams.get(group, (0, nan))
         self._streams[group] = after = (rows, error)
+        # Reports may go backwards, when a group continues from a checkpoint after a death.
         self.rows_done += rows - before[0]
         self._note_share(group)
         dataset = group.partition(", ")[0]  # the first word of a group's name
         if group in self._groups:
             self._metrics[dataset] = self._groups[group].metric
+        # Replacing the earlier error keeps the mean at one entry per stream.
         for sign, (position, value) in ((-1, before), (1, after)):
             if position and not isnan(value):
                 total, count = self._sums.get(dataset, (0.0, 0))
@@ -170,6 +172,7 @@ class Tally:
             self._scoring[group] = stand.scoring
             self._note_share(group)
         before = sum(self._compiling.values()), len(self._compiling)
+        # Groups that only wait or have ended say nothing about compiling.
         if stand.compiling or 0.0 < self._shares.get(group, 0.0) < 1.0:
             self._compiling[group] = stand.compiling
         else:

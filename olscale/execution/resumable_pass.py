@@ -62,6 +62,7 @@ class ResumablePass:
         settings: ExecutionSettings = SETTINGS,
         datasets: Mapping[str, Dataset] = MappingProxyType({}),
     ) -> None:
+        # The process may have imported a learner before its file was edited.
         check_learners(group.runs)
         if group.memory_limit is None:
             group = replace(group, memory_limit=_share_of_worker())
@@ -130,6 +131,7 @@ class ResumablePass:
         try:
             records = self.group_pass.finish()
         except StoppedError:
+            # Predictions of held-out rows are repeated, so only the end of the stream is saved.
             self.save()
             return self.report(stopped=True)
         group_pass = self.group_pass
@@ -179,6 +181,7 @@ def _leave() -> None:
 
 def dask_worker() -> Any:
     """Return the Dask worker of this process; None if there is none."""
+    # Importing distributed takes seconds that in-process evaluations do without.
     if "distributed.worker" not in sys.modules:
         return None
     from distributed import get_worker

@@ -40,10 +40,8 @@ class TaskFiles:
     def __init__(self, store: str, datasets: Mapping[str, Dataset] = MappingProxyType({})) -> None:
         self.store = open_store(store)
         self._datasets = dict(datasets)
-        self._records: dict[bool, list[Record]] = {
-            False: [],
-            True: [],
-        }  # by whether they replace others
+        # By whether they replace other records, which is another way to write them.
+        self._records: dict[bool, list[Record]] = {False: [], True: []}
         self._when_written: list[Callable[[], None]] = []
         self._since = 0.0
 

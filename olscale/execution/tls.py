@@ -82,9 +82,8 @@ def make_certificate(folder: Path) -> None:
         ) from None
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        scratch = Path(
-            tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent)
-        )  # readable by its owner only
+        # `mkdtemp` makes a folder that only its owner can read.
+        scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
         try:
             (scratch / CERTIFICATE).write_text(temporary.tls_ca_file)
             (scratch / KEY).touch(mode=0o600)

@@ -105,9 +105,8 @@ class Workers:
 
     def _admit(self) -> None:
         """Check whether the workers that have joined fit; those that do may get work."""
-        for worker in (
-            self._joined.keys() - self._there.keys()
-        ):  # another worker may get this address
+        # Another worker may get the address of one that has left, and must be checked anew.
+        for worker in self._joined.keys() - self._there.keys():
             self._forget(worker)
         for worker in [worker for worker in self._there if worker not in self._joined]:
             self._joined[worker] = asyncio.ensure_future(self._ask(worker))
@@ -225,7 +224,9 @@ class Workers:
             worker = min(sorted(room.threads.keys() - room.alone), key=room.load)
             room.keep_alone(worker)
             try:
-                await self._until_open(lambda: worker not in room.threads or not room.load(worker))  # noqa: B023
+                await self._until_open(
+                    lambda: worker not in room.threads or not room.load(worker)  # noqa: B023
+                )
             except BaseException:
                 room.keep_alone(worker, False)
                 raise

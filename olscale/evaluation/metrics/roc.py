@@ -64,9 +64,8 @@ class Roc(EveryRow):
 def _curve(rows: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return false positives and true positive rates; `rows` has scores and whether positive."""
     scores, positive = rows[np.argsort(-rows[:, 0], kind="stable")].T
-    ends = np.flatnonzero(
-        np.append(scores[1:] != scores[:-1], True)
-    )  # rows of equal scores cannot be distinguished
+    # Rows of equal scores cannot be distinguished, so points lie between different scores.
+    ends = np.flatnonzero(np.append(scores[1:] != scores[:-1], True))
     true_positives = np.append(0, np.cumsum(positive)[ends].astype(np.int64))
     false = np.append(0, ends + 1) - true_positives
     most = np.append(false[1:] > false[:-1], True)

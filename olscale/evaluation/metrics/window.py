@@ -50,9 +50,8 @@ class WindowError(Metric):
         first = int(self.sums["rows"][0])
         last = self.sums["last"]
         wrong = np.concatenate([last, (codes != y).astype(np.uint8)])
-        before = np.concatenate(
-            [[0], np.cumsum(wrong, dtype=np.int64)]
-        )  # mistakes before each row of `wrong`
+        # Sums of mistakes before each row give any window as a difference.
+        before = np.concatenate([[0], np.cumsum(wrong, dtype=np.int64)])
         low, high = np.searchsorted(self._points, [first, first + len(y)], side="right")
         stop = self._points[low:high] - first + len(last)
         self.sums["curve"][low:high] = before[stop] - before[np.maximum(0, stop - self._window)]
