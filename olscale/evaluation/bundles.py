@@ -37,26 +37,26 @@ def cut_bundles(
     estimates = [seconds(group) for group in groups]
     bundled = [
         # A bundle of fewer than two groups saves nothing.
-        _can_be_bundled(group) and 2 * own <= BUNDLE_SECONDS
-        for group, own in zip(groups, estimates, strict=True)
+        _can_be_bundled(group) and 2 * estimate <= BUNDLE_SECONDS
+        for group, estimate in zip(groups, estimates, strict=True)
     ]
-    remaining = sum(own for own, short in zip(estimates, bundled, strict=True) if short)
+    remaining = sum(estimate for estimate, short in zip(estimates, bundled, strict=True) if short)
     numbered: list[RunGroup] = []
     number = 0
     room = 0.0
-    for group, own, short in zip(groups, estimates, bundled, strict=True):
+    for group, estimate, short in zip(groups, estimates, bundled, strict=True):
         if not short:
             numbered.append(group)
             continue
-        if own > room:
+        if estimate > room:
             # Bundles shrink with the remaining work, as in `cut_groups`; one worker needs no
             # sharing.
             share = BUNDLE_SECONDS if parts == 1 else remaining / (SHARES * parts)
             number = number + 1
             room = min(BUNDLE_SECONDS, max(share, LEAST_SECONDS))
         numbered.append(replace(group, bundle=number))
-        room = room - own
-        remaining = remaining - own
+        room = room - estimate
+        remaining = remaining - estimate
     return numbered
 
 

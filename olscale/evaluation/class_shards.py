@@ -157,14 +157,16 @@ def _paying_shards(run: Run, dataset: Dataset, most: int) -> int:
     return next(paying, 1)
 
 
-def _repeated(run: Run, shards: int, efficiency: float, asked: bool) -> str:
+def _repeated(run: Run, shards: int, efficiency: float, requested: bool) -> str:
     """Return a line that reports what class shards of a run cost."""
     work = (
         f"{shards} class shards of {run.learner} on {run.stream.dataset} take "
         f"{1 / efficiency:.1f} times the work of one"
     )
     reason = f"{work} piece: each reads all rows, and learns what classes share"
-    return reason if asked else f"{reason}; so it stays in one (--class-shards {shards} cuts it)"
+    return (
+        reason if requested else f"{reason}; so it stays in one (--class-shards {shards} cuts it)"
+    )
 
 
 class _Ballots:
@@ -319,8 +321,8 @@ class ShardPass(GroupPass):
         self._shape = shape
         self._columns = columns
         run = self.group.runs[0]
-        more = self._scratch, self._meter, self._exceeded.get(run.id), self._stream.names
-        self._shard = _ShardState(run, shape, columns, self._classes, *more)
+        options = self._scratch, self._meter, self._exceeded.get(run.id), self._stream.names
+        self._shard = _ShardState(run, shape, columns, self._classes, *options)
         return [self._shard]
 
     def _count_rows(self, chunk: Chunk) -> None:

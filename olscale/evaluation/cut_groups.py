@@ -126,7 +126,7 @@ def _guided(
     runs: Sequence[Run],
     cost: Callable[[Run], float],
     size: int,
-    left: float,
+    remaining: float,
     parts: int,
     least: float,
 ) -> Iterator[tuple[Run, ...]]:
@@ -135,9 +135,9 @@ def _guided(
     A group costs `least` if that is more; it has at least one run and at most `size` runs.
     """
     while runs:
-        most = max(left / (2 * parts), least)
+        most = max(remaining / (2 * parts), least)
         count = max(1, sum(total <= most for total in accumulate(map(cost, runs[:size]))))
-        left -= sum(map(cost, runs[:count]))
+        remaining -= sum(map(cost, runs[:count]))
         yield tuple(runs[:count])
         runs = runs[count:]
 

@@ -102,7 +102,7 @@ def check_takes_weights(name: str, learner: Learner, weights: str | None) -> Non
     """
     if weights is None or takes_or_ignores_weights(learner):
         return
-    able = [
+    takers = [
         candidate
         for candidate in learner_names(learner.task)
         if getattr(learner_class(candidate), "takes_weights", False)
@@ -110,7 +110,7 @@ def check_takes_weights(name: str, learner: Learner, weights: str | None) -> Non
     raise ExperimentError(
         f"learner {name} takes no weights of rows, and protocol.weights was {weights!r}; leave "
         "one of them out. Learners of "
-        f"its task that take them: {', '.join(able) or 'none'}"
+        f"its task that take them: {', '.join(takers) or 'none'}"
     )
 
 

@@ -99,8 +99,8 @@ class Experiment(Section):
         self, dataset: DatasetSpec, learner: LearnerSpec | None = None
     ) -> tuple[str, ...]:
         """Return the transforms of a dataset for a learner; without one, the dataset's own."""
-        own = None if learner is None else learner.transforms
-        in_turn = (own, dataset.transforms, self.transforms)
+        of_learner = None if learner is None else learner.transforms
+        in_turn = (of_learner, dataset.transforms, self.transforms)
         return next(transforms for transforms in in_turn if transforms is not None)
 
     def __init__(self, **content: Any) -> None:

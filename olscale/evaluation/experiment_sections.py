@@ -118,9 +118,11 @@ class LearnerSpec(Section):
 
     @model_validator(mode="after")
     def _given_or_tuned(self) -> LearnerSpec:
-        both = sorted(self.tune.keys() & self.params.keys())
-        if both:
-            raise ValueError(f"{both[0]} is both in params and in tune; expected it in one of them")
+        clashing = sorted(self.tune.keys() & self.params.keys())
+        if clashing:
+            raise ValueError(
+                f"{clashing[0]} is both in params and in tune; expected it in one of them"
+            )
         if self.name == EVERY and (self.params or self.tune or self.label):
             raise ValueError(
                 "name = '*' is every learner at its defaults; expected no params, tune or label "

@@ -69,14 +69,14 @@ class FusedRuns:
 
 def fuse_runs(runs: Sequence[RunState]) -> list[RunState | FusedRuns]:
     """Return `runs` as they process a stream: fused where possible, otherwise single."""
-    able = [run for run in runs if run.outcome == "ok"]
-    if len(able) == 1:
-        return list(able)
-    if any(run.run.stream.scoring.interrupts or run.watch for run in able):
-        return list(able)
-    able = [run for run in able if run.shares_passes]
-    groups = group_fusible([run.learner for run in able])
+    running = [run for run in runs if run.outcome == "ok"]
+    if len(running) == 1:
+        return list(running)
+    if any(run.run.stream.scoring.interrupts or run.watch for run in running):
+        return list(running)
+    running = [run for run in running if run.shares_passes]
+    groups = group_fusible([run.learner for run in running])
     return [
-        able[group[0]] if len(group) == 1 else FusedRuns([able[i] for i in group])
+        running[group[0]] if len(group) == 1 else FusedRuns([running[i] for i in group])
         for group in groups
     ]

@@ -171,14 +171,14 @@ class GroupPass:
     def _fused(self) -> Sequence[_Learns]:
         return fuse_runs(self.states)
 
-    def _show(self, ahead: Sequence[RunState]) -> None:
+    def _show(self, states: Sequence[RunState]) -> None:
         """Show learners that look ahead the coming rows, as transformed by the stream."""
         for folds in self._transforms.folds:  # once for all that see the same rows
             transforms = StreamTransforms(self._stream.pipeline, self.group.runs)
             with self._reading():
                 transform = transforms.rows_of(folds[0])
                 rows = self._stream.sample(LOOK_AHEAD_ROWS, transform)
-            for state in ahead:
+            for state in states:
                 if state.fold in folds:
                     state.prepare(rows)
 

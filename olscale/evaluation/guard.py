@@ -75,9 +75,9 @@ def guarded(runs: Sequence[Guarded], counts: bool = True) -> Iterator[None]:
     failure = None
     process = os.getpid()
     try:
-        own = runs[0].random  # None for olscale's own learners, which change no settings
+        random_numbers = runs[0].random  # None for olscale's own learners, which change no settings
         with (
-            nullcontext() if own is None else _settings_kept(own),
+            nullcontext() if random_numbers is None else _settings_kept(random_numbers),
             runs[0].meter.calling(runs, counts),
         ):
             try:

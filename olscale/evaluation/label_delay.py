@@ -131,9 +131,9 @@ class Schedule:
             )
         tested = np.flatnonzero(self._tested(first, first + count))
         times = self.times(first, first + count)
-        late = bool(self._scoring.delay)
+        delayed = bool(self._scoring.delay)
         # Each row is learned once, right after its prediction: one call does without the queue.
-        if not late and times.all() and times.sum() == count:
+        if not delayed and times.all() and times.sum() == count:
             scores = learn(chunk.X, self._seen(chunk.y), *self._weights(learner, chunk))
             self._check(learner, chunk.X, scores, tested, np.arange(first, first + count))
             return Scored(tested, scores[tested], Arrivals(chunk.y, tested))
@@ -148,7 +148,7 @@ class Schedule:
         trained = np.repeat(due, waiting.times[due])
         # Without delay, a row that is both tested on and learned from is one event: `learn`
         # predicts it first.
-        tested_rows = tested if late else tested[times[tested] == 0]
+        tested_rows = tested if delayed else tested[times[tested] == 0]
         # Even times are predictions and odd times are arrivals: those of a row follow its
         # prediction.
         when = np.concatenate([2 * tested_rows, 2 * (waiting.arrival[trained] - first) + 1])
@@ -167,9 +167,9 @@ class Schedule:
         else:
             scores = follow(learner, events.X, self._seen(events.y), learning, *weights)
         # The first event of each row precedes any update by the row.
-        own = np.searchsorted(when[order] // 2, tested)
-        self._check(learner, events.X, scores, own, waiting.numbers[row])
-        if late:
+        first_events = np.searchsorted(when[order] // 2, tested)
+        self._check(learner, events.X, scores, first_events, waiting.numbers[row])
+        if delayed:
             waits = (
                 (waiting.arrival >= first + count)
                 & (waiting.arrival < self._rows)
@@ -177,7 +177,7 @@ class Schedule:
             )
             index = np.flatnonzero(waits)
             self._waiting = _Waiting(rows.take(index), *(array[index] for array in waiting[1:]))
-        return Scored(tested, scores[own], Arrivals(labels, own))
+        return Scored(tested, scores[first_events], Arrivals(labels, first_events))
 
     def weighs(self, learner: Learner) -> bool:
         """Return whether the learner uses the weights of rows; baselines never do."""

@@ -97,7 +97,7 @@ def _counted(
 
 
 def _joined(
-    whole: RunState, classes: int, group: RunGroup, ends: Sequence[dict[str, NDArray[Any]]]
+    merged: RunState, classes: int, group: RunGroup, ends: Sequence[dict[str, NDArray[Any]]]
 ) -> dict[str, NDArray[Any]]:
     mark = "state."
     states = [
@@ -105,7 +105,7 @@ def _joined(
         for end in ends
     ]
     axes = [
-        class_axes(whole.learner, count) or {}
+        class_axes(merged.learner, count) or {}
         for count in (classes, *(len(shard) for shard in group.shards))
     ]
     return join_classes(states, axes[0], axes[1:])

@@ -128,7 +128,7 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> ResolvedExper
 
 
 def _named(
-    spec: LearnerSpec, tasks: dict[str, Task], several: Set[str], weighted: Set[str]
+    spec: LearnerSpec, tasks: dict[str, Task], multi_target: Set[str], weighted: Set[str]
 ) -> list[LearnerSpec]:
     """Return the learners that `spec` stands for, each for datasets of its task.
 
@@ -140,7 +140,7 @@ def _named(
         for task in TASKS
     }
     if spec.name == EVERY:
-        able = {
+        target_learners = {
             name
             for name in learner_names("regression")
             if issubclass(learner_class(name), LearnsTargets)
@@ -151,7 +151,7 @@ def _named(
                 tuple(
                     dataset
                     for dataset in among[task]
-                    if dataset not in _beyond(name, able, several, weighted)
+                    if dataset not in _beyond(name, target_learners, multi_target, weighted)
                 ),
             )
             for task in TASKS
@@ -169,11 +169,13 @@ def _named(
     return [spec]
 
 
-def _beyond(name: str, of_targets: Set[str], several: Set[str], weighted: Set[str]) -> set[str]:
+def _beyond(
+    name: str, of_targets: Set[str], multi_target: Set[str], weighted: Set[str]
+) -> set[str]:
     """Return the datasets that the learner `name` cannot use; `of_targets` have several targets."""
     beyond = set[str]()
     if name not in of_targets:
-        beyond |= several
+        beyond |= multi_target
     if weighted and not takes_or_ignores_weights(learner_class(name)):
         beyond |= weighted
     return beyond
@@ -185,11 +187,11 @@ def _names(spec: DatasetSpec) -> set[str]:
     return {name} if spec.rows is None else {name, f"{name}-{spec.rows}"}
 
 
-def _check_names(experiment: Experiment, known: set[str]) -> None:
+def _check_names(experiment: Experiment, names: set[str]) -> None:
     for i, spec in enumerate(experiment.learners):
         for name in spec.datasets or ():
-            if name not in known:
-                raise UnknownNameError(f"dataset in learners.{i}.datasets", name, known)
+            if name not in names:
+                raise UnknownNameError(f"dataset in learners.{i}.datasets", name, names)
 
 
 def _with_path(spec: DatasetSpec, say: Callable[[str], None]) -> DatasetSpec:

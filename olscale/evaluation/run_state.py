@@ -110,8 +110,8 @@ class RunState(RunLearner):
                 self._guarded(lambda: show_probabilities(self.learner, shape.classes)) or 0
             )
         # Columns of ranking scores and then of probabilities follow the learner's own scores.
-        more = self._ranking + self._shown
-        self._outputs = (outputs + more, shape.classes + more)
+        further_columns = self._ranking + self._shown
+        self._outputs = (outputs + further_columns, shape.classes + further_columns)
         self._rehearsal: Rehearsal | None = None
         if self.outcome == "ok" and needs_rehearsal(self.learner):
             self._rehearsal = Rehearsal(self._make, self._entropy)
@@ -336,8 +336,8 @@ class RunState(RunLearner):
         measures = self._guarded(
             lambda: {str(name): float(value) for name, value in self.learner.measures().items()}
         )
-        own = self._learning_time.timings(self.position) | self._prepared
-        own |= {
+        run_timings = self._learning_time.timings(self.position) | self._prepared
+        run_timings |= {
             name: seconds for metric in self._metrics for name, seconds in metric.timings().items()
         }
         if any(metric.overflows() for metric in self._metrics):
@@ -351,7 +351,7 @@ class RunState(RunLearner):
         # into chunks.
         if measures is not None and self.outcome == "ok":
             counted = metric_results(self._metrics, measures | self._cautions())
-        times = own | dict(timings or {})
+        times = run_timings | dict(timings or {})
         end = (self.outcome, self.reason)
         return Record(
             self.run.definition(),

@@ -107,5 +107,5 @@ class StreamTransforms:
             )
 
 
-def _mark(same: tuple[_Fold, ...]) -> str:
-    return "transform." if same[0] is None else f"transform of fold {same[0]}."
+def _mark(fold_group: tuple[_Fold, ...]) -> str:
+    return "transform." if fold_group[0] is None else f"transform of fold {fold_group[0]}."

@@ -138,10 +138,10 @@ class _SharedSums:
         first = self.position
         self.position += len(chunk)
         # Runs that exceeded their budgets in earlier attempts take no part.
-        able = [state for state in self._states if state.outcome == "ok"]
-        if not able:
+        running = [state for state in self._states if state.outcome == "ok"]
+        if not running:
             return
-        adder = able[0]
+        adder = running[0]
         if not self._compiled:
             adder.compile(chunk)
             self._compiled = True
@@ -158,7 +158,7 @@ class _SharedSums:
         self._spent += adder.hand_over_time()
         # The sums are those of all runs: without them none has a model.
         if adder.outcome != "ok":
-            for state in able:
+            for state in running:
                 state.fail(adder.outcome, adder.reason)
 
     def _end_block(self) -> None:

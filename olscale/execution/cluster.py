@@ -208,12 +208,12 @@ def _unguarded() -> str:
     )
 
 
-def _check_dashboard(wanted: str | None, scheduler: Any) -> None:
+def _check_dashboard(place: str | None, scheduler: Any) -> None:
     """Check that the dashboard has the requested port; Dask takes another if it is in use."""
-    port = (wanted or "").rpartition(":")[2]
+    port = (place or "").rpartition(":")[2]
     if port.isdigit() and int(port) not in (0, scheduler.http_server.port):
         raise ExecutionError(
-            f"port {port} of --dashboard {wanted} is in use; give another, or leave --dashboard out"
+            f"port {port} of --dashboard {place} is in use; give another, or leave --dashboard out"
         )
 
 

@@ -53,8 +53,8 @@ async def agree(client: Any, learners: Sequence[str] = ()) -> list[str]:
             if digest != package_digest() and _answered(digest)
         ]
         if differences:
-            more = f" (and {len(differences) - 1} more)" if len(differences) > 1 else ""
-            raise ExecutionError(f"{differences[0]}{more}; {_SAME}")
+            further = f" (and {len(differences) - 1} more)" if len(differences) > 1 else ""
+            raise ExecutionError(f"{differences[0]}{further}; {_SAME}")
         await agree_on_learners(client, learners)
         settings_of = {"scheduler": await client.run_on_scheduler(dask.config.get, "distributed")}
         configs = await client.run(dask.config.get, "distributed", on_error="return")

@@ -64,17 +64,23 @@ def measured(store: Store, plan: RunPlan) -> Measured:
         row["id"]: dict(row["timings"] or ()).get("rows_per_second", 0.0)
         for row in table.to_pylist()
     }
-    took: dict[tuple[str, str], float] = {}
+    seconds_of_kind: dict[tuple[str, str], float] = {}
     forecast: dict[tuple[str, str], float] = {}
     for run in plan.runs:
         if (speed := speeds.get(run.id, 0.0)) > 0.0 and (cost := plan.costs.get(run.id, 0.0)) > 0.0:
             source = plan.sources[run.stream.fingerprint]
             kind = (run.learner, run.stream.fingerprint)
             learned = cost - plan.held_costs.get(run.id, 0.0)
-            took[kind] = took.get(kind, 0.0) + source.length(run.stream) / speed
+            seconds_of_kind[kind] = (
+                seconds_of_kind.get(kind, 0.0) + source.length(run.stream) / speed
+            )
             forecast[kind] = forecast.get(kind, 0.0) + learned / NUMBERS_A_SECOND
     return Measured(
-        {kind: seconds / forecast[kind] for kind, seconds in took.items() if seconds > 0.0}
+        {
+            kind: seconds / forecast[kind]
+            for kind, seconds in seconds_of_kind.items()
+            if seconds > 0.0
+        }
     )
 
 
@@ -96,15 +102,15 @@ def work_of(
         held = _held(group, plan)
         classes = group.shards[-1].stop if group.shards else 1
         # Bounds computed from totals make the shares add up to the rows exactly.
-        for part, own in zip(group.parts(), group.shards or (range(1),), strict=True):
-            share = rows * own.stop // classes - rows * own.start // classes
-            seconds = cost * len(own) / classes
+        for part, classes_of_part in zip(group.parts(), group.shards or (range(1),), strict=True):
+            share = rows * classes_of_part.stop // classes - rows * classes_of_part.start // classes
+            seconds = cost * len(classes_of_part) / classes
             work[part.name] = Work(
                 share,
                 seconds**power,
                 group.runs,
                 headline_of(source.task),
-                held * len(own) // classes,
+                held * len(classes_of_part) // classes,
                 seconds / parts if parts and known.ratios else 0.0,
                 {run.id: plan.ahead[run.id] for run in group.runs if run.id in plan.ahead},
             )

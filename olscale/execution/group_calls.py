@@ -245,6 +245,6 @@ def key_prefix(group: RunGroup) -> str:
 
     It has the first learner, the number of others and the dataset.
     """
-    first, *more = sorted({run.learner for run in group.runs})
-    text = f"{first}{f'+{len(more)}' if more else ''}_{group.runs[0].stream.dataset}"
+    first, *further = sorted({run.learner for run in group.runs})
+    text = f"{first}{f'+{len(further)}' if further else ''}_{group.runs[0].stream.dataset}"
     return re.sub(r"[^A-Za-z0-9_.+-]+", "_", text)

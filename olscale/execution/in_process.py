@@ -102,13 +102,15 @@ class InProcess:
     def _is_asked(self) -> bool:
         return self._stop.asked
 
-    def _saved(self, group: RunGroup, done: TaskReport) -> StoppedError:
-        return self._stop.error(f"{group.name} was saved at chunk {done.position} of {done.chunks}")
+    def _saved(self, group: RunGroup, report: TaskReport) -> StoppedError:
+        return self._stop.error(
+            f"{group.name} was saved at chunk {report.position} of {report.chunks}"
+        )
 
-    def _note(self, done: TaskReport) -> None:
-        for note in done.notes:
+    def _note(self, report: TaskReport) -> None:
+        for note in report.notes:
             self._progress.note(note)
-        if done.fault:
-            raise ExecutionError(done.fault)
-        for run, outcome in done.outcomes.items():
+        if report.fault:
+            raise ExecutionError(report.fault)
+        for run, outcome in report.outcomes.items():
             self._progress.finish(run, outcome)

@@ -251,7 +251,7 @@ def _content(groups: Mapping[str, Work]) -> dict[str, Any]:
     of: dict[str, tuple[int, str, str, str]] = {}
     kinds: dict[tuple[str, ...], int] = {}
     ahead: dict[str, int] = {}
-    late: list[str] = []
+    uncounted: list[str] = []
     for work in groups.values():
         for run in work.runs:
             setting = json.dumps([run.learner, run.params], sort_keys=True)
@@ -260,7 +260,7 @@ def _content(groups: Mapping[str, Work]) -> dict[str, Any]:
             if names := tuple(foresight.name for foresight in work.ahead.get(run.id, ())):
                 ahead[run.id] = kinds.setdefault(names, len(kinds))
             if not is_counted_in_time(run.learner, run.stream.scoring.definition()):
-                late.append(run.id)
+                uncounted.append(run.id)
     return {
         "groups": {
             name: (work.rows, work.cost, [run.id for run in work.runs])
@@ -272,7 +272,7 @@ def _content(groups: Mapping[str, Work]) -> dict[str, Any]:
         "of": of,
         "kinds": list(kinds),
         "ahead": ahead,
-        "late": late,
+        "late": uncounted,
     }
 
 

@@ -279,11 +279,11 @@ def left_of(worker: int, offspring: dict[int, int], mark: bytes) -> list[int]:
         )
     }
     while (
-        more := {process for process, state in alive.items() if state[1] in survivors}
+        children := {process for process, state in alive.items() if state[1] in survivors}
         - survivors
         - {os.getpid()}
     ):
-        survivors |= more
+        survivors |= children
     # Trackers clean up after other processes, and then end by themselves.
     return [
         process for process in survivors if b"resource_tracker" not in contents(process, "cmdline")

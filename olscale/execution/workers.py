@@ -53,7 +53,7 @@ class Workers:
         self._client = client
         self._fits = fits or _any_fits
         self._settings = settings
-        self._there: dict[str, int] = {}  # all workers, some of which may not get work
+        self._threads_of: dict[str, int] = {}  # all workers, some of which may not get work
         self._room = Room()
         self._departures: dict[str, asyncio.Event] = {}
         self._joined: dict[str, asyncio.Task[None]] = {}
@@ -88,7 +88,7 @@ class Workers:
             ) from None
         passed = monotonic() - self._looked
         self._looked = monotonic()
-        self._there = dict(threads)
+        self._threads_of = dict(threads)
         self._admit()
         if self._room.threads:
             self._deserted = 0.0
@@ -106,16 +106,16 @@ class Workers:
     def _admit(self) -> None:
         """Check whether the workers that have joined fit; those that do may get work."""
         # Another worker may get the address of one that has left, and must be checked anew.
-        for worker in self._joined.keys() - self._there.keys():
+        for worker in self._joined.keys() - self._threads_of.keys():
             self._forget(worker)
-        for worker in [worker for worker in self._there if worker not in self._joined]:
+        for worker in [worker for worker in self._threads_of if worker not in self._joined]:
             self._joined[worker] = asyncio.ensure_future(self._ask(worker))
-        for worker in self._there:
+        for worker in self._threads_of:
             self._let_in(worker)
 
     def _let_in(self, worker: str) -> None:
         """Give a worker work from now on, if it is present and fits."""
-        threads = self._there.get(worker)
+        threads = self._threads_of.get(worker)
         unchanged = self._room.threads.get(worker) == threads
         if threads and not unchanged and worker in self._fitting and worker not in self._given_up:
             self._room.put(worker, threads)

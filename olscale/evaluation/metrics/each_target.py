@@ -114,9 +114,9 @@ def _mean(values: Sequence[float]) -> float:
     return float(np.mean(values))
 
 
-def _mean_series(each: Sequence[Series]) -> Series:
-    rows = each[0].rows
-    for series in each[1:]:
+def _mean_series(curves: Sequence[Series]) -> Series:
+    rows = curves[0].rows
+    for series in curves[1:]:
         rows = np.intersect1d(rows, series.rows)
-    values = [series.values[np.isin(series.rows, rows)] for series in each]
-    return Series(each[0].name, rows, np.mean(values, axis=0))
+    values = [series.values[np.isin(series.rows, rows)] for series in curves]
+    return Series(curves[0].name, rows, np.mean(values, axis=0))
