@@ -1,6 +1,7 @@
-"""Budgets: the seconds and bytes that each run may take; what a run takes is measured around the calls into its learner.
+"""Budgets: the seconds and bytes that each run may take.
 
-A budget is no part of a run's definition: results that are ``ok`` do not depend on it.
+What a run takes is measured around the calls into its learner. A budget is not part of a run's
+definition: results that are ``ok`` do not depend on it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def _number(value: Any) -> Any:
 
 
 class Budget(BaseModel):
-    """What each run may take.
+    """The seconds and bytes that each run may take.
 
     Attributes
     ----------
@@ -55,13 +56,13 @@ class Budget(BaseModel):
     max_memory: Annotated[int, BeforeValidator(_bytes), Field(gt=0)] | None = None
 
     def out_of_time(self) -> BudgetExceeded:
-        """Return what a run ends with that has taken more than `max_seconds`."""
+        """Return the outcome of a run that has taken more than `max_seconds`."""
         return BudgetExceeded(
             "timeout", f"took more than its budget of {self.max_seconds or 0.0:g} s (max_seconds)"
         )
 
     def out_of_memory(self) -> BudgetExceeded:
-        """Return what a run ends with that has taken more than `max_memory`."""
+        """Return the outcome of a run that has taken more than `max_memory`."""
         return BudgetExceeded(
             "oom", f"took more than its budget of {self.max_memory or 0} bytes (max_memory)"
         )
@@ -89,9 +90,9 @@ class Metered(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BudgetExceeded:
-    """A budget that is exceeded: ``"timeout"`` or ``"oom"``, and why.
+    """A budget that a run exceeded: ``"timeout"`` or ``"oom"``, and why.
 
-    The reason names the limit, and nothing that was measured: it is the same in every execution.
+    The reason names the limit and no measured value, so it is the same in every execution.
     """
 
     outcome: str
@@ -99,7 +100,10 @@ class BudgetExceeded:
 
 
 class TimeUp(BaseException):
-    """Raised in the middle of a call, where that is possible, to end it; `excess` is the budget that the call is over."""
+    """Raised in the middle of a call to end it, where that is possible.
+
+    `excess` is the budget that the call exceeds.
+    """
 
     def __init__(self, excess: BudgetExceeded) -> None:
         super().__init__(excess.reason)
@@ -107,19 +111,23 @@ class TimeUp(BaseException):
 
 
 class Watch(Protocol):
-    """Watches calls that do not return; told of each when it begins and when it has returned."""
+    """Watches calls that may not return; notified when each call begins and when it returns."""
 
     def enter(self, runs: Sequence[Metered], seconds: float, most_bytes: float) -> None:
-        """Begin to watch: end `runs` after so many seconds from now, or when the process holds more than `most_bytes`."""
+        """Begin to watch a call.
+
+        The watch ends `runs` after `seconds` from now, or when the process holds more than
+        `most_bytes`.
+        """
 
     def leave(self) -> None:
         """Stop watching: the call has returned."""
 
 
 class _Call:
-    """A call into the learner of runs, which share what it takes evenly: measured within a block.
+    """A call into the learner of runs, measured within a block; the runs share its cost evenly.
 
-    It is a class, and not a generator, because there are twenty of them in the smallest run.
+    It is a class rather than a generator because even the smallest run makes twenty of them.
     """
 
     __slots__ = ("counts", "meter", "resident", "runs", "started")
@@ -128,6 +136,7 @@ class _Call:
         self.meter = meter
         self.runs = runs
         self.counts = counts
+        # Asking for the memory is a system call, which small calls would notice.
         self.resident = resident_bytes() if meter.budget.max_memory else 0
         self.started = perf_counter()
 
@@ -141,17 +150,17 @@ class _Call:
 class Meter:
     """Measures the runs of one group.
 
-    A run that has exceeded its budget when its learner returns fails there, and nothing else is
-    touched. That a call is over the budget and does *not* return is for a watch to see.
+    A run that has exceeded its budget when its learner returns fails there; other runs are not
+    affected. A call that exceeds the budget and does *not* return is left to the watch.
 
     Parameters
     ----------
     budget : Budget
     watch : Watch, optional
     grace_seconds : float
-        What a call may take beyond its budget, at least, before the watch ends it.
+        Least time that a call may take beyond its budget before the watch ends it.
     compile_seconds : float
-        What compiling may take beside a limited budget, of which it is no part.
+        Time that compiling may take in addition to a limited budget.
     """
 
     def __init__(
@@ -167,36 +176,37 @@ class Meter:
         self._compile_seconds = compile_seconds
 
     def calling(self, runs: Sequence[Metered], counts: bool = True) -> AbstractContextManager[None]:
-        """Return what measures a call into the learner of `runs`, made within its block; runs that are over fail.
+        """Return a block that measures a call into the learner of `runs`; runs over budget fail.
 
-        One that does not count is watched only.
+        A call that does not count is only watched.
         """
         return _Call(self, runs, counts)
 
     def begin(self, call: _Call) -> None:
-        """Have the watch look at a call that is about to be made."""
+        """Let the watch observe a call that is about to be made."""
         if self.watch is not None:
             self.watch.enter(call.runs, *self._left(call))
 
     def end(self, call: _Call) -> None:
-        """Note what a call has taken that has returned."""
+        """Note what a call that has returned has taken."""
         if self.watch is not None:
             self.watch.leave()
         if call.counts:
             for run in call.runs:
                 run.spent = self._with(run.spent, call)
+            # All runs are charged before any fails: failing one must not spare the others.
             for run in call.runs:
                 if over := self._over(run.spent):
                     run.fail(over.outcome, over.reason)
 
     def _left(self, call: _Call) -> tuple[float, float]:
-        """Return after how many seconds, and at how many bytes, a call is to be ended."""
+        """Return the seconds after which, and the bytes at which, a call is ended."""
         limit = self.budget.max_seconds
         memory = self.budget.max_memory
         seconds = most = inf
         if limit is not None:
-            # A call that is only slow is left to return: ending it costs others what they did since
-            # their checkpoint.
+            # A call that is only slow may return: ending it would cost other runs what they did
+            # since their checkpoint.
             grace = max(self._grace_seconds, 0.1 * limit)
             spent = max(run.spent.seconds for run in call.runs)
             seconds = max(0.0, limit + grace - spent) * len(call.runs) + (

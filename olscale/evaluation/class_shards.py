@@ -1,8 +1,8 @@
 """Class shards of a run: passes over the stream that keep the best class of each row.
 
-Each shard streams the dataset once and trains its classes only. For every row it leaves the best
-score and class among its own, and whether the row changed it: the best of the shards' best is the
-best of all classes, so errors are exact (`olscale.evaluation.merge_shards`).
+Each shard streams the dataset once and trains only its classes. For every row it records its best
+score and class, and whether the row changed the model. The best class of all shards is the best of
+all classes, so errors are exact (`olscale.evaluation.merge_shards`).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,20 +32,20 @@ from olscale.results.record import Record
 from olscale.results.scratch import Scratch
 
 PAYS = 0.8
-"""Shards that nobody asked for are made where each worker would spend so much of its time on what is not repeated."""
+"""Least efficiency (`shard_efficiency`) at which runs are cut into shards without a request."""
 
 BALLOT_NUMBERS = 300
-"""To keep the best class of a row takes as long as so many numbers, beside `ROW_NUMBERS`."""
+"""Cost of keeping the best class of a row, in numbers, in addition to `ROW_NUMBERS`."""
 
 VALUE_NUMBERS = 2
-"""To read and permute a value of a row takes as long as so many numbers; every shard does it anew."""
+"""Cost of reading and permuting a value of a row, in numbers; every shard repeats it."""
 
 BLOCK_ROWS = 1 << 18
-"""Rows after which a shard writes down what it has kept: 4 MB."""
+"""Rows after which a shard writes what it has kept: 4 MB."""
 
 
 def can_shard(run: Run, classes: int) -> bool:
-    """Tell whether a run on so many classes can be cut into class shards."""
+    """Return whether a run on so many classes can be cut into class shards."""
     scoring = run.stream.scoring
     shape = StreamShape(0, classes, (), scoring)
     if (
@@ -60,9 +60,9 @@ def can_shard(run: Run, classes: int) -> bool:
 
 
 def shard_efficiency(run: Run, dataset: Dataset, shards: int) -> float:
-    """Return which share of the work of so many shards is not repeated by them: 1 where they share nothing.
+    """Return the share of the work of so many shards that is not repeated; 1 if none is.
 
-    It is the time of the run in one piece over that of all shards together, as far as costs tell.
+    It is the estimated time of the run in one piece divided by that of all shards together.
 
     Examples
     --------
@@ -101,26 +101,28 @@ def cut_shards(
     note: Callable[[str], None] = lambda line: None,
     datasets: Mapping[str, Dataset] = MappingProxyType({}),
 ) -> Iterator[RunGroup]:
-    """Yield `groups` with runs cut into class shards, each of those in a group of its own.
+    """Yield `groups`, with runs cut into class shards that are groups of their own.
 
     Parameters
     ----------
     groups : sequence of RunGroup
         Groups of whole runs.
     workers : int
-        How many groups can run at the same time.
+        Number of groups that can run at the same time.
     asked : int, optional
-        How many shards to cut every run into that can be cut. Left out, only groups of one run are
-        cut, into as many as there are workers for each group, where that pays (`shard_efficiency`).
+        Number of shards to cut every run into, where a run can be cut. By default only groups of
+        one run are cut, into as many shards as there are workers per group, where that pays
+        (`shard_efficiency`).
     note : callable, optional
-        Gets a line for each learner and dataset whose runs are cut although they take longer so, or
-        not cut since they would.
+        Receives a line for each learner and dataset whose runs are cut although that takes longer,
+        or are not cut because it would.
     datasets : mapping of str to Dataset, optional
-        Those that are open already, by path.
+        Datasets that are open already, by path.
     """
     opened = dict(datasets)
     noted: set[str] = set()
     for group in groups:
+        # Many groups are on one dataset, which is expensive to open from an object store.
         dataset = opened.setdefault(group.path, opened.get(group.path) or open_dataset(group.path))
         classes = len(dataset.classes or ())
         most = min(classes, workers // len(groups) if asked is None else asked)
@@ -130,11 +132,13 @@ def cut_shards(
                 most > 1 and (asked is not None or len(group.runs) == 1) and can_shard(run, classes)
             )
             shards = _paying_shards(run, dataset, most) if cuttable else 1
+            # One line per learner and dataset, not one per permutation.
             if cuttable and shards < 2:
                 line = _repeated(run, most, shard_efficiency(run, dataset, most), asked is not None)
                 if line not in noted:
                     noted.add(line)
                     note(line)
+            # The user's number wins over the estimate, which is only reported.
             if cuttable and asked is not None:
                 shards = most
             if shards > 1:
@@ -146,25 +150,30 @@ def cut_shards(
 
 
 def _paying_shards(run: Run, dataset: Dataset, most: int) -> int:
-    """Return the largest number of shards, `most` at most, that repeat little; 1 if two repeat much."""
+    """Return the largest number of shards, up to `most`, that repeat little; else 1."""
     paying = (
         shards for shards in range(most, 1, -1) if shard_efficiency(run, dataset, shards) >= PAYS
     )
     return next(paying, 1)
 
 
-def _repeated(run: Run, shards: int, efficiency: float, asked: bool) -> str:
-    """Return a line that says what class shards of a run cost."""
+def _repeated(run: Run, shards: int, efficiency: float, requested: bool) -> str:
+    """Return a line that reports what class shards of a run cost."""
     work = (
         f"{shards} class shards of {run.learner} on {run.stream.dataset} take "
         f"{1 / efficiency:.1f} times the work of one"
     )
     reason = f"{work} piece: each reads all rows, and learns what classes share"
-    return reason if asked else f"{reason}; so it stays in one (--class-shards {shards} cuts it)"
+    return (
+        reason if requested else f"{reason}; so it stays in one (--class-shards {shards} cuts it)"
+    )
 
 
 class _Ballots:
-    """What a shard keeps of each row of a split, written to scratch in blocks; all shards cut their blocks alike."""
+    """What a shard keeps of each row of a split, written to scratch in blocks.
+
+    All shards cut their blocks at the same rows.
+    """
 
     def __init__(self, scratch: Scratch, classes: range, split: str) -> None:
         self._scratch = scratch
@@ -174,12 +183,13 @@ class _Ballots:
         self._rows = self.blocks = 0
 
     def add(self, y: NDArray[np.int64], scores: FloatArray, **more: NDArray[Any]) -> None:
-        # As `codes_of` does: of equal best scores the first class wins.
+        # As in `codes_of`, the first of equal best scores wins.
         best = np.argmax(scores, axis=1)
         ballot = {
             "score": scores[np.arange(len(y)), best],
             "code": (best + self._classes.start).astype(np.int32),
         }
+        # Targets are the same in all shards, so only the first one keeps them.
         if self._classes.start == 0:
             ballot["y"] = y.astype(np.int32)
         self._waiting.append({**ballot, **more})
@@ -195,7 +205,7 @@ class _Ballots:
         self._rows = 0
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return what is not yet written, and how many blocks are."""
+        """Return the rows that are not yet written, and the number of blocks that are."""
         return {"blocks": np.array([self.blocks]), **(self._joined() if self._waiting else {})}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
@@ -203,6 +213,7 @@ class _Ballots:
         self.blocks = int(waiting.pop("blocks")[0])
         self._waiting = [waiting] if waiting else []
         self._rows = len(waiting["score"]) if waiting else 0
+        # Blocks are files of their own: a cleared scratch folder loses rows that the state counts.
         missing = [
             block for block in range(self.blocks) if not self._scratch.has(self._block(block))
         ]
@@ -220,7 +231,7 @@ class _Ballots:
 
 
 class _ShardState(RunState):
-    """The state of a shard: nothing is counted, each row's ballot is kept."""
+    """The state of a shard: it counts nothing and keeps the ballot of each row."""
 
     def __init__(
         self,
@@ -255,12 +266,12 @@ class _ShardState(RunState):
         self._test.add(y, scores)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return all of the run as plain arrays, the ballots that wait included."""
+        """Return the whole run as plain arrays, including ballots that are not yet written."""
         waiting = self._train.state() if self.outcome == "ok" else {}
         return super().state() | {f"train.{name}": array for name, array in waiting.items()}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Continue from a `state`; blocks of ballots that were written must still be there."""
+        """Continue from a `state`; the blocks of ballots written before must still exist."""
         super().restore(state)
         waiting = {
             name.removeprefix("train."): array
@@ -271,7 +282,7 @@ class _ShardState(RunState):
             self._train.restore(waiting)
 
     def end(self) -> dict[str, NDArray[Any]]:
-        """Write what is still waiting; return what else the merge must know."""
+        """Write the remaining ballots; return what else the merge needs."""
         self._train.flush()
         self._test.flush()
         state = (
@@ -290,7 +301,7 @@ class _ShardState(RunState):
 class ShardPass(GroupPass):
     """A shard of a run, one of `RunGroup.parts`, on its way through the stream.
 
-    It ends with no record, but with arrays for `merge_shards` in `scratch`.
+    It ends with arrays for `merge_shards` in `scratch` instead of a record.
     """
 
     def __init__(
@@ -310,8 +321,8 @@ class ShardPass(GroupPass):
         self._shape = shape
         self._columns = columns
         run = self.group.runs[0]
-        more = self._scratch, self._meter, self._exceeded.get(run.id), self._stream.names
-        self._shard = _ShardState(run, shape, columns, self._classes, *more)
+        options = self._scratch, self._meter, self._exceeded.get(run.id), self._stream.names
+        self._shard = _ShardState(run, shape, columns, self._classes, *options)
         return [self._shard]
 
     def _count_rows(self, chunk: Chunk) -> None:
@@ -319,17 +330,17 @@ class ShardPass(GroupPass):
         self._share()
 
     def _share(self) -> None:
-        # Shares of the shards that add up to the rows of one run.
+        # Rows per shard add up to the rows of the run.
         bounds = self._classes.start, self._classes.stop
         first, last = (self._streamed * bound // self._shape.classes for bound in bounds)
         self.rows = last - first
 
     def error(self) -> float:
-        """Return NaN: no shard knows how many rows all classes together predict wrongly."""
+        """Return NaN: no shard knows how many rows the classes together predict wrongly."""
         return float("nan")
 
     def state(self) -> Iterator[tuple[str, NDArray[Any]]]:
-        """Yield the state of the shard and its place in the stream as plain arrays with their names."""
+        """Yield the state of the shard and its place in the stream as named plain arrays."""
         yield from super().state()
         yield "stream/streamed", np.array([self._streamed])
 
@@ -340,7 +351,7 @@ class ShardPass(GroupPass):
         self._share()
 
     def finish(self) -> list[Record]:
-        """Run the test split through the shard, write what the merge needs, and return no record."""
+        """Run the test split through the shard and write what the merge needs; return no record."""
         self._close()
         numbers = {
             "rows": self._shape.rows,
@@ -354,5 +365,5 @@ class ShardPass(GroupPass):
 
 
 def array_name(classes: range, what: str) -> str:
-    """Return the name of what a shard writes to scratch."""
+    """Return the name of an array that a shard writes to scratch."""
     return f"{classes.start}-{classes.stop}.{what}"

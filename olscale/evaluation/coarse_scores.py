@@ -1,4 +1,4 @@
-"""Measures that rank rows by their scores, of models that only say which class: the user is told what the figures are."""
+"""Notes for users on ranking measures of models that predict classes without scores."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from olscale.measures import ranking_measures
 
 
 def coarse_score_notes(resolved: ResolvedExperiment) -> list[str]:
-    """Return a line for each learner that has no scores, where a protocol asks how they rank rows.
+    """Return a line for each learner without scores whose protocol asks for ranking measures.
 
-    Its `auc` is then the mean of the shares found of both classes; that of a learner with scores is
-    another figure.
+    Its `auc` is the mean recall of both classes, which is not comparable with that of a learner
+    with scores.
     """
     experiment = resolved.experiment
-    asked: dict[str, set[str]] = {}
+    measures_of: dict[str, set[str]] = {}
     for section, dataset in zip(experiment.datasets, resolved.datasets, strict=True):
         words = set(ranking_measures((section.protocol or experiment.protocol).measures))
         if words and dataset.task == "classification" and len(dataset.classes or ()) == 2:
             for spec in experiment.learners:
                 if spec.meets(dataset.name) and _is_coarse(spec):
-                    asked.setdefault(spec.name, set()).update(words)
+                    measures_of.setdefault(spec.name, set()).update(words)
     return [
         f"{' and '.join(sorted(words))} of {name}: of the classes that it predicts, -1 or 1, and "
         "not of scores, not to be "
         "set beside those of learners with scores"
-        for name, words in asked.items()
+        for name, words in measures_of.items()
     ]
 
 

@@ -1,4 +1,4 @@
-"""Whether a dataset fits a learner, which is asked before anything runs."""
+"""Checks, before anything runs, that a dataset fits a learner."""
 
 from dataclasses import fields
 
@@ -26,7 +26,7 @@ _HAS = {
 
 
 def check_learner(name: str, task: Task, dataset: Dataset) -> None:
-    """Refuse the learner `name`, of `task`, for a dataset of another.
+    """Refuse the learner `name`, which learns `task`, for a dataset of another task.
 
     Raises
     ------
@@ -41,12 +41,12 @@ def check_learner(name: str, task: Task, dataset: Dataset) -> None:
 
 
 def check_targets(name: str, learner: Learner, dataset: Dataset) -> None:
-    """Have `learner`, called `name`, expect the targets of the dataset.
+    """Prepare `learner`, called `name`, for the targets of the dataset.
 
     Raises
     ------
     ExperimentError
-        If there are several and it learns one.
+        If there are several targets and the learner supports one.
     """
     count = len(dataset.targets)
     if not count:
@@ -62,24 +62,24 @@ def check_targets(name: str, learner: Learner, dataset: Dataset) -> None:
 
 
 def check_weights(protocol: ProtocolSpec, dataset: Dataset) -> None:
-    """Refuse a column of weights that the dataset does not have, and metrics that cannot count rows by it.
+    """Refuse a column of weights that the dataset lacks, and metrics that ignore weights.
 
     Raises
     ------
     ExperimentError
-        Saying which column it has, or which metric.
+        Names the column or the metric.
     """
     if protocol.weights not in (None, dataset.weights):
-        there = "none; ingest its sources with --weights COLUMN"
+        available = "none; ingest its sources with --weights COLUMN"
         if dataset.weights is not None:
-            there = f"those of its column {dataset.weights!r}; name that"
+            available = f"those of its column {dataset.weights!r}; name that"
         raise ExperimentError(
             f"protocol.weights was {protocol.weights!r}, and the weights of dataset "
-            f"{dataset.path} are {there}"
+            f"{dataset.path} are {available}"
         )
     if not protocol.weighted_measures:
         return
-    protocol.check()  # options that do not go with it are told by their names
+    protocol.check()  # reports conflicting options by their names
     options = {option.name: getattr(protocol, option.name) for option in fields(ScoringOptions)}
     shape = StreamShape(
         dataset.rows(), len(dataset.classes or ()), (), Scoring(**options), dataset.task
@@ -93,29 +93,29 @@ def check_weights(protocol: ProtocolSpec, dataset: Dataset) -> None:
 
 
 def check_takes_weights(name: str, learner: Learner, weights: str | None) -> None:
-    """Refuse the learner `name` where rows count by their weights and it takes none; to baselines all count alike.
+    """Refuse the learner `name` if rows have weights and it takes none; baselines are exempt.
 
     Raises
     ------
     ExperimentError
-        Saying which learners of its task take them.
+        Names the learners of its task that take weights.
     """
     if weights is None or takes_or_ignores_weights(learner):
         return
-    able = [
-        other
-        for other in learner_names(learner.task)
-        if getattr(learner_class(other), "takes_weights", False)
+    takers = [
+        candidate
+        for candidate in learner_names(learner.task)
+        if getattr(learner_class(candidate), "takes_weights", False)
     ]
     raise ExperimentError(
         f"learner {name} takes no weights of rows, and protocol.weights was {weights!r}; leave "
         "one of them out. Learners of "
-        f"its task that take them: {', '.join(able) or 'none'}"
+        f"its task that take them: {', '.join(takers) or 'none'}"
     )
 
 
 def takes_or_ignores_weights(learner: Learner | type) -> bool:
-    """Tell whether a learner, or its class, can stand in an experiment in which rows count by their weights."""
+    """Return whether a learner, or its class, can be used where rows have weights."""
     return bool(getattr(learner, "takes_weights", False) or getattr(learner, "baseline", False))
 
 

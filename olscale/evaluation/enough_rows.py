@@ -1,4 +1,4 @@
-"""Enough rows: learners and transforms with a start of their own, in which they predict nothing, must get past it."""
+"""Checks that streams outlast the initial rows in which learners and transforms predict nothing."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ def check_enough_rows(
     rows: int,
     tested: bool,
 ) -> None:
-    """Refuse a run that would learn from so few rows that it predicts nothing by them.
+    """Refuse a run whose learner would see too few rows to predict any.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def check_enough_rows(
         Transforms with their parameters.
     scoring : Scoring
     fold : int, optional
-        Number of the model, where several go through the stream side by side.
+        Number of the model, where several process the stream together.
     rows : int
         Length of the stream.
     tested : bool
@@ -38,14 +38,14 @@ def check_enough_rows(
     Raises
     ------
     ParameterError
-        With how many rows there are, how many it takes, and what to do.
+        States the number of rows, the number needed, and what to do.
     """
-    apart = tested or scoring.interrupts
+    interrupted = tested or scoring.interrupts
     steps = [(step.name, *step.start_rows()) for step in map(make_transform, transforms)]
-    if not any(least for _, least, _ in steps) and not cost_of(learner).start_rows(apart)[0]:
+    if not any(least for _, least, _ in steps) and not cost_of(learner).start_rows(interrupted)[0]:
         return
     learned, transformed = rows_learned(scoring, fold, rows, tested)
-    check_rows(learner, learned, apart)
+    check_rows(learner, learned, interrupted)
     for name, least, cure in steps:
         if transformed < least:
             raise ParameterError(
@@ -55,9 +55,9 @@ def check_enough_rows(
 
 
 def rows_learned(scoring: Scoring, fold: int | None, rows: int, tested: bool) -> tuple[int, int]:
-    """Return how many rows a learner has learned from when it predicts its last row, and a transform.
+    """Return the rows that a learner and a transform have learned before the last prediction.
 
-    Of a `delay` that a column says nothing is known yet: it counts as none.
+    A `delay` given by a column counts as none, since its values are not known yet.
 
     Examples
     --------
@@ -75,6 +75,9 @@ def rows_learned(scoring: Scoring, fold: int | None, rows: int, tested: bool) ->
 
 
 def check_seen(learner: Learner) -> None:
-    """Refuse the end of a run whose labels came so late that nothing was predicted by them; see `check_enough_rows`."""
+    """Refuse the end of a run whose labels came too late to predict any row by them.
+
+    See `check_enough_rows`.
+    """
     if cost_of(learner).start_rows(apart=True)[0]:
         check_rows(learner, int(learner.state_["seen"][0]), apart=True)

@@ -9,28 +9,28 @@
     [protocol]
     order = "permuted"          # or "time": the order of the file
     permutations = 10
-    window = 1000               # error over the last 1000 rows as well: `olscale.evaluation.protocol` has more of the kind
+    window = 1000               # error over the last 1000 rows too; more in `protocol`
 
     [[datasets]]
     path = "data/letter"        # relative to this file
 
     [[datasets]]
-    name = "usps"               # of the catalogue, fetched when it is first needed
-    optional = true             # if it cannot be had, go on without
+    name = "usps"               # in the catalogue, fetched when first needed
+    optional = true             # continue without it if it is unavailable
 
     [[learners]]
     name = "pa1"
-    params = { C = [0.25, 1.0] }   # a list: one learner a value
+    params = { C = [0.25, 1.0] }   # a list: one learner per value
 
     [[learners]]
     name = "pa2"
-    tune = { C = [0.25, 1.0] }     # one of these, chosen on parts of the training split
+    tune = { C = [0.25, 1.0] }     # choose one value on parts of the training split
 
     [tuning]
     folds = 10                     # random halves of the training split
 
     [budget]
-    max_seconds = 3600             # of each run; what takes more ends as "timeout"
+    max_seconds = 3600             # per run; a longer one ends as "timeout"
     max_memory = "2GB"             # likewise, as "oom"
 """
 
@@ -68,12 +68,12 @@ class Experiment(Section):
     seed : int
         Seed of all permutations.
     transforms : tuple of str
-        Transforms of every dataset that does not name its own.
+        Transforms of every dataset that does not list its own.
 
     Raises
     ------
     ExperimentError
-        If a value does not fit, or a key does not exist: one line that says what to write.
+        If a value is invalid or a key does not exist; one line says what to write.
     """
 
     name: str = "experiment"
@@ -98,9 +98,9 @@ class Experiment(Section):
     def transforms_of(
         self, dataset: DatasetSpec, learner: LearnerSpec | None = None
     ) -> tuple[str, ...]:
-        """Return the transforms under which a learner meets a dataset; those of the dataset without a learner."""
-        own = None if learner is None else learner.transforms
-        in_turn = (own, dataset.transforms, self.transforms)
+        """Return the transforms of a dataset for a learner; without one, the dataset's own."""
+        of_learner = None if learner is None else learner.transforms
+        in_turn = (of_learner, dataset.transforms, self.transforms)
         return next(transforms for transforms in in_turn if transforms is not None)
 
     def __init__(self, **content: Any) -> None:
@@ -119,7 +119,7 @@ _SECTIONS: dict[str, type[BaseModel | ProtocolSpec]] = {
     "budget": Budget,
 }
 _SOURCE: ContextVar[str] = ContextVar("source", default="experiment")
-"""What error messages call that which an experiment is made from: its file, if it has one."""
+"""What error messages call the source of an experiment: its file, if it has one."""
 
 
 def load_experiment(path: str | Path) -> Experiment:
@@ -128,23 +128,22 @@ def load_experiment(path: str | Path) -> Experiment:
     Raises
     ------
     ExperimentError
-        If the file is missing, is no TOML or has a value that does not fit.
+        If the file is missing, is not TOML or has an invalid value.
     UnknownNameError
-        If a key or a transform does not exist; the message offers the nearest one.
+        If a key or a transform does not exist; the message suggests the nearest one.
     """
     path = Path(path_text(path, "experiment"))
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ExperimentError(f"{path}: cannot be read: {error.strerror}") from None
-    except (
-        ValueError,
-        RecursionError,
-    ) as error:  # no TOML, no UTF-8, a number of thousands of digits, 1,000 brackets
+    except (ValueError, RecursionError) as error:
+        # Not TOML, not UTF-8, a number of thousands of digits, or 1,000 brackets.
         raise ExperimentError(f"{path}: not a TOML file: {error}") from None
     content.setdefault("name", path.stem)
     experiment = parse_experiment(content, str(path))
     datasets = [
+        # Paths in a file are relative to the file, so that it works from any directory.
         spec
         if spec.path is None
         else spec.model_copy(update={"path": _relative_to(path.parent, spec.path)})
@@ -161,7 +160,7 @@ def parse_experiment(content: dict[str, Any], source: str = "experiment") -> Exp
     >>> parse_experiment({"datasets": [{"path": "letter"}], "lerners": [{"name": "pa"}]})
     Traceback (most recent call last):
     ...
-    olscale.errors.ExperimentError: experiment: unknown key 'lerners'; did you mean 'learners'? there are: ...
+    olscale.errors.ExperimentError: experiment: unknown key 'lerners'; did you mean 'learners'? ...
     """
     token = _SOURCE.set(source)
     try:

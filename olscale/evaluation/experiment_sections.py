@@ -17,7 +17,7 @@ from olscale.system.paths import path_text
 from olscale.task import Task
 
 EVERY = "*"
-"""In place of a learner's name: all of the registry."""
+"""Stands for all registered learners in place of a learner's name."""
 
 _LONGEST_LABEL = 200
 
@@ -32,14 +32,14 @@ def _readable(label: str | None) -> str | None:
 
 
 Label = Annotated[str | None, AfterValidator(_readable)]
-"""What tables and figures call a thing."""
+"""The name of something in tables and figures."""
 
 Transforms = tuple[Annotated[str, AfterValidator(canonical_transform)], ...]
-"""In canonical form, so that ``project:100`` and ``project:features=100`` are one run."""
+"""Transforms in canonical form: ``project:100`` and ``project:features=100`` are one run."""
 
 
 class Section(BaseModel):
-    """A table of the file: no keys but its own, and nothing that changes."""
+    """A table of the file: it is immutable and refuses unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -52,18 +52,18 @@ class DatasetSpec(Section):
     path : str, optional
         Directory or URL of the dataset.
     name : str, optional
-        Name of a data set of the catalogue, in place of `path`.
+        Name of a data set in the catalogue, in place of `path`.
     transforms : tuple of str, optional
-        Transforms for this dataset in place of the experiment's.
+        Transforms of this dataset in place of the experiment's.
     protocol : ProtocolSpec, optional
-        Protocol for this dataset in place of the experiment's.
+        Protocol of this dataset in place of the experiment's.
     label : str, optional
-        What tables and figures call it; its name when left out.
+        Name in tables and figures; defaults to the dataset's name.
     rows : int, optional
-        Most rows of each split; a larger dataset is drawn from, and then called by its name and
-        this number.
+        Most rows of each split; a larger dataset is sampled, and its name then includes this
+        number.
     optional : bool
-        Whether to go on without it where it cannot be had.
+        Whether to continue without the dataset if it is unavailable.
     """
 
     path: str | None = None
@@ -92,20 +92,20 @@ class LearnerSpec(Section):
     Attributes
     ----------
     name : str
-        Registry name or ``module:Class``; ``*`` for every learner of the registry, each on the
-        datasets of its task.
+        Registry name or ``module:Class``; ``*`` for every registered learner, each on the datasets
+        of its task.
     params : dict
-        Parameters; a list of values stands for one learner a value.
+        Parameters; a list of values stands for one learner per value.
     tune : dict of str to list
-        Parameters of which one combination is chosen by tuning, for each dataset by itself.
+        Parameters with candidate values; tuning chooses one combination for each dataset.
     datasets : tuple of str, optional
-        Names of the only datasets that it meets; all when left out.
+        Names of the only datasets that it runs on; all by default.
     transforms : tuple of str, optional
-        Transforms of the rows that it meets, in place of the datasets'.
+        Transforms of its rows, in place of the datasets' own.
     label : str, optional
-        What tables and figures call it, the published ones among them; its name when left out.
+        Name in tables and figures, including the published ones; defaults to the learner's name.
     optional : bool
-        Whether to go on without it where this version has no such learner.
+        Whether to continue without the learner if this version has none of that name.
     """
 
     name: str
@@ -118,9 +118,11 @@ class LearnerSpec(Section):
 
     @model_validator(mode="after")
     def _given_or_tuned(self) -> LearnerSpec:
-        both = sorted(self.tune.keys() & self.params.keys())
-        if both:
-            raise ValueError(f"{both[0]} is both in params and in tune; expected it in one of them")
+        clashing = sorted(self.tune.keys() & self.params.keys())
+        if clashing:
+            raise ValueError(
+                f"{clashing[0]} is both in params and in tune; expected it in one of them"
+            )
         if self.name == EVERY and (self.params or self.tune or self.label):
             raise ValueError(
                 "name = '*' is every learner at its defaults; expected no params, tune or label "
@@ -133,7 +135,7 @@ class LearnerSpec(Section):
         return self.datasets is None or dataset in self.datasets
 
     def settings(self) -> list[dict[str, Any]]:
-        """Return one dictionary of parameters for each combination of listed values.
+        """Return one dictionary of parameters per combination of listed values.
 
         Examples
         --------
@@ -146,7 +148,7 @@ class LearnerSpec(Section):
         )
 
     def points(self) -> list[dict[str, Any]]:
-        """Return one dictionary of parameters for each combination to choose from.
+        """Return one dictionary of parameters per combination to choose from.
 
         Examples
         --------
@@ -162,26 +164,25 @@ def _combinations(values: dict[str, list[Any]]) -> list[dict[str, Any]]:
 
 def _tuning_metric(name: str) -> str:
     bases = [base for base in askable() if base not in ("cost", "confusion", "train_error")]
-    known = ["test_error", "cumulative_error", *bases, *(f"test_{base}" for base in bases)]
-    if name not in known:
-        raise ValueError(str(UnknownNameError("metric", name, known)))
+    metrics = ["test_error", "cumulative_error", *bases, *(f"test_{base}" for base in bases)]
+    if name not in metrics:
+        raise ValueError(str(UnknownNameError("metric", name, metrics)))
     return name
 
 
 class TuningSpec(Section):
-    """How parameters under `tune` are chosen: by the mean over parts of the training split that are held out.
+    """How parameters under `tune` are chosen: by the mean over held-out parts of the training rows.
 
     Attributes
     ----------
     split : {"half", "stratified-half", "kfold", "stratified"}
-        How rows are held out, as in `ProtocolSpec`; random halves are the LOL paper's way.
+        How rows are held out, as in `ProtocolSpec`; random halves follow the LOL paper.
     folds : int
-        How many times.
+        Number of times that rows are held out.
     metric : str, optional
-        What is to be best in the mean: `cumulative_error`, `test_error` or any other of the
-        measures that a number is best by, on the rows that train or, with the prefix ``test_``, of
-        the final model on the rows held out. When left out `test_error`, or `test_rmse` in a
-        regression.
+        Metric whose mean decides: `cumulative_error`, `test_error` or any other measure with a
+        best direction, on the rows that train or, with the prefix ``test_``, of the final model
+        on the held-out rows. Defaults to `test_error`, or `test_rmse` in a regression.
     """
 
     split: Literal["kfold", "stratified", "half", "stratified-half"] = "half"
@@ -195,8 +196,9 @@ class TuningSpec(Section):
     def protocol(
         self, task: Task, weighing: Mapping[str, Any] = MappingProxyType({})
     ) -> ProtocolSpec:
-        """Return how tuning runs meet a dataset, whose rows count as `weighing` says."""
+        """Return the protocol of tuning runs, whose rows count as `weighing` says."""
         base = base_name(self.metric_for(task))
+        # Default measures are in every run without being asked for.
         by_itself = base not in askable() or task in MEASURES[base].default
         return ProtocolSpec(
             split=self.split, folds=self.folds, measures=() if by_itself else (base,), **weighing
@@ -205,7 +207,7 @@ class TuningSpec(Section):
     def definition(
         self, seed: int, task: Task, weighing: Mapping[str, Any] = MappingProxyType({})
     ) -> dict[str, Any]:
-        """Return how candidates are compared as plain JSON values."""
+        """Return the comparison of candidates as plain JSON values."""
         return {
             "split": self.split,
             "folds": self.folds,

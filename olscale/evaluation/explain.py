@@ -1,4 +1,4 @@
-"""What pydantic says of an experiment, as one line that names the place, what was got, what was expected and the cure."""
+"""Errors of pydantic as one line: the place, the value, what was expected and the cure."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from olscale.errors import ExperimentError, UnknownNameError
 from olscale.evaluation.protocol import ProtocolSpec
 
 _TABLES = {"datasets": "path", "learners": "name"}
-"""Lists of tables, each with the key that a plain word stands for."""
+"""Lists of tables, each with the key that a plain string sets."""
 
 _UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")
 _LONGEST = 120
@@ -30,45 +30,45 @@ def explain(
     ----------
     error : pydantic.ValidationError
     source : str
-        File, or what else the content came from.
+        Name of the file or other source of the content.
     root : type of BaseModel
-        The model of the whole.
+        Model of the whole content.
     sections : mapping of str to type
-        Those of its sections, models or dataclasses, by key.
+        Models or dataclasses of its sections, by key.
     """
     problems = error.errors(include_url=False)
-    # A mistyped key also makes its right form missing: name the typing error.
+    # A mistyped key also makes the correct key missing: report the typing error.
     first = next((problem for problem in problems if problem["type"] in _UNKNOWN_KEY), problems[0])
-    # Of a value that may be of several types pydantic also names the type.
+    # For a value of a union, pydantic also names the type.
     place = [part for part in first["loc"] if isinstance(part, int) or re.fullmatch(r"\w+", part)]
     kind = first["type"]
     got = first["input"]
     where = ".".join(map(str, place))
     if kind in _UNKNOWN_KEY:
-        # The innermost section that the key is in.
+        # Find the innermost section that contains the key.
         model = next(
             (sections[str(part)] for part in reversed(first["loc"][:-1]) if part in sections), root
         )
         inside = f" in {'.'.join(map(str, first['loc'][:-1]))}" if len(first["loc"]) > 1 else ""
-        said = UnknownNameError(f"key{inside}", str(first["loc"][-1]), _keys(model))
-        return ExperimentError(f"{source}: {said}")
+        unknown_key = UnknownNameError(f"key{inside}", str(first["loc"][-1]), _keys(model))
+        return ExperimentError(f"{source}: {unknown_key}")
     if kind == "missing":
         return ExperimentError(f"{source}: {where} is missing")
     if kind == "literal_error" and isinstance(got, str):
-        known = re.findall(r"'([^']*)'", first["ctx"]["expected"])
-        nearest = str(UnknownNameError(where, got, known)).partition("; ")[2]
+        choices = re.findall(r"'([^']*)'", first["ctx"]["expected"])
+        nearest = str(UnknownNameError(where, got, choices)).partition("; ")[2]
         return ExperimentError(f"{source}: {where} was {got!r}; {nearest}")
     shown = repr(got) if len(repr(got)) <= _LONGEST else f"{repr(got)[:_LONGEST]} ..."
     if place[:1] == ["notify"] and (
         "webhook" in (*place, *(got if isinstance(got, dict) else ())) or "://" in shown
     ):
-        shown = HIDDEN  # the whole of such an address is a secret
+        shown = HIDDEN  # such an address is secret as a whole
     expected = _cure(place, kind, got) or first["msg"].removeprefix("Value error, ")
     return ExperimentError(f"{source}: {where or 'it'} was {shown}: {expected}")
 
 
 def check_numbers(content: Mapping[str, Any], source: str) -> None:
-    """Refuse true and false where an experiment has only numbers and words."""
+    """Refuse true and false where an experiment has only numbers and strings."""
     numeric = {
         key: content[key] for key in ("seed", "protocol", "tuning", "datasets") if key in content
     }
@@ -76,33 +76,33 @@ def check_numbers(content: Mapping[str, Any], source: str) -> None:
 
 
 def refuse_flags(content: Mapping[str, Any], source: str, but: Sequence[str]) -> None:
-    """Refuse true and false under all keys `but` these: pydantic takes them for 1 and 0."""
+    """Refuse true and false under all keys except `but`: pydantic takes them for 1 and 0."""
     for place, value in _values(content, ""):
         if isinstance(value, bool) and place.rpartition(".")[2] not in but:
             raise ExperimentError(f"{source}: {place} was {value}: expected no true or false here")
 
 
 def _values(value: Any, place: str) -> Iterator[tuple[str, Any]]:
-    """Yield all that is in tables and lists, each with its place."""
+    """Yield every value in tables and lists with its place."""
     if is_dataclass(value):
         value = vars(value)
     if not isinstance(value, Mapping | list | tuple):
         yield place, value
         return
-    for key, each in value.items() if isinstance(value, Mapping) else enumerate(value):
-        yield from _values(each, f"{place}.{key}" if place else str(key))
+    for key, entry in value.items() if isinstance(value, Mapping) else enumerate(value):
+        yield from _values(entry, f"{place}.{key}" if place else str(key))
 
 
 def _keys(section: Any) -> list[str]:
     return (
-        [each.name for each in fields(section)]
+        [declared.name for declared in fields(section)]
         if is_dataclass(section)
         else list(section.model_fields)
     )
 
 
 def _cure(place: list[Any], kind: str, got: Any) -> str:
-    """Say what to write for a value of the wrong shape; empty where there is nothing to say beyond pydantic."""
+    """Return what to write for a value of the wrong shape; empty if pydantic's message suffices."""
     key = str(place[-1]) if place else ""
     if kind in ("tuple_type", "list_type"):
         if key in _TABLES and len(place) == 1:

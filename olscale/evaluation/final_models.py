@@ -1,4 +1,4 @@
-"""The final models of runs: taken from a pass that has ended, or made again from the definition in a record."""
+"""The final models of runs: taken from a completed pass, or recomputed from a record."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from olscale.results.record import Record
 
 
 def final_model(run: Run, learner: Learner, dataset: Dataset, pipeline: Pipeline) -> FinalModel:
-    """Return what `learner` is at the end of `run`, with the transforms through which it saw `dataset`."""
+    """Return the final model of `run`: `learner`, with the transforms applied to `dataset`."""
     key = run.stream
     entropy = () if key.shuffle is None else (key.shuffle.seed, key.shuffle.index)
     return FinalModel(
@@ -53,12 +53,12 @@ def final_model(run: Run, learner: Learner, dataset: Dataset, pipeline: Pipeline
 
 
 def run_of(record: Record) -> Run:
-    """Return the run that a record is of.
+    """Return the run that a record describes.
 
     Raises
     ------
     ModelError
-        If this version of olscale would run something else.
+        If this version of olscale would run something different.
     """
     definition = record.run
     protocol = definition["protocol"]
@@ -68,9 +68,9 @@ def run_of(record: Record) -> Run:
         fold = protocol.get("fold")
         online = str(split).startswith("prequential-")
         dealt = (protocol["split_seed"], protocol["folds"]) if split else (0, 0)
-        known = {each.name for each in fields(Scoring)} - {"folds"}
+        option_names = {option.name for option in fields(Scoring)} - {"folds"}
         scoring = Scoring(
-            **{name: _hashable(value) for name, value in protocol.items() if name in known},
+            **{name: _hashable(value) for name, value in protocol.items() if name in option_names},
             folds=OnlineFolds(split, *dealt) if online else None,
         )
         permuted = protocol["order"] == "permuted"
@@ -90,16 +90,18 @@ def run_of(record: Record) -> Run:
         )
     except (KeyError, TypeError, ValueError):
         run = None
+    # A definition that does not give the same id means something else in this version.
     if run is None or run.id != record.id:
         raise ModelError(
             f"run {record.id} asks for what this version of olscale does not know; install a "
             "later one"
         )
-    here = learner_version(learner_path(run.learner), learner_class(run.learner))
-    if str(here) != str(run.version):
+    # The id has the version as well, but a model of another version is a clearer error.
+    current_version = learner_version(learner_path(run.learner), learner_class(run.learner))
+    if str(current_version) != str(run.version):
         raise ModelError(
             f"run {record.id} is of version {run.version} of learner {run.learner}, here is "
-            f"version {here}, which gives "
+            f"version {current_version}, which gives "
             "other numbers; evaluate it anew, or install the olscale that ran it"
         )
     return run
@@ -110,12 +112,12 @@ def _hashable(value: Any) -> Any:
 
 
 def compute_model(record: Record, path: str, progress: Progress | None = None) -> FinalModel:
-    """Run again what `record` is of, and return the model at its end.
+    """Run the definition in `record` again and return the final model.
 
     Parameters
     ----------
     record : Record
-        A run that ended well.
+        A run that ended with a result.
     path : str
         Its dataset.
     progress : callable, optional
@@ -124,9 +126,9 @@ def compute_model(record: Record, path: str, progress: Progress | None = None) -
     Raises
     ------
     ModelError
-        If the run has no model to save, or comes out otherwise than the record says.
+        If the run has no model to save, or its result differs from the record.
     DatasetError
-        If the dataset is another one.
+        If the dataset is a different one.
     """
     if record.outcome != "ok":
         raise ModelError(
@@ -144,25 +146,25 @@ def compute_model(record: Record, path: str, progress: Progress | None = None) -
         )
     length = StreamSource(dataset.path, dataset.rows("train"), 0).length(run.stream)
     group = RunGroup(dataset.path, length, (run,), chunk_rows=dataset.manifest.chunk_rows)
-    going = SumsPass(group) if can_sum(run) else GroupPass(group)
-    while not going.ended:
-        before = going.rows
-        going.advance()
+    group_pass = SumsPass(group) if can_sum(run) else GroupPass(group)
+    while not group_pass.ended:
+        before = group_pass.rows
+        group_pass.advance()
         if progress is not None:
-            progress(run.learner, going.rows - before, 0)
-    [recomputed] = going.finish()
+            progress(run.learner, group_pass.rows - before, 0)
+    [recomputed] = group_pass.finish()
     if odd := differences(record, recomputed):
         raise ModelError(
             f"recomputed run {record.id} differs from the recorded one: {odd}; it was recorded by "
             "another version or "
             "on another kind of machine, and no model was written"
         )
-    [state] = going.states
-    return final_model(run, state.learner, dataset, going.pipeline(state))
+    [state] = group_pass.states
+    return final_model(run, state.learner, dataset, group_pass.pipeline(state))
 
 
 def differences(old: Record, new: Record) -> str:
-    """Return what of the results in both records is not the same; empty if all is."""
+    """Return which results differ between two records; empty if none do."""
     if new.outcome != old.outcome:
         return f"it ended as {new.outcome} ({new.reason})"
     odd = [
@@ -187,17 +189,16 @@ def find_dataset(definition: Mapping[str, Any], places: list[str]) -> str:
     Raises
     ------
     DatasetError
-        If none is.
+        If none of them is.
     """
-    wanted = definition["dataset"]
+    dataset = definition["dataset"]
     for place in places:
         try:
-            if open_dataset(place).fingerprint == wanted["fingerprint"]:
+            if open_dataset(place).fingerprint == dataset["fingerprint"]:
                 return place
         except DatasetError:
             continue
     raise DatasetError(
-        f"the dataset {wanted['name']} of fingerprint {str(wanted['fingerprint'])[:12]} is not at "
-        f"{', '.join(places)}; name "
-        "it by --dataset"
+        f"the dataset {dataset['name']} of fingerprint {str(dataset['fingerprint'])[:12]} is not "
+        f"at {', '.join(places)}; name it by --dataset"
     )

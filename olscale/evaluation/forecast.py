@@ -1,4 +1,4 @@
-"""What runs will take, said before they start: which take long, and which do not fit into the memory of a worker."""
+"""Forecasts before runs start: which take long, and which do not fit into a worker's memory."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,29 +12,29 @@ from olscale.learners.contract.cost import cost_of
 from olscale.learners.registry import ask, is_ours, make_learner
 
 NUMBERS_A_SECOND = 1e9
-"""What plans count costs in: a run that costs so many numbers takes a core about a second.
+"""Number of operations that a core performs per second; plans count costs in operations.
 
-Within a small factor: the state of a large model comes from memory.
+Accurate within a small factor: the state of a large model comes from memory.
 """
 
 ROW_NUMBERS = 100
-"""A row takes as long as so many numbers beside those of the learner: it is passed on, and its score counted."""
+"""Cost of a row in addition to that of the learner: it is passed on, and its score counted."""
 
 LONG_SECONDS = 600.0
-"""A run that takes longer is announced."""
+"""Seconds above which a run is announced."""
 
 
 RUN_SECONDS = 0.01
-"""A run takes so much beside its learning: rows are read, a record is written."""
+"""Seconds of a run in addition to its learning: reading rows, writing a record."""
 
 BUNDLED_SECONDS = 0.0005
-"""A run takes so much beside its learning in a bundle, and so does its group."""
+"""Seconds of a run in a bundle in addition to its learning; its group takes as much."""
 
 
 def short_seconds(plan: RunPlan, missing: Sequence[Run]) -> float:
-    """Return about how long the runs take one after another; without end where a learner's author is not known.
+    """Return the approximate total seconds of the runs; infinite if a learner is external.
 
-    What is not olscale's own may crash or never return, and is then ended with its worker.
+    An external learner may crash or never return, and is then ended with its worker.
     """
     if not all(is_ours(run.learner) for run in missing):
         return inf
@@ -42,18 +42,18 @@ def short_seconds(plan: RunPlan, missing: Sequence[Run]) -> float:
 
 
 def seconds_of(plan: RunPlan, runs: Iterable[Run]) -> float:
-    """Return about how long the runs take one after another."""
+    """Return approximately how long the runs take one after another."""
     return sum(plan.costs.get(run.id, inf) / NUMBERS_A_SECOND + RUN_SECONDS for run in runs)
 
 
 def bundled_seconds(plan: RunPlan, group: RunGroup) -> float:
-    """Return about how long a group takes in a bundle, whose groups share what a file of records and a task take."""
+    """Return approximately how long a group takes in a bundle, which shares a file and a task."""
     learning = sum(plan.costs.get(run.id, inf) for run in group.runs) / NUMBERS_A_SECOND
     return learning + BUNDLED_SECONDS * (1 + len(group.runs))
 
 
 def long_runs(plan: RunPlan, missing: Sequence[Run]) -> Iterator[str]:
-    """Yield a line for each learner on each dataset whose runs, `missing` ones of the plan, take long, with a way out."""
+    """Yield a line for each learner and dataset whose `missing` runs take long, with a way out."""
     groups: dict[tuple[str, str, str], list[Run]] = defaultdict(list)
     for run in missing:
         if plan.costs.get(run.id, 0.0) > LONG_SECONDS * NUMBERS_A_SECOND:
@@ -61,6 +61,7 @@ def long_runs(plan: RunPlan, missing: Sequence[Run]) -> Iterator[str]:
     for runs in groups.values():
         first = runs[0]
         rows = plan.sources[first.stream.fingerprint].length(first.stream)
+        # Permutations of one learner take the same time, so one line stands for all.
         cost = max(plan.costs[run.id] for run in runs)
         numbers = (
             cost * make_learner(first.learner, first.params).numbers_per_second / NUMBERS_A_SECOND
@@ -75,12 +76,14 @@ def long_runs(plan: RunPlan, missing: Sequence[Run]) -> Iterator[str]:
 
 
 def check_workers(missing: Sequence[Run], bytes_of: Mapping[str, int], memory: float) -> None:
-    """Refuse runs whose model alone is more than the `memory` of a worker, in bytes: it would die of each attempt.
+    """Refuse runs whose model alone exceeds the `memory` of a worker, in bytes.
+
+    Each attempt at such a run would end its worker.
 
     Raises
     ------
     ParameterError
-        With both sizes and what to do instead.
+        States both sizes and what to do instead.
     """
     for run in missing:
         size = bytes_of.get(run.id, 0)

@@ -1,4 +1,4 @@
-"""Fused runs: runs of one learner in several settings that go through a stream in one pass of the compiled loop."""
+"""Fused runs: runs of one learner in several settings that share one pass of the compiled loop."""
 
 from collections.abc import Sequence
 
@@ -15,13 +15,13 @@ from olscale.learners.contract.usable_rows import learn_usable_together, usable_
 
 
 class FusedRuns:
-    """Runs of one learner in several settings; the time of the pass is shared evenly among them.
+    """Runs of one learner in several settings that share the time of their pass evenly.
 
-    What their pass raises ends all of them: nobody can say whose doing it was. What it says of one
-    ends that one.
+    An exception of the pass ends all of them, since its cause cannot be attributed to one setting.
+    A failure reported for a single setting ends only that run.
     """
 
-    fold = None  # models side by side are not fused
+    fold = None  # models of online folds are not fused
 
     def __init__(self, runs: Sequence[RunState]) -> None:
         self._runs = runs
@@ -43,16 +43,18 @@ class FusedRuns:
             self._ready = True
         start = LearningTime.now()
         with guarded(self._runs):
-            seen = self._runs[0].seen_by_learner(chunk)
-            weights = seen.weights if self._weighted else None
-            scores = learn_usable_together(fused, self._runs[0].learner, seen.X, seen.y, weights)
+            visible = self._runs[0].seen_by_learner(chunk)
+            weights = visible.weights if self._weighted else None
+            scores = learn_usable_together(
+                fused, self._runs[0].learner, visible.X, visible.y, weights
+            )
         share = start.elapsed() / len(self._runs)
-        for run, mine in zip(self._runs, scores or (), strict=scores is not None):
-            if isinstance(mine, Exception):
-                end = failure_of(mine)
+        for run, run_scores in zip(self._runs, scores or (), strict=scores is not None):
+            if isinstance(run_scores, Exception):
+                end = failure_of(run_scores)
                 run.fail(end.outcome, end.reason, row=end.row)
             else:
-                run.see(chunk, Scored(np.arange(len(chunk)), mine), share)
+                run.see(chunk, Scored(np.arange(len(chunk)), run_scores), share)
 
     def _compile(self, fused: FusedSettings, chunk: Chunk) -> None:
         fused.compile(chunk.X, self._weighted)
@@ -60,21 +62,21 @@ class FusedRuns:
             usable_rows(slice_rows(chunk.X, 0, 0), self._runs[0].learner.norm_limits())
 
     def release(self) -> None:
-        """Bring the learners up to date."""
+        """Bring the learners up to date with the pass."""
         if self._fused is not None:
             attempt(self._runs, self._fused.release, counts=False)
 
 
 def fuse_runs(runs: Sequence[RunState]) -> list[RunState | FusedRuns]:
-    """Return what `runs` go through a stream as: fused where they can be, or alone."""
-    able = [run for run in runs if run.outcome == "ok"]
-    if len(able) == 1:
-        return list(able)
-    if any(run.run.stream.scoring.interrupts or run.watch for run in able):
-        return list(able)
-    able = [run for run in able if run.shares_passes]
-    groups = group_fusible([run.learner for run in able])
+    """Return `runs` as they process a stream: fused where possible, otherwise single."""
+    running = [run for run in runs if run.outcome == "ok"]
+    if len(running) == 1:
+        return list(running)
+    if any(run.run.stream.scoring.interrupts or run.watch for run in running):
+        return list(running)
+    running = [run for run in running if run.shares_passes]
+    groups = group_fusible([run.learner for run in running])
     return [
-        able[group[0]] if len(group) == 1 else FusedRuns([able[i] for i in group])
+        running[group[0]] if len(group) == 1 else FusedRuns([running[i] for i in group])
         for group in groups
     ]

@@ -29,7 +29,7 @@ from olscale.results.record import Record
 
 
 class _Learns(Protocol):
-    """What goes through a stream: a run, several fused ones, or the sums that several share."""
+    """What processes a stream: a run, several fused runs, or the sums that runs share."""
 
     @property
     def fold(self) -> int | None: ...
@@ -40,54 +40,54 @@ class _Learns(Protocol):
 
 
 LOOK_AHEAD_ROWS = 65_536
-"""Rows that learners which look ahead are shown: all of a shorter stream, else a uniform sample."""
+"""Rows shown to learners that look ahead: all of a shorter stream, else a uniform sample."""
 
 PIECE_NUMBERS = 1e9
-"""Numbers that all runs of a group go through between two looks at signals, budgets and the clock: a second, or less.
+"""Numbers that a group processes between checks of signals, budgets and the clock: up to a second.
 
-A chunk that takes more is fed in pieces; contiguous pieces give the same bits as the whole.
+A larger chunk is fed in pieces; contiguous pieces give the same bits as the whole chunk.
 """
 
 
 class GroupPass:
-    """The runs of a group on their way through their stream; a task or an actor drives it.
+    """The runs of a group on their way through their stream, driven by a task or an actor.
 
     Parameters
     ----------
     group : RunGroup
     meter : Meter, optional
-        Measures the runs; one for the group's budget when left out.
+        Measures the runs; by default one for the group's budget.
     exceeded : dict of str to BudgetExceeded, optional
-        How runs have ended in earlier attempts at the group, by run id.
+        How runs ended in earlier attempts at the group, by run id.
     dataset : Dataset, optional
-        That of the group, where it is open already.
+        Dataset of the group, if it is open already.
 
     Attributes
     ----------
     chunks : int
-        Chunks of the stream, all passes together.
+        Number of chunks of the stream, over all passes.
     position, within : int
-        Chunks fed, and rows fed of the next.
+        Chunks fed so far, and rows fed of the next chunk.
     rows : int
         Row-passes fed: one row learned by one learner is one.
     scoring : tuple of int
-        Row-passes of held-out rows that the models have predicted since they began to, and how many
-        they are to predict.
+        Row-passes of held-out rows that the models have predicted so far, and the total that they
+        will predict.
     on_scored : callable
-        Called whenever `scoring` has changed, which may go on for long while the stream stands
+        Called whenever `scoring` changes, which may take a long time while the stream stands
         still.
     leaving : callable
-        Asked between rows that final models predict: whether to leave that, and to do it again
-        another time.
+        Called between rows that final models predict; returns whether to abandon the predictions
+        and repeat them later.
 
     Examples
     --------
     A task is a loop::
 
-        going = GroupPass(group)
-        while not going.ended:
-            going.advance()  # a second's rows at a time
-        records = going.finish()
+        group_pass = GroupPass(group)
+        while not group_pass.ended:
+            group_pass.advance()  # a second's rows at a time
+        records = group_pass.finish()
     """
 
     def __init__(
@@ -117,10 +117,10 @@ class GroupPass:
         self.states = self._begin(shape, self._stream.columns)
         self._learning: Sequence[_Learns] | None = None
         self.chunks = len(self._stream) * key.passes
-        self.position = 0  # chunks fed
-        self.within = 0  # rows of the next chunk that are fed already
+        self.position = 0
+        self.within = 0
         self._chunk: Chunk | None = None
-        self.rows = 0  # row-passes: one row learned by one learner is one
+        self.rows = 0
         self.scoring = (0, 0)
         self.on_scored: Callable[[], object] = lambda: None
         self.leaving: Callable[[], bool] = lambda: False
@@ -130,7 +130,7 @@ class GroupPass:
         start = perf_counter()
         before = machine_code_seconds()
         yield
-        # While machine code is made or loaded nothing is read.
+        # No rows are read while machine code is compiled or loaded.
         self._read_seconds += perf_counter() - start - (machine_code_seconds() - before)
 
     def _begin(self, shape: StreamShape, columns: int) -> Sequence[RunState]:
@@ -151,7 +151,7 @@ class GroupPass:
         ]
 
     def pipeline(self, state: RunState) -> Pipeline:
-        """Return the transforms of a run as they are now."""
+        """Return the current transforms of a run."""
         return self._transforms.pipeline(state.fold)
 
     @property
@@ -160,56 +160,59 @@ class GroupPass:
         return self.position == self.chunks
 
     def _started(self) -> Sequence[_Learns]:
-        """Return what learns, alone or fused; before the first chunk, show learners that look ahead the rows to come."""
+        """Return what learns, alone or fused; first show coming rows to learners that want them."""
         if self._learning is None:
-            if ahead := [state for state in self.states if state.looks_ahead]:
-                self._show(ahead)
+            # Rows are shown before learners are fused: `prepare` is a call to a single learner.
+            if states := [state for state in self.states if state.looks_ahead]:
+                self._show(states)
             self._learning = self._fused()
         return self._learning
 
     def _fused(self) -> Sequence[_Learns]:
         return fuse_runs(self.states)
 
-    def _show(self, ahead: Sequence[RunState]) -> None:
-        """Show learners that look ahead the rows to come, as the stream's transforms will make them."""
+    def _show(self, states: Sequence[RunState]) -> None:
+        """Show learners that look ahead the coming rows, as transformed by the stream."""
         for folds in self._transforms.folds:  # once for all that see the same rows
             transforms = StreamTransforms(self._stream.pipeline, self.group.runs)
             with self._reading():
                 transform = transforms.rows_of(folds[0])
                 rows = self._stream.sample(LOOK_AHEAD_ROWS, transform)
-            for state in ahead:
+            for state in states:
                 if state.fold in folds:
                     state.prepare(rows)
 
     def step(self, i: int) -> None:
-        """Feed chunk number `i`, or what is left of it, to every run; chunks come in order, each once."""
+        """Feed chunk number `i`, or its rest, to every run; chunks come in order, each once."""
         while self.position == i:
             self.advance()
 
     def advance(self) -> None:
-        """Feed the next rows, of one chunk and for a second or so, to every run."""
+        """Feed the next rows of one chunk, about a second of work, to every run."""
         learning = self._started()
         if self._chunk is None:
             with self._reading():
+                # Later passes read the same chunks again, so the number wraps around.
                 self._chunk = self._stream.untransformed(self.position % len(self._stream))
         chunk = self._chunk
         start_row = self.within
         stop = min(len(chunk), start_row + self._piece_rows(chunk))
         passed, number = divmod(self.position, len(self._stream))
         first = passed * self._stream.rows + self._stream.first_row(number)
-        left = (
+        until_measurement = (
             None
             if self._test is None
             else self.group.runs[0].stream.scoring.rows_to_measurement(first + start_row)
         )
-        if left is not None:
-            stop = min(stop, start_row + left)
+        # The piece ends where a measurement is due: the test split needs the model of that row.
+        if until_measurement is not None:
+            stop = min(stop, start_row + until_measurement)
         piece = chunk if (start_row, stop) == (0, len(chunk)) else chunk[start_row:stop]
         with self._reading():
             pieces = self._transforms.learn(self._stream.pipeline.apply(piece), first + start_row)
-        for each in learning:
-            each.step(pieces[each.fold])
-        if stop - start_row == left:
+        for learner in learning:
+            learner.step(pieces[learner.fold])
+        if stop - start_row == until_measurement:
             self._measure()
         self._count_rows(piece)
         self.within = stop
@@ -219,9 +222,9 @@ class GroupPass:
             self._chunk = None
 
     def _piece_rows(self, chunk: Chunk) -> int:
-        """Return of how many rows like those of `chunk` all runs together go through `PIECE_NUMBERS`, 1 at least.
+        """Return how many rows like those of `chunk` take `PIECE_NUMBERS` in all runs, at least 1.
 
-        Of rows that become dense there are no more than take little memory.
+        Rows that become dense are limited to a small amount of memory.
         """
         pipeline = self._stream.pipeline
         values = values_of(chunk.X) / max(1, len(chunk))
@@ -229,11 +232,12 @@ class GroupPass:
         costs = (
             state.row_numbers(columns, self._classes_of_stream, values) for state in self.states
         )
+        # Runs that have failed cost nothing, and a broken estimate must not stop the stream.
         cost = sum(cost for cost in costs if isfinite(cost))
         return min(pipeline.block_rows(chunk), max(1, int(PIECE_NUMBERS / max(1.0, cost))))
 
     def _measure(self) -> None:
-        """Predict the test split with the models as they are now."""
+        """Predict the test split with the current models."""
         assert self._test is not None
         first = 0
         self.scoring = (0, self._test.rows * len(self.states))
@@ -246,8 +250,8 @@ class GroupPass:
         self.scoring = (0, 0)
 
     def _count_scored(self, rows: Chunk) -> None:
-        scored, whole = self.scoring
-        self.scoring = scored + len(rows) * len(self.states), whole
+        scored, total = self.scoring
+        self.scoring = scored + len(rows) * len(self.states), total
         self.on_scored()
 
     def _count_rows(self, chunk: Chunk) -> None:
@@ -258,12 +262,13 @@ class GroupPass:
         errors = [
             state.error() for state in self.states if state.outcome == "ok" and state.position
         ]
+        # No run may be left, and progress still needs a number.
         return sum(errors) / len(errors) if errors else 0.0
 
     def errors(self) -> list[tuple[str, int, float]]:
-        """Return id, rows learned from and the error so far of each run, or its RMSE in a regression."""
-        going = [state for state in self.states if state.outcome == "ok" and state.position]
-        return [(state.run.id, state.position, state.error()) for state in going]
+        """Return id, rows learned and error (RMSE in a regression) so far of each run."""
+        running = [state for state in self.states if state.outcome == "ok" and state.position]
+        return [(state.run.id, state.position, state.error()) for state in running]
 
     def finish(self) -> list[Record]:
         """Run the test split through the final models and return the records.
@@ -271,8 +276,8 @@ class GroupPass:
         Raises
         ------
         StoppedError
-            If `leaving` said so; the runs stand at the end of the stream then, as if no model had
-            predicted a row.
+            If `leaving` returned true; the runs then stand at the end of the stream, as if no model
+            had predicted a row.
         """
         self._close()
         machine_code = machine_code_seconds() - self._machine_code_before
@@ -281,17 +286,17 @@ class GroupPass:
 
     @property
     def filled_bytes(self) -> int:
-        """Bytes of the learners' states without their blocks of zeros: what a checkpoint has to save."""
+        """Size of the learners' states without blocks of zeros: what a checkpoint has to save."""
         return sum(state.filled_bytes for state in self.states)
 
     def state(self) -> Iterator[tuple[str, NDArray[Any]]]:
-        """Yield the states of the runs as plain arrays with their names: ``<run id>/...`` and ``stream/...``.
+        """Yield the states of the runs as named plain arrays: ``<run id>/...`` and ``stream/...``.
 
-        A learner's arrays are copied when they are asked for, but for what is untouched: no more
-        than one copy is held at a time.
+        A learner's arrays are copied when requested, except for untouched parts, so that at most
+        one copy exists at a time.
         """
-        for each in self._started():
-            each.release()
+        for learning in self._started():
+            learning.release()
         yield "stream/cut", np.array([self.chunks, self.position])
         if self.within:
             yield "stream/within", np.array([self.within])
@@ -304,19 +309,20 @@ class GroupPass:
                 yield f"{run.run.id}/{name}", array
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Continue from a `state`, of this group or of one with more runs, before the first chunk is fed.
+        """Continue, before the first chunk, from a `state` of this group or of one with more runs.
 
         Raises
         ------
         ValueError, KeyError
-            If the state is not that of these runs on this stream, cut into these chunks.
+            If the state does not belong to these runs on this stream, cut into these chunks.
         """
+        # Bounds of chunks must agree: a position means nothing in a stream that is cut differently.
         chunks, position = (int(number) for number in state["stream/cut"])
         if chunks != self.chunks:
             raise ValueError(f"the stream had {chunks} chunks, now it has {self.chunks}")
-        for each in self.states:
-            mark = f"{each.run.id}/"
-            each.restore(
+        for run_state in self.states:
+            mark = f"{run_state.run.id}/"
+            run_state.restore(
                 {
                     name.removeprefix(mark): array
                     for name, array in state.items()
@@ -326,25 +332,28 @@ class GroupPass:
         self._transforms.restore(
             {name.removeprefix("stream/"): array for name, array in state.items()}
         )
+        # Restored learners have seen the rows that they ask for, so `_started` must not show them.
         self._learning = self._fused()
         self.position = position
         self.within = int(state["stream/within"][0]) if "stream/within" in state else 0
         self._read_seconds += float(state["stream/read_seconds"][0])
         runs = {name.partition("/")[0] for name in state} - {"stream"}
+        # The state may be that of a larger group: count the rows of this group's runs only.
         self.rows = int(state["stream/rows"][0]) * len(self.states) // len(runs)
 
     def _close(self) -> None:
-        for each in self._started():
-            each.release()
-        ways = [] if self._test is None else [(self._test, RunState.test)]
+        for learning in self._started():
+            learning.release()
+        predictions = [] if self._test is None else [(self._test, RunState.test)]
         if self.group.runs[0].stream.scoring.predicts_again:
-            ways.append((self._stream, RunState.predict_again))
-        if not ways:
+            predictions.append((self._stream, RunState.predict_again))
+        if not predictions:
             return
-        self.scoring = 0, sum(stream.rows for stream, _ in ways) * len(self.states)
+        self.scoring = 0, sum(stream.rows for stream, _ in predictions) * len(self.states)
+        # Predictions abandoned halfway must not count, or the next attempt counts them twice.
         before = [state.counted() for state in self.states]
         try:
-            for stream, count in ways:
+            for stream, count in predictions:
                 self._predict(stream, count)
         except StoppedError:
             for state, counted in zip(self.states, before, strict=True):
@@ -353,7 +362,7 @@ class GroupPass:
             raise
 
     def _predict(self, stream: Stream, count: Callable[[RunState, Chunk], None]) -> None:
-        """Have the final models predict all rows of a stream."""
+        """Predict all rows of a stream with the final models."""
         for i in range(len(stream)):
             chunk = stream.untransformed(i)
             size = self._piece_rows(chunk)
@@ -368,9 +377,10 @@ class GroupPass:
 
 
 def stream_shape(dataset: Dataset, key: StreamKey, rows: int) -> StreamShape:
-    """Return what is known before the first row of the stream `key`, of `rows` rows of `dataset`, all passes together."""
-    whole = key.shuffle is None and key.part is None and key.passes == 1
-    segments = dataset.segments("train") if whole else ()
+    """Return what is known before the first of the `rows` rows, over all passes, of a stream."""
+    in_file_order = key.shuffle is None and key.part is None and key.passes == 1
+    # Segments are ranges of rows in file order.
+    segments = dataset.segments("train") if in_file_order else ()
     labels = tuple(dataset.classes or ())
     return StreamShape(
         rows,

@@ -1,8 +1,8 @@
-"""The one place where learners are called: whatever one raises, takes or changes stays with its own run.
+"""The one place where learners are called: what one raises, takes or changes affects its run only.
 
-A learner may raise any exception, leave the directory, change how NumPy treats overflow, filter
-warnings, seed the global random numbers, limit what the process may open or write, take modules
-away or fork. None of it reaches the other runs of the process.
+A learner may raise any exception, change the directory, change how NumPy treats overflow, filter
+warnings, seed the global random numbers, limit what the process may open or write, remove modules
+or fork. None of this reaches the other runs of the process.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class Failure(NamedTuple):
-    """How a run ends that does not end well.
+    """How a run that fails ends.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Failure(NamedTuple):
     reason : str
         One printable line.
     row : int
-        Position in the stream, where the learner has named it.
+        Position in the stream, if the learner reports it.
     """
 
     outcome: str
@@ -49,49 +49,48 @@ class Failure(NamedTuple):
 
 
 class Guarded(Metered, Protocol):
-    """A run in mid-stream, as far as it matters here."""
+    """A run in mid-stream, as far as calls need it."""
 
     meter: Meter
     random: GlobalRandom | None
 
     def fail(self, outcome: str, reason: str, raised: bool = True, row: int | None = None) -> None:
-        """End the run, if it has not failed already."""
+        """End the run unless it has failed already."""
 
 
 @contextmanager
 def guarded(runs: Sequence[Guarded], counts: bool = True) -> Iterator[None]:
-    """Call into the learner of `runs` within the block; what it raises, or takes beyond its budget, ends these runs.
+    """Call into the learner of `runs` in the block; exceptions and exceeded budgets end the runs.
 
-    Nothing is raised behind the block, and a context manager adds no frame between a run and its
+    The block lets no exception out. As a context manager it adds no frame between a run and its
     learner.
 
     Parameters
     ----------
     runs : sequence of Guarded
-        The runs on whose behalf it is called, at least one.
+        The runs for which the learner is called, at least one.
     counts : bool
-        Whether its time is the learner's, and not that of a compiler.
+        Whether the time counts as the learner's, rather than as a compiler's.
     """
     failure = None
     process = os.getpid()
     try:
-        own = runs[0].random  # None of olscale's own learners, which change no settings
+        random_numbers = runs[0].random  # None for olscale's own learners, which change no settings
         with (
-            nullcontext() if own is None else _settings_kept(own),
+            nullcontext() if random_numbers is None else _settings_kept(random_numbers),
             runs[0].meter.calling(runs, counts),
         ):
             try:
                 yield
             except BaseException as error:
-                failure = failure_of(error)  # making the text is the learner's doing, too
+                failure = failure_of(error)  # the learner's code also makes the text
             finally:
                 if os.getpid() != process:
-                    os._exit(
-                        1
-                        # The learner has forked, and this is the copy: it must not go on with the
-                        # evaluation.
-                    )
+                    # The learner forked, and this is the child: it must not continue the
+                    # evaluation.
+                    os._exit(1)
     except BaseException as error:
+        # Restoring the settings may fail, too, if a learner lowered a limit for good.
         failure = failure or failure_of(error)
     if failure is not None:
         for run in runs:
@@ -99,21 +98,21 @@ def guarded(runs: Sequence[Guarded], counts: bool = True) -> Iterator[None]:
 
 
 def attempt(runs: Sequence[Guarded], call: Callable[[], T], counts: bool = True) -> T | None:
-    """Return what a `guarded` call returns; None if it has ended the runs."""
+    """Return the result of a `guarded` call; None if the call ended the runs."""
     with guarded(runs, counts):
         return call()
     return None
 
 
 def check_scores(scores: Any, rows: int, outputs: tuple[int, ...]) -> FloatArray:
-    """Return what a learner has returned, if it is the scores of so many rows; raise an error that says why otherwise."""
+    """Return the scores that a learner returned; raise an error if they are invalid."""
     shape = getattr(scores, "shape", None)
     kind = getattr(getattr(scores, "dtype", None), "kind", "")
     refuse_masked(scores, "the array that the learner returned as scores")
     if (
         isinstance(scores, np.ndarray)
         and shape in [(rows, count) for count in outputs]
-        and kind in "fiub"
+        and kind in "fiub"  # booleans and integers are scores, too
     ):
         return scores
     got = (
@@ -127,7 +126,7 @@ def check_scores(scores: Any, rows: int, outputs: tuple[int, ...]) -> FloatArray
 
 
 def failure_of(error: BaseException) -> Failure:
-    """Return what an exception of a learner makes of its run; the user's Ctrl-C is raised again."""
+    """Return the failure that an exception means for its run; re-raise the user's Ctrl-C."""
     let_interrupt_out(error)
     if isinstance(error, TimeUp):
         return Failure(error.excess.outcome, error.excess.reason)
@@ -144,7 +143,8 @@ def failure_of(error: BaseException) -> Failure:
 
 
 def _asks_too_much(error: BaseException) -> bool:
-    """Return whether `error` says, in the words of the system or of NumPy, that there is no room for an array."""
+    """Return whether `error` is a message of the system or of NumPy that an array does not fit."""
+    # Systems report a lack of memory in several ways besides `MemoryError`.
     if isinstance(error, OSError):
         return error.errno == errno.ENOMEM
     return isinstance(error, ValueError) and str(error).startswith(
@@ -153,15 +153,15 @@ def _asks_too_much(error: BaseException) -> bool:
 
 
 class GlobalRandom:
-    """Global random numbers of NumPy and Python that belong to one run: they are in place while its learner is called.
+    """Global random numbers of NumPy and Python for one run, in place while its learner is called.
 
-    What a learner draws from them without a seed is then the same in every evaluation, and no
-    learner's seed reaches another's numbers.
+    What a learner draws from them without a seed is then the same in every evaluation, and a seed
+    that a learner sets does not affect other learners.
 
     Parameters
     ----------
     entropy : sequence of int
-        What sets the run apart from its repetitions.
+        Distinguishes the run from its repetitions.
     """
 
     def __init__(self, entropy: Sequence[int]) -> None:
@@ -171,7 +171,7 @@ class GlobalRandom:
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
-        """Put them in place of the process's own for the block."""
+        """Use them in place of the process's own within the block."""
         of_numpy: Any = np.random  # whose stubs leave these out
         before = of_numpy.get_bit_generator(), random.getstate()
         of_numpy.set_bit_generator(self._numpy)
@@ -179,6 +179,7 @@ class GlobalRandom:
         try:
             yield
         finally:
+            # The state of NumPy's generator lives in the object; Python's must be saved.
             self._python = random.getstate()
             of_numpy.set_bit_generator(before[0])
             random.setstate(before[1])
@@ -186,7 +187,7 @@ class GlobalRandom:
 
 @contextmanager
 def _settings_kept(own: GlobalRandom) -> Iterator[None]:
-    """Leave the process as it was before the block."""
+    """Restore the settings of the process after the block."""
     with np.errstate():
         _settings.hold()
         try:
@@ -200,7 +201,7 @@ _LIMITS = {name: getattr(resource, name) for name in dir(resource) if name.start
 
 
 class _Settings:
-    """What the process has once: several threads may be in learners at once.
+    """The settings that a process has once, shared by all threads that call learners.
 
     These are the working directory, the filters of warnings, the limits of the system and the
     modules.
@@ -215,8 +216,9 @@ class _Settings:
         self._modules: dict[str, ModuleType] = {}
 
     def hold(self) -> None:
-        """Remember them, unless somebody does already."""
+        """Save the settings, unless another thread has done so already."""
         with self._lock:
+            # The first thread to enter saves the settings: later ones may see those of a learner.
             if not self._held:
                 self._directory = _directory()
                 self._filters = list(warnings.filters)
@@ -225,18 +227,19 @@ class _Settings:
             self._held += 1
 
     def release(self) -> None:
-        """Put them back, when nobody is in a learner any more."""
+        """Restore the settings once no thread is in a learner any more."""
         with self._lock:
             self._held -= 1
             if self._held:
                 return
-            # Modules may put another in their place; only those that are gone are a learner's
-            # doing.
+            # A module may replace another one; only modules that are gone were removed by a
+            # learner.
             if not self._modules.keys() <= sys.modules.keys():
                 sys.modules.update(self._modules)
             if self._directory is not None and _directory() != self._directory:
                 with suppress(OSError):
                     os.chdir(self._directory)
+            # Python caches which filter matches, so that changed filters need a reset of the cache.
             if warnings.filters != self._filters:
                 warnings.filters[:] = self._filters  # type: ignore[index]
                 warnings._filters_mutated()  # type: ignore[attr-defined]
@@ -252,10 +255,10 @@ def _limits() -> dict[str, tuple[int, int]]:
 
 
 def _restore_limits(limits: Mapping[str, tuple[int, int]]) -> None:
-    """Set the limits of the process again; leave the process where a learner has lowered one for good.
+    """Restore the limits of the process; end the process if a learner lowered a hard limit.
 
-    Nobody but root may raise the hard one. What comes next in the process would fail for no fault
-    of its own.
+    Only root may raise a hard limit, so later runs in the process would fail for no fault of their
+    own.
     """
     for name, limit in _LIMITS.items():
         if resource.getrlimit(limit) == limits[name]:
@@ -263,6 +266,7 @@ def _restore_limits(limits: Mapping[str, tuple[int, int]]) -> None:
         try:
             resource.setrlimit(limit, limits[name])
         except (OSError, ValueError):
+            # Only root may raise a hard limit again.
             leave_process()
             raise PermissionError(
                 f"the learner has lowered {name} of its process for good"
@@ -270,15 +274,15 @@ def _restore_limits(limits: Mapping[str, tuple[int, int]]) -> None:
 
 
 def _stay() -> None:
-    """Stay: the process is the user's."""
+    """Do nothing: the process is the user's."""
 
 
 leave_process: Callable[[], None] = _stay
-"""What a process does that a learner has spoilt: a worker leaves, and its nanny starts another one."""
+"""How a process ends that a learner has spoilt: a worker exits, and its nanny starts another."""
 
 
 def _directory() -> str | None:
     try:
         return os.getcwd()  # noqa: PTH109
-    except OSError:  # it has been removed
+    except OSError:  # the directory was removed
         return None

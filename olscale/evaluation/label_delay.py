@@ -1,9 +1,9 @@
-"""When rows are scored and when they are learned from, where that is not one after the other for each row.
+"""When rows are scored and learned from, where these are not successive steps for each row.
 
-The definition goes row by row. At row t the model predicts x_t, if t is one of the rows that test
-it; then it learns from the rows whose labels arrive then, of those that train it: row t - delay, or
-all rows s with s + delay of s = t, in their order. However the stream is cut into chunks, the order
-is that one.
+The definition goes row by row. At row t the model predicts x_t, if t is one of its test rows. Then
+it learns from the training rows whose labels arrive at t: row t - delay, or all rows s with
+s + (delay of s) = t, in their order. The way in which the stream is cut into chunks does not change
+this order.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,22 +29,22 @@ from olscale.learners.contract.usable_rows import (
 
 
 class Arrivals(NamedTuple):
-    """Labels in the order in which they arrive, for `olscale.evaluation.metrics.base.Metric.arrive`."""
+    """Labels in order of arrival, for `olscale.evaluation.metrics.base.Metric.arrive`."""
 
     labels: NDArray[Any]
     asked: NDArray[np.int64]
 
 
 class Scored(NamedTuple):
-    """Rows of a chunk that were scored, and the labels that arrived meanwhile.
+    """Rows of a chunk that were scored, and the labels that arrived between them.
 
     Attributes
     ----------
     rows : ndarray of shape (rows,)
-        Which rows of the chunk, ascending.
+        Indices of the scored rows in the chunk, ascending.
     scores : ndarray of shape (rows, outputs)
     arrivals : Arrivals, optional
-        None where the label of each row arrives once it is predicted.
+        None if the label of each row arrives once the row is predicted.
     """
 
     rows: NDArray[np.int64]
@@ -53,7 +53,7 @@ class Scored(NamedTuple):
 
 
 class _Waiting(NamedTuple):
-    """Rows whose labels are still to arrive, in the order of the stream."""
+    """Rows whose labels have not arrived yet, in the order of the stream."""
 
     rows: Chunk
     arrival: NDArray[np.int64]  # after the prediction of which row of the stream each label arrives
@@ -64,19 +64,19 @@ class _Waiting(NamedTuple):
 class Schedule:
     """The order of predictions and updates of one run.
 
-    Rows that are only learned from are checked as well: one that cannot be used ends the run as one
-    that is scored does.
+    Rows that are only learned from are checked as well: an unusable one ends the run in the same
+    way as a scored one.
 
     Parameters
     ----------
     scoring : Scoring
         The protocol's options.
     fold : int, optional
-        Number of the model, where several go through the stream side by side.
+        Number of the model, where several process the stream together.
     names : sequence of str
-        Names of the first features, where they have names.
+        Names of the first features, if they have names.
     blind : bool
-        Whether the learner gets no labels, as a novelty detector.
+        Whether the learner gets no labels, as a novelty detector does.
     """
 
     def __init__(
@@ -92,13 +92,14 @@ class Schedule:
         self._names = names
         self._blind = blind
         self._waiting: _Waiting | None = None
-        self._rows = np.iinfo(np.int64).max  # of the stream; labels that come later never arrive
+        self._rows = np.iinfo(np.int64).max  # length of the stream; later labels never arrive
 
     def shape(self, stream: StreamShape) -> StreamShape:
-        """Return the shape of what is counted of a stream, whose length is known from then on."""
+        """Return the shape of the counted part of a stream, and note the length of the stream."""
         self._rows = stream.rows
         if self._scoring.folds is None and not self._scoring.burn_in:
             return stream
+        # Curves and segments of metrics are numbered by counted rows, not by rows of the stream.
         counted = self._tested(0, stream.rows)
         counted[: self._scoring.burn_in] = False
         scored = np.concatenate([[0], np.cumsum(counted)])
@@ -106,21 +107,22 @@ class Schedule:
         return replace(stream, rows=int(scored[-1]), segments=segments)
 
     def compile(self, chunk: Chunk) -> None:
-        """Have ready what `learn` compiles for rows like those of `chunk`, so that no measured time has it in it."""
+        """Compile what `learn` needs for rows like those of `chunk`, outside any measured time."""
         if self._scoring.interrupts:
+            # Taking no rows compiles the loops of `take_rows`, which `learn` runs at each event.
             take_rows(chunk.X, np.empty(0, dtype=np.int64))
 
     def learn(self, learner: Learner, chunk: Chunk, first: int) -> Scored:
-        """Score and learn what is due while the rows of `chunk` come, the first of which is row `first` of the stream.
+        """Score and learn what is due while `chunk` arrives, whose first row has number `first`.
 
         Raises
         ------
         DivergedError
-            At the first row that is not finite or scored so, where not all rows are scored and
-            learned from in their order.
+            At the first row or score that is not finite, where not all rows are scored and learned
+            in order.
         """
         count = len(chunk)
-        # Learners that check their rows themselves are called straight.
+        # Learners that check their rows themselves are called directly.
         learn = learner.learn if learner.checks_rows else partial(learn_usable, learner)
         if not self._scoring.interrupts:
             return Scored(
@@ -129,59 +131,66 @@ class Schedule:
             )
         tested = np.flatnonzero(self._tested(first, first + count))
         times = self.times(first, first + count)
-        late = bool(self._scoring.delay)
-        if not late and times.all() and times.sum() == count:
+        delayed = bool(self._scoring.delay)
+        # Each row is learned once, right after its prediction: one call does without the queue.
+        if not delayed and times.all() and times.sum() == count:
             scores = learn(chunk.X, self._seen(chunk.y), *self._weights(learner, chunk))
             self._check(learner, chunk.X, scores, tested, np.arange(first, first + count))
             return Scored(tested, scores[tested], Arrivals(chunk.y, tested))
         numbers = np.arange(first, first + count)
+        # Delays are only needed for the arrivals, and rows that wait would carry them along.
         chunk_alone = replace(chunk, delays=None)
-        known = self._joined(_Waiting(chunk_alone, numbers + self._delays(chunk), times, numbers))
-        before = len(known.rows) - count
-        # A label that arrives at row t is learned after that row is predicted; of several the
-        # earlier row is first.
-        due = np.flatnonzero(known.arrival < first + count)
-        trained = np.repeat(due, known.times[due])
-        # Without delay a row that is both tested on and learned from is one event: `learn` predicts
-        # it first.
-        alone = tested if late else tested[times[tested] == 0]
-        when = np.concatenate([2 * alone, 2 * (known.arrival[trained] - first) + 1])
+        waiting = self._joined(_Waiting(chunk_alone, numbers + self._delays(chunk), times, numbers))
+        before = len(waiting.rows) - count
+        # A label that arrives at row t is learned after that row is predicted; labels that arrive
+        # together are learned in the order of their rows.
+        due = np.flatnonzero(waiting.arrival < first + count)
+        trained = np.repeat(due, waiting.times[due])
+        # Without delay, a row that is both tested on and learned from is one event: `learn`
+        # predicts it first.
+        tested_rows = tested if delayed else tested[times[tested] == 0]
+        # Even times are predictions and odd times are arrivals: those of a row follow its
+        # prediction.
+        when = np.concatenate([2 * tested_rows, 2 * (waiting.arrival[trained] - first) + 1])
         order = np.argsort(when, kind="stable")
-        row = np.concatenate([alone + before, trained])[order]
+        row = np.concatenate([tested_rows + before, trained])[order]
         learning = np.concatenate(
-            [np.zeros(len(alone), dtype=bool), np.ones(len(trained), dtype=bool)]
+            [np.zeros(len(tested_rows), dtype=bool), np.ones(len(trained), dtype=bool)]
         )[order]
-        rows = known.rows
-        events = known.rows.take(row)
+        rows = waiting.rows
+        events = waiting.rows.take(row)
         labels = hide_labels(events.y, ~learning)
         weights = self._weights(learner, events)
+        # Learners that skip rows without a label take all events in one call.
         if learner.takes_unknown:
             scores = learn(events.X, hide_labels(self._seen(events.y), ~learning), *weights)
         else:
             scores = follow(learner, events.X, self._seen(events.y), learning, *weights)
-        # The first event of each row is the one before any update by it.
-        own = np.searchsorted(when[order] // 2, tested)
-        self._check(learner, events.X, scores, own, known.numbers[row])
-        if late:
+        # The first event of each row precedes any update by the row.
+        first_events = np.searchsorted(when[order] // 2, tested)
+        self._check(learner, events.X, scores, first_events, waiting.numbers[row])
+        if delayed:
             waits = (
-                (known.arrival >= first + count) & (known.arrival < self._rows) & (known.times > 0)
+                (waiting.arrival >= first + count)
+                & (waiting.arrival < self._rows)
+                & (waiting.times > 0)
             )
             index = np.flatnonzero(waits)
-            self._waiting = _Waiting(rows.take(index), *(array[index] for array in known[1:]))
-        return Scored(tested, scores[own], Arrivals(labels, own))
+            self._waiting = _Waiting(rows.take(index), *(array[index] for array in waiting[1:]))
+        return Scored(tested, scores[first_events], Arrivals(labels, first_events))
 
     def weighs(self, learner: Learner) -> bool:
-        """Tell whether rows count by their weights to the learner: to baselines all count alike."""
+        """Return whether the learner uses the weights of rows; baselines never do."""
         return self._scoring.weights is not None and learner.takes_weights
 
     def _weights(self, learner: Learner, rows: Chunk) -> tuple[FloatArray, ...]:
-        """Return the weights of rows for a learner that is to count by them; nothing for others."""
+        """Return the weights as arguments of a learner that uses them; otherwise nothing."""
         if rows.weights is None or not self.weighs(learner):
             return ()
         return (rows.weights,)
 
     def _seen(self, y: NDArray[Any]) -> NDArray[Any]:
-        """Return the labels as the learner may see them."""
+        """Return the labels that the learner may see."""
         return read_only(np.zeros_like(y)) if self._blind else y
 
     def _check(
@@ -192,17 +201,22 @@ class Schedule:
         scored: NDArray[np.int64],
         rows: NDArray[np.int64],
     ) -> None:
-        """Raise at the first of the events `X` whose score counts and is not finite, or whose row cannot be used.
+        """Raise at the first of the events `X` with an unusable row or a score that is not finite.
 
-        Only the scores of the events `scored` count; `rows` says which row of the stream each event
-        is of.
+        Only the scores of the events `scored` count; `rows` holds the row of the stream of each
+        event.
         """
         odd = np.flatnonzero(~np.isfinite(scores).all(axis=1))
+        # Most chunks end here, so rows are only checked where a score is not finite.
         if not len(odd):
             return
-        found = odd[np.isin(odd, scored) | ~usable_rows(take_rows(X, odd), learner.norm_limits())]
-        if len(found):
-            raise diverged_at(learner, X, int(found[0]), int(rows[found[0]]), names=self._names)
+        unusable = odd[
+            np.isin(odd, scored) | ~usable_rows(take_rows(X, odd), learner.norm_limits())
+        ]
+        if len(unusable):
+            raise diverged_at(
+                learner, X, int(unusable[0]), int(rows[unusable[0]]), names=self._names
+            )
 
     def _delays(self, chunk: Chunk) -> NDArray[np.int64] | int:
         """Return how many rows later each label arrives."""
@@ -217,7 +231,7 @@ class Schedule:
         return np.equal(self.times(first, stop), 0)
 
     def times(self, first: int, stop: int) -> NDArray[np.int64]:
-        """Return how often each row is learned from."""
+        """Return how many times each row is learned from."""
         folds = self._scoring.folds
         every = self._scoring.holdout_every
         held = self._scoring.holdout_rows
@@ -225,11 +239,12 @@ class Schedule:
             return folds.weights(self._fold, first, stop)
         if every and held:
             row = np.arange(first, stop) - self._scoring.burn_in
+            # Rows of the burn-in come before the first period, and all of them are learned.
             return ((row % (every + held) < every) | (row < 0)).astype(np.int64)
         return np.ones(stop - first, dtype=np.int64)
 
     def _joined(self, new: _Waiting) -> _Waiting:
-        """Return the rows whose labels are still to arrive, in the order of the stream, `new` ones last."""
+        """Return the rows whose labels have not arrived in order of the stream, `new` ones last."""
         old = self._waiting
         if old is None:
             return new
@@ -237,12 +252,12 @@ class Schedule:
         return _Waiting(rows, *map(np.concatenate, zip(old[1:], new[1:], strict=True)))
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return the rows whose labels are still to arrive as plain arrays; nothing if there are none."""
+        """Return the rows whose labels have not arrived as plain arrays; empty without any."""
         if self._waiting is None:
             return {}
         rows, arrival, times, numbers = self._waiting
         X = rows.X._asdict() if isinstance(rows.X, CSR) else {"X": rows.X}
-        # Their names are those of olscale 0.1, where rows had no weights of their own.
+        # The names date from olscale 0.1, where rows had no weights of their own.
         arrays: dict[str, NDArray[Any]] = {"arrival": arrival, "weights": times, "numbers": numbers}
         if rows.weights is not None:
             arrays["row_weights"] = rows.weights
@@ -258,8 +273,8 @@ class Schedule:
                 else CSR(state["indptr"], state["indices"], state["data"])
             )
             rows = Chunk(X, state["y"], int(state["columns"][0]), weights=state.get("row_weights"))
-            # Checkpoints of olscale 0.1 have no numbers, which nothing but the reason of a failure
-            # depends on.
+            # Checkpoints of olscale 0.1 lack the numbers, which only affect the reason of a
+            # failure.
             delay = self._scoring.delay if isinstance(self._scoring.delay, int) else 0
             numbers = state.get("numbers", state["arrival"] - delay)
             self._waiting = _Waiting(rows, state["arrival"], state["weights"], numbers)
@@ -272,27 +287,29 @@ def follow(
     learning: NDArray[np.bool_],
     weights: FloatArray | None = None,
 ) -> FloatArray:
-    """Score rows one after another and learn from those where `learning`; return the scores, each before its update.
+    """Learn from rows where `learning`, in order; return the score of each before its update.
 
     Examples
     --------
     >>> from olscale.learners.registry import make_learner
     >>> learner = make_learner("pa", {})
     >>> learner.begin(1, 2)
-    >>> follow(learner, np.array([[2.0], [2.0], [2.0]]), np.array([1, 1, 1]), np.array([False, True, False]))[:, 0]
+    >>> X, y = np.array([[2.0], [2.0], [2.0]]), np.array([1, 1, 1])
+    >>> follow(learner, X, y, np.array([False, True, False]))[:, 0]
     array([0., 0., 1.])
     """
     turns = np.flatnonzero(np.diff(learning)) + 1
-    found = []
+    scores = []
     for start, stop in pairwise([0, *turns.tolist(), len(y)]):
         rows = slice_rows(X, start, stop)
         learns = bool(learning[start : start + 1].any())
         if learns:
             counts = None if weights is None else weights[start:stop]
-            found.append(learn_usable(learner, rows, y[start:stop], counts))
+            scores.append(learn_usable(learner, rows, y[start:stop], counts))
         else:
-            found.append(score_usable(learner, rows))
-        if not np.isfinite(found[-1]).all():  # the run has ended there: nothing more is learned
-            found.append(np.full((len(y) - stop, found[-1].shape[1]), np.nan))
+            scores.append(score_usable(learner, rows))
+        if not np.isfinite(scores[-1]).all():  # the run ends here: nothing more is learned
+            # The caller expects a score for each row; it fails at the first one that is not finite.
+            scores.append(np.full((len(y) - stop, scores[-1].shape[1]), np.nan))
             break
-    return np.concatenate(found)
+    return np.concatenate(scores)

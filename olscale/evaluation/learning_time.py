@@ -1,4 +1,4 @@
-"""The time that learning takes: on the clock, and on the processor by the thread that learns."""
+"""The time that learning takes, by the clock and by the processor of the learning thread."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 from olscale.measures import WAITED
 
 _BUSY = 1.5
-"""Wall time over processor time above which a thread has waited: for a core, a disk, or threads of its own."""
+"""Wall time over processor time above which a thread waited: for a core, a disk or threads."""
 
 
 @dataclass(frozen=True, slots=True)
 class LearningTime:
-    """Seconds of learning, or a moment from which they are counted.
+    """Seconds of learning, or a start time for measuring them.
 
     Parameters
     ----------
     wall : float
     processor : float
-        Of the thread that learns; NaN where it is not known, as in checkpoints of earlier versions.
+        Processor time of the learning thread; NaN where unknown, as in old checkpoints.
 
     Examples
     --------
@@ -38,11 +38,11 @@ class LearningTime:
 
     @classmethod
     def now(cls) -> LearningTime:
-        """Return this moment, for `elapsed`."""
+        """Return the current time, for `elapsed`."""
         return cls(perf_counter(), thread_time())
 
     def elapsed(self) -> LearningTime:
-        """Return the time since this moment; to be asked for by the same thread."""
+        """Return the time since this one; call it in the same thread."""
         return LearningTime(perf_counter() - self.wall, thread_time() - self.processor)
 
     def __add__(self, other: LearningTime) -> LearningTime:
@@ -52,17 +52,17 @@ class LearningTime:
         return LearningTime(self.wall / runs, self.processor / runs)
 
     def array(self) -> NDArray[np.float64]:
-        """Return what `from_array` takes."""
+        """Return the array that `from_array` reads."""
         return np.array([self.wall, self.processor])
 
     @classmethod
     def from_array(cls, seconds: NDArray[np.float64]) -> LearningTime:
-        """Return the time in an array of a checkpoint or shard; those of earlier versions have wall time alone."""
+        """Return the time in an array of a checkpoint or shard; old ones have wall time alone."""
         wall, *processor = seconds.tolist()
         return cls(wall, *(processor or [nan]))
 
     def timings(self, rows: int) -> dict[str, float]:
-        """Return what a run that has learned so many rows says of its speed."""
+        """Return the speed measures of a run that has learned so many rows."""
         speeds = {
             "fit_seconds": self.wall,
             "rows_per_second": rows / self.wall if self.wall > 0.0 else 0.0,

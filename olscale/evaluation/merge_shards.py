@@ -1,7 +1,6 @@
-"""The merge of class shards: the one record that their run would have in one piece, to the last bit.
+"""The merge of class shards: bit for bit the record that their run would have in one piece.
 
-It counts the rows with what counts any run's, and joins the states of the shards to the whole
-model.
+It counts the rows like any other run, and joins the states of the shards to one model.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,25 +25,25 @@ Learned = dict[str, NDArray[Any]]
 def merge_shards(
     group: RunGroup,
     scratch: Scratch,
-    see: Callable[[RunState, Learned], None] = lambda whole, learned: None,
+    see: Callable[[RunState, Learned], None] = lambda merged, learned: None,
 ) -> Record:
-    """Return the record of a run whose shards have all ended: the one it would have in one piece.
+    """Return the record of a run whose shards have all ended, as if it had run in one piece.
 
-    A run fails as it would in one piece: where the first of its shards failed. `fit_seconds` is the
-    sum over the shards. The end of the run is shown to `see`, with what its transforms have
-    learned: the same in each shard.
+    A failure is the one that the run would have in one piece: that of the first shard to fail.
+    `fit_seconds` is the sum over the shards. `see` receives the end of the run, with what its
+    transforms have learned, which is the same in each shard.
 
     Raises
     ------
     StoreError
-        If something that a shard wrote is not there any more.
+        If an array that a shard wrote no longer exists.
     """
     run = group.runs[0]
     ends = [scratch.read(array_name(classes, "end")) for classes in group.shards]
     rows = int(ends[0]["rows"][0])
     columns = int(ends[0]["columns"][0])
     shape = stream_shape(open_dataset(group.path), run.stream, rows)
-    whole = RunState(run, shape, columns)
+    merged = RunState(run, shape, columns)
     failed = [
         (tuple(end["failed_at"]), number)
         for number, end in enumerate(ends)
@@ -53,25 +52,27 @@ def merge_shards(
     if failed:
         _, first = min(failed)
         outcome, reason = ends[first]["outcome"]
-        whole.fail(str(outcome), str(reason))
+        merged.fail(str(outcome), str(reason))
     else:
         first = updates = 0
         for y, codes, moved in _counted(group, scratch, "train", int(ends[0]["blocks"][0])):
-            whole.count(np.arange(first, first + len(y)), y, codes, _NO_SCORES)
+            # Metrics here never read scores (`can_shard`), which shards do not share.
+            merged.count(np.arange(first, first + len(y)), y, codes, _NO_SCORES)
             first += len(y)
             updates += int(moved.sum())
         for y, codes, _ in _counted(group, scratch, "test", int(ends[0]["blocks"][1])):
-            whole.count_test(y, codes, _NO_SCORES)
-        whole.learner.restore(
-            _joined(whole, shape.classes, group, ends) | {"updates": np.array([updates])}
+            merged.count_test(y, codes, _NO_SCORES)
+        merged.learner.restore(
+            _joined(merged, shape.classes, group, ends) | {"updates": np.array([updates])}
         )
     learning = sum((LearningTime.from_array(end["seconds"]) for end in ends), LearningTime())
     read = sum(float(end["read_seconds"][0]) for end in ends)
     mark = "transforms."
     see(
-        whole, {name.removeprefix(mark): ends[0][name] for name in ends[0] if name.startswith(mark)}
+        merged,
+        {name.removeprefix(mark): ends[0][name] for name in ends[0] if name.startswith(mark)},
     )
-    return whole.record(learning.timings(rows) | {"read_seconds": read})
+    return merged.record(learning.timings(rows) | {"read_seconds": read})
 
 
 _NO_SCORES = np.empty((0, 0))
@@ -86,6 +87,7 @@ def _counted(
             scratch.read(array_name(classes, f"{split}.{block}")) for classes in group.shards
         ]
         y = ballots[0]["y"].astype(np.int64)
+        # Shards are in order of classes, so the first of equal scores is that of the first class.
         shard = np.argmax(np.stack([ballot["score"] for ballot in ballots], axis=1), axis=1)
         codes = np.stack([ballot["code"] for ballot in ballots], axis=1)[
             np.arange(len(y)), shard
@@ -95,7 +97,7 @@ def _counted(
 
 
 def _joined(
-    whole: RunState, classes: int, group: RunGroup, ends: Sequence[dict[str, NDArray[Any]]]
+    merged: RunState, classes: int, group: RunGroup, ends: Sequence[dict[str, NDArray[Any]]]
 ) -> dict[str, NDArray[Any]]:
     mark = "state."
     states = [
@@ -103,7 +105,7 @@ def _joined(
         for end in ends
     ]
     axes = [
-        class_axes(whole.learner, count) or {}
+        class_axes(merged.learner, count) or {}
         for count in (classes, *(len(shard) for shard in group.shards))
     ]
     return join_classes(states, axes[0], axes[1:])

@@ -1,4 +1,4 @@
-"""Looks at a model along the stream: its size, and how long a row takes by itself."""
+"""Observations of a model along the stream: its size, and the time that a single row takes."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -11,27 +11,26 @@ from olscale.learners.contract.learner import Learner
 
 
 class ModelWatch:
-    """The rows of a stream that come to a learner alone, for metrics that look at it then; none where no metric does.
+    """Rows that a learner gets one at a time so that metrics can look at it; empty without any.
 
     Parameters
     ----------
     metrics : sequence of Metric
     shape : StreamShape
-        Of the whole stream.
+        Shape of the whole stream.
     """
 
     def __init__(self, metrics: Sequence[Metric], shape: StreamShape) -> None:
         self._metrics = [metric for metric in metrics if metric.watches]
-        self._sized = (
-            "model_bytes" in shape.scoring.measures
-        )  # which takes other libraries long to tell
+        # Sizes are only asked for on request: models of other libraries take long to measure.
+        self._sized = "model_bytes" in shape.scoring.measures
         self._points = shape.points() if self._metrics else np.empty(0, dtype=np.int64)
 
     def __bool__(self) -> bool:
         return bool(self._metrics)
 
     def pieces(self, chunk: Chunk, first: int) -> list[Chunk]:
-        """Return `chunk`, which begins with row `first`, so cut that each row that is watched is a piece by itself."""
+        """Return `chunk`, which begins at row `first`, cut so that each watched row is a piece."""
         if not self:
             return [chunk]
         low, high = np.searchsorted(self._points, [first, first + len(chunk)], side="right")
@@ -40,11 +39,14 @@ class ModelWatch:
         return [chunk[start:stop] for start, stop in pairwise(cuts)]
 
     def is_due(self, piece: Chunk, first: int) -> bool:
-        """Return whether a piece is a row that is watched."""
+        """Return whether a piece is a watched row."""
         return len(piece) == 1 and bool(np.isin(first + 1, self._points))
 
     def look(self, rows: int, learner: Learner, seconds: tuple[float, float]) -> None:
-        """Have the metrics look at a learner after so many rows, the last of which it predicted and learned in `seconds`."""
+        """Let the metrics look at a learner after `rows` rows.
+
+        `seconds` holds the time to predict and the time to learn the last of them.
+        """
         size = learner.measures().get("model_bytes") if self._sized else None
         for metric in self._metrics:
             metric.look(rows, size, seconds)

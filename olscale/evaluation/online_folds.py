@@ -1,7 +1,7 @@
-"""Folds without a second pass: k models go through one stream, and each row tests some of them and trains the others.
+"""Folds without a second pass: each row of one stream tests some of k models and trains the others.
 
-Which, is an exact function of seed and number of the row. It comes from a counter-based generator
-(Philox), so that any rows can be asked for, in chunks of any size.
+The choice is an exact function of the seed and the number of the row. It comes from a counter-based
+generator (Philox), so that any rows can be computed, in chunks of any size.
 """
 
 from collections.abc import Callable
@@ -12,28 +12,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Keeps these draws apart from those of permutations and parts, which have the same seed.
+# Keeps these draws apart from those of permutations and parts, which use the same seed.
 _TAG = 0x464F4C4453
-_DRAWS_A_STEP = 4  # Philox makes four numbers for each value of its counter
+_DRAWS_A_STEP = 4  # Philox makes four numbers per value of its counter
 
 
 @dataclass(frozen=True, slots=True)
 class OnlineFolds:
-    """A way to deal rows out to `folds` models.
+    """A way to distribute rows to `folds` models.
 
     Attributes
     ----------
     kind : str
         One of `ONLINE_FOLDS`.
     seed : int
-        Seed of the drawing.
+        Seed of the draws.
     folds : int
         Number of models.
 
     References
     ----------
-    A. Bifet, G. de Francisci Morales, J. Read, G. Holmes, B. Pfahringer, Efficient online evaluation of big data stream
-    classifiers, KDD 2015.
+    A. Bifet, G. de Francisci Morales, J. Read, G. Holmes, B. Pfahringer, Efficient online
+    evaluation of big data stream classifiers, KDD 2015.
 
     Examples
     --------
@@ -49,15 +49,15 @@ class OnlineFolds:
     folds: int
 
     def weights(self, fold: int, first: int, stop: int) -> NDArray[np.int64]:
-        """Return how often model number `fold` learns from each of the rows `first` to `stop`; a 0 is tested on."""
+        """Return how often model `fold` learns from each of the rows; 0 means that it is tested."""
         return ONLINE_FOLDS[self.kind](self, fold, first, stop)
 
     def definition(self) -> dict[str, Any]:
-        """Return this as plain JSON values, in the words of other splits."""
+        """Return the folds as plain JSON values, named as in other splits."""
         return {"split": self.kind, "split_seed": self.seed, "folds": self.folds}
 
     def _uniform(self, first: int, stop: int, *number: int) -> NDArray[np.float64]:
-        """Return a number in [0, 1) for each row."""
+        """Return a number in [0, 1) per row."""
         source = np.random.Philox(np.random.SeedSequence([self.seed, *number, _TAG])).advance(
             first // _DRAWS_A_STEP
         )
@@ -65,7 +65,7 @@ class OnlineFolds:
         return np.random.Generator(source).random(skipped + stop - first)[skipped:]
 
     def _picks(self, fold: int, first: int, stop: int) -> NDArray[np.int64]:
-        """Return 1 for each row that picks the model `fold`, of which each row picks one at random."""
+        """Return 1 for each row that picks the model `fold`; each row picks one model at random."""
         pick = (self._uniform(first, stop) * self.folds).astype(np.int64)
         return np.equal(pick, fold).astype(np.int64)
 
@@ -75,13 +75,12 @@ def _kfold(folds: OnlineFolds, fold: int, first: int, stop: int) -> NDArray[np.i
     return 1 - folds._picks(fold, first, stop)
 
 
-_POISSON = np.cumsum(
-    [np.exp(-1.0) / factorial(count) for count in range(18)]
-)  # P(X <= count) for the mean 1; then 1.0
+# P(X <= count) for the mean 1; beyond these counts it rounds to 1.0.
+_POISSON = np.cumsum([np.exp(-1.0) / factorial(count) for count in range(18)])
 
 
 def _bootstrap(folds: OnlineFolds, fold: int, first: int, stop: int) -> NDArray[np.int64]:
-    """Each row trains each model as often as a Poisson number of mean 1 says, and tests it where that is 0."""
+    """Each row trains each model as often as a Poisson number of mean 1 says, and tests it at 0."""
     return np.searchsorted(_POISSON, folds._uniform(first, stop, fold), side="right")
 
 
@@ -91,4 +90,4 @@ ONLINE_FOLDS: dict[str, Callable[[OnlineFolds, int, int, int], NDArray[np.int64]
     "prequential-split": OnlineFolds._picks,
     "prequential-bootstrap": _bootstrap,
 }
-"""Ways of dealing rows out, by name; each returns how often a model learns from each row."""
+"""Ways of distributing rows, by name; each returns how often a model learns from each row."""

@@ -1,4 +1,4 @@
-"""Pilots: a learner learns from a few rows before long runs of it are forecast, since what it keeps depends on the rows."""
+"""Pilots: learners whose cost depends on the rows learn a few of them before it is forecast."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -21,19 +21,19 @@ from olscale.learners.registry import is_ours, make_learner
 from olscale.system.interrupts import let_interrupt_out
 
 PILOT_SECONDS = 60.0
-"""Runs of a learner on a dataset that are forecast to take longer together are worth a pilot, which takes about a second."""
+"""Forecast seconds of a learner's runs on a dataset above which a pilot of about a second pays."""
 
 BLOCKS = 4
-"""Pilots take their rows from so many places of a dataset: what comes first may be of one class."""
+"""Number of places of a dataset from which pilots take rows: the first rows may be of one class."""
 
 _SEED = 0x50494C4F54
 
 
 def with_pilots(plan: RunPlan, runs: Iterable[Run]) -> RunPlan:
-    """Return `plan` with what pilots say that `runs` cost, of learners that ask for one and take long.
+    """Return `plan` with the costs of `runs` corrected by pilots, for long runs that ask for one.
 
-    No clock has a part in it: the same plan costs the same everywhere. A pilot that fails changes
-    nothing; the run tells.
+    No clock is involved: the same plan costs the same everywhere. A pilot that fails changes
+    nothing; the run itself reports the failure.
     """
     alike: dict[tuple[str, str], list[Run]] = defaultdict(list)
     for run in runs:
@@ -41,13 +41,14 @@ def with_pilots(plan: RunPlan, runs: Iterable[Run]) -> RunPlan:
             alike[run.learner, run.stream.fingerprint].append(run)
     costs = dict(plan.costs)
     held_costs = dict(plan.held_costs)
-    for same in alike.values():
-        if seconds_of(plan, same) < PILOT_SECONDS:
+    for similar_runs in alike.values():
+        if seconds_of(plan, similar_runs) < PILOT_SECONDS:
             continue
         factors: dict[tuple[object, ...], float] = {}
-        for run in same:
+        for run in similar_runs:
             key = run.stream
             source = plan.sources[run.stream.fingerprint]
+            # Permutations share a factor, so that a pilot runs once per setting.
             setting = str(run.params), key.transforms, key.shuffle is None, source.length(key)
             if setting not in factors:
                 factors[setting] = _factor(run, source)
@@ -57,7 +58,7 @@ def with_pilots(plan: RunPlan, runs: Iterable[Run]) -> RunPlan:
 
 
 def _factor(run: Run, source: StreamSource) -> float:
-    """Return how many times the numbers that are assumed a run goes through by what it keeps of a pilot; 1 if that fails."""
+    """Return the factor by which a pilot corrects the assumed cost of a run; 1 if it fails."""
     key = run.stream
     try:
         learner = make_learner(run.learner, run.params)
@@ -85,12 +86,13 @@ def _factor(run: Run, source: StreamSource) -> float:
         learner.learn(rows.X, np.zeros_like(rows.y) if dataset.task == "novelty" else rows.y)
         return cost.stream_numbers(*size) / assumed
     except Exception as fault:
+        # Any fault of a user's data or learner shows in the run itself, with its own message.
         let_interrupt_out(fault)
         return 1.0
 
 
 def _rows(stream: Stream, run: Run, count: int) -> Chunk:
-    """Return rows from `BLOCKS` places of a stream in file order: consecutive ones, or drawn if the run permutes them."""
+    """Return rows from `BLOCKS` places of a stream: consecutive, or drawn if the run permutes."""
     transforms = StreamTransforms(stream.pipeline, (run,))
     generator = np.random.Generator(np.random.PCG64(_SEED))
     parts: list[Chunk] = []
@@ -105,8 +107,9 @@ def _rows(stream: Stream, run: Run, count: int) -> Chunk:
             else generator.permutation(len(chunk))[:size]
         )
         parts.append(transforms.learn(chunk.take(index), sum(map(len, parts)))[run.fold])
-    whole = join_chunks(parts)
+    joined = join_chunks(parts)
     if run.stream.shuffle is None:
-        return whole
-    order = generator.permutation(len(whole))
-    return whole.take(order)
+        return joined
+    # Rows of one block may be similar, so they are mixed as a permuted stream would mix them.
+    order = generator.permutation(len(joined))
+    return joined.take(order)

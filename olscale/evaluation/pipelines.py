@@ -1,10 +1,9 @@
-"""Declared pipelines: experiments that come with olscale, by name.
+"""Declared pipelines: experiments that ship with olscale, by name.
 
-They are in the folder ``pipelines``: of the package where it was installed from a wheel, else of
-the repository. A pipeline that reproduces published tables, ``NAME.toml``, may have two more beside
-it: ``NAME-quick.toml``, a shorter one to run in its place, and ``NAME-causes.toml``, which tries
-what may account for figures that differ. ``nightly.toml`` is no experiment but a job file (`olscale
-jobs`).
+They are in the folder ``pipelines`` of the installed package or of the repository. A pipeline that
+reproduces published tables, ``NAME.toml``, may come with ``NAME-quick.toml``, a shorter version,
+and ``NAME-causes.toml``, which tries possible causes of figures that differ. ``nightly.toml`` is
+not an experiment but a job file (`olscale jobs`).
 """
 
 from pathlib import Path
@@ -15,7 +14,7 @@ from olscale.evaluation.experiment import Experiment, load_experiment
 
 _PACKAGE = Path(olscale.__file__).parent
 FOLDERS = (_PACKAGE / "pipelines", _PACKAGE.parent / "pipelines")
-"""Where pipelines are looked for, the first that has one wins."""
+"""Folders that are searched for pipelines; the first one that has a pipeline wins."""
 QUICK = "-quick"
 CAUSES = "-causes"
 
@@ -23,7 +22,7 @@ CAUSES = "-causes"
 def pipeline_names() -> list[str]:
     """Return the names of the pipelines that reproduce a paper, sorted.
 
-    These are the ones that take all their datasets from the catalogue, so that they run anywhere.
+    These take all their datasets from the catalogue, so that they run anywhere.
     """
     files = {path.stem: path for folder in reversed(FOLDERS) for path in folder.glob("*.toml")}
     experiments = [
@@ -43,14 +42,14 @@ def load_pipeline(name: str, kind: str = "") -> Experiment:
     name : str
         One of `pipeline_names`.
     kind : {"", "-quick", "-causes"}
-        The pipeline itself, or one of those beside it.
+        The pipeline itself, or one of its variants.
 
     Raises
     ------
     UnknownNameError
-        If there is no such pipeline; the message offers the nearest one.
+        If there is no such pipeline; the message suggests the nearest one.
     ExperimentError
-        If it has none of that kind.
+        If it has no such variant.
     """
     if name not in pipeline_names():
         raise UnknownNameError("pipeline", name, pipeline_names())
@@ -61,5 +60,5 @@ def load_pipeline(name: str, kind: str = "") -> Experiment:
 
 
 def has_pipeline(name: str, kind: str) -> bool:
-    """Return whether a pipeline has one of `kind` beside it."""
+    """Return whether a pipeline has the variant `kind`."""
     return any((folder / f"{name}{kind}.toml").exists() for folder in FOLDERS)

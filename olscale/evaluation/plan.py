@@ -59,12 +59,12 @@ from olscale.storage.open import absolute_path
 def make_plan(
     experiment: Experiment, left_out: tuple[LeftOut, ...] = (), selections: Iterable[Selection] = ()
 ) -> RunPlan:
-    """Expand `experiment` with what tuning has chosen; see `PlannedExperiment`."""
+    """Expand `experiment` with the choices of tuning; see `PlannedExperiment`."""
     return PlannedExperiment(open_experiment(experiment, left_out)).chosen(selections)
 
 
 class PlannedExperiment:
-    """An experiment, planned once: learners and transforms are checked, nothing is fetched or run.
+    """An experiment that is planned once: learners and transforms are checked, nothing is run.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class PlannedExperiment:
     Attributes
     ----------
     tuning : RunPlan
-        The runs that tuning needs, and the searches they belong to; both empty where nothing is
+        The runs that tuning needs, and the searches they belong to; both are empty if nothing is
         tuned.
     datasets : dict of str to Dataset
         The opened datasets, by path.
@@ -96,25 +96,30 @@ class PlannedExperiment:
         }
         self._inputs = tuple(_inputs(resolved))
         self.tuning = self._tuning()
-        # With the first candidates in place of choices, so that faults show at once; the plan
-        # itself where nothing is tuned.
+        # The first candidates stand for the choices, so that faults show at once; without tuning
+        # this is the plan itself.
         self._first = self._plan(search.untried() for search in self.tuning.searches)
 
     @property
     def learners(self) -> set[str]:
-        """Names of the learners that are run."""
+        """Names of the learners that run."""
         return {run.learner for run in self._first.runs}
 
     def check_strictly_online(self) -> None:
-        """Refuse what sees rows before their turn, and batch references.
+        """Refuse batch references and whatever sees rows before their turn.
 
         Raises
         ------
         ExperimentError
-            With each kind of it, and what to do instead.
+            Names each kind, and says what to do instead.
         """
-        kinds = dict.fromkeys(one for ahead in self._first.ahead.values() for one in ahead)
-        lines = [f"{one.name} sees rows before they are predicted: {one.cure}" for one in kinds]
+        kinds = dict.fromkeys(
+            foresight for foresights in self._first.ahead.values() for foresight in foresights
+        )
+        lines = [
+            f"{foresight.name} sees rows before they are predicted: {foresight.cure}"
+            for foresight in kinds
+        ]
         for name, rivals in REFERENCES.items():
             if name in self.learners:
                 lines.append(f"{name} is a batch reference, which keeps all rows: take {rivals}")
@@ -122,7 +127,7 @@ class PlannedExperiment:
             raise ExperimentError(f"not strictly online: {'; '.join(lines)}")
 
     def chosen(self, selections: Iterable[Selection]) -> RunPlan:
-        """Return the runs of the experiment with the choices of tuning filled in, one for each search."""
+        """Return the runs of the experiment with the choice of tuning filled in for each search."""
         return self._plan(selections) if self.tuning.searches else self._first
 
     def _plan(self, selections: Iterable[Selection]) -> RunPlan:
@@ -130,6 +135,7 @@ class PlannedExperiment:
         chosen = {selection.id: selection.chosen for selection in selections}
         plan = _Builder()
         roster = Roster(experiment)
+        # Learners of one dataset are added together: they share its streams.
         for source in self._inputs:
             learners = []
             tuned = []
@@ -139,6 +145,7 @@ class PlannedExperiment:
                     params = chosen[source.search(experiment, spec, settings).id]
                 learners.append((spec.name, source.learner(spec, params, experiment)))
                 tuned.append(bool(spec.tune))
+                # Displayed names and parameters come from the checked learner, not from the file.
                 roster.enter(source.planned, spec, learners[-1][1])
             runs = plan.add(
                 source, source.spec.protocol or experiment.protocol, experiment.seed, learners
@@ -160,6 +167,7 @@ class PlannedExperiment:
                         (spec.name, source.learner(spec, point, experiment))
                         for point in search.points
                     ]
+                    # Candidates appear in the list of plans like any other learner.
                     for _, point in points:
                         roster.enter(source.planned, spec, point)
                     protocol = source.spec.protocol or experiment.protocol
@@ -191,7 +199,7 @@ class _Input:
 
     @property
     def planned(self) -> PlannedDataset:
-        """The dataset under the name by which people see it."""
+        """The dataset under its displayed name."""
         dataset = self.dataset
         facts = dataset_facts(self.dataset.manifest)
         return PlannedDataset(
@@ -200,13 +208,13 @@ class _Input:
 
     @property
     def version(self) -> dict[str, int]:
-        """What the definition of a search says of the version of the transforms: nothing of the first."""
+        """Version of the transforms in the definition of a search; empty for the first version."""
         return (
             {"transforms_version": self.transforms_version} if self.transforms_version > 1 else {}
         )
 
     def learners(self, experiment: Experiment) -> Iterator[tuple[LearnerSpec, dict[str, Any]]]:
-        """Yield the learners that meet this dataset under these transforms with each of their settings."""
+        """Yield the learners for this dataset and these transforms, with each of their settings."""
         for spec in experiment.learners:
             if (
                 spec.meets(self.dataset.name)
@@ -217,22 +225,25 @@ class _Input:
     def learner(
         self, spec: LearnerSpec, params: Mapping[str, Any], experiment: Experiment
     ) -> Learner:
-        """Return a learner that this dataset fits."""
-        learner = self._told(make_learner(spec.name, dict(params)), spec, experiment)
+        """Return a learner that has been checked against this dataset."""
+        learner = self._informed(make_learner(spec.name, dict(params)), spec, experiment)
         check_learner(spec.name, learner.task, self.dataset)
         check_targets(spec.name, learner, self.dataset)
         columns, _ = size_after(self.transforms, self.dataset.columns, self.dataset.columns)
         classes = len(self.dataset.classes or ())
         if weighs_classes(learner):
-            ask(
-                spec.name, "begin", lambda: learner.begin(1, classes)
-            )  # classes that there are not are told now
+            # Weights of classes that do not exist are reported now, not when a run begins.
+            ask(spec.name, "begin", lambda: learner.begin(1, classes))
+        # A learner that cannot fit is refused here, before anything runs.
         ask(spec.name, "check_memory", lambda: cost_of(learner).check_memory(columns, classes))
         ask(spec.name, "row_numbers", lambda: check_row_numbers(learner, columns, classes))
         return learner
 
-    def _told(self, learner: Learner, spec: LearnerSpec, experiment: Experiment) -> Learner:
-        """Return a learner that knows what its version depends on: names of features and classes, and what is measured."""
+    def _informed(self, learner: Learner, spec: LearnerSpec, experiment: Experiment) -> Learner:
+        """Return a learner that knows the names of features and classes, and what is measured.
+
+        Its version depends on them.
+        """
         if isinstance(learner, TakesNames):
             steps = [make_transform(text) for text in self.transforms]
             learner.expect_names(
@@ -242,15 +253,18 @@ class _Input:
         measures = list((self.spec.protocol or experiment.protocol).measures)
         if spec.tune and experiment.tuning.metric:
             measures.append(experiment.tuning.metric)
+        # Learners with ranking scores return them only if a measure reads them.
         if ranking_measures(measures) and len(self.dataset.classes or ()) == 2:
             expect_ranking(learner)
         return learner
 
     def search(self, experiment: Experiment, spec: LearnerSpec, settings: dict[str, Any]) -> Search:
-        """Return the search for the parameters that `spec` leaves open."""
+        """Return the search for the tuned parameters of `spec`."""
         weighing = weighing_of(self.spec.protocol or experiment.protocol)
+        # The version of a candidate depends on names, so each is prepared like the learner that
+        # runs.
         points = [
-            self._told(make_learner(spec.name, settings | point), spec, experiment)
+            self._informed(make_learner(spec.name, settings | point), spec, experiment)
             for point in spec.points()
         ]
         return Search(
@@ -268,7 +282,7 @@ class _Input:
 
 @dataclass(slots=True)
 class _Builder:
-    """A plan in the making: every run once."""
+    """A plan under construction that holds every run once."""
 
     runs: dict[str, Run] = field(default_factory=dict)
     sources: dict[str, StreamSource] = field(default_factory=dict)
@@ -291,12 +305,17 @@ class _Builder:
     def note_tuned(self, runs: Iterable[str]) -> None:
         """Note that the parameters of runs are chosen by tuning."""
         for run in runs:
-            self.ahead[run] = (*(one for one in self.ahead.get(run, ()) if one != TUNED), TUNED)
+            # A run may be both tuned and look ahead: keep the other kinds, and name tuning once,
+            # last.
+            self.ahead[run] = (
+                *(foresight for foresight in self.ahead.get(run, ()) if foresight != TUNED),
+                TUNED,
+            )
 
     def add(
         self, source: _Input, protocol: ProtocolSpec, seed: int, learners: list[tuple[str, Learner]]
     ) -> list[list[Run]]:
-        """Add a run for each learner on each stream of `source`; return the runs of each learner."""
+        """Add a run per learner and stream of `source`; return the runs of each learner."""
         dataset = source.dataset
         check_task(protocol, dataset.path, dataset.task, len(dataset.classes or ()))
         check_weights(protocol, dataset)
@@ -326,10 +345,11 @@ class _Builder:
 
         of_rows = transforms_ahead(source.transforms)
         of_learners = [
-            learner_ahead(name, given, _is_shown_rows(name, learner))
-            for (name, learner), given in zip(learners, params, strict=True)
+            learner_ahead(name, resolved_params, _is_shown_rows(name, learner))
+            for (name, learner), resolved_params in zip(learners, params, strict=True)
         ]
 
+        # Many streams have the same length, and a user's learner may be slow to estimate its cost.
         cost = cache(
             lambda i, rows, held: _cost(*learners[i], (columns, classes, values), rows, held)
         )
@@ -351,19 +371,20 @@ class _Builder:
                     stream = (learner, source.transforms, key.scoring, fold, length, tested)
                     ask(name, "start_rows", partial(check_enough_rows, *stream))
                     run = Run(key, name, learner.version, params[i], fold)
+                    # Equal settings of two learners in the file are one run.
                     added[i].append(self.runs.setdefault(run.id, run))
                     learned, self.held_costs[run.id] = cost(i, length, held_out)
                     self.costs[run.id] = learned + self.held_costs[run.id]
                     self.state_bytes[run.id] = state_bytes[i]
-                    if ahead := (*of_rows, *of_learners[i], *passes_ahead(key.passes)):
-                        self.ahead.setdefault(run.id, ahead)
+                    if foresights := (*of_rows, *of_learners[i], *passes_ahead(key.passes)):
+                        self.ahead.setdefault(run.id, foresights)
                     if protocol.keep_model:
                         self.kept.add(run.id)
         return added
 
 
 def _is_shown_rows(name: str, learner: Learner) -> bool:
-    """Return whether a learner asks for rows ahead; one that fails to say so is taken for one that does."""
+    """Return whether a learner asks for rows ahead; one that fails to answer counts as doing so."""
     try:
         return bool(ask(name, "looks_ahead", partial(looks_ahead, learner)))
     except ParameterError:
@@ -373,10 +394,10 @@ def _is_shown_rows(name: str, learner: Learner) -> bool:
 def _cost(
     name: str, learner: Learner, size: tuple[int, int, float], rows: int, held_out: int
 ) -> tuple[float, float]:
-    """Return what `rows` rows of such columns, classes and values cost, and what the rows held out do.
+    """Return the cost of `rows` rows of such columns, classes and values, and of the held-out rows.
 
-    Both are in numbers of a learner that goes through `NUMBERS_A_SECOND`. A row that is held out
-    takes what one of the last half did, if the learner does not say that predicting takes less.
+    Both are in numbers of a learner that processes `NUMBERS_A_SECOND`. A held-out row costs as much
+    as one of the last half, unless the learner says that predicting costs less.
     """
 
     def numbers() -> tuple[float, float]:
@@ -397,8 +418,8 @@ def _inputs(resolved: ResolvedExperiment) -> Iterator[_Input]:
     for spec, dataset in zip(experiment.datasets, resolved.datasets, strict=True):
         check_classes(dataset)
         learners = [learner for learner in experiment.learners if learner.meets(dataset.name)]
-        ways = dict.fromkeys(
+        pipelines = dict.fromkeys(
             experiment.transforms_of(spec, learner) for learner in (None, *learners)
         )
-        for transforms in ways:
+        for transforms in pipelines:
             yield _Input(spec, dataset, transforms, transforms_version(dataset, transforms))

@@ -1,10 +1,10 @@
 """The options of a protocol, each declared once.
 
-The field of an option below is all there is to declare: its type and limits check ``[protocol]`` of
-an experiment file, and with its help make the flag of ``olscale evaluate``. An option of
-`ScoringOptions` is part of a run's definition where it is given, and only there: runs without it
-keep the ids they had before it existed. `conflicts` says what does not go together, `misfits` what
-does not fit a stream.
+The field of an option below is its only declaration: its type and limits check ``[protocol]`` of an
+experiment file and, with its help, define the flag of ``olscale evaluate``. An option of
+`ScoringOptions` is part of a run's definition only if it is given: runs without it keep the ids
+they had before it existed. `conflicts` yields options that exclude each other, `misfits` options
+that do not fit a stream.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ def option(
     Parameters
     ----------
     default : object
-        Its value when left out.
+        Value when left out.
     description : str
-        The help of its flag.
+        Help of the flag.
     metavar : str, optional
-        What help calls its value.
+        Name of the value in the help.
     flag : bool
-        Whether ``olscale evaluate`` has a flag for it; else it is for files only.
+        Whether ``olscale evaluate`` has a flag for it; otherwise only files can set it.
     **limits : float
-        ``ge``, ``gt`` or ``lt``: bounds of its value.
+        ``ge``, ``gt`` or ``lt``: bounds of the value.
     """
     return field(
         default=default,
@@ -58,7 +58,7 @@ def option(
 
 @dataclass(frozen=True, kw_only=True)
 class StreamOptions:
-    """Which rows are streamed in which order, and what the final models are tested on."""
+    """Which rows are streamed in which order, and which rows test the final models."""
 
     order: Literal["time", "permuted"] = option(
         "permuted", "Order of the rows (default: permuted)."
@@ -81,17 +81,17 @@ class StreamOptions:
         "prequential-bootstrap",
     ] = option("given", "What is tested on (default: given, the test split).")
     folds: int | None = option(None, "Number of folds of --split (default: 10).", "K", ge=1)
-    # A list stands for one protocol a number. More than 1 is a diagnostic: such a run is not
+    # A list stands for one protocol per number. More than 1 is a diagnostic: such a run is not
     # single-pass.
     passes: Annotated[int, Ge(1)] | tuple[Annotated[int, Ge(1)], ...] = option(
         1, "How often the rows are learned from.", flag=False
     )
-    # No part of a run's definition: nothing that is measured depends on it.
+    # Not part of a run's definition: no result depends on it.
     keep_model: bool = option(False, "Keep the final models in the store.")
 
     @property
     def online(self) -> bool:
-        """Whether the folds are models that go through one stream side by side."""
+        """Whether the folds are models that process one stream together."""
         return self.split.startswith("prequential-")
 
 
@@ -118,8 +118,8 @@ class ScoringOptions:
     measures: Annotated[tuple[str, ...], AfterValidator(check_measures)] = option(
         (), "Also these measures, with their curves, e.g. kappa,auc.", "NAME,..."
     )
-    # What a mistake on a row of each class costs, in the order of the classes; there is `cost`
-    # where they are given.
+    # Cost of a mistake on a row of each class, in the order of the classes; without them there is
+    # no `cost`.
     costs: tuple[Annotated[float, Ge(0)], ...] = option(
         (), "Costs of mistakes by class.", flag=False
     )
@@ -139,17 +139,17 @@ class ScoringOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ProtocolSpec(ScoringOptions, StreamOptions):
-    """How learners meet a dataset; docs/experiments.md says what each option does."""
+    """How learners process a dataset; docs/experiments.md documents each option."""
 
     __pydantic_config__: ClassVar[Any] = {"extra": "forbid", "revalidate_instances": "always"}
 
     def check(self) -> None:
-        """Refuse options that do not go together.
+        """Refuse options that exclude each other.
 
         Raises
         ------
         ExperimentError
-            With the first of the `conflicts`.
+            States the first of the `conflicts`.
         """
         for line in conflicts(self):
             raise ExperimentError(f"protocol.{line}")
@@ -157,16 +157,16 @@ class ProtocolSpec(ScoringOptions, StreamOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class Scoring(ScoringOptions):
-    """Scoring options in a run's definition, and what follows from them; nothing given is plain prequential evaluation.
+    """Scoring options of a run's definition; without options, plain prequential evaluation.
 
     Attributes
     ----------
     delay_position : int, optional
-        Which column has the delays: names of columns are no part of a fingerprint.
+        Index of the column of delays: names of columns are not part of a fingerprint.
     drift_version : str
-        Package and version that the detector is from: other versions may raise other alarms.
+        Package and version of the detector: other versions may raise other alarms.
     folds : OnlineFolds, optional
-        How the rows are dealt out to several models that go through the stream side by side.
+        How rows are distributed to several models that process the stream together.
 
     Examples
     --------
@@ -180,38 +180,44 @@ class Scoring(ScoringOptions):
 
     @property
     def interrupts(self) -> bool:
-        """Whether the learner must be at hand between rows: no pass is shared then, no run cut into shards."""
+        """Whether the learner is needed between rows; its run shares no pass and has no shards."""
         return bool(self.delay or self.holdout_every or self.folds)
 
     @property
     def predicts_again(self) -> bool:
-        """Whether the final model predicts the rows that it has learned from."""
+        """Whether the final model predicts the rows that it learned from."""
         return "train_error" in self.measures
 
     @property
     def delay_column(self) -> str | None:
-        """Name of the column that says the delay of each row, where it is not one number."""
+        """Name of the column with the delay of each row; None if the delay is a number."""
         return self.delay if isinstance(self.delay, str) else None
 
     def rows_to_measurement(self, row: int) -> int | None:
-        """Return how many rows, from number `row` on, come before the next error on the test split; None if none is due."""
+        """Return the rows from number `row` on before the next test error; None if none is due."""
         if self.holdout_every is None or self.holdout_rows:
             return None
         return (
             self.holdout_every
+            # Within the burn-in, its remaining rows come before the first period.
             - min(0, row - self.burn_in)
             - max(0, row - self.burn_in) % self.holdout_every
         )
 
     def definition(self) -> dict[str, Any]:
-        """Return what is used as plain JSON values."""
-        names = [each.name for each in fields(self) if getattr(self, each.name) != each.default]
+        """Return the options in use as plain JSON values."""
+        # Unset options stay out, so that ids of runs without them never change.
+        names = [
+            declared.name
+            for declared in fields(self)
+            if getattr(self, declared.name) != declared.default
+        ]
         used = {name: getattr(self, name) for name in names if name != "folds"}
         return used | (self.folds.definition() if self.folds else {})
 
 
 def weighing_of(options: ScoringOptions) -> dict[str, Any]:
-    """Return those of the options that say how rows count, where they say so.
+    """Return the options that define how rows count, if they are set.
 
     Examples
     --------
@@ -231,13 +237,14 @@ PLAIN = Scoring()
 
 
 def conflicts(p: ProtocolSpec) -> Iterator[str]:
-    """Yield what does not go together among the options of a protocol."""
+    """Yield the conflicts between options of a protocol."""
     if p.order == "time" and p.permutations is not None:
         yield "permutations needs protocol.order = 'permuted'; it was 'time'"
     if p.order == "permuted" and p.projections is not None:
         yield "projections needs protocol.order = 'time'; permutation i has projection i"
     if p.split == "given" and p.folds is not None:
         yield "folds needs a protocol.split other than 'given'"
+    # A single random half is a split; a single fold would leave nothing to train on.
     if p.split not in ("given", *HALVES) and p.folds == 1:
         yield f"folds was 1, expected at least 2 for split = {p.split!r}"
     if p.holdout_rows is not None and p.holdout_every is None:
@@ -245,8 +252,8 @@ def conflicts(p: ProtocolSpec) -> Iterator[str]:
     if p.online and p.holdout_every is not None:
         yield f"holdout_every does not go with split = {p.split!r}; leave one of them out"
     if p.passes not in (1, (1,)) and (p.online or p.holdout_rows is not None):
-        other = f"split = {p.split!r}" if p.online else "holdout_rows"
-        yield f"passes does not go with {other}: a later pass would test on rows learned before"
+        rival = f"split = {p.split!r}" if p.online else "holdout_rows"
+        yield f"passes does not go with {rival}: a later pass would test on rows learned before"
     if "cost" in p.measures and not p.costs:
         yield (
             "measures has 'cost', which needs protocol.costs: what a mistake costs, a number "
@@ -254,12 +261,12 @@ def conflicts(p: ProtocolSpec) -> Iterator[str]:
         )
     if p.test_only:
         along = ("window", "fading", "delay", "holdout_every", "drift", "burn_in")
-        asked = [name for name in along if getattr(p, name) not in (None, 0)]
-        asked += [f"measures = {name!r}" for name in p.measures if name in ALONG_THE_STREAM]
-        asked += [f"split = {p.split!r}"] if p.online else []
+        conflicting = [name for name in along if getattr(p, name) not in (None, 0)]
+        conflicting += [f"measures = {name!r}" for name in p.measures if name in ALONG_THE_STREAM]
+        conflicting += [f"split = {p.split!r}"] if p.online else []
         yield from (
             f"test_only does not go with {name}, which needs predictions along the stream"
-            for name in asked
+            for name in conflicting
         )
     if "train_error" in p.measures and (p.online or p.delay or p.holdout_rows is not None):
         yield (
@@ -269,19 +276,20 @@ def conflicts(p: ProtocolSpec) -> Iterator[str]:
     if p.weighted_measures and p.weights is None:
         yield "weighted_measures needs protocol.weights: the column by which rows count"
     if p.weighted_measures:
-        asked = ["drift"] if p.drift is not None else []
-        asked += ["mcnemar"] if p.mcnemar else []
-        asked += [f"measures = {name!r}" for name in p.measures if name in UNWEIGHTED]
+        conflicting = ["drift"] if p.drift is not None else []
+        conflicting += ["mcnemar"] if p.mcnemar else []
+        conflicting += [f"measures = {name!r}" for name in p.measures if name in UNWEIGHTED]
         yield from (
             f"weighted_measures does not go with {name}, where all rows count alike"
-            for name in asked
+            for name in conflicting
         )
+    # An unused option would change the ids of runs for nothing.
     if p.epsilon != 0.1 and "epsilon_loss" not in p.measures:
         yield "epsilon needs 'epsilon_loss' in protocol.measures"
 
 
 def check_task(protocol: ProtocolSpec, dataset: str, task: Task, classes: int) -> None:
-    """Refuse options that make no sense for the task of a dataset.
+    """Refuse options that do not apply to the task of a dataset.
 
     Parameters
     ----------
@@ -290,12 +298,12 @@ def check_task(protocol: ProtocolSpec, dataset: str, task: Task, classes: int) -
         Path of the dataset.
     task : {"classification", "regression", "novelty"}
     classes : int
-        Its number of classes; 0 in a regression.
+        Number of its classes; 0 in a regression.
 
     Raises
     ------
     ExperimentError
-        With the first option that does not fit.
+        States the first option that does not apply.
     """
     for line in _task_misfits(protocol, task, classes):
         raise ExperimentError(f"dataset {dataset}: protocol.{line}")
@@ -344,14 +352,14 @@ def check_stream(scoring: Scoring, dataset: str, rows: int, tested: bool) -> Non
     Raises
     ------
     ExperimentError
-        With the first of the `misfits`.
+        States the first of the `misfits`.
     """
     for line in misfits(scoring, dataset, rows, tested):
         raise ExperimentError(f"protocol.{line}")
 
 
 def misfits(s: Scoring, dataset: str, rows: int, tested: bool) -> Iterator[str]:
-    """Yield what in the options does not fit a stream of `rows` rows."""
+    """Yield the options that do not fit a stream of `rows` rows."""
     has = f"but the stream of dataset {dataset} has {rows} rows"
     if s.test_only and not tested:
         yield (
@@ -371,6 +379,6 @@ def misfits(s: Scoring, dataset: str, rows: int, tested: bool) -> Iterator[str]:
         )
     period = s.holdout_every + (s.holdout_rows or 0)
     if period > rows - s.burn_in:
-        together = f"holdout_every and holdout_rows together were {period}"
-        together += f" after a burn_in of {s.burn_in}" if s.burn_in else ""
-        yield f"{together}, {has}: nothing would be measured; expected at most those"
+        period_text = f"holdout_every and holdout_rows together were {period}"
+        period_text += f" after a burn_in of {s.burn_in}" if s.burn_in else ""
+        yield f"{period_text}, {has}: nothing would be measured; expected at most those"

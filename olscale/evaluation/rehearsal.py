@@ -1,8 +1,7 @@
-"""The first rows of a stream are learned twice by new models, which should give the same scores.
+"""Rehearsals: two new models learn the first rows of a stream and should give the same scores.
 
-What a model draws from a clock, or from the system's random numbers, shows there, and so does what
-its models share. Models of other people's make are looked at in this way; olscale's own learners
-are tested before they are shipped.
+Models that depend on a clock or on the system's random numbers differ, and so do models that share
+state. Only external models are rehearsed; olscale's own learners are tested before release.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from olscale.learners.contract.usable_rows import usable_rows
 from olscale.system.user_source import is_installed
 
 ROWS = 100
-"""Rows that are learned twice, at most."""
+"""Most rows that are learned twice."""
 
 _MOST_NUMBERS = 1_000_000
 
@@ -37,16 +36,16 @@ class Rehearsal:
     Parameters
     ----------
     make : callable
-        Makes a new learner, at the start of the stream.
+        Makes a new learner at the start of the stream.
     entropy : sequence of int
-        What the run's random numbers are drawn from.
+        Seed of the run's random numbers.
 
     Attributes
     ----------
     differs : bool
-        Whether the two models gave other scores.
+        Whether the two models gave different scores.
     shared : str
-        What the models have in common and change while they learn; empty where nothing is known.
+        State that the models share and change while they learn; empty if unknown.
     """
 
     def __init__(self, make: Callable[[], Learner], entropy: Sequence[int]) -> None:
@@ -59,7 +58,7 @@ class Rehearsal:
         self.shared = ""
 
     def see(self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> None:
-        """Take the next rows of the stream, however many they are; hold it when there are enough."""
+        """Take the next rows of the stream, of any number; rehearse once there are enough."""
         if not self._rows_left:
             return
         count = min(self._rows_left, rows_of(X))
@@ -71,12 +70,13 @@ class Rehearsal:
             self.hold()
 
     def hold(self) -> None:
-        """Have two new models learn the rows seen, one after the other."""
+        """Let two new models learn the collected rows, one after the other."""
         parts = self._parts
         self._parts = []
         self._rows_left = 0
         if not parts:
             return
+        # Read-only, since a learner that changed its rows would show others to the second model.
         X = read_only_rows(stack_rows([rows for rows, _, _ in parts]))
         y = read_only(np.concatenate([labels for _, labels, _ in parts]))
         weights = [counts for _, _, counts in parts if counts is not None]
@@ -84,24 +84,25 @@ class Rehearsal:
         shared = SharedState(_model_of(self._make()))
         try:
             first = self._learned(X, y)
-            once = shared.changed()
+            first_changes = shared.changed()
             shared.keep()
             second = self._learned(X, y)
             twice = shared.changed()
-        except Exception:  # the run itself comes to that, and tells of it
+        except Exception:  # the run itself meets this fault and reports it
             return
         self.differs = not _are_equal(first, second)
-        # What only the first changes may be a cache; numbers that count up may be names of parts.
+        # A change by the first model only may be a cache; growing numbers may name parts.
         learned = [name for name, is_number in twice if self.differs or not is_number]
         if self.differs:
-            learned += [name for name, _ in once]
+            learned += [name for name, _ in first_changes]
         self.shared = next(iter(learned), "")
 
     def _learned(self, X: Rows, y: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """Return the scores of rows before each update by a new model, and the numbers that it has learned."""
+        """Return a new model's scores of rows, each before its update, and its learned numbers."""
         with GlobalRandom(self._entropy).in_place():
             learner = self._make()
             usable = usable_rows(X, learner.norm_limits())
+            # The rehearsal ends at the first unusable row, as the run will.
             end = rows_of(X) if usable.all() else int(np.argmin(usable))
             counts = None if self._weights is None else self._weights[:end]
             scores = learn_rows(learner, slice_rows(X, 0, end), y[:end], counts)
@@ -121,12 +122,12 @@ def _are_equal(first: dict[str, NDArray[Any]], second: dict[str, NDArray[Any]]) 
 
 
 def needs_rehearsal(learner: Learner) -> TypeGuard[ForeignLearner]:
-    """Tell whether a learner is rehearsed: a model of other people's make."""
+    """Return whether a learner is rehearsed, as external models are."""
     return isinstance(learner, ForeignLearner)
 
 
 def shared_reason(name: str) -> str:
-    """Return why a run fails whose model shares what it learns, in `name`, with others."""
+    """Return the reason for the failure of a run whose model shares learned state, in `name`."""
     return (
         f"models of it share {name}, which one changes while it learns: what one run has learned "
         "others would know; keep "
@@ -135,26 +136,26 @@ def shared_reason(name: str) -> str:
 
 
 class SharedState:
-    """What all models of a user's classes have in common: attributes of the classes and variables of their modules."""
+    """State that all models of a user's classes share: class attributes and module variables."""
 
     def __init__(self, model: Any) -> None:
         self._holders = list(_holders(model))
         self.keep()
 
     def keep(self) -> None:
-        """Note how it is now."""
+        """Note the current state."""
         self._before = [
             {name: _kept(value) for name, value in _variables(holder)}
             for _, holder in self._holders
         ]
 
     def changed(self) -> list[tuple[str, bool]]:
-        """Return the names of what is another than noted, and whether it is a number."""
+        """Return the names of values that have changed, and whether each is a number."""
         names = []
         for (title, holder), before in zip(self._holders, self._before, strict=True):
             for name, value in _variables(holder):
-                known = before.get(name, _UNKNOWN)
-                if known is not _UNKNOWN and any(differences(known, value)):
+                earlier = before.get(name, _UNKNOWN)
+                if earlier is not _UNKNOWN and any(differences(earlier, value)):
                     names.append((f"{title}.{name}", isinstance(value, int)))
         return names
 
@@ -165,12 +166,12 @@ _UNKNOWN = object()
 def _kept(value: Any) -> Any:
     try:
         return copy.deepcopy(value)
-    except Exception:  # it cannot be copied, so nobody can say later whether it has changed
+    except Exception:  # it cannot be copied, so that no change could be detected later
         return _UNKNOWN
 
 
 def _holders(model: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the user's classes of which a model is made, and their modules, with their names."""
+    """Yield the user's classes that a model consists of, and their modules, with their names."""
     held: dict[str, Any] = {}
     for part in parts_of(model):
         for kind in type(part.value).__mro__:
@@ -192,6 +193,7 @@ def _variables(holder: Any) -> Iterator[tuple[str, Any]]:
         is_code = isinstance(
             value, type | ModuleType | FunctionType | classmethod | staticmethod | property
         )
+        # Copies of large arrays would take more time than the rehearsal itself.
         is_large = isinstance(value, np.ndarray) and value.size > _MOST_NUMBERS
         if not (name.startswith("__") or is_code or is_large or name.startswith("_abc_")):
             yield name, value

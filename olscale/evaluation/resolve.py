@@ -1,6 +1,6 @@
-"""The step before planning: data sets of the catalogue get a path, optional parts that cannot be had are left out.
+"""The step before planning: datasets get paths, and unavailable optional parts are left out.
 
-Planning itself opens what is there and fetches nothing.
+Planning itself opens existing datasets and fetches nothing.
 """
 
 from collections.abc import Callable, Set
@@ -19,16 +19,16 @@ from olscale.task import TASKS, Task
 
 @dataclass(frozen=True, slots=True)
 class ResolvedExperiment:
-    """An experiment whose datasets are opened, each once.
+    """An experiment with its datasets, each opened once.
 
     Attributes
     ----------
     experiment : Experiment
-        With a path for every dataset, without the optional parts that cannot be had.
+        With a path for every dataset and without the unavailable optional parts.
     datasets : tuple of Dataset
         In the order of the experiment.
     left_out : tuple of LeftOut
-        The optional parts that cannot be had.
+        The optional parts that are unavailable.
     """
 
     experiment: Experiment
@@ -39,7 +39,7 @@ class ResolvedExperiment:
 def open_experiment(
     experiment: Experiment, left_out: tuple[LeftOut, ...] = ()
 ) -> ResolvedExperiment:
-    """Open the datasets of an experiment that has a path for each of them.
+    """Open the datasets of an experiment that has a path for each.
 
     Raises
     ------
@@ -59,21 +59,21 @@ def open_experiment(
 
 
 def resolve(experiment: Experiment, say: Callable[[str], None]) -> ResolvedExperiment:
-    """Return `experiment` with a path for each dataset, without the optional parts that are missing.
+    """Return `experiment` with a path for each dataset, without missing optional parts.
 
     Parameters
     ----------
     experiment : Experiment
     say : callable
-        Told, a line each, of what is fetched and of what is left out.
+        Receives a line for each part that is fetched or left out.
 
     Raises
     ------
     UnknownNameError, DatasetError
-        If a data set that is not optional cannot be had, or there is no learner, or dataset of a
-        learner, of such a name.
+        If a required dataset is unavailable, or no learner, or dataset of a learner, has such a
+        name.
     ExperimentError
-        If nothing is left to evaluate, or `experiment` is something else, such as its path.
+        If nothing is left to evaluate, or `experiment` is not an Experiment but, say, a path.
     """
     if not isinstance(experiment, Experiment):
         raise ExperimentError(
@@ -88,7 +88,7 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> ResolvedExper
         say(str(left_out[-1]))
 
     datasets: list[DatasetSpec] = []
-    known: set[str] = set()
+    left_out_names: set[str] = set()
     for spec in experiment.datasets:
         try:
             datasets.append(_with_path(spec, say))
@@ -96,11 +96,12 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> ResolvedExper
             if not spec.optional:
                 raise
             leave("dataset", str(spec.name or spec.path), error)
-            known |= _names(spec)
+            # A learner may name a dataset that was left out: that is no typing error.
+            left_out_names |= _names(spec)
     opened = [open_dataset(str(spec.path)) for spec in datasets]
     tasks = {dataset.name: dataset.task for dataset in opened}
-    _check_names(experiment, known.union(tasks))
-    several = {dataset.name for dataset in opened if dataset.targets}
+    _check_names(experiment, left_out_names.union(tasks))
+    multi_target = {dataset.name for dataset in opened if dataset.targets}
     weighted = {
         dataset.name
         for spec, dataset in zip(datasets, opened, strict=True)
@@ -109,13 +110,14 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> ResolvedExper
     learners: list[LearnerSpec] = []
     for learner in experiment.learners:
         try:
-            learners += _named(learner, tasks, several, weighted)
+            learners += _named(learner, tasks, multi_target, weighted)
         except OlscaleError as error:
             if not learner.optional:
                 raise
             leave("learner", learner.name, error)
-    for kind, left in (("dataset", datasets), ("learner", learners)):
-        if not left:
+    for kind, remaining in (("dataset", datasets), ("learner", learners)):
+        # Planning an empty experiment would succeed and report nothing.
+        if not remaining:
             gone = "; ".join(str(part) for part in left_out if part.kind == kind)
             gone = gone or "no dataset that they name is there"
             raise ExperimentError(f"experiment {experiment.name} has no {kind} left: {gone}")
@@ -126,30 +128,30 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> ResolvedExper
 
 
 def _named(
-    spec: LearnerSpec, tasks: dict[str, Task], several: Set[str], weighted: Set[str]
+    spec: LearnerSpec, tasks: dict[str, Task], multi_target: Set[str], weighted: Set[str]
 ) -> list[LearnerSpec]:
-    """Return what `spec` stands for, each for datasets of its task: itself, or with ``*`` all of the registry.
+    """Return the learners that `spec` stands for, each for datasets of its task.
 
-    Datasets with `several` targets are for those that learn them, `weighted` ones for those that
-    take weights.
+    With ``*`` they are all registered learners. Datasets with `several` targets are for learners
+    that support them, `weighted` datasets for learners that take weights.
     """
     among = {
         task: tuple(name for name in tasks if tasks[name] == task and spec.meets(name))
         for task in TASKS
     }
     if spec.name == EVERY:
-        able = {
+        target_learners = {
             name
             for name in learner_names("regression")
             if issubclass(learner_class(name), LearnsTargets)
         }
-        named = [
+        meetings = [
             (
                 name,
                 tuple(
                     dataset
                     for dataset in among[task]
-                    if dataset not in _beyond(name, able, several, weighted)
+                    if dataset not in _beyond(name, target_learners, multi_target, weighted)
                 ),
             )
             for task in TASKS
@@ -157,36 +159,39 @@ def _named(
         ]
         return [
             spec.model_copy(update={"name": name, "datasets": datasets})
-            for name, datasets in named
+            for name, datasets in meetings
             if datasets
         ]
     task = getattr(learner_class(spec.name), "task", None)
+    # A learner of one task skips datasets of others without naming its own in the file.
     if spec.datasets is None and task in TASKS and among[task] and len(among[task]) < len(tasks):
         return [spec.model_copy(update={"datasets": among[task]})]
     return [spec]
 
 
-def _beyond(name: str, of_targets: Set[str], several: Set[str], weighted: Set[str]) -> set[str]:
-    """Return the datasets that the learner `name` cannot learn from; those `of_targets` learn several."""
+def _beyond(
+    name: str, of_targets: Set[str], multi_target: Set[str], weighted: Set[str]
+) -> set[str]:
+    """Return the datasets that the learner `name` cannot use; `of_targets` have several targets."""
     beyond = set[str]()
     if name not in of_targets:
-        beyond |= several
+        beyond |= multi_target
     if weighted and not takes_or_ignores_weights(learner_class(name)):
         beyond |= weighted
     return beyond
 
 
 def _names(spec: DatasetSpec) -> set[str]:
-    """Return what a dataset that is not there today may be called: by so many of its rows, if it has more."""
+    """Return possible names of a missing dataset, including the one with its limit of rows."""
     name = str(spec.name or spec.path).rstrip("/").rpartition("/")[2]
     return {name} if spec.rows is None else {name, f"{name}-{spec.rows}"}
 
 
-def _check_names(experiment: Experiment, known: set[str]) -> None:
+def _check_names(experiment: Experiment, names: set[str]) -> None:
     for i, spec in enumerate(experiment.learners):
         for name in spec.datasets or ():
-            if name not in known:
-                raise UnknownNameError(f"dataset in learners.{i}.datasets", name, known)
+            if name not in names:
+                raise UnknownNameError(f"dataset in learners.{i}.datasets", name, names)
 
 
 def _with_path(spec: DatasetSpec, say: Callable[[str], None]) -> DatasetSpec:

@@ -1,4 +1,4 @@
-"""The roster of an experiment: who meets whom, in which order, under which names."""
+"""The roster of an experiment: which learners run on which datasets, in order, with their names."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from olscale.storage.canonical_json import canonical_json
 
 
 class Roster:
-    """The datasets and learners of an experiment in its order, under the names by which people see them."""
+    """Datasets and learners of an experiment in its order, under their displayed names."""
 
     def __init__(self, experiment: Experiment) -> None:
         self._specs = experiment.learners
@@ -19,16 +19,16 @@ class Roster:
         self._learners: dict[tuple[int, str, str], PlannedLearner] = {}
 
     def enter(self, dataset: PlannedDataset, spec: LearnerSpec, learner: Learner) -> None:
-        """Note that a learner meets a dataset."""
+        """Note that a learner runs on a dataset."""
         if dataset not in self.datasets:
             self.datasets.append(dataset)
         params = ask(spec.name, "resolved_params", learner.resolved_params)
         key = (self._specs.index(spec), str(learner.version), canonical_json(params))
-        known = self._learners.get(key) or PlannedLearner(
+        planned = self._learners.get(key) or PlannedLearner(
             spec.name, key[1], params, (), spec.label or ""
         )
-        met = dict.fromkeys((*known.datasets, self.datasets.index(dataset)))
-        self._learners[key] = replace(known, datasets=tuple(met))
+        met = dict.fromkeys((*planned.datasets, self.datasets.index(dataset)))
+        self._learners[key] = replace(planned, datasets=tuple(met))
 
     def learners(self) -> tuple[PlannedLearner, ...]:
         """Return the learners in the order of the experiment, with all their settings."""

@@ -1,13 +1,13 @@
-"""The type of an option that is a number of rows, or the name of a column that has one for each row."""
+"""The type of an option that is a number of rows, or the name of a column with one per row."""
 
 from typing import Any
 
 
 class RowsOrColumn:
-    """Marks an option that is a number of rows, or the name of a column that has one for each row."""
+    """Marks an option that is a number of rows, or the name of a column with one per row."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        """Check the value before pydantic takes a text for a number."""
+        """Check the value before pydantic converts a string to a number."""
         from pydantic_core.core_schema import no_info_before_validator_function
 
         return no_info_before_validator_function(self._check, handler(source))

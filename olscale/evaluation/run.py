@@ -1,4 +1,4 @@
-"""A run: one learner with its parameters on one dataset, in one order. Its definition, hashed, is its id."""
+"""A run: one learner with its parameters on one dataset in one order; a hash identifies it."""
 
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -11,10 +11,11 @@ from olscale.results.record import run_id
 
 @dataclass(frozen=True, slots=True)
 class StreamKey:
-    """What runs must share to be fed from one stream: dataset, transforms, order, part of the rows, passes and scoring.
+    """What runs must have in common to share a stream.
 
-    `projection` is the number of the random projection, None without one. `transforms_version` is
-    that of `olscale.data.transforms.revision`.
+    These are dataset, transforms, order, part of the rows, passes and scoring. `projection` is the
+    number of the random projection, or None. `transforms_version` is that of
+    `olscale.data.transforms.revision`.
     """
 
     dataset: str
@@ -30,7 +31,7 @@ class StreamKey:
 
 @dataclass(frozen=True)
 class Run:
-    """The definition of a run: all that its result depends on, and nothing else.
+    """The definition of a run: everything that its result depends on, and nothing else.
 
     Attributes
     ----------
@@ -39,11 +40,11 @@ class Run:
     learner : str
         Registry name or ``module:Class``.
     version : int or str
-        Version of the learner's numbers.
+        Version of the learner's numerical results.
     params : dict
         All parameters, in canonical form.
     fold : int, optional
-        Number of the model, where several go through the stream side by side (`Scoring.folds`).
+        Number of the model, where several process the stream together (`Scoring.folds`).
     """
 
     stream: StreamKey
@@ -66,13 +67,13 @@ class Run:
 
     @cached_property
     def id(self) -> str:
-        """Content hash of the definition, 32 hexadecimal digits."""
+        """Content hash of the definition, in 32 hexadecimal digits."""
         return run_id(self.definition())
 
 
 @lru_cache
 def _protocol(stream: StreamKey) -> dict[str, Any]:
-    """Return what the definitions of all runs on a stream say of the protocol."""
+    """Return the protocol in the definitions of all runs on a stream."""
     shuffle = stream.shuffle
     part = stream.part
     protocol: dict[str, Any] = {"order": "time"}

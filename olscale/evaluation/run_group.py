@@ -1,4 +1,4 @@
-"""Run groups: runs that share a stream, so that each chunk is read and decoded once for all of them."""
+"""Run groups: runs that share a stream, so that each chunk is read and decoded only once."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from olscale.task import Task
 
 @dataclass(frozen=True, slots=True)
 class StreamSource:
-    """What there is to stream.
+    """A dataset that can be streamed.
 
     Attributes
     ----------
     path : str
-        Where the dataset is.
+        Path of the dataset.
     rows, numbers : int
-        Rows of its training split, and values in them that are stored.
+        Rows of its training split, and stored values in them.
     bytes : int
         Bytes of the training split in memory.
     chunk_rows : int
-        Rows of a chunk.
+        Rows per chunk.
     task : {"classification", "regression", "novelty"}
-        What is predicted.
+        Task of the dataset.
     test_rows : int
         Rows of its test split.
     """
@@ -39,12 +39,12 @@ class StreamSource:
     test_rows: int = 0
 
     def length(self, key: StreamKey) -> int:
-        """Return the rows of the stream `key`, to a row, all passes together."""
+        """Return the rows of the stream `key` over all passes."""
         share = 1.0 if key.part is None else key.part.training_share
         return int(self.rows * share) * key.passes
 
     def held_out(self, key: StreamKey) -> int:
-        """Return how many rows the final models of the stream `key` are tested on."""
+        """Return the number of rows that test the final models of the stream `key`."""
         return self.test_rows if key.part is None else self.rows - self.length(key) // key.passes
 
 
@@ -55,35 +55,35 @@ class RunGroup:
     Attributes
     ----------
     path : str
-        Where the dataset is.
+        Path of the dataset.
     rows : int
         Length of the stream.
     runs : tuple of Run
         Runs with equal `Run.stream`.
     shards : tuple of range
-        Classes of each class shard, if the group is a run in class shards; they make up all
+        Classes of each class shard, if the group is a run in class shards; together they are all
         classes.
     shard : int, optional
-        Which of the `shards` this is; all of them when left out.
+        Index of this group's shard; None for all shards.
     memory_limit : int, optional
-        Bytes of memory that rows out of file order may take; half the machine's when left out. No
-        result depends on it.
+        Bytes of memory for rows out of file order; half of the machine's by default. No result
+        depends on it.
     chunk_rows : int
-        Rows of a chunk of the dataset; 0 if unknown.
+        Rows per chunk of the dataset; 0 if unknown.
     origin : str
-        `key` of a group with these runs and more, whose checkpoints this one continues; empty if
-        there is none.
+        `key` of a larger group with these runs, whose checkpoints this group continues; empty
+        without one.
     budget : Budget
-        What each of the runs may take.
+        Limits of each run.
     replaces : bool
-        Whether results of these runs that the store has give way to new ones.
+        Whether new results replace those that the store has.
     together : bool
-        Whether their records are written to one file, as those of an evaluation of many runs are.
+        Whether the records share one file, as in an evaluation of many runs.
     keeps_models : bool
-        Whether the store gets their final models.
+        Whether the store keeps the final models.
     bundle : int, optional
-        Number of the bundle (`olscale.evaluation.bundles`) it is in; it is a task of its own when
-        left out.
+        Number of its bundle (`olscale.evaluation.bundles`); None for a group with a task of its
+        own.
     """
 
     path: str
@@ -102,7 +102,7 @@ class RunGroup:
 
     @property
     def key(self) -> str:
-        """What the group's checkpoints are known by: a hash of its runs, its class shard and the cut into chunks."""
+        """Name of the group's checkpoints: a hash of its runs, class shard and chunk size."""
         classes = (
             None
             if self.shard is None
@@ -110,6 +110,7 @@ class RunGroup:
         )
         return run_id(
             {
+                # Budgets and memory limits stay out: checkpoints continue under other limits.
                 "runs": [run.id for run in self.runs],
                 "classes": classes,
                 "chunk_rows": self.chunk_rows,
@@ -117,20 +118,22 @@ class RunGroup:
         )
 
     def halves(self) -> list[RunGroup]:
-        """Return two groups that have half of the runs each and continue this group's checkpoints."""
+        """Return two groups with half of the runs each that continue this group's checkpoints."""
         middle = len(self.runs) // 2
         return [
+            # Halves have keys of their own, so `origin` leads to the checkpoints of the whole
+            # group.
             replace(self, runs=part, origin=self.key)
             for part in (self.runs[:middle], self.runs[middle:])
         ]
 
     def parts(self) -> list[RunGroup]:
-        """Return the groups that run one after another or at once to run this one: its shards, or itself."""
+        """Return the groups that make up this one: its shards, or itself."""
         return [replace(self, shard=number) for number in range(len(self.shards))] or [self]
 
     @property
     def shuffled(self) -> bool:
-        """Whether the stream is one of many: a permutation or a fold, not the whole in time order."""
+        """Whether the stream is a permutation or a fold, instead of all rows in time order."""
         return self.runs[0].stream.shuffle is not None or self.runs[0].stream.part is not None
 
     @property
@@ -144,4 +147,5 @@ class RunGroup:
         if self.shard is not None:
             classes = self.shards[self.shard]
             learners += f", classes {classes.start} to {classes.stop - 1}"
+        # Part of an id keeps the names of groups with the same learners apart.
         return f"{key.dataset}, {order}, {learners} [{self.runs[0].id[:6]}]"

@@ -1,4 +1,4 @@
-"""The learner of a run: what it raises, takes or lacks ends this run, and nothing else."""
+"""The learner of a run: what it raises, takes or lacks ends only this run."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class RunLearner:
-    """The learner of a run, and how the run ends if that fails.
+    """The learner of a run, and the outcome of the run if the learner fails.
 
     Parameters
     ----------
@@ -41,16 +41,16 @@ class RunLearner:
     shape : StreamShape
         Classes and targets of its stream.
     make : callable, optional
-        Makes what learns; the run's learner when left out.
+        Makes the learner; the run's own by default.
     meter : Meter, optional
-        Measures what the learner takes, and ends the run when that is more than its budget.
+        Measures what the learner takes, and ends a run that exceeds its budget.
     exceeded : BudgetExceeded, optional
-        How the run has ended in an earlier attempt that its learner did not let return.
+        How an earlier attempt ended whose learner did not return.
 
     Attributes
     ----------
     position : int
-        Number of rows of the stream gone through.
+        Number of rows of the stream processed so far.
     learner : Learner
         The model.
     outcome : str
@@ -59,9 +59,9 @@ class RunLearner:
     spent : Spent
         What the learner has taken so far.
     random : GlobalRandom, optional
-        The global random numbers of a learner from elsewhere.
+        The global random numbers of an external learner.
     failed_at : tuple of int
-        What orders failures of parts of one learner: row (those of the test split come after the
+        Sort key of failures of parts of one learner: row (rows of the test split follow the
         stream), whether the learner raised nothing, row.
     """
 
@@ -92,21 +92,26 @@ class RunLearner:
         )
         self._entropy = entropy
         learner = self._guarded(self._make)
-        if learner is not None:  # else the run has failed, and nobody asks for its learner any more
+        if learner is not None:  # otherwise the run has failed and its learner is not used again
             self.learner = learner
 
     @property
     def looks_ahead(self) -> bool:
-        """Whether the learner wants to be shown rows before the first chunk."""
+        """Whether the learner requests rows before the first chunk."""
         return bool(self._guarded(lambda: looks_ahead(self.learner)))
 
     @property
     def shares_passes(self) -> bool:
-        """Whether the learner can go through the stream together with others of its kind."""
+        """Whether the learner can share passes over the stream with others of its kind."""
+        # The key comes from the learner and is used in dictionaries: an unhashable one ends the
+        # run.
         return self._guarded(lambda: hash(grid_key(self.learner) or 0)) is not None
 
     def prepare(self, X: Rows) -> None:
-        """Show rows of the stream to a learner that looks ahead, before the first chunk; `prepare_seconds` is its time."""
+        """Show rows of the stream to a learner that looks ahead, before the first chunk.
+
+        `prepare_seconds` is the time that this takes.
+        """
         rows = self._guarded(lambda: self._usable(X), counts=False)
         start = perf_counter()
         if rows is not None and isinstance(learner := self.learner, LooksAhead):
@@ -114,12 +119,12 @@ class RunLearner:
         self._prepared = {"prepare_seconds": perf_counter() - start}
 
     def _usable(self, X: Rows) -> Rows:
-        """Return the rows that can be used; others end the run when their turn comes in the stream."""
+        """Return the usable rows; unusable ones end the run at their place in the stream."""
         usable = usable_rows(X, self.learner.norm_limits())
         return X if usable.all() else take_rows(X, np.flatnonzero(usable))
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
-        """Return how many numbers the learner goes through for a row; 0 of a run that has failed."""
+        """Return the numbers that the learner processes per row; 0 for a failed run."""
         numbers = self._guarded(
             lambda: float(cost_of(self.learner).row_numbers(columns, classes, values)), counts=False
         )
@@ -127,27 +132,33 @@ class RunLearner:
 
     @property
     def filled_bytes(self) -> int:
-        """Bytes of the learner's state without its blocks of zeros; 0 of a run that has failed."""
+        """Size of the learner's state without blocks of zeros; 0 for a failed run."""
         if self.outcome != "ok":
             return 0
         try:
             return sum(map(filled_bytes, self.learner.state_.values()))
-        except Exception:  # of a learner that keeps its state otherwise; saving it will tell
+        except Exception:  # an unusual state of a learner; saving it reports the fault
             return 0
 
     def fail(self, outcome: str, reason: str, raised: bool = True, row: int | None = None) -> None:
-        """End the run with `outcome`, because of what its learner raised, took or gave; the first failure stays."""
+        """End the run with `outcome` because its learner failed; the first failure stays."""
         if self.outcome == "ok":
             at = self.position if row is None else row
             self.outcome = outcome
             self.reason = one_line(reason)
+            # Of failures at the same row, one that the learner raised comes before one found in
+            # scores.
             self.failed_at = (at, int(not raised), at)
 
     def _guarded(self, call: Callable[[], T], counts: bool = True) -> T | None:
         return attempt([self], call, counts) if self.outcome == "ok" else None
 
     def _asked(self, what: str, call: Callable[[], T]) -> T:
-        """Call into the learner for its checkpoint; what it raises is a `ValueError`, and the run goes on."""
+        """Call into the learner for its checkpoint; an exception of it is raised as `ValueError`.
+
+        The run continues after such an exception.
+        """
+        # A failed save costs a checkpoint, not the run.
         with self.meter.calling([self], counts=False):
             try:
                 return call()

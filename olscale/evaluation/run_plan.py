@@ -1,4 +1,4 @@
-"""What a plan holds: the runs of an experiment, their data, and what they take."""
+"""The contents of a plan: the runs of an experiment, their data and their costs."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ class RunPlan:
     sources : dict of str to StreamSource
         The datasets, by fingerprint.
     left_out : tuple of LeftOut
-        Optional datasets and learners that could not be had, and why.
+        Optional datasets and learners that were unavailable, and why.
     searches : tuple of Search
-        What its runs are to choose, where they are those of tuning.
+        The searches that the runs decide, if they are runs of tuning.
     costs : dict of str to float
-        What each run costs, by its id: the numbers it goes through (`EstimatesCost.stream_numbers`)
-        as those of a learner that goes through 1e9 in a second.
+        Cost of each run, by its id: the numbers it processes (`EstimatesCost.stream_numbers`),
+        scaled to a learner that processes 1e9 per second.
     held_costs : dict of str to float
-        What of it is spent on predicting held-out rows.
+        The part of the cost spent on predicting held-out rows.
     datasets : tuple of PlannedDataset
         In the order of the experiment.
     learners : tuple of PlannedLearner
-        Likewise.
+        In the order of the experiment.
     state_bytes : dict of str to int
-        How large the model of each run is that may fill the memory, by its id; see
+        Model size of each run that may fill the memory, by its id; see
         `EstimatesCost.state_bytes`.
     kept : set of str
         Ids of the runs whose final models are kept.
     ahead : dict of str to tuple of Foresight
-        What of a run sees rows before their turn, by its id; only runs of which something does.
+        Parts of a run that see rows before their turn, by its id; only runs with such parts.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Parts of the record of a run: what its metrics have counted, and where it ran."""
+"""Parts of the record of a run: the results of its metrics, and its environment."""
 
 import os
 import platform
@@ -11,7 +11,7 @@ from olscale.evaluation.metrics import Metric, Prequential
 
 
 def metric_results(metrics: Sequence[Metric], measures: Mapping[str, float]) -> dict[str, Any]:
-    """Return the part of a record that metrics make; `measures` are the learner's own."""
+    """Return the part of a record that metrics provide; `measures` are the learner's own."""
     values = {name: value for metric in metrics for name, value in metric.values().items()}
     return {
         "metrics": values | dict(measures),
@@ -21,7 +21,7 @@ def metric_results(metrics: Sequence[Metric], measures: Mapping[str, float]) -> 
 
 
 def _mistakes(metrics: Sequence[Metric]) -> dict[str, Any]:
-    """Return the mistakes along the stream and by segment; nothing where none can be made, as in a regression."""
+    """Return the mistakes along the stream and by segment; nothing for a regression."""
     for metric in metrics:
         if isinstance(metric, Prequential):
             rows, mistakes = metric.curve()
@@ -31,13 +31,13 @@ def _mistakes(metrics: Sequence[Metric]) -> dict[str, Any]:
 
 @cache
 def environment() -> dict[str, str]:
-    """Return versions and machine: where a run ran."""
-    found = {
+    """Return versions and machine of the current process."""
+    versions = {
         package: version(package)
         for package in ("olscale", "numpy", "numba", "scikit-learn", "dask")
     }
     return {
-        **found,
+        **versions,
         "python": platform.python_version(),
         "host": platform.node(),
         "cpus": str(os.cpu_count()),

@@ -1,8 +1,8 @@
 """The state of a run: one run as a pure function of its chunks.
 
 ``state.step(chunk)`` for each chunk of the stream, ``state.test(chunk)`` for each of the test
-split, ``state.record()``. No clock, thread or process reaches what is recorded (times are kept
-apart): in process, actor and task give the same bytes.
+split, ``state.record()``. Results depend on no clock, thread or process (times are stored
+separately), so that in-process runs, actors and tasks give the same bytes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -38,7 +38,7 @@ from olscale.results.record import Record
 
 
 class Counted(NamedTuple):
-    """What a run has counted: the sums of its metrics, held-out rows and rows predicted again, seconds spent."""
+    """What a run has counted: sums of metrics, held-out and repeated rows, seconds spent."""
 
     sums: list[dict[str, NDArray[Any]]]
     predicted: tuple[int, int]
@@ -56,20 +56,20 @@ class RunState(RunLearner):
     columns : int
         Number of features after the transforms.
     make : callable, optional
-        Makes what learns; the run's learner when left out.
+        Makes the learner; the run's own by default.
     metrics : sequence of Metric classes
-        What is counted.
+        The metrics that count rows.
     meter : Meter, optional
-        Measures what the learner takes, and ends the run when that is more than its budget.
+        Measures what the learner takes, and ends a run that exceeds its budget.
     exceeded : BudgetExceeded, optional
-        How the run has ended in an earlier attempt that its learner did not let return.
+        How an earlier attempt ended whose learner did not return.
     names : sequence of str
-        Names of the first features, where they have names.
+        Names of the first features, if they have names.
 
     Attributes
     ----------
     watch : ModelWatch
-        Looks at the model along the stream.
+        Observes the model along the stream.
     """
 
     def __init__(
@@ -90,6 +90,8 @@ class RunState(RunLearner):
         blind = shape.task == "novelty"
         self._schedule = Schedule(run.stream.scoring, run.fold, names, blind=blind)
         kinds = metrics or METRICS.load_all()
+        # Looks at the model count rows of the whole stream; metrics only see the rows that are
+        # scored.
         stream = shape
         shape = self._schedule.shape(shape)
         self._metrics: list[Metric] = [
@@ -101,23 +103,23 @@ class RunState(RunLearner):
         self._again = 0
         self._ready = False
         outputs = len(shape.targets) or score_columns(shape.classes)
-        self._ranking = (
-            self._guarded(lambda: ranking_columns(self.learner)) or 0
-        )  # columns after those of the scores
-        self._shown = 0  # columns of probabilities, the last
+        self._ranking = self._guarded(lambda: ranking_columns(self.learner)) or 0
+        self._shown = 0
         if "log_loss" in run.stream.scoring.measures:
             self._shown = (
                 self._guarded(lambda: show_probabilities(self.learner, shape.classes)) or 0
             )
-        more = self._ranking + self._shown
-        self._outputs = (outputs + more, shape.classes + more)
+        # Columns of ranking scores and then of probabilities follow the learner's own scores.
+        further_columns = self._ranking + self._shown
+        self._outputs = (outputs + further_columns, shape.classes + further_columns)
         self._rehearsal: Rehearsal | None = None
         if self.outcome == "ok" and needs_rehearsal(self.learner):
             self._rehearsal = Rehearsal(self._make, self._entropy)
 
     def step(self, chunk: Chunk) -> None:
-        """Predict, then learn, each row of the stream's next chunk; or do so when the protocol says."""
+        """Predict, then learn, each row of the next chunk, or do so when the protocol says."""
         if not self._ready:
+            # Compile before the clock starts: machine code is no part of learning time.
             self._schedule.compile(chunk)
             weighted = self._schedule.weighs(self.learner)
             self._guarded(lambda: compile_loops(self.learner, chunk.X, weighted), counts=False)
@@ -125,6 +127,7 @@ class RunState(RunLearner):
                 self._guarded(lambda: self._usable(slice_rows(chunk.X, 0, 0)), counts=False)
             self._ready = True
         pieces = self.watch.pieces(chunk, self.position)
+        # Watched rows must reach the learner alone; all pieces go through this method again.
         if len(pieces) > 1:
             for piece in pieces:
                 self.step(piece)
@@ -134,6 +137,7 @@ class RunState(RunLearner):
             return
         due = self.watch.is_due(chunk, self.position)
         start = perf_counter()
+        # Learning predicts the row as well, so prediction is timed by an additional call.
         if due:
             self._guarded(lambda: score_usable(self.learner, chunk.X))
         predicted = perf_counter()
@@ -150,7 +154,7 @@ class RunState(RunLearner):
             self._guarded(lambda: self.watch.look(self.position, self.learner, times), counts=False)
 
     def _rehearse(self, chunk: Chunk | None) -> None:
-        """Have new models learn the first rows of the stream, of which `chunk` is next; None at its end."""
+        """Let new models learn the first rows of the stream; `chunk` is next, None at its end."""
         rehearsal = self._rehearsal
         if rehearsal is None:
             return
@@ -164,7 +168,7 @@ class RunState(RunLearner):
             self.fail("learner_error", shared_reason(rehearsal.shared), raised=False)
 
     def seen_by_learner(self, chunk: Chunk) -> Chunk:
-        """Return `chunk` as the learner may see it: a novelty detector gets no labels."""
+        """Return `chunk` as the learner sees it: a novelty detector gets no labels."""
         return replace(chunk, y=np.zeros_like(chunk.y)) if self._task == "novelty" else chunk
 
     def _predictions(self, scores: FloatArray) -> NDArray[Any]:
@@ -179,14 +183,14 @@ class RunState(RunLearner):
         return scores[:, :outputs]
 
     def _own_columns(self, scores: FloatArray) -> int:
-        """Return in how many columns the scores stand that predictions are made of."""
+        """Return the number of score columns that predictions are made from."""
         return int(scores.shape[1]) - self._ranking - self._shown
 
     def release(self) -> None:
-        """Bring the learner up to date: nothing is behind in a run that goes alone."""
+        """Bring the learner up to date; a single run never lags behind."""
 
     def see(self, chunk: Chunk, scored: Scored, spent: LearningTime) -> None:
-        """Count the stream's next chunk, scored before each update, and the time that it took to learn from it."""
+        """Count the next chunk, scored before each update, and the time that learning it took."""
         if self.outcome != "ok":
             return
         rows = scored.rows
@@ -195,6 +199,7 @@ class RunState(RunLearner):
             row = int(rows[np.argmin(np.isfinite(scores).all(axis=1))])
             self._diverge(chunk, row, self.position + row, "row", self.position + row)
             return
+        # Without arrivals each label comes with its row, and metrics need no order of events.
         if scored.arrivals is None:
             weights = None if chunk.weights is None else chunk.weights[rows]
             self.count(
@@ -217,8 +222,9 @@ class RunState(RunLearner):
         scores: FloatArray,
         weights: NDArray[np.float64] | None = None,
     ) -> None:
-        """Count rows of the stream: their numbers, targets, predictions before each update, scores, weights."""
+        """Count rows: numbers, targets, predictions and scores before each update, weights."""
         burned_in = self._burned_in(rows)
+        # Rows of the burn-in are not counted, but the baselines of metrics learn their labels.
         for metric in self._counting():
             if burned_in:
                 metric.arrive(y[:burned_in], None)
@@ -231,7 +237,7 @@ class RunState(RunLearner):
         weights: NDArray[np.float64] | None,
         rows: slice | NDArray[np.int64] = slice(None),
     ) -> None:
-        """Tell metrics how much each of the rows counts that they get next, where that is asked for."""
+        """Pass to metrics that use weights those of the rows that they get next."""
         if self.run.stream.scoring.weighted_measures:
             assert weights is not None, "the dataset has weights, or the plan would have refused it"
             for metric in metrics:
@@ -242,7 +248,7 @@ class RunState(RunLearner):
         return () if self.run.stream.scoring.test_only else self._metrics
 
     def _burned_in(self, rows: NDArray[np.int64]) -> int:
-        """Return how many of `rows`, numbers of rows of the stream, are not counted."""
+        """Return how many of `rows`, numbers of rows of the stream, belong to the burn-in."""
         return int(np.searchsorted(rows, self.run.stream.scoring.burn_in))
 
     def _see(
@@ -252,7 +258,7 @@ class RunState(RunLearner):
             metric.see(y[counted], codes[counted], self._read_by(metric, scores[counted]))
 
     def hold_out(self, chunk: Chunk, first: int) -> None:
-        """Predict rows that are held out, from test row number `first` on, with the model as it is now."""
+        """Predict held-out rows, from test row number `first` on, with the current model."""
         scores = self._scores(chunk, first)
         if scores is not None:
             self._weigh(self._metrics, chunk.weights)
@@ -260,7 +266,7 @@ class RunState(RunLearner):
                 metric.held_out(chunk.y, self._predictions(scores))
 
     def test(self, chunk: Chunk) -> None:
-        """Predict the rows of the test split's next chunk with the final model."""
+        """Predict the next chunk of the test split with the final model."""
         scores = self._scores(chunk, self._tested)
         self._tested += len(chunk)
         if scores is not None:
@@ -277,20 +283,21 @@ class RunState(RunLearner):
                 metric.train(chunk.y, self._predictions(scores))
 
     def counted(self) -> Counted:
-        """Return what has been counted so far, for `recount`."""
+        # Metrics add to their arrays in place, so copies are needed.
+        """Return the current counts, for `recount`."""
         sums = [
             {name: array.copy() for name, array in metric.sums.items()} for metric in self._metrics
         ]
         return Counted(sums, (self._tested, self._again), self.spent.seconds)
 
     def recount(self, counted: Counted) -> None:
-        """Forget what was counted since: predictions of held-out rows change nothing else."""
+        """Restore earlier counts: predictions of held-out rows change nothing else."""
         for metric, sums in zip(self._metrics, counted.sums, strict=True):
             metric.sums = sums
         (self._tested, self._again), self.spent.seconds = counted.predicted, counted.spent
 
     def _scores(self, chunk: Chunk, first: int, where: str = "test row") -> FloatArray | None:
-        """Return the scores of test rows, or nothing if the run has failed or does so there."""
+        """Return the scores of test rows; None if the run has failed or fails there."""
         scores = self._guarded(
             lambda: check_scores(score_usable(self.learner, chunk.X), len(chunk), self._outputs)
         )
@@ -304,7 +311,7 @@ class RunState(RunLearner):
         return None
 
     def _diverge(self, chunk: Chunk, i: int, row: int, where: str, at: int) -> None:
-        """End the run at row `i` of `chunk`, whose score is not finite."""
+        """End the run at row `i` of `chunk`, which has a score that is not finite."""
         error = self._guarded(
             lambda: diverged_at(self.learner, chunk.X, i, row, where, self._names), counts=False
         )
@@ -317,19 +324,20 @@ class RunState(RunLearner):
             metric.test(y, codes, self._read_by(metric, scores))
 
     def error(self) -> float:
-        """Return the error so far, or the RMSE in a regression; NaN before the first row that counts."""
+        """Return the error so far (RMSE in a regression); NaN before the first counted row."""
         return self._metrics[0].values().get(headline_of(self._task), nan)
 
     def record(self, timings: Mapping[str, float] | None = None) -> Record:
         """Return the result."""
+        # A stream shorter than the rehearsal still has to hold it.
         self._rehearse(None)
         if self.run.stream.scoring.delay_column:  # a plan cannot know how many labels arrive
             self._guarded(lambda: check_seen(self.learner))
         measures = self._guarded(
             lambda: {str(name): float(value) for name, value in self.learner.measures().items()}
         )
-        own = self._learning_time.timings(self.position) | self._prepared
-        own |= {
+        run_timings = self._learning_time.timings(self.position) | self._prepared
+        run_timings |= {
             name: seconds for metric in self._metrics for name, seconds in metric.timings().items()
         }
         if any(metric.overflows() for metric in self._metrics):
@@ -339,11 +347,11 @@ class RunState(RunLearner):
                 raised=False,
             )
         counted: dict[str, Any] = {}
-        # Of a failed run nothing but the reason: how far it came before depends on how the stream
-        # was cut into chunks.
+        # A failed run records only the reason: how far it came depends on how the stream was cut
+        # into chunks.
         if measures is not None and self.outcome == "ok":
             counted = metric_results(self._metrics, measures | self._cautions())
-        times = own | dict(timings or {})
+        times = run_timings | dict(timings or {})
         end = (self.outcome, self.reason)
         return Record(
             self.run.definition(),
@@ -355,7 +363,7 @@ class RunState(RunLearner):
         )
 
     def _cautions(self) -> dict[str, float]:
-        """Return what tables must say of the figures, as metrics that only runs have of which it is true."""
+        """Return warnings about the figures, as metrics that only the affected runs have."""
         cautions = {}
         if any(metric.ranks_rows for metric in self._metrics) and ranks_by_class(self.learner):
             cautions[RANKED_BY_CLASS] = 1.0
@@ -364,7 +372,7 @@ class RunState(RunLearner):
         return cautions
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return all of the run as plain arrays; of one that has failed, how it failed."""
+        """Return the whole run as plain arrays; a failed run returns how it failed."""
         common = {
             "position": np.array([self.position]),
             "seconds": self._learning_time.array(),
@@ -385,7 +393,7 @@ class RunState(RunLearner):
         return common | parts
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Continue from a `state`, in place of all that came before it: `prepare` too."""
+        """Continue from a `state`, which replaces everything before it, including `prepare`."""
         groups: dict[str, dict[str, NDArray[Any]]] = {}
         for key, array in state.items():
             group, _, name = key.partition(".")
@@ -393,6 +401,7 @@ class RunState(RunLearner):
         self.position = int(state["position"][0])
         self._learning_time = LearningTime.from_array(state["seconds"])
         self.spent.seconds = float(state["spent_seconds"][0])
+        # Only runs whose learner looks ahead have saved a time of preparation.
         self._prepared = dict(
             zip(("prepare_seconds",), state["prepare_seconds"].tolist(), strict=False)
         )
@@ -405,7 +414,7 @@ class RunState(RunLearner):
             return
         self._asked("restored", lambda: self.learner.restore(groups.get("learner", {})))
         self._schedule.restore(groups.get("schedule", {}))
-        # Metrics that are newer than the state lack its rows, and stay out.
+        # Metrics newer than the state lack its rows, and are left out.
         self._metrics = self._metrics[: sum(name.startswith("metric") for name in groups)]
         for number, metric in enumerate(self._metrics):
             sums = {name: np.array(array) for name, array in groups[f"metric{number}"].items()}

@@ -1,4 +1,4 @@
-"""A search: the parameters that tuning is to choose for one learner on one dataset, and the choice."""
+"""A search: the parameters to be tuned for one learner on one dataset, and the choice."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from olscale.results.selections import Point, Selection
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Where to look for the parameters of a learner on a dataset.
+    """The candidates for the parameters of a learner on a dataset.
 
     Attributes
     ----------
@@ -24,9 +24,9 @@ class Search:
         Name and fingerprint.
     transforms : tuple of str
     learner : dict
-        Name, version and the parameters that are given.
+        Name, version and fixed parameters.
     grid : dict of str to list
-        Values of the parameters to be chosen.
+        Values of the tuned parameters.
     protocol : dict
         How candidates are compared: split, folds, seed and metric.
     points : tuple of dict
@@ -44,7 +44,7 @@ class Search:
     runs: tuple[tuple[Run, ...], ...] = field(default=(), hash=False)
 
     def definition(self) -> dict[str, Any]:
-        """Return all that the choice depends on as plain JSON values."""
+        """Return everything that the choice depends on as plain JSON values."""
         return {
             "dataset": dict(self.dataset),
             "transforms": list(self.transforms),
@@ -55,7 +55,7 @@ class Search:
 
     @property
     def id(self) -> str:
-        """Content hash of the definition, 32 hexadecimal digits."""
+        """Content hash of the definition, in 32 hexadecimal digits."""
         return run_id(self.definition())
 
     def over(self, runs: Sequence[Sequence[Run]]) -> Search:
@@ -63,25 +63,25 @@ class Search:
         return replace(self, runs=tuple(map(tuple, runs)))
 
     def untried(self) -> Selection:
-        """Return the first candidate as if it had been chosen, to see that a plan can be made."""
+        """Return the first candidate as if it were chosen, to check that a plan can be made."""
         return Selection(self.definition(), self.id, (), self.points[0])
 
     def choose(self, errors: Mapping[str, float | None]) -> Selection:
-        """Return the candidate of the best mean (the least, where less is better), the first of equals.
+        """Return the candidate with the best mean; the first of equal ones.
 
         Parameters
         ----------
         errors : mapping of str to float or None
-            The metric of each run by id; None for one that failed or has none. A candidate that
-            failed on any part is out. If all did, the first is chosen: its own failure then shows
-            in the results.
+            The metric of each run by id, None if it failed or has none. The best mean is the least
+            where less is better. A candidate with a failed part is out. If all candidates failed,
+            the first is chosen, so that the results show its failure.
         """
         points = []
         for params, runs in zip(self.points, self.runs, strict=True):
-            found = [errors[run.id] for run in runs]
-            good = [error for error in found if error is not None]
-            mean = fmean(good) if len(good) == len(found) else None
-            points.append(Point(dict(params), mean, len(found) - len(good)))
+            results = [errors[run.id] for run in runs]
+            good = [error for error in results if error is not None]
+            mean = fmean(good) if len(good) == len(results) else None
+            points.append(Point(dict(params), mean, len(results) - len(good)))
         metric = self.protocol["metric"]
         best = min(
             points,

@@ -1,4 +1,4 @@
-"""The settings of an experiment: which groups of runs in a store belong to it, found without its datasets."""
+"""The settings of an experiment: its groups of runs in a store, found without its datasets."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -22,16 +22,16 @@ def settings(experiment: Experiment, selections: Iterable[Selection]) -> Experim
     ----------
     experiment : Experiment
     selections : iterable of Selection
-        What tuning chose, as a store has it.
+        Choices of tuning, as stored.
 
     Raises
     ------
     UnknownNameError, ParameterError
-        If a learner that is not optional does not exist, or a parameter is wrong.
+        If a required learner does not exist, or a parameter is wrong.
     """
     chosen = list(selections)
     specs = [named for spec in experiment.learners for named in _named(spec)]
-    found: dict[tuple[str, SettingKey], Setting] = {}
+    settings_by_key: dict[tuple[str, SettingKey], Setting] = {}
     for dataset in experiment.datasets:
         name = dataset_name(dataset)
         for spec in specs:
@@ -46,11 +46,11 @@ def settings(experiment: Experiment, selections: Iterable[Selection]) -> Experim
                         setting = Setting(
                             name, transforms, label, spec.name, version, params, protocol, tuned
                         )
-                        # A learner with transforms of its own meets a dataset once, however often
-                        # that is listed.
-                        found.setdefault((label, setting.key), setting)
+                        # A learner with transforms of its own runs on a dataset once, however often
+                        # the dataset is listed.
+                        settings_by_key.setdefault((label, setting.key), setting)
     labels = frozenset(spec.label or spec.name for spec in specs)
-    return ExperimentSettings(experiment.name, labels, tuple(found.values()))
+    return ExperimentSettings(experiment.name, labels, tuple(settings_by_key.values()))
 
 
 def _named(spec: LearnerSpec) -> list[LearnerSpec]:
@@ -61,7 +61,7 @@ def _named(spec: LearnerSpec) -> list[LearnerSpec]:
 
 
 def dataset_name(spec: DatasetSpec) -> str:
-    """Return the name under which runs on the dataset are in a store: that of the catalogue, or of its directory."""
+    """Return the name of the dataset in stores: that in the catalogue, or that of its directory."""
     return spec.name or str(spec.path).rstrip("/").rpartition("/")[2]
 
 
@@ -73,35 +73,43 @@ def _choices(
     selections: list[Selection],
     weighing: Mapping[str, Any],
 ) -> Iterator[tuple[str, Mapping[str, Any] | None, Mapping[str, Any] | None]]:
-    """Yield version, parameters and how they were tuned, for each of a learner's settings."""
+    """Yield version, parameters and their tuning for each setting of a learner."""
     try:
         learner_class(spec.name)
     except OlscaleError:
         if not spec.optional:
             raise
+        # Its stored runs still belong to the experiment, whatever their version.
         yield "", None, None
         return
-    for given in spec.settings():
+    for params in spec.settings():
         if not spec.tune:
-            learner = make_learner(spec.name, given)
+            learner = make_learner(spec.name, params)
             yield str(learner.version), learner.resolved_params(), None
             continue
-        learner = make_learner(spec.name, given | spec.points()[0])
+        learner = make_learner(spec.name, params | spec.points()[0])
         version = learner.version
         search: Any = {
             "transforms": list(transforms),
-            "learner": {"name": spec.name, "version": version, "params": given},
+            "learner": {"name": spec.name, "version": version, "params": params},
             "grid": spec.tune,
             "protocol": experiment.tuning.definition(experiment.seed, learner.task, weighing),
         }
         search = canonical_json(search)
-        of_dataset = (one for one in selections if one.definition["dataset"]["name"] == dataset)
+        # The dataset may have changed since: only its name is known without opening it.
+        of_dataset = (
+            selection
+            for selection in selections
+            if selection.definition["dataset"]["name"] == dataset
+        )
         matching = (
-            one for one in of_dataset if canonical_json(_of_any_version(one.definition)) == search
+            selection
+            for selection in of_dataset
+            if canonical_json(_of_any_version(selection.definition)) == search
         )
         newest = max(
             matching,
-            key=lambda one: one.definition["protocol"].get("transforms_version", 1),
+            key=lambda selection: selection.definition["protocol"].get("transforms_version", 1),
             default=None,
         )
         yield str(version), newest.chosen if newest else None, newest.summary() if newest else None
@@ -110,7 +118,7 @@ def _choices(
 def _protocols(
     experiment: Experiment, dataset: DatasetSpec, name: str, transforms: tuple[str, ...]
 ) -> list[dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
+    protocols: dict[str, dict[str, Any]] = {}
     for key in stream_keys(
         name, "", transforms, dataset.protocol or experiment.protocol, experiment.seed
     ):
@@ -118,8 +126,8 @@ def _protocols(
         protocol = {
             key: value for key, value in definition["protocol"].items() if key not in REPLICATES
         }
-        found[canonical_json(protocol)] = protocol
-    return list(found.values())
+        protocols[canonical_json(protocol)] = protocol
+    return list(protocols.values())
 
 
 def _of_any_version(search: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the transforms of a stream have learned from its rows: once for all runs that learn from the same rows."""
+"""The state of a stream's transforms, shared by runs that learn from the same rows."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -16,9 +16,9 @@ _Fold = int | None
 class StreamTransforms:
     """The streaming transforms of a group of runs.
 
-    A row trains a transform where it trains the model, however often it does that and whenever its
-    label is known. So each of several models side by side has transforms of its own, which have not
-    learned from the rows that test it.
+    A row trains a transform if it trains the model, no matter how often it does so or when its
+    label arrives. Models of online folds therefore have transforms of their own, which have not
+    learned from their test rows.
 
     Parameters
     ----------
@@ -28,20 +28,21 @@ class StreamTransforms:
     Attributes
     ----------
     folds : list of tuple
-        The numbers of models, None of the only one, that see the same rows.
+        Groups of models that see the same rows, by number; None for a single model.
     """
 
     def __init__(self, pipeline: Pipeline, runs: Sequence[Run]) -> None:
         self._pipeline = pipeline
         folds = tuple(dict.fromkeys(run.fold for run in runs))
         self._streams = bool(pipeline.streaming)
+        # Without streaming transforms all models see the same rows, so one copy serves them.
         self.folds = [(fold,) for fold in folds] if self._streams else [folds]
         scoring = runs[0].stream.scoring
-        self._schedules = [Schedule(scoring, same[0]) for same in self.folds]
+        self._schedules = [Schedule(scoring, fold_group[0]) for fold_group in self.folds]
         self._steps = [pipeline.begin() for _ in self.folds]
 
     def learn(self, chunk: Chunk, first: int) -> dict[_Fold, Chunk]:
-        """Return the next rows of the stream, the first of which is row `first`, as each model sees them."""
+        """Return the next rows of the stream, from row `first` on, as each model sees them."""
         if not self._streams:
             return self._by_fold([chunk])
         span = first, first + len(chunk)
@@ -51,46 +52,52 @@ class StreamTransforms:
         )
 
     def rows_of(self, fold: _Fold) -> Callable[[Chunk, int], Chunk]:
-        """Return `learn` for the rows of one fold alone."""
+        """Return `learn` for the rows of a single fold."""
         return lambda chunk, first: self.learn(chunk, first)[fold]
 
     def apply(self, chunk: Chunk) -> dict[_Fold, Chunk]:
-        """Return test rows as each model sees them now."""
+        """Return test rows as each model currently sees them."""
         return self._by_fold([step.apply(chunk) for step in self._steps])
 
     def _by_fold(self, chunks: Sequence[Chunk]) -> dict[_Fold, Chunk]:
         return {
-            fold: chunk for same, chunk in zip(self.folds, chunks, strict=True) for fold in same
+            fold: chunk
+            for fold_group, chunk in zip(self.folds, chunks, strict=True)
+            for fold in fold_group
         }
 
     def pipeline(self, fold: _Fold) -> Pipeline:
-        """Return all transforms, as they are now, of the model number `fold`."""
-        steps = (step for same, step in zip(self.folds, self._steps, strict=True) if fold in same)
+        """Return all current transforms of the model number `fold`."""
+        steps = (
+            step
+            for fold_group, step in zip(self.folds, self._steps, strict=True)
+            if fold in fold_group
+        )
         return self._pipeline.after(next(steps))
 
     def size_after(self, columns: int, values: float) -> tuple[int, float]:
-        """Return the number of features, and of stored values of a row, of which there were so many."""
+        """Return the features and stored values of a row after the transforms."""
         return self._steps[0].size_after(columns, values)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return copies of all that was learned, with names for a checkpoint."""
+        """Return copies of everything learned, named for a checkpoint."""
         parts = zip(self.folds, self._steps, strict=True)
         return {
-            f"{_mark(same)}{name}": array
-            for same, step in parts
+            f"{_mark(fold_group)}{name}": array
+            for fold_group, step in parts
             for name, array in step.state().items()
         }
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Continue from a `state`, of these runs or of more.
+        """Continue from a `state` of these runs or of more.
 
         Raises
         ------
         KeyError
-            If it is that of other transforms.
+            If the state belongs to other transforms.
         """
-        for same, step in zip(self.folds, self._steps, strict=True):
-            mark = _mark(same)
+        for fold_group, step in zip(self.folds, self._steps, strict=True):
+            mark = _mark(fold_group)
             step.restore(
                 {
                     name.removeprefix(mark): array
@@ -100,5 +107,5 @@ class StreamTransforms:
             )
 
 
-def _mark(same: tuple[_Fold, ...]) -> str:
-    return "transform." if same[0] is None else f"transform of fold {same[0]}."
+def _mark(fold_group: tuple[_Fold, ...]) -> str:
+    return "transform." if fold_group[0] is None else f"transform of fold {fold_group[0]}."

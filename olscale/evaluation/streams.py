@@ -1,4 +1,4 @@
-"""The streams that a protocol asks for: one for each pass number, fold, permutation and random projection."""
+"""The streams of a protocol: one per number of passes, fold, permutation and random projection."""
 
 from collections.abc import Iterator
 from dataclasses import fields
@@ -15,13 +15,13 @@ from olscale.evaluation.run import StreamKey
 def stream_keys(
     dataset: str, fingerprint: str, transforms: tuple[str, ...], protocol: ProtocolSpec, seed: int
 ) -> Iterator[StreamKey]:
-    """Yield each stream of a dataset; every fold has permutations, and random projections, of its own.
+    """Yield each stream of a dataset; every fold has its own permutations and random projections.
 
     Raises
     ------
     ExperimentError
-        If options of the protocol do not go together, or not with the transforms, or ask for what
-        is not installed.
+        If options of the protocol conflict with each other or with the transforms, or need
+        something that is not installed.
     """
     protocol.check()
     check_order(transforms)
@@ -36,6 +36,7 @@ def stream_keys(
         )
     for passes in (protocol.passes,) if isinstance(protocol.passes, int) else protocol.passes:
         for number, part in enumerate(parts):
+            # Each fold has its own range of permutations, so that no two folds share one.
             for index in range(number * repeats, (number + 1) * repeats):
                 shuffle = Shuffle(seed, index) if protocol.order == "permuted" else None
                 projection = index if projected else None
@@ -45,7 +46,7 @@ def stream_keys(
 
 
 def _parts(protocol: ProtocolSpec, seed: int) -> tuple[list[Part | None], int]:
-    """Return the parts of the training rows, None for all of them, and how often each is streamed."""
+    """Return the parts of the training rows, None for all, and how often each is streamed."""
     parts: list[Part | None] = [None]
     folds = protocol.folds or DEFAULT_REPEATS
     if protocol.split != "given" and not protocol.online:

@@ -1,8 +1,8 @@
-"""Runs of which only the final model counts, made of sums over the rows.
+"""Runs that only need a final model, which is computed from sums over the rows.
 
-The rows are added up in blocks, whose bounds depend on the length of the stream alone, and the sums
-of the blocks in their order: the model has the same bits however the stream is cut into chunks.
-Runs that need the same sums share them, and each solves them for itself.
+Rows are added in blocks whose bounds depend on the length of the stream only, and the sums of the
+blocks in their order: the model has the same bits however the stream is cut into chunks. Runs that
+need the same sums share them, and each solves them for itself.
 """
 
 from bisect import bisect_right
@@ -29,57 +29,60 @@ from olscale.learners.registry import ask, make_learner
 from olscale.results.record import Record
 
 LEAST_ROWS = 4096
-"""Rows of a block at least."""
+"""Least rows of a block."""
 
 MOST_BLOCKS = 64
-"""Blocks of a stream at most."""
+"""Most blocks of a stream."""
 
 
 def can_sum(run: Run) -> bool:
-    """Return whether only the final model of a run counts, and it is made of sums over the rows."""
+    """Return whether a run only needs its final model, which is made of sums over the rows."""
     return _sums_key(run) is not None
 
 
 def _sums_key(run: Run) -> object:
-    """Return a key that runs with the same sums have in common; None for a run without sums."""
+    """Return a key that runs with the same sums share; None for a run without sums."""
     key = run.stream
     if not key.scoring.test_only or key.passes > 1:
         return None
+    # Streaming transforms change along the stream, so that sums depend on the order of the rows.
     if any(make_transform(text).streams for text in key.transforms):
         return None
     learner = make_learner(run.learner, run.params)
     if not ask(run.learner, "mergeable", lambda: mergeable(learner)):
         return None
+    # Without a key of its own, a run shares its sums with no other.
     return key, run.learner, ask(run.learner, "sums_key", lambda: sums_key(learner)) or run.id
 
 
 def cut_sums(groups: Sequence[RunGroup]) -> Iterator[RunGroup]:
-    """Yield `groups` with runs that share their sums in groups of their own."""
+    """Yield `groups`, with runs that share their sums in groups of their own."""
     runs_of_sums: dict[object, list[Run]] = {}
     group_of_sums: dict[object, RunGroup] = {}
     for group in groups:
         keys = {run: None if group.shards else _sums_key(run) for run in group.runs}
-        others = tuple(run for run, key in keys.items() if key is None)
-        if others:
-            yield group if others == group.runs else replace(group, runs=others)
+        unsummed = tuple(run for run, key in keys.items() if key is None)
+        if unsummed:
+            yield group if unsummed == group.runs else replace(group, runs=unsummed)
         for run, key in keys.items():
             if key is not None:
                 runs_of_sums.setdefault(key, []).append(run)
                 group_of_sums.setdefault(key, group)
     for key, runs in runs_of_sums.items():
+        # The runs may come from several groups, so no single earlier checkpoint fits them.
         yield replace(group_of_sums[key], runs=tuple(runs), origin="")
 
 
 class _SummedState(RunState):
-    """A run whose final model is made of sums, which it adds up by itself or gets from another."""
+    """A run whose final model is made of sums, which it computes or gets from another run."""
 
     def compile(self, chunk: Chunk) -> None:
-        """Compile what `add` runs."""
+        """Compile the loops of `add`."""
         weighted = self._schedule.weighs(self.learner)
         self._guarded(lambda: compile_loops(self.learner, chunk.X, weighted), counts=False)
 
     def add(self, rows: Chunk, first: int, sums: State, ends_block: bool) -> State:
-        """Add rows of one block, from row number `first` of the stream on; return its sums."""
+        """Add rows of one block, from row number `first` of the stream on; return the sums."""
         learner = self.learner
         assert isinstance(learner, MergesSums)
         usable = self._guarded(lambda: usable_rows(rows.X, learner.norm_limits()))
@@ -88,6 +91,7 @@ class _SummedState(RunState):
             self._diverge(rows, row, first + row, "row", first + row)
             return {}
         start = LearningTime.now()
+        # An empty state means that a new block begins.
         sums = sums or self._guarded(learner.no_sums) or {}
         weights = rows.weights if self._schedule.weighs(learner) else None
         weighted: tuple[FloatArray, ...] = () if weights is None else (weights,)
@@ -105,10 +109,11 @@ class _SummedState(RunState):
         return spent
 
     def solve(self, sums: State, rows: int, spent: LearningTime) -> None:
-        """Become the final model of so many rows, whose sums have taken `spent` for this run."""
+        """Become the final model of `rows` rows; this run's share of the sums took `spent`."""
         start = LearningTime.now()
         learner = self.learner if self.outcome == "ok" else None
         if isinstance(learner, MergesSums):
+            # `take_sums` may change the arrays, which other runs share.
             copies = {name: array.copy() for name, array in sums.items()}
             self._guarded(lambda: learner.take_sums(copies))
         self._learning_time = spent + start.elapsed()
@@ -116,7 +121,7 @@ class _SummedState(RunState):
 
 
 class _SharedSums:
-    """The sums of the rows so far, which one of the runs adds up for all."""
+    """The sums of the rows so far, computed by one run for all."""
 
     def __init__(self, states: Sequence[_SummedState], edges: Sequence[int]) -> None:
         self.fold = states[0].fold
@@ -129,19 +134,20 @@ class _SharedSums:
         self._compiled = False
 
     def step(self, chunk: Chunk) -> None:
-        """Add the rows of the stream's next chunk; none is predicted."""
+        """Add the rows of the next chunk of the stream; none is predicted."""
         first = self.position
         self.position += len(chunk)
-        # All but those that have exceeded their budgets in earlier attempts.
-        able = [state for state in self._states if state.outcome == "ok"]
-        if not able:
+        # Runs that exceeded their budgets in earlier attempts take no part.
+        running = [state for state in self._states if state.outcome == "ok"]
+        if not running:
             return
-        adder = able[0]
+        adder = running[0]
         if not self._compiled:
             adder.compile(chunk)
             self._compiled = True
         start = first
         while start < self.position and adder.outcome == "ok":
+            # Bounds of blocks are fixed, so a chunk may end within one.
             block_end = self._edges[bisect_right(self._edges, start)]
             stop = min(self.position, block_end)
             rows = chunk[start - first : stop - first]
@@ -150,8 +156,9 @@ class _SharedSums:
                 self._end_block()
             start = stop
         self._spent += adder.hand_over_time()
+        # The sums are those of all runs: without them none has a model.
         if adder.outcome != "ok":
-            for state in able:
+            for state in running:
                 state.fail(adder.outcome, adder.reason)
 
     def _end_block(self) -> None:
@@ -162,7 +169,7 @@ class _SharedSums:
         self._block = {}
 
     def release(self) -> None:
-        """Do nothing: no row waits."""
+        """Do nothing: no rows are pending."""
 
     def solve(self) -> None:
         """Make the final model of each run."""
@@ -193,9 +200,11 @@ def _named(state: Mapping[str, NDArray[Any]], mark: str) -> State:
 
 
 class SumsPass(GroupPass):
-    """Runs of the same sums on their way through their stream."""
+    """Runs with the same sums on their way through their stream."""
 
     def _begin(self, shape: StreamShape, columns: int) -> Sequence[RunState]:
+        # The length of the stream alone decides the blocks, so every execution adds in the same
+        # order.
         blocks = min(MOST_BLOCKS, max(1, self.group.rows // LEAST_ROWS))
         edges = [shape.rows * block // blocks for block in range(blocks + 1)]
         metrics = METRICS.load_all()
@@ -219,13 +228,13 @@ class SumsPass(GroupPass):
         return [self._sums]
 
     def state(self) -> Iterator[tuple[str, NDArray[Any]]]:
-        """Yield the states of the runs, and what has been added up, as plain arrays."""
+        """Yield the states of the runs, and the sums, as plain arrays."""
         yield from super().state()
         for name, array in self._sums.state().items():
             yield f"stream/sums/{name}", array
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Continue from a `state`, of this group or of one with more runs of the same sums."""
+        """Continue from a `state` of this group, or of one with more runs of the same sums."""
         super().restore(state)
         self._sums.restore(_named(state, "stream/sums/"))
 

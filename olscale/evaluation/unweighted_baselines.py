@@ -1,4 +1,4 @@
-"""Baselines beside learners that count rows by their weights: the user is told that to them all rows count alike."""
+"""Notes for users on baselines that ignore weights next to learners that use them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from olscale.learners.registry import learner_class
 
 
 def unweighted_notes(experiment: Experiment) -> list[str]:
-    """Return a line that names the learners to which all rows count alike where a protocol gives rows weights.
+    """Return a line that names the learners that ignore the weights of a protocol.
 
-    Those are baselines, which look at labels only; all others that take no weights are refused.
+    These are baselines, which look at labels only; other learners without weights are refused.
     """
     protocols = [dataset.protocol or experiment.protocol for dataset in experiment.datasets]
     if all(protocol.weights is None for protocol in protocols):

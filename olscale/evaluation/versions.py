@@ -1,4 +1,4 @@
-"""Whether a process has the learners that an experiment was planned with: a user's own may be edited, or differ."""
+"""Checks that a process has the learners of the plan: a user's own may be edited, or differ."""
 
 from collections.abc import Collection, Iterable
 
@@ -10,12 +10,12 @@ from olscale.learners.registry import is_ours, learner_class, learner_path
 
 
 def check_sources(names: Iterable[str]) -> list[str]:
-    """Return a line for each learner whose edits go unnoticed.
+    """Return a line for each learner whose edits cannot be detected.
 
     Raises
     ------
     ParameterError
-        If one was edited after this process imported it.
+        If a learner was edited after this process imported it.
     """
     notes = []
     for name in dict.fromkeys(name for name in names if not is_ours(name)):
@@ -27,18 +27,18 @@ def check_sources(names: Iterable[str]) -> list[str]:
 
 
 def learner_versions(names: Collection[str]) -> dict[str, str]:
-    """Return the versions of learners in this process; of one that cannot be had, why, after an exclamation mark."""
-    found = {}
+    """Return the versions of learners here, or an exclamation mark and why they are unavailable."""
+    versions = {}
     for name in names:
         try:
-            found[name] = str(learner_version(learner_path(name), learner_class(name)))
+            versions[name] = str(learner_version(learner_path(name), learner_class(name)))
         except OlscaleError as error:
-            found[name] = f"!{error}"
-    return found
+            versions[name] = f"!{error}"
+    return versions
 
 
 def check_learners(runs: Iterable[Run]) -> None:
-    """Refuse to compute runs whose learners are others in this process: results would be filed under a wrong name.
+    """Refuse runs whose learners differ in this process: their results would have a wrong name.
 
     Raises
     ------
@@ -49,10 +49,10 @@ def check_learners(runs: Iterable[Run]) -> None:
     }
     for name, version in learner_versions(planned).items():
         if version != planned[name]:
-            here = version[1:] if version.startswith("!") else f"version {version} here"
+            current = version[1:] if version.startswith("!") else f"version {version} here"
             raise ExecutionError(
                 f"learner {name} is not what the experiment was planned with, version "
                 f"{planned[name]}, in this process "
-                f"({here}): its source was edited meanwhile, or is another one on this machine; "
+                f"({current}): its source was edited meanwhile, or is another one on this machine; "
                 "run the command again"
             )

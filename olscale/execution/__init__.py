@@ -1,1 +1,1 @@
-"""Running plans: in process, on actors and in tasks of a Dask cluster."""
+"""Execution of plans: in process, by actors and by tasks of a Dask cluster."""

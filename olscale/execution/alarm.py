@@ -1,6 +1,6 @@
-"""Ending a call that does not return where there is no worker to end: a signal interrupts it, if it listens to any.
+"""Alarms that end calls that do not return, where there is no worker to end.
 
-Python code and sleeping calls do; compiled code does when it returns.
+A signal interrupts Python code and sleeping calls; compiled code handles it when it returns.
 """
 
 import signal
@@ -17,15 +17,15 @@ _BETWEEN = ("contextlib", "olscale.evaluation.guard", "olscale.evaluation.budget
 
 
 class Alarm:
-    """Raises `TimeUp` in a call of the main thread that is over its time or memory.
+    """Raises `TimeUp` in a call of the main thread that exceeds its time or memory.
 
     Parameters
     ----------
     budget : Budget
     again_seconds : float
-        Between two alarms: a learner may catch the first one.
+        Time between two alarms: a learner may catch the first one.
     look_seconds : float
-        Between two looks at the memory.
+        Time between two checks of the memory.
     """
 
     def __init__(
@@ -42,13 +42,13 @@ class Alarm:
 
     @staticmethod
     def works() -> bool:
-        """Return whether signals can be heard here."""
+        """Return whether signals can be received here."""
         return threading.current_thread() is threading.main_thread() and hasattr(
             signal, "setitimer"
         )
 
     def enter(self, runs: Sequence[Metered], seconds: float, most_bytes: float) -> None:
-        """Set the alarm; one that somebody else has set waits."""
+        """Set the alarm; an alarm that another program part has set is postponed."""
         del runs
         if seconds == most_bytes == inf:
             return
@@ -70,16 +70,16 @@ class Alarm:
         if not self._on:
             return
         self._on = False
-        left, every = self._timer
+        seconds, interval = self._timer
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, self._handler)
-        if left:
+        if seconds:
             signal.setitimer(
-                signal.ITIMER_REAL, max(left - (monotonic() - self._started), 1e-3), every
+                signal.ITIMER_REAL, max(seconds - (monotonic() - self._started), 1e-3), interval
             )
 
     def _ring(self, number: int, frame: FrameType | None) -> None:
-        # Between a learner and its run nobody could catch it; by the next ring that is over.
+        # Between a learner and its run nothing could catch it; the next ring comes after that.
         between = frame is not None and frame.f_globals.get("__name__") in _BETWEEN
         over = self._over()
         if self._on and over is not None and not between:
@@ -88,7 +88,7 @@ class Alarm:
     def _over(self) -> BudgetExceeded | None:
         if self._most_bytes < inf and resident_bytes() > self._most_bytes:
             return self._budget.out_of_memory()
-        # Two clocks may differ by a hair; without it a ring on time would count as early.
+        # Two clocks may differ slightly; without a tolerance, a ring on time would count as early.
         return (
             self._budget.out_of_time()
             if monotonic() - self._started >= self._seconds - 0.01

@@ -1,4 +1,4 @@
-"""An evaluation in a thread of its own, so that whoever started it can go on: a notebook with its next cells."""
+"""Evaluations in a background thread, so that a notebook can run its next cells."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from olscale.execution.shutdown import Stop
 
 
 class Background:
-    """An evaluation that goes on; `olscale.evaluate` returns it where it is asked for ``background=True``.
+    """A running evaluation, as returned by `olscale.evaluate` with ``background=True``.
 
     Parameters
     ----------
     call : callable
-        Takes what can ask it to stop, evaluates, and returns the evaluation.
+        Takes an object that can request a stop, evaluates, and returns the evaluation.
     view : optional
-        Shows it in a notebook: a `LiveView`.
+        View that displays it in a notebook: a `LiveView`.
 
     Attributes
     ----------
     view : LiveView or None
-        What shows it.
+        The view that displays it.
     """
 
     def __init__(self, call: Callable[[Stop], Evaluation], view: Any = None) -> None:
@@ -36,27 +36,30 @@ class Background:
     def _run(self, call: Callable[[Stop], Evaluation]) -> Evaluation:
         try:
             return call(self._stop)
-        finally:  # before anybody who waits goes on: the view then shows the end
+        finally:  # before waiting threads continue, so that the view shows the end
             if self.view is not None:
                 self.view.stop()
 
     @property
     def running(self) -> bool:
-        """Whether it goes on."""
+        """Whether the evaluation is running."""
         return not self._future.done()
 
     def wait(self, seconds: float | None = None) -> Evaluation:
-        """Wait for the end and return what it did; what it raised is raised here.
+        """Wait for the end and return the evaluation; re-raise its exception, if any.
 
         Raises
         ------
         TimeoutError
-            If it goes on after so many seconds.
+            If the evaluation still runs after so many seconds.
         """
         return self._future.result(seconds)
 
     def stop(self) -> None:
-        """Ask it to save what it is at and to stop; `wait` then raises `StoppedError`, and the same call goes on with it."""
+        """Ask the evaluation to save its work and to stop.
+
+        `wait` then raises `StoppedError`, and repeating the call continues the evaluation.
+        """
         self._stop.ask()
 
     def __repr__(self) -> str:

@@ -1,14 +1,14 @@
-"""Checkpoints: a run group in mid-stream as files of the store, for whoever continues it.
+"""Checkpoints: files in the store with run groups in mid-stream, from which any process continues.
 
 ::
 
     STORE/checkpoints/<group key>/pack.json         which runs, cut into which chunks
-    STORE/checkpoints/<group key>/<position>.npz    the state after so many chunks; the two newest are kept
-    STORE/checkpoints/<group key>/<run id>.json     how a run ended whose process had to be ended
+    STORE/checkpoints/<group key>/<position>.npz    state after so many chunks; the two newest stay
+    STORE/checkpoints/<group key>/<run id>.json     outcome of a run whose process was ended
 
 A checkpoint is an ``.npz`` of plain arrays with a checksum (`olscale.storage.checked_arrays`). The
-group's key is a hash of its definition, so any process that gets the group - another worker,
-another driver, `--in-process` - finds it.
+group's key is a hash of its definition, so any process that gets the group (another worker, another
+driver, `--in-process`) finds it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,12 +47,12 @@ class Checkpoints:
     settings : ExecutionSettings
         When a checkpoint is due.
     begun : bool
-        Whether there may be some already.
+        Whether checkpoints may exist already.
 
     Attributes
     ----------
     notes : list of str
-        What the user should know of checkpoints that could not be used.
+        Messages for the user about checkpoints that could not be used.
     """
 
     def __init__(
@@ -67,96 +67,95 @@ class Checkpoints:
         self._settings = settings
         self._begun = begun
         self._costs: list[float] = []
-        self._expected = 0.0  # seconds that the first save takes at least
+        self._expected = 0.0  # least seconds that the first save is expected to take
         self._last = monotonic()
         self._saved = (0, 0)
         self.notes: list[str] = []
 
     @cached_property
     def folder(self) -> str:
-        """Where they are, below the store."""
+        """Folder of the checkpoints, relative to the store."""
         return f"{FOLDER}/{self._group.key}"
 
     @cached_property
     def _saves(self) -> bool:
-        """Whether its learners can be saved, as far as is known."""
+        """Whether the group's learners can be saved, as far as is known."""
         return all(is_restorable(run.learner) for run in self._group.runs)
 
     def place(self) -> tuple[str, ...]:
-        """Return how far the group has come: its newest checkpoint, and the runs that exceeded their budgets."""
+        """Return the group's progress: its newest checkpoint, and the runs over their budgets."""
         return (*(name.rpartition("/")[2] for name in self._states()[:1]), *self.exceeded())
 
     def exceeded(self) -> dict[str, BudgetExceeded]:
-        """Return how runs have ended in earlier attempts, by run id; those under another budget do not count."""
+        """Return how runs ended in earlier attempts, by run id, if their budget is unchanged."""
         if not self._begun:
             return {}
         folders = [self.folder, *([f"{FOLDER}/{self._group.origin}"] if self._group.origin else [])]
         names = [f"{folder}/{run.id}.json" for folder in folders for run in self._group.runs]
-        there = {name for folder in folders for name in _names(self._store, folder)}
-        found = {}
-        for name, data in self._store.files.read_many(name for name in names if name in there):
+        present = {name for folder in folders for name in _names(self._store, folder)}
+        ends = {}
+        for name, data in self._store.files.read_many(name for name in names if name in present):
             end = _content(self._store, data)
             outcome = end.get("outcome")
             reason = end.get("reason")
-            same = end.get("budget") == self._group.budget.model_dump()
+            same_budget = end.get("budget") == self._group.budget.model_dump()
             if (
-                same
+                same_budget
                 and outcome in ("timeout", "oom")
                 and isinstance(reason, str)
                 and reason.isprintable()
             ):
-                found[name[-37:-5]] = BudgetExceeded(outcome, reason)
-        return found
+                ends[name[-37:-5]] = BudgetExceeded(outcome, reason)
+        return ends
 
     def restored(self, make: Any) -> GroupPass:
-        """Return what `make()` returns, a pass at its start, continued from the newest checkpoint that is whole."""
-        going: GroupPass = make()
+        """Return the pass that `make()` returns, continued from the newest valid checkpoint."""
+        restored_pass: GroupPass = make()
         damaged = []
         for name in self._states():
             try:
                 with self._store.files.open(name) as file:
-                    going.restore(read_arrays(file))
+                    restored_pass.restore(read_arrays(file))
                 break
-            except (
-                FileNotFoundError
-            ):  # removed by another driver, which has finished the group or saved it anew
+            except FileNotFoundError:
+                # Removed by another driver, which finished the group or saved it anew.
                 continue
             except OSError as fault:
                 damaged.append(f"{name} ({fault.strerror or fault})")
-            except LaterFormatError as fault:  # whole, for whoever wrote it
+            except LaterFormatError as fault:  # valid, for the version that wrote it
                 damaged.append(f"{name} ({fault})")
-            except Exception as fault:  # whole, and yet not the state of this group
+            except Exception as fault:  # valid, but not the state of this group
                 damaged.append(f"{name} ({_short(fault)})")
                 self._store.files.discard(name)
-                going = make()  # what was half restored is no beginning
+                restored_pass = make()  # a partially restored pass is not at its start
         if damaged:
             whence = (
-                f"goes on from the one at chunk {going.position}"
-                if going.position
+                f"goes on from the one at chunk {restored_pass.position}"
+                if restored_pass.position
                 else "starts over"
             )
             self.notes.append(
                 f"{self._group.name}: damaged checkpoint {', '.join(damaged)}; {whence}"
             )
         self._last = monotonic()
-        self._saved = (going.position, going.within)
-        return going
+        self._saved = (restored_pass.position, restored_pass.within)
+        return restored_pass
 
     def save_if_due(self, going: GroupPass) -> bool:
-        """Save, if the work since the last time is worth it; return whether it was."""
+        """Save if the work since the last checkpoint is worth it; return whether it was."""
         worked = monotonic() - self._last
         if worked < self._settings.least_checkpoint_seconds or not self._saves:
             return False
         ratio = self._settings.checkpoint_ratio
-        if self._costs:  # the less of the last two: one slow save is chance, two are the disk
+        if self._costs:  # the less of the last two: one slow save may be chance, two are not
             return worked >= ratio * min(self._costs) and self.save(going)
         if worked >= ratio * self._expected:
-            # It only grows, about, so it need not be counted after every chunk.
+            # The size mostly grows, so it need not be computed after every chunk.
             self._expected = going.filled_bytes / self._settings.first_bytes_a_second
         return worked >= ratio * self._expected and self.save(going)
 
     def save(self, going: GroupPass) -> bool:
-        """Save `going` and remove all but the two newest checkpoints; a fault of the store costs the checkpoint only."""
+        """Save `going`, keeping the two newest checkpoints; a fault of the store skips the save."""
         at = (going.position, going.within)
         if not self._saves or at == self._saved:
             return False
@@ -166,7 +165,7 @@ class Checkpoints:
             if not self._store.files.is_file(f"{self.folder}/pack.json"):
                 self._store.files.put(f"{self.folder}/pack.json", _about(self._group))
             start = monotonic()
-            # A name within a chunk sorts behind that of the chunk's beginning.
+            # A name within a chunk sorts after that of the beginning of the chunk.
             within = f"_{going.within:09d}" if going.within else ""
             with self._store.files.writing(
                 f"{self.folder}/{going.position:09d}{within}.npz"
@@ -180,9 +179,8 @@ class Checkpoints:
                 f"{self._group.name}: no checkpoint could be written ({fault.strerror or fault})"
             )
             return False
-        except (
-            Exception
-        ) as fault:  # a learner that cannot be saved; to try it again would help nobody
+        except Exception as fault:
+            # The learner cannot be saved, and further attempts would fail as well.
             self._saves = False
             self.notes.append(f"{self._group.name}: no checkpoint is written ({_short(fault)})")
             return False
@@ -193,13 +191,13 @@ class Checkpoints:
         return True
 
     def clear(self) -> None:
-        """Remove the checkpoints; what cannot be removed is left."""
+        """Remove the checkpoints; those that cannot be removed are left."""
         if self._begun:
             with suppress(OSError):
                 self._store.files.remove(self.folder)
 
     def _states(self) -> list[str]:
-        """Return checkpoints to continue from, the best first: the group's own before those of its origin."""
+        """Return usable checkpoints, the best first: the group's own before those of its origin."""
         if not self._begun:
             return []
         origin = f"{FOLDER}/{self._group.origin}"
@@ -231,7 +229,7 @@ def _about(group: RunGroup) -> bytes:
         "classes": classes,
         "chunk_rows": group.chunk_rows,
     }
-    # By which `olscale store forget` finds it.
+    # `olscale store forget` finds the checkpoints by these keys.
     about |= {
         "dataset": group.runs[0].stream.dataset,
         "learners": sorted({run.learner for run in group.runs}),
@@ -241,7 +239,7 @@ def _about(group: RunGroup) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class _Begun:
-    """A group that somebody has begun."""
+    """A group that has been started."""
 
     key: str
     runs: tuple[str, ...]
@@ -252,19 +250,21 @@ class _Begun:
 def _begun(store: Store) -> list[_Begun]:
     """Return the groups that have checkpoints."""
     names = [name for name in store.names(FOLDER) if name.endswith("/pack.json")]
-    found = []
+    groups = []
     for name, data in store.files.read_many(names):
         about = _content(store, data)
         runs = about.get("runs")
         chunk_rows = about.get("chunk_rows")
         if isinstance(runs, list) and runs and "classes" in about and isinstance(chunk_rows, int):
             ids = tuple(dict.fromkeys(str(id) for id in runs))
-            found.append(_Begun(name.split("/")[-2], ids, about["classes"] is not None, chunk_rows))
-    return found
+            groups.append(
+                _Begun(name.split("/")[-2], ids, about["classes"] is not None, chunk_rows)
+            )
+    return groups
 
 
 def _content(store: Store, data: bytes | Exception) -> dict[str, Any]:
-    """Return the object in a JSON file, an empty one of a file that is damaged or gone."""
+    """Return the object in a JSON file; an empty one if the file is damaged or gone."""
     try:
         return json_content(data, store.checked) if isinstance(data, bytes) else {}
     except DAMAGE:
@@ -277,19 +277,19 @@ def _short(fault: Exception) -> str:
 
 
 def begun_keys(store: Store) -> frozenset[str]:
-    """Return the keys of the groups of which there is something, a checkpoint or how a run has ended."""
+    """Return the keys of groups with a checkpoint or the outcome of a run."""
     return frozenset(name.split("/")[1] for name in _names(store, FOLDER))
 
 
 def resumable_groups(
     store: Store, runs: Sequence[Run], sources: Mapping[str, StreamSource]
 ) -> list[RunGroup]:
-    """Return groups that continue checkpoints in the store, with those of their `runs` that are to be done.
+    """Return groups that continue checkpoints in the store, limited to the given `runs`.
 
-    However another evaluation has cut its groups (more workers, other runs beside these), what it
-    has saved is used.
+    Saved work is used even if another evaluation cut its groups differently, with more workers or
+    additional runs.
     """
-    wanted = {run.id: run for run in runs}
+    missing = {run.id: run for run in runs}
     groups = []
     begun = [
         (_states(store, f"{FOLDER}/{group.key}")[:1], group)
@@ -298,31 +298,36 @@ def resumable_groups(
     ]
     for states, group in sorted(
         begun,
-        key=lambda found: ([name.rpartition("/")[2] for name in found[0]], found[1].key),
+        key=lambda entry: ([name.rpartition("/")[2] for name in entry[0]], entry[1].key),
         reverse=True,
     ):
-        mine = tuple(wanted[id] for id in group.runs if id in wanted)
-        if not (states and mine):
+        group_runs = tuple(missing[id] for id in group.runs if id in missing)
+        if not (states and group_runs):
             continue
-        source = sources[mine[0].stream.fingerprint]
+        source = sources[group_runs[0].stream.fingerprint]
         if source.chunk_rows == group.chunk_rows:
-            for run in mine:
-                del wanted[run.id]
-            found = RunGroup(
-                source.path, source.length(mine[0].stream), mine, chunk_rows=source.chunk_rows
+            for run in group_runs:
+                del missing[run.id]
+            resumed = RunGroup(
+                source.path,
+                source.length(group_runs[0].stream),
+                group_runs,
+                chunk_rows=source.chunk_rows,
             )
-            groups.append(found if found.key == group.key else replace(found, origin=group.key))
+            groups.append(
+                resumed if resumed.key == group.key else replace(resumed, origin=group.key)
+            )
     return groups
 
 
 def sweep_checkpoints(store: Store) -> None:
-    """Remove what those who died have left: checkpoints of groups whose runs all have their results, files half written."""
+    """Remove leftovers of dead processes: checkpoints of completed groups and partial files."""
     with suppress(OSError, StoreError):
         store.files.discard_all(store.files.stale_temporaries())
         begun = _begun(store)
-        done = store.done() if begun else set()
+        stored = store.done() if begun else set()
         for group in begun:
-            if done.issuperset(group.runs):
+            if stored.issuperset(group.runs):
                 store.files.remove(f"{FOLDER}/{group.key}")
                 if group.shard:
                     Scratch(store, group.runs[0]).clear()

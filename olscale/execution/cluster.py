@@ -1,4 +1,4 @@
-"""Connecting to Dask: a local cluster of our own, or a scheduler that runs already."""
+"""Connections to Dask: to a new local cluster, or to a running scheduler."""
 
 import asyncio
 import contextlib
@@ -31,18 +31,17 @@ _METHOD = "distributed.worker.multiprocessing-method"
 
 
 class Deaf(AsyncProcess):
-    """A worker process that Ctrl-C does not reach: the driver ends its workers, they do not end with tracebacks."""
+    """A worker process that ignores Ctrl-C: the driver ends its workers, without tracebacks."""
 
     forked = False
     """Whether it is forked from the template, or imports everything itself."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        # The thread made here starts the process; both inherit the mask of this one.
+        # The thread made here starts the process; both inherit this thread's mask of signals.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            forked = (
-                Deaf.forked and worker_template.begin()
-            )  # it may have ended, for want of memory
+            # The template may have been ended for lack of memory: begin it again.
+            forked = Deaf.forked and worker_template.begin()
             with dask.config.set({_METHOD: "forkserver"}) if forked else contextlib.nullcontext():
                 super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]
         finally:
@@ -51,10 +50,11 @@ class Deaf(AsyncProcess):
 
 @cache
 def _configure() -> None:
-    """Make our settings Dask's defaults; what the user has set in files or ``DASK_...`` variables still wins."""
+    """Make our settings Dask's defaults; the user's files and variables take precedence."""
     dask.config.update_defaults(dask_settings())
     nanny.AsyncProcess = Deaf  # type: ignore[attr-defined]
-    # Or Dask would import here, and in the template, all packages whose versions it could tell.
+    # Otherwise Dask would import every package whose version it can report, here and in the
+    # template.
     utils._forkserver_preload_set = True
 
 
@@ -67,15 +67,15 @@ async def connect(
     Raises
     ------
     ExecutionError
-        If the scheduler does not answer within ten seconds, if there is no certificate to encrypt
-        under, or if this process may start no workers.
+        If the scheduler does not answer within ten seconds, if there is no certificate for
+        encryption, or if this process must not start workers.
     """
     _configure()
     secured = security(where.tls) if where.tls is not None else None
     if where.scheduler is not None:
         _check_encryption(where.scheduler, where.tls)
         with _quiet():
-            # Dask gives up after ours, so that one clock decides and one message says so.
+            # Dask times out later than we do, so that one clock decides and one message is shown.
             client = Client(
                 where.scheduler,
                 asynchronous=True,
@@ -100,7 +100,7 @@ async def connect(
             try:
                 yield client
             except BaseException:
-                # Nobody waits for what the workers are still at: by default they would get four
+                # Nobody waits for running work of the workers: by default they would get four
                 # seconds to finish it.
                 await asyncio.gather(
                     *(worker.close(timeout=0.5) for worker in cluster.workers.values()),
@@ -111,10 +111,10 @@ async def connect(
 
 @asynccontextmanager
 async def _closed(server: Any) -> AsyncIterator[Any]:
-    """Close a cluster or a client behind the block, by when all is done: that it takes too long to end is no fault then.
+    """Close a cluster or a client after the block; a timeout of this is no error.
 
-    A worker that does not end in time has been killed, and Dask does not wait for that where the
-    clock runs fast.
+    All work is done by then. A worker that does not end in time has been killed, and Dask does not
+    wait for that if the clock runs fast.
     """
     try:
         yield server
@@ -125,7 +125,7 @@ async def _closed(server: Any) -> AsyncIterator[Any]:
 
 @contextmanager
 def _for_workers_only() -> Iterator[None]:
-    """Put back what this process hands on to its workers: Dask sets their variables here before it starts them."""
+    """Restore the variables that Dask sets in this process for the workers that it starts."""
     names = {"PYTHONHASHSEED", *dask.config.get("distributed.nanny.pre-spawn-environ", {})}
     with worker_template.environment_kept(names), worker_template.quiet_tracker():
         yield
@@ -133,7 +133,7 @@ def _for_workers_only() -> Iterator[None]:
 
 @asynccontextmanager
 async def _template() -> AsyncIterator[None]:
-    """Have workers forked from the template within the block, unless the user wants them otherwise."""
+    """Fork workers from the template within the block, unless the user chose otherwise."""
     environment = {
         name: str(value)
         for name, value in dask.config.get("distributed.nanny.pre-spawn-environ").items()
@@ -145,11 +145,11 @@ async def _template() -> AsyncIterator[None]:
         try:
             yield
         finally:
-            Deaf.forked = False  # clusters of the user's own are none of ours
+            Deaf.forked = False  # other clusters of the user are left alone
 
 
 async def _started(where: ClusterOptions, secured: Any, settings: ExecutionSettings) -> Any:
-    """Return a local cluster that runs; one whose workers end while they start is started again."""
+    """Return a running local cluster; one whose workers end during the start is started again."""
     workers = where.workers or os.cpu_count() or 1
     why = ""
     debug = bool(os.environ.get("OLSCALE_DEBUG"))
@@ -162,11 +162,11 @@ async def _started(where: ClusterOptions, secured: Any, settings: ExecutionSetti
             host="127.0.0.1",
             protocol="tcp://" if secured is None else "tls://",
             security=secured,
-            # Left out, Dask would serve at port 8787 of all interfaces, dashboard or not.
+            # By default Dask would serve port 8787 of all interfaces, dashboard or not.
             dashboard_address=where.dashboard or DASHBOARD,
             scheduler_kwargs={
                 "dashboard": where.dashboard is not None
-            },  # or bokeh would be imported for nobody
+            },  # otherwise bokeh would be imported without use
             preload=[*where.modules, *([dask_logs.__name__] if debug else [])],
             silence_logs=logging.WARNING if debug else logging.CRITICAL + 1,
             memory_limit=WORKER_SHARE / workers,
@@ -194,7 +194,7 @@ async def _started(where: ClusterOptions, secured: Any, settings: ExecutionSetti
 
 
 def _unguarded() -> str:
-    """Ask about the script that evaluates, where workers would run all of it: Python imports it in each of them."""
+    """Return a hint if workers would run the whole script, as Python imports it in each of them."""
     script = getattr(sys.modules["__main__"], "__file__", None)
     if (
         script is None
@@ -208,20 +208,20 @@ def _unguarded() -> str:
     )
 
 
-def _check_dashboard(wanted: str | None, scheduler: Any) -> None:
-    """See that the dashboard is where it was asked for; Dask takes another port where that one is taken."""
-    port = (wanted or "").rpartition(":")[2]
+def _check_dashboard(place: str | None, scheduler: Any) -> None:
+    """Check that the dashboard has the requested port; Dask takes another if it is in use."""
+    port = (place or "").rpartition(":")[2]
     if port.isdigit() and int(port) not in (0, scheduler.http_server.port):
         raise ExecutionError(
-            f"port {port} of --dashboard {wanted} is in use; give another, or leave --dashboard out"
+            f"port {port} of --dashboard {place} is in use; give another, or leave --dashboard out"
         )
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep Dask's logs of connections out of the driver's terminal: one line of ours says what matters.
+    """Keep Dask's logs of connections out of the driver's terminal: one line of ours suffices.
 
-    Who debugs sees them without the secrets of addresses.
+    In debug mode they are shown without the secrets of addresses.
     """
     asyncio_logger: list[Any] = [logging.getLogger("asyncio")]
     handlers = asyncio_logger + log_handlers()
@@ -240,7 +240,7 @@ def _nothing(record: logging.LogRecord) -> bool:
 
 
 def _check_encryption(scheduler: str, tls: str | None) -> None:
-    """Say what Dask says of it in words that few understand."""
+    """Raise a clear error for Dask's messages about encryption."""
     encrypted = scheduler.startswith("tls://")
     if encrypted and tls is None and not dask.config.get("distributed.comm.tls.ca-file"):
         raise ExecutionError(
@@ -258,7 +258,7 @@ async def _answered(client: Any, scheduler: str, seconds: float) -> None:
     try:
         async with asyncio.timeout(seconds):
             await client
-    except Exception as error:  # what listens there may be no scheduler at all and answer anything
+    except Exception as error:  # the listener may not be a scheduler, and answer anything
         late = isinstance(error, TimeoutError)
         what = (
             f"within {seconds} s"

@@ -1,4 +1,4 @@
-"""Whether driver, scheduler and workers run the same software, under olscale's Dask settings; asked before any work."""
+"""Checks, before any work, that driver, scheduler and workers have equal software and settings."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -12,7 +12,7 @@ from olscale.evaluation.versions import learner_versions
 from olscale.learners.registry import is_ours
 from olscale.system.source_digest import package_digest
 
-# What talks to each other, and what makes numbers. The scheduler needs the first three only.
+# Packages that communicate or compute numbers. The scheduler needs the first three only.
 _TALKS = ("python", "dask", "distributed")
 _COUNTS = ("numpy", "scipy", "numba", "scikit-learn", "pyarrow", "olscale")
 _MODULES = {"scikit-learn": "sklearn"}
@@ -30,18 +30,18 @@ def settings() -> dict[str, Any]:
 
 
 async def agree(client: Any, learners: Sequence[str] = ()) -> list[str]:
-    """Check the cluster behind `client`; return a line for each setting that is not olscale's.
+    """Check the cluster behind `client`; return a line per setting that differs from olscale's.
 
     `learners` are those that workers must be able to import, as `modules_of` returns them.
 
-    A worker that leaves meanwhile is passed over: whoever comes in its place is checked before it
-    gets work (`misfit`).
+    A worker that leaves meanwhile is skipped: its replacement is checked before it gets work
+    (`misfit`).
 
     Raises
     ------
     ExecutionError
-        If a version differs between driver, scheduler and workers, if a worker has other sources of
-        olscale, or if the scheduler goes away.
+        If a version differs between driver, scheduler and workers, if a worker has different
+        sources of olscale, or if the scheduler disappears.
     """
     try:
         versions = await client.get_versions(check=False, packages=_packages())
@@ -53,26 +53,28 @@ async def agree(client: Any, learners: Sequence[str] = ()) -> list[str]:
             if digest != package_digest() and _answered(digest)
         ]
         if differences:
-            more = f" (and {len(differences) - 1} more)" if len(differences) > 1 else ""
-            raise ExecutionError(f"{differences[0]}{more}; {_SAME}")
+            further = f" (and {len(differences) - 1} more)" if len(differences) > 1 else ""
+            raise ExecutionError(f"{differences[0]}{further}; {_SAME}")
         await agree_on_learners(client, learners)
-        found = {"scheduler": await client.run_on_scheduler(dask.config.get, "distributed")}
+        settings_of = {"scheduler": await client.run_on_scheduler(dask.config.get, "distributed")}
         configs = await client.run(dask.config.get, "distributed", on_error="return")
     except (OSError, TimeoutError):
         raise ExecutionError(
             "the Dask scheduler went away; start it and run the same command again"
         ) from None
-    found |= {f"worker {name}": config for name, config in configs.items() if _answered(config)}
-    return list(differing_settings(found))
+    settings_of |= {
+        f"worker {name}": config for name, config in configs.items() if _answered(config)
+    }
+    return list(differing_settings(settings_of))
 
 
 async def agree_on_learners(client: Any, learners: Sequence[str]) -> None:
-    """See that every worker there is can import `learners`, and finds the same modules.
+    """Check that every current worker can import `learners` and finds the same modules.
 
     Raises
     ------
     ExecutionError
-        If one does not.
+        If a worker cannot.
     """
     if learners:
         answers = await client.run(learner_modules, learners, on_error="return")
@@ -82,7 +84,7 @@ async def agree_on_learners(client: Any, learners: Sequence[str]) -> None:
 
 
 async def misfit(client: Any, worker: str, learners: Sequence[str] = ()) -> str:
-    """Return in one line why a worker that has joined must not get work; an empty one if it may.
+    """Return a line on why a worker that has joined must not get work; an empty one if it may.
 
     Raises
     ------
@@ -94,31 +96,31 @@ async def misfit(client: Any, worker: str, learners: Sequence[str] = ()) -> str:
         raise OSError(f"worker {worker} does not answer")
     if isinstance(answer, BaseException):
         return f"worker {worker} cannot load olscale ({' '.join(str(answer).split())[:200]})"
-    ours = software()
-    packages = {"packages": ours["packages"]}
+    driver = software()
+    packages = {"packages": driver["packages"]}
     theirs = {worker: {"packages": answer["packages"]}}
     versions = {"client": packages, "scheduler": packages, "workers": theirs}
     if differences := list(different_versions(versions)):
         return differences[0]
-    if answer["sources"] != ours["sources"]:
+    if answer["sources"] != driver["sources"]:
         return _other_sources(worker)
     if not learners:
         return ""
-    found = (await client.run(learner_modules, learners, workers=[worker], on_error="return")).get(
-        worker
-    )
-    if found is None or not _answered(found):
+    learners_there = (
+        await client.run(learner_modules, learners, workers=[worker], on_error="return")
+    ).get(worker)
+    if learners_there is None or not _answered(learners_there):
         raise OSError(f"worker {worker} does not answer")
-    return _other_learners(worker, found, learners)
+    return _other_learners(worker, learners_there, learners)
 
 
 def modules_of(names: Iterable[str]) -> tuple[str, ...]:
-    """Return those of the learners that do not come with olscale: workers may lack their modules."""
+    """Return the learners that do not ship with olscale: workers may lack their modules."""
     return tuple(sorted({name for name in names if not is_ours(name)}))
 
 
 def learner_modules(learners: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Return for each learner its version, with a digest of a user's own, and why it cannot be imported."""
+    """Return each learner's version, with a digest of user code, and why it cannot be imported."""
     return {
         name: ("", version.removeprefix("!")) if version.startswith("!") else (version, "")
         for name, version in learner_versions(learners).items()
@@ -126,13 +128,13 @@ def learner_modules(learners: Sequence[str]) -> dict[str, tuple[str, str]]:
 
 
 def _other_learners(worker: str, answer: Any, learners: Sequence[str]) -> str:
-    """Return in one line what a worker lacks of `learners`; an empty one if it is nothing."""
+    """Return a line on which of the `learners` a worker lacks; an empty one if none."""
     if isinstance(answer, BaseException):
         return (
             f"worker {worker} cannot import the experiment's learners "
             f"({one_line(str(answer))[:200]})"
         )
-    ours = learner_modules(learners)
+    driver = learner_modules(learners)
     for name, (version, why) in answer.items():
         if why:
             inner = why.partition("(")[2].rpartition(");")[0]
@@ -150,17 +152,17 @@ def _other_learners(worker: str, answer: Any, learners: Sequence[str]) -> str:
                 "where that worker's "
                 "Python finds it, such as a folder in the PYTHONPATH it is started with"
             )
-        if version != ours[name][0] and not ours[name][1]:
+        if version != driver[name][0] and not driver[name][1]:
             return (
                 f"worker {worker} has another source of learner {name!r} (version {version}, the "
-                f"driver {ours[name][0]}); "
+                f"driver {driver[name][0]}); "
                 "give it the same file, and restart it if it imported the learner before an edit"
             )
     return ""
 
 
 def software() -> dict[str, Any]:
-    """Return the versions of what makes numbers in this process, and the digest of its olscale."""
+    """Return the versions of numerical packages in this process, and the digest of its olscale."""
     from distributed.versions import get_versions
 
     return {
@@ -181,21 +183,24 @@ def _other_sources(worker: str) -> str:
 
 
 def _answered(answer: object) -> bool:
-    """Return whether a worker has said anything: one that leaves meanwhile has not."""
+    """Return whether a worker has answered: one that leaves meanwhile has not."""
     return not isinstance(answer, OSError | TimeoutError)
 
 
 def different_versions(versions: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a line for each package whose version is not the driver's, from what `distributed.Client.get_versions` gives.
+    """Yield a line for each package whose version differs from the driver's.
+
+    `versions` is the result of `distributed.Client.get_versions`.
 
     Examples
     --------
-    >>> ours = {"packages": {"python": "3.11.7.final.0", "dask": "2026.8.0", "distributed": "2026.8.0"}}
+    >>> packages = {"python": "3.11.7.final.0", "dask": "2026.8.0", "distributed": "2026.8.0"}
+    >>> ours = {"packages": packages}
     >>> theirs = {"packages": {**ours["packages"], "dask": "2026.9.0"}}
     >>> list(different_versions({"client": ours, "scheduler": theirs, "workers": {}}))
     ['the scheduler has dask 2026.9.0, the driver 2026.8.0']
     """
-    ours = versions["client"]["packages"]
+    driver_packages = versions["client"]["packages"]
     sides: list[tuple[str, Any, tuple[str, ...]]] = [
         ("the scheduler", versions["scheduler"], _TALKS)
     ]
@@ -205,32 +210,36 @@ def different_versions(versions: Mapping[str, Any]) -> Iterator[str]:
     for side, theirs, names in sides:
         for name in names:
             key = _MODULES.get(name, name)
-            here, there = (
-                _comparable(name, packages.get(key)) for packages in (ours, theirs["packages"])
+            driver_version, side_version = (
+                _comparable(name, packages.get(key))
+                for packages in (driver_packages, theirs["packages"])
             )
-            if here != there:
+            if driver_version != side_version:
                 yield (
-                    f"{side} has {name} {there}, the driver {here}"
-                    if there
+                    f"{side} has {name} {side_version}, the driver {driver_version}"
+                    if side_version
                     else f"{side} has no {name}"
                 )
 
 
 def _comparable(name: str, version: str | None) -> str | None:
-    """Return what of a version must agree: of Python, 3.11 and not 3.11.7."""
+    """Return the part of a version that must agree: of Python, 3.11 rather than 3.11.7."""
     return ".".join(version.split(".")[:2]) if version and name == "python" else version
 
 
 def differing_settings(found: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a line for each of olscale's settings that a process has otherwise; `found` has their ``distributed`` part."""
+    """Yield a line for each of olscale's settings that differs in a process.
+
+    `found` has the ``distributed`` part of the settings of each process.
+    """
     for process, config in found.items():
         part = "scheduler" if process == "scheduler" else "worker"
-        for name, wanted in _leaves({part: settings()["distributed"][part]}):
+        for name, expected in _leaves({part: settings()["distributed"][part]}):
             value = dask.config.get(name, None, config=dict(config))
-            if value != wanted:
+            if value != expected:
                 yield (
                     f"{process} runs with distributed.{name} = {value}, olscale's dask.yaml has "
-                    f"{wanted}; start it with "
+                    f"{expected}; start it with "
                     "DASK_CONFIG naming olscale's execution folder"
                 )
 

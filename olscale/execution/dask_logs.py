@@ -1,6 +1,6 @@
-"""Dask's logs without the secrets of addresses: of a task that fails it logs the arguments.
+"""Dask's logs without the secrets of addresses: Dask logs the arguments of tasks that fail.
 
-Workers of a local cluster load this module before they start, where their logs are shown.
+Workers of a local cluster load this module before they start if their logs are shown.
 """
 
 import logging
@@ -11,13 +11,13 @@ from olscale.addresses import redacted
 
 
 def log_handlers() -> list[logging.Handler]:
-    """Return what writes the logs of Dask and Tornado."""
+    """Return the handlers of the logs of Dask and Tornado."""
     names = ("distributed", "distributed.client", "tornado", "tornado.application")
     return [handler for name in names for handler in logging.getLogger(name).handlers]
 
 
 def hide_secrets(record: logging.LogRecord) -> bool:
-    """Hide the secrets of addresses in a record, and let it through."""
+    """Hide the secrets of addresses in a record, and let it pass."""
     record.msg = redacted(record.getMessage())
     record.args = None
     if record.exc_info and not record.exc_text:
@@ -28,6 +28,6 @@ def hide_secrets(record: logging.LogRecord) -> bool:
 
 
 def dask_setup(worker: Any) -> None:
-    """Hide secrets in what a worker logs; Dask calls this."""
+    """Hide secrets in a worker's logs; Dask calls this."""
     for handler in log_handlers():
         handler.addFilter(hide_secrets)

@@ -1,7 +1,7 @@
-"""What in this environment an evaluation would stumble over: looked at before it does.
+"""Checks of the environment for problems that an evaluation would meet.
 
-A check is a function that returns what it found, and raises `OlscaleError` where an evaluation
-would fail.
+A check is a function that returns its finding, and raises `OlscaleError` where an evaluation would
+fail.
 """
 
 import asyncio
@@ -41,16 +41,16 @@ _LEAST_FILES = 1024
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check found.
+    """The result of a check.
 
     Attributes
     ----------
     name : str
-        What was looked at.
+        Subject of the check.
     fine : bool
-        Whether an evaluation can go on with it.
+        Whether an evaluation can run with it.
     says : str
-        What was found; where it is not fine, what was expected and what to do.
+        The finding; if it is not fine, also what was expected and what to do.
     """
 
     name: str
@@ -59,13 +59,13 @@ class Finding:
 
 
 def examine() -> Iterator[Finding]:
-    """Yield what each check finds, the quick ones first; none of them changes anything."""
+    """Yield the finding of each check, quick ones first; no check changes anything."""
     for name, check in CHECKS.items():
         try:
             yield Finding(name, True, redacted(check()))
         except OlscaleError as fault:
             yield Finding(name, False, str(fault))
-        except Exception as fault:  # a check that fails is a finding; the others go on
+        except Exception as fault:  # a check that fails is a finding; the others run as usual
             yield Finding(name, False, text_of(fault))
 
 
@@ -129,46 +129,47 @@ def _data_home() -> str:
     if "://" in home:
         open_storage(home).names("")
         return home + files
-    there = next(
+    nearest = next(
         folder for folder in (Path(home), *Path(home).absolute().parents) if folder.exists()
     )
-    if not (there.is_dir() and os.access(there, os.W_OK)):
+    if not (nearest.is_dir() and os.access(nearest, os.W_OK)):
         raise ExecutionError(f"{home} cannot be written to; name another folder in {HOME}")
     return home + files
 
 
 def _machine_code() -> str:
-    """Learn from the same rows dense and sparse, by compiled loops and by hand."""
+    """Learn the same rows dense and sparse, by compiled loops and in plain Python."""
     rng = np.random.default_rng(0)
     start = perf_counter()
     X = rng.normal(size=(200, 8)) * (rng.random((200, 8)) < 0.5)
     y = (X @ rng.normal(size=8) > 0.0).astype(np.int64)
     w = np.zeros(8)
     mistakes = 0
+    # Passive-aggressive learning in plain Python is the reference for the compiled loops.
     for x, target in zip(X, 2.0 * y - 1.0, strict=True):
         f = x @ w
         square = x @ x
         mistakes += (f >= 0.0) != (target > 0.0)
         if square > 0.0:
             w += min(1.0, max(0.0, 1.0 - target * f) / square) * target * x
-    found = []
+    counts = []
     for rows in (X, to_csr(X)):
         learner = make_learner("pa1", {"C": 1.0})
         learner.begin(8, 2)
-        found.append(int(np.count_nonzero((learner.learn(rows, y)[:, 0] >= 0.0) != (y == 1))))
-    if found != [mistakes, mistakes]:
+        counts.append(int(np.count_nonzero((learner.learn(rows, y)[:, 0] >= 0.0) != (y == 1))))
+    if counts != [mistakes, mistakes]:
         raise ExecutionError(
-            f"compiled pa1 made {found[0]} and {found[1]} mistakes on dense and sparse rows, "
+            f"compiled pa1 made {counts[0]} and {counts[1]} mistakes on dense and sparse rows, "
             f"expected {mistakes}; "
             "make the machine code anew (NUMBA_CACHE_DIR names another folder for it) and report "
             "this if it stays"
         )
-    kept = (
+    location = (
         "shipped with the package"
         if shipped_folder()
         else f"kept in {machine_code_folder(add_class_totals)}"
     )
-    return f"right on dense and sparse rows, in {perf_counter() - start:.1f} s; {kept}"
+    return f"right on dense and sparse rows, in {perf_counter() - start:.1f} s; {location}"
 
 
 def _workers() -> str:
@@ -190,4 +191,4 @@ CHECKS: dict[str, Callable[[], str]] = {
     "machine code": _machine_code,
     "local workers": _workers,
 }
-"""Name of what is looked at -> its check."""
+"""Subject -> check."""

@@ -1,16 +1,16 @@
-"""The driver on Dask: gives run groups to workers, supervises them, tells of progress.
+"""The driver on Dask: gives run groups to workers, supervises them and reports progress.
 
 A group in time order is an actor that is fed chunk references. A permuted one is a task, and so is
-each class shard of a run; when all shards of the run have ended, one more task merges them. What
-dies with its worker goes on elsewhere, from its newest checkpoint. A group that dies several times
-at the same place, the last time alone on its worker, is split in halves, and again, until the one
-run is found that takes its workers along; that run is recorded as ``lost``.
+each class shard of a run; when all shards of a run have ended, another task merges them. A group
+whose worker dies continues elsewhere from its newest checkpoint. A group that dies several times at
+the same place, the last time alone on its worker, is split in halves, repeatedly, until the single
+run that kills its workers is found; that run is recorded as ``lost``.
 
-No wait is without an end. A watch asks the scheduler once a second which workers there are: a call
-to a worker that has left is given up at once, a worker from which nothing is heard for an hour is
-ended, and the drive ends with one line when the scheduler stops answering or when there has been no
-worker for three minutes. The store remembers what is done and how far the rest has come: a driver
-that dies is simply started again.
+Every wait ends. A watch asks the scheduler once per second for its workers: a call to a worker that
+has left is abandoned at once, a worker that is silent for an hour is ended, and the drive ends with
+a one-line error when the scheduler stops answering or there has been no worker for three minutes.
+The store remembers what is complete and how far the rest has come, so a driver that dies can simply
+be restarted.
 """
 
 import asyncio
@@ -52,14 +52,14 @@ async def drive(
     stop: Stop | None = None,
     settings: ExecutionSettings = SETTINGS,
 ) -> None:
-    """Run `groups` on the cluster behind `client`; when it returns, each run has a record in the store.
+    """Run `groups` on the cluster behind `client`; afterwards each run has a record in the store.
 
     Raises
     ------
     StoppedError
-        If `stop` was asked for; what was going on is saved.
+        If `stop` was requested; work in progress is saved.
     ExecutionError
-        If there are no workers, if the scheduler goes away, or if a worker reports a fault of the
+        If there are no workers, if the scheduler disappears, or if a worker reports a fault of the
         data or the store.
     """
     await _Drive(client, store, progress, stop or Stop(), settings).run(groups)
@@ -99,8 +99,8 @@ class _Drive:
                     tasks.create_task(self._watch()),
                     tasks.create_task(self._until_stopped()),
                 ]
-                going = tasks.create_task(self._run_all(groups))
-                going.add_done_callback(lambda _: [watch.cancel() for watch in watches])
+                running = tasks.create_task(self._run_all(groups))
+                running.add_done_callback(lambda _: [watch.cancel() for watch in watches])
         except BaseExceptionGroup as errors:
             raise _first(errors) from None
         finally:
@@ -115,10 +115,10 @@ class _Drive:
         if self._left:
             raise self._stop.error("what was going on is saved")
 
-    # Silence.
+    # Silent workers.
 
     async def _watch(self) -> None:
-        """Follow the workers that come and go, and end those that say nothing any more."""
+        """Follow workers that join and leave, and end those that have gone silent."""
         while True:
             await self._workers.look()
             await self._ask()
@@ -135,7 +135,7 @@ class _Drive:
             await asyncio.sleep(self._settings.watch_seconds)
 
     async def _ask(self) -> None:
-        """Tell the scheduler how many workers could be used: it may be one that gets and ends them by itself."""
+        """Tell the scheduler how many workers could be used, in case it scales the cluster."""
         if self._asks:
             demand = self._calls.demand()
             seconds = 10 * self._settings.watch_seconds
@@ -144,15 +144,13 @@ class _Drive:
                     await self._client.run_on_scheduler(
                         ask_for_workers, self._calls.name, *demand, seconds
                     )
-            except TimeoutError:  # it is busy; it is told again
+            except TimeoutError:  # it is busy, and is asked again later
                 pass
-            except (
-                Exception
-            ):  # its olscale is older, or it has none: then nobody scales by what we say
+            except Exception:  # its olscale is older or missing: then our demand scales nothing
                 self._asks = False
 
     async def _fits(self, worker: str) -> bool:
-        """Compare a worker that has joined with this process; one that differs would give other results without a word."""
+        """Compare a new worker with this process; a different one could give other results."""
         why = await misfit(self._client, worker, self._learners)
         if why:
             self._progress.note(f"{why}; it gets no work: start it in the driver's environment")
@@ -161,7 +159,7 @@ class _Drive:
     # Stopping.
 
     async def _until_stopped(self) -> None:
-        """Wait until somebody asks to stop; have everything saved then, and end what takes too long to be."""
+        """Wait for a request to stop; then have all work saved, and end what takes too long."""
         while not self._stop.asked:
             await asyncio.sleep(0.1)
         self._progress.note(
@@ -179,7 +177,7 @@ class _Drive:
     # Run groups.
 
     async def _run_bundle(self, bundle: Sequence[RunGroup]) -> None:
-        """Run groups as one task; those that it leaves as two, those that it takes along when it dies apart."""
+        """Run groups as one task; halve those left undone, and run those of a dead worker apart."""
         if len(bundle) == 1:
             await self._run(bundle[0])
             return
@@ -195,21 +193,21 @@ class _Drive:
             return
         for report in reports:
             self._note(report)
-        left = bundle[sum(not report.stopped for report in reports) :]
-        if left and self._stop.asked:
+        remaining = bundle[sum(not report.stopped for report in reports) :]
+        if remaining and self._stop.asked:
             self._left += 1
             return
         async with asyncio.TaskGroup() as tasks:
-            for half in halves_of(left):
+            for half in halves_of(remaining):
                 tasks.create_task(self._run_bundle(half))
 
     async def _run_apart(self, bundle: Sequence[RunGroup], worker: str) -> None:
-        """Run the groups of a bundle whose worker has died, each by itself: only what takes workers along is to end."""
+        """Run each group of a bundle whose worker died by itself: only the culprit is to end."""
         for group in bundle:
             self._calls.tell(group.name, Stand())
         await asyncio.sleep(self._settings.watch_seconds)
-        await self._workers.look()  # it may be the scheduler that is gone
-        left = []
+        await self._workers.look()  # the scheduler may be gone instead
+        groups = []
         ends = await asyncio.to_thread(outcomes_of_each, bundle, self._store)
         for group, outcomes in zip(bundle, ends, strict=True):
             if outcomes:
@@ -218,17 +216,17 @@ class _Drive:
                     group.name, Stand(group.rows * len(group.runs), nan, scoring=(1, 1))
                 )
             else:
-                left.append(group)
+                groups.append(group)
         self._progress.note(
-            f"worker {worker} was lost while it had {bundle_name(bundle)}, of which {len(left)} "
+            f"worker {worker} was lost while it had {bundle_name(bundle)}, of which {len(groups)} "
             "are run apart"
         )
         async with asyncio.TaskGroup() as tasks:
-            for group in left:
+            for group in groups:
                 tasks.create_task(self._run(group))
 
     def _note(self, report: TaskReport) -> None:
-        """Pass on what a report tells of."""
+        """Pass on the messages of a report."""
         for note in report.notes:
             self._progress.note(note)
         if report.fault:
@@ -238,21 +236,23 @@ class _Drive:
 
     @asynccontextmanager
     async def _in_turn(self) -> AsyncIterator[None]:
-        """Leave the block in the order in which it was entered: groups line up for workers so, the longest first."""
+        """Leave the block in the order of entry, so that groups queue with the longest first."""
         turn = self._turn
         self._turn = (next_turn := asyncio.Event())
         try:
             yield
             await turn.wait()
-        finally:  # nobody waits for a group whose files could not be looked at
+        finally:  # a group whose files could not be read must not block the others
             next_turn.set()
 
     async def _run(self, group: RunGroup, suspect: bool = False) -> None:
         """Run a group to its records, whatever happens to its workers."""
         try:
             async with asyncio.TaskGroup() as tasks:
-                going = [tasks.create_task(self._attempt(part, suspect)) for part in group.parts()]
-            ends = {task.result() for task in going}
+                attempts = [
+                    tasks.create_task(self._attempt(part, suspect)) for part in group.parts()
+                ]
+            ends = {task.result() for task in attempts}
             if ends == {_End.OK} and group.shards:
                 ends = {await self._attempt(group)}
         except Exception:
@@ -266,7 +266,7 @@ class _Drive:
         await asyncio.to_thread(clear_scratch, group, self._store)
 
     async def _without_the_guilty(self, group: RunGroup) -> None:
-        """Run the halves of a group that died again and again; give a single run up."""
+        """Run the halves of a group that died repeatedly; give a single run up."""
         self._calls.tell(group.name, Stand())
         if len(group.runs) > 1:
             async with asyncio.TaskGroup() as tasks:
@@ -281,13 +281,13 @@ class _Drive:
             self._progress.finish(run, "lost")
 
     async def _attempt(self, group: RunGroup, suspect: bool = False) -> _End:
-        """Run a group, a class shard or the merge of one, until it ends or has died again and again at the same place.
+        """Run a group, class shard or merge until it ends or has died repeatedly at the same place.
 
-        Half of a group that did is run alone at once, and one more death is enough to look into its
+        Half of a group that died is run alone at once, and one more death suffices to examine its
         own halves.
         """
         last = 1 if suspect and len(group.runs) > 1 else self._settings.attempts
-        async with self._in_turn():  # however long their files take to look at
+        async with self._in_turn():  # however long reading their files takes
             checkpoints = Checkpoints(await asyncio.to_thread(open_store, self._store), group)
             deaths = 0
             place = await asyncio.to_thread(checkpoints.place)
@@ -304,10 +304,10 @@ class _Drive:
                 deaths = deaths + 1 if place == before else 1
                 if group.shard is not None or not group.shards:
                     self._calls.tell(group.name, Stand())
-                # Until the scheduler has noticed, it would send the group to the dead worker again,
+                # Until the scheduler notices, it would send the group to the dead worker again,
                 # attempt by attempt.
                 await asyncio.sleep(2 ** (deaths - 1) * self._settings.watch_seconds)
-                await self._workers.look()  # it may be the scheduler that is gone
+                await self._workers.look()  # the scheduler may be gone instead
                 exceeded = await asyncio.to_thread(checkpoints.exceeded)
                 ended = [
                     end.reason
@@ -333,7 +333,7 @@ class _Drive:
 def _loss(
     group: RunGroup, worker: str, ended: Sequence[str], place: Sequence[str], again: bool
 ) -> str:
-    """Return a line on a worker that was lost: what it was at, and how that goes on."""
+    """Return a line on a lost worker: its work, and how that continues."""
     what = f"was ended, as a learner {' and one '.join(ended)}" if ended else "was lost"
     chunk = next((int(name.removesuffix(".npz")) for name in place if name.endswith(".npz")), 0)
     where = (

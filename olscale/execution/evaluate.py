@@ -1,4 +1,4 @@
-"""Evaluating an experiment: plan it, leave out what the store has, run the rest, in process or on Dask."""
+"""Evaluations: plan an experiment, skip what the store has, run the rest in process or on Dask."""
 
 import os
 import signal
@@ -61,41 +61,41 @@ def evaluate(
     stop: Stop | None = None,
     background: bool = False,
 ) -> Evaluation:
-    """Run what the store does not have of an experiment.
+    """Run the part of an experiment that the store does not have.
 
     Parameters
     ----------
     experiment : Experiment
         What to run; `olscale.load_experiment` reads one from a file.
     store : path or Store
-        Metrics store, made if it is missing.
+        Metrics store, created if it is missing.
     workers : int, optional
-        Processes of a local Dask cluster; as many as there are cores when left out, and none for a
-        plan of olscale's own learners that is shorter than the start of a cluster: it runs here.
-        With a `scheduler`, how many threads its workers will have: the plan is cut for no fewer.
+        Processes of a local Dask cluster. By default one per core, but none for a plan of
+        olscale's own learners that is shorter than the start of a cluster: it runs in process.
+        With a `scheduler`, the expected number of its workers' threads: the plan is cut for at
+        least as many.
     scheduler : str, optional
         Address of a running Dask scheduler, in place of a local cluster.
     tls : path, optional
-        Folder with ``cert.pem`` and ``key.pem``, made if it is missing: Dask's connections are then
-        encrypted.
+        Folder with ``cert.pem`` and ``key.pem``, created if it is missing: Dask's connections are
+        then encrypted.
     dashboard : str, optional
-        ``HOST:PORT`` for the dashboard of a local cluster; there is none when left out.
+        ``HOST:PORT`` for the dashboard of a local cluster; none by default.
     in_process : bool
-        Run here, without Dask. The store gets the same bytes.
+        Run in this process, without Dask. The store gets the same bytes.
     class_shards : int, optional
-        Into how many class shards to cut each one-vs-all run on more than two classes; 1 for none.
-        Left out, runs are cut if there are workers that would be idle. The store gets the same
-        bytes.
+        Number of class shards of each one-vs-all run on more than two classes; 1 for none. By
+        default runs are cut if workers would be idle otherwise. The store gets the same bytes.
     memory_limit : int or str, optional
-        Bytes, or a size such as ``"2GB"``: memory that the rows of a permutation or a fold may take
-        in each worker. Larger ones are permuted by way of a scratch file. Half the worker's memory
-        when left out. The store gets the same bytes.
+        Bytes, or a size such as ``"2GB"``, of the rows of a permutation or a fold in each worker's
+        memory. Larger ones are permuted through a scratch file. Defaults to half the worker's
+        memory. The store gets the same bytes.
     budget : Budget, optional
-        What each run may take, where it is limited, in place of the experiment's.
+        Limits of each run, where set, in place of the experiment's.
     retry : {"lost", "failed", "all"}
-        Which runs of the experiment are computed again though the store has them: those that were
-        lost with their workers, those that failed in any way, or all. With ``"all"`` a record stays
-        until the new one takes its place.
+        Runs of the experiment to compute again although the store has them: those lost with their
+        workers, those that failed in any way, or all. With ``"all"`` a record stays until the new
+        one replaces it.
     force : bool
         Compute every run of the experiment again; the same as ``retry="all"``.
     strict : bool
@@ -105,43 +105,44 @@ def evaluate(
         Raise `ExperimentError` before anything runs if a transform, a width, tuning or a learner
         sees rows before they are predicted, or if a learner is a batch reference.
     progress : Progress or False, optional
-        Receives progress events. When left out, the evaluation shows itself where this is a
-        notebook; not with False.
+        Receives progress events. By default the evaluation displays live progress in a notebook;
+        False disables this.
     settings : ExecutionSettings
         Seconds and attempts of supervision.
     stop : Stop, optional
-        Whoever has it can ask the evaluation to stop, as Ctrl-C does.
+        Lets other code ask the evaluation to stop, as Ctrl-C does.
     background : bool
-        Return at once, while the evaluation goes on in a thread of its own.
+        Return at once, and run the evaluation in a background thread.
 
     Returns
     -------
     Evaluation
-        With ``background=True`` a `Background`, whose ``wait()`` returns it and whose ``stop()``
-        ends it early.
+        With ``background=True`` a `Background`, whose ``wait()`` returns the evaluation and whose
+        ``stop()`` ends it early.
 
     Raises
     ------
     OlscaleError
-        If the experiment, a dataset, the store or the cluster is at fault. Runs that failed are no
-        error, even if all did, unless `strict`: `Evaluation.outcomes` counts them.
+        If the experiment, a dataset, the store or the cluster is at fault. Failed runs are no
+        error, even if all failed, unless `strict`: `Evaluation.outcomes` counts them.
     StoppedError
-        If SIGTERM asked the evaluation to stop; it is saved, and the same call goes on with it.
+        If SIGTERM asked the evaluation to stop; its work is saved, and the same call continues it.
     KeyboardInterrupt
-        Likewise, after Ctrl-C; a second Ctrl-C does not wait for anything to be saved.
+        The same after Ctrl-C; a second Ctrl-C does not wait until the work is saved.
     """
     store = store.path if isinstance(store, Store) else path_text(store, "store")
     if background:
-        given = {
+        # These are the arguments of this call: no other local variable exists yet.
+        options = {
             name: value
             for name, value in locals().items()
             if name not in ("experiment", "store", "background")
         }
-        # Of this cell, and not of the one that happens to run when it begins.
+        # From the calling cell, which may not be the running one when the thread begins.
         view = _view_of(store) if progress is None else None
-        given["progress"] = progress or False
+        options["progress"] = progress or False
         return Background(
-            lambda asked: evaluate(experiment, store, **given | {"stop": asked}), view
+            lambda asked: evaluate(experiment, store, **options | {"stop": asked}), view
         )  # type: ignore[return-value]
     shows = progress is None
     progress = progress or Silent()
@@ -152,7 +153,7 @@ def evaluate(
     resolved = resolve(experiment, progress.note)
     for line in check_sources(spec.name for spec in resolved.experiment.learners):
         progress.note(line)
-    # A fault must show before a cluster is started or a store is made.
+    # Faults must show before a cluster is started or a store is created.
     planned = PlannedExperiment(resolved)
     if strict_online:
         planned.check_strictly_online()
@@ -164,18 +165,21 @@ def evaluate(
     threads = 0
     if scheduler is not None and not in_process:
         threads = _run_loop(_reach(where, progress, planned.learners, settings))
+    # A store that this evaluation creates is removed again if no worker can be reached.
     new = is_vacant(store)
     if mend_version(store):
         progress.note(f"set aside damaged file store.json of {store}; it is written anew")
+    # Writing is checked once there is something to write: a complete store may be read-only.
     target = open_store(store, create=True, writes=False)
     parts = 1 if in_process else max(threads, workers or 0) or os.cpu_count() or 1
     limits = experiment.budget.model_copy(
         update=budget.model_dump(exclude_none=True) if budget else {}
     )
-    # What the workers of a cluster that runs already have is theirs to say.
+    # Workers of a running cluster decide themselves what they import.
     worker_bytes = (
         None if in_process or scheduler is not None else WORKER_SHARE * memory_bytes() / parts
     )
+    # A user who asks for workers, shards or limits gets a cluster even for a short plan.
     asks_for_workers = (
         in_process or where != ClusterOptions() or class_shards is not None or limits != NO_BUDGET
     )
@@ -185,24 +189,25 @@ def evaluate(
     job = Job(target, journal, parts, class_shards, limit, limits, retry, *bounds)
     phases = job.phases(planned)
     stop = stop or Stop()
-    here = InProcess(target.path, planned.datasets, journal, stop, settings)
+    in_this_process = InProcess(target.path, planned.datasets, journal, stop, settings)
     sweep_checkpoints(target)
     try:
         with _shown(target, journal) if shows else nullcontext(), stop.listening(), journal:
             for groups in phases:
                 if in_process or job.short:
-                    here.run(groups)
+                    in_this_process.run(groups)
                 else:
-                    job.start_seconds = 0.0  # for later phases it runs already
+                    job.start_seconds = 0.0  # it is running in later phases
                     _run_on_dask(
                         chain([groups], phases), target, new, journal, where, stop, settings
                     )
     except StoppedError as stopped:
+        # Callers and shells expect Ctrl-C to end as a KeyboardInterrupt.
         if stopped.signal == signal.SIGINT:
             raise KeyboardInterrupt(str(stopped)) from None
         raise
     sweep_checkpoints(target)
-    done = Evaluation(
+    evaluation = Evaluation(
         target,
         job.runs,
         job.computed,
@@ -213,18 +218,18 @@ def evaluate(
         job.outcomes,
     )
     if strict:
-        done.check(strict=True)
-    return done
+        evaluation.check(strict=True)
+    return evaluation
 
 
 def _view_of(store: Store | str, *journal: str) -> Any:
-    """Return a view of an evaluation where this may be a notebook, else None."""
+    """Return a view of an evaluation if this may be a notebook, else None."""
     return make_view("evaluation", store, *journal) if "IPython" in sys.modules else None
 
 
 @contextmanager
 def _shown(store: Store, journal: LiveJournal) -> Iterator[None]:
-    """Show what goes on within the block, where this is a notebook."""
+    """Display progress within the block if this is a notebook."""
     view = _view_of(store, journal.id)
     try:
         yield
@@ -242,7 +247,7 @@ def _run_on_dask(
     stop: Stop,
     settings: ExecutionSettings,
 ) -> None:
-    """Run on a cluster; if there is none that could run anything, a `new` store is taken back."""
+    """Run on a cluster; if no cluster can run anything, remove a `new` store again."""
     first = next(phases)
     began = False
 
@@ -252,6 +257,7 @@ def _run_on_dask(
         from olscale.execution.driver import drive
 
         nonlocal began
+        # Workers import the learners of the first phase while they start, in parallel.
         learners = {run.learner for group in first for run in group.runs}
         modules = {learner_path(name).partition(":")[0] for name in learners if is_ours(name)}
         starting = replace(where, modules=("olscale.execution.on_worker", *sorted(modules)))
@@ -265,7 +271,7 @@ def _run_on_dask(
     try:
         if where.scheduler is None:
             worker_template.check_children()
-            worker_template.begin()  # beside Dask's imports here
+            worker_template.begin()  # in parallel with Dask's imports here
         _run_loop(run())
     except BaseException:
         if new and not began:
@@ -276,7 +282,7 @@ def _run_on_dask(
 async def _reach(
     where: ClusterOptions, progress: Progress, learners: Iterable[str], settings: ExecutionSettings
 ) -> int:
-    """Return how many threads the workers of a cluster have; see that it fits before a store is made for its results."""
+    """Return the threads of a cluster's workers; check the cluster before a store is created."""
     from olscale.execution.cluster import connect
     from olscale.execution.compatibility import agree, modules_of
 
@@ -287,7 +293,7 @@ async def _reach(
 
 
 def _run_loop(job: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end, also from inside a notebook, whose own loop is busy with the calling cell."""
+    """Run a coroutine to its end, even in a notebook, whose own loop runs the calling cell."""
     import asyncio
     from concurrent.futures import ThreadPoolExecutor
 
@@ -295,6 +301,7 @@ def _run_loop(job: Coroutine[Any, Any, T]) -> T:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(job)
+    # A thread with an event loop cannot start another one, so the job gets its own thread.
     interrupt: list[Callable[[], object]] = []
 
     async def main() -> T:
@@ -307,7 +314,7 @@ def _run_loop(job: Coroutine[Any, Any, T]) -> T:
         finished = thread.submit(asyncio.run, main())
         try:
             return finished.result()
-        except KeyboardInterrupt:  # of the notebook's kernel, which only this thread hears of
+        except KeyboardInterrupt:  # sent by the notebook's kernel to this thread only
             for stop in interrupt:
                 stop()
             raise

@@ -1,4 +1,4 @@
-"""What an evaluation did, and where its results are."""
+"""The summary of an evaluation and the location of its results."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What an evaluation did.
+    """The summary of an evaluation.
 
     Attributes
     ----------
     store : Store
-        Where the results are.
+        Store with the results.
     runs : int
-        Runs of the plan, those of tuning included.
+        Runs of the plan, including those of tuning.
     computed : int
-        Runs computed now; the others were in the store already.
+        Runs computed now; the store had the others already.
     changed : int
-        Runs that were computed again and came out otherwise than the store had them.
+        Runs that were computed again with results that differ from the store's.
     outcomes : dict of str to int
-        How the runs of the experiment ended, those of tuning left out: outcome -> runs.
+        Outcomes of the experiment's runs, without those of tuning: outcome -> number of runs.
     left_out : tuple of LeftOut
-        Optional datasets and learners that could not be had, and why.
+        Optional datasets and learners that were unavailable, and why.
     experiment : str
         Name of the experiment.
     ids : tuple of str
@@ -50,16 +50,16 @@ class Evaluation:
 
     @property
     def failed(self) -> int:
-        """Runs of the experiment that have no result; a candidate of tuning that failed is out and does not count."""
+        """Runs of the experiment without a result; failed candidates of tuning do not count."""
         return sum(runs for outcome, runs in self.outcomes.items() if outcome != "ok")
 
     def check(self, strict: bool = False) -> None:
-        """Raise an error if every run of the experiment failed, or, where `strict`, if any did.
+        """Raise an error if every run of the experiment failed, or if any did with `strict`.
 
         Raises
         ------
         ExecutionError
-            With the number of runs and how they failed.
+            States the number of runs and their outcomes.
         """
         runs = sum(self.outcomes.values())
         if not self.failed or (self.failed < runs and not strict):
@@ -74,12 +74,12 @@ class Evaluation:
         raise ExecutionError(f"{which} failed ({how}); `olscale status {self.store.path}` says why")
 
     def results(self, metric: str | None = None) -> Results:
-        """Return the results of this experiment, which show themselves as tables.
+        """Return the results of this experiment, which display as tables.
 
         Parameters
         ----------
         metric : str, optional
-            The metric to show in place of the errors.
+            Metric to show in place of the errors.
         """
         results: Results = make_view("results", self.store, self.ids, metric, self.experiment)
         return results

@@ -1,4 +1,4 @@
-"""Calls to workers: a run group as a task, or as an actor that is fed chunk references until its stream ends."""
+"""Calls to workers: a run group as a task, or as an actor that is fed chunk references."""
 
 import asyncio
 import contextlib
@@ -28,9 +28,9 @@ class GroupCalls:
     Attributes
     ----------
     name : str
-        What the keys of its tasks have, and no other driver's.
+        Part of the keys of its tasks that no other driver uses.
     last_words : dict of str to (str, float)
-        Worker of each group or bundle that is going on, and when it last reported.
+        Worker of each running group or bundle, and the time of its last report.
     """
 
     def __init__(
@@ -50,27 +50,25 @@ class GroupCalls:
         self._settings = settings
         self.name = uuid4().hex[:12]
         self.last_words: dict[str, tuple[str, float]] = {}
-        self._bundles: dict[str, str] = {}  # names of those that groups are in
-        self._groups: Counter[bool] = (
-            Counter()
-        )  # actors and tasks that are at work or wait for room
+        self._bundles: dict[str, str] = {}  # name of the bundle of each group
+        # Actors (True) and tasks (False) that are running or waiting for room.
+        self._groups: Counter[bool] = Counter()
 
     def demand(self) -> tuple[int, set[str]]:
-        """Return how many workers could be used, and which are at work."""
-        wanted = self._groups[True] + ceil(self._groups[False] / self._workers.threads)
-        return wanted, {worker for worker, _ in self.last_words.values()}
+        """Return how many workers could be used, and which are in use."""
+        workers = self._groups[True] + ceil(self._groups[False] / self._workers.threads)
+        return workers, {worker for worker, _ in self.last_words.values()}
 
     def hear(self, event: Any) -> None:
-        """Pass on what a task reports of its progress."""
+        """Pass on a task's progress report."""
         _, message = event
         group = message["group"]
-        if (
-            self._bundles.get(group, group) in self.last_words
-        ):  # and not that of another driver on this cluster
+        # Other drivers on this cluster report to the same topic.
+        if self._bundles.get(group, group) in self.last_words:
             self.tell(group, Stand(*message["stand"]))
 
     def tell(self, group: str, stand: Stand) -> None:
-        """Say where a group stands."""
+        """Report where a group stands."""
         call = self._bundles.get(group, group)
         worker, _ = self.last_words.get(call, ("", 0.0))
         if worker:
@@ -78,14 +76,14 @@ class GroupCalls:
         tell(self._progress, group, stand, worker)
 
     async def run(self, group: RunGroup, alone: bool) -> TaskReport:
-        """Run a group on a worker, from its newest checkpoint on.
+        """Run a group on a worker, starting at its newest checkpoint.
 
         Raises
         ------
         WorkerLostError
             If the worker dies or leaves.
         ClosedError
-            If no worker takes anything more.
+            If the workers accept nothing more.
         """
         if group.shards and group.shard is None:
             return await self._as_task(group, merge_group, alone)
@@ -101,9 +99,9 @@ class GroupCalls:
         Raises
         ------
         WorkerLostError
-            If the worker dies; what it has written of the groups is in the store.
+            If the worker dies; the store has what it wrote about the groups.
         ClosedError
-            If no worker takes anything more.
+            If the workers accept nothing more.
         """
         name = bundle_name(bundle)
         self._bundles |= {group.name: name for group in bundle}
@@ -126,7 +124,7 @@ class GroupCalls:
                 self._bundles.pop(group.name, None)
 
     def _with_settings(self, job: Callable[..., Any]) -> Callable[..., Any]:
-        """Return `job` with the settings that hold on this cluster."""
+        """Return `job` with the settings of this cluster."""
         settings = replace(self._settings, report_seconds=self._workers.report_seconds)
         return job if settings == SETTINGS else partial(job, settings=settings)
 
@@ -148,12 +146,12 @@ class GroupCalls:
     async def _answer(
         self, name: str, job: Callable[..., Any], work: Any, key: str, worker: str
     ) -> Any:
-        """Return what a task on a worker answers."""
+        """Return the answer of a task on a worker."""
         future = self._client.submit(job, work, self._store, key=key, workers=[worker], pure=False)
         try:
             return await self._workers.answer(name, future, worker)
         except WorkerLostError:
-            self._workers.forget(worker)  # the watch brings it back if it lives
+            self._workers.forget(worker)  # the watch restores it if it lives
             await self._cancel(future)
             raise
 
@@ -168,13 +166,13 @@ class GroupCalls:
                     group, worker, await self._workers.answer(group.name, submitted, worker)
                 )
             except WorkerLostError:
-                self._workers.forget(worker)  # the watch brings it back if it lives
+                self._workers.forget(worker)  # the watch restores it if it lives
                 raise
-            finally:  # or the worker would keep the models for as long as we live
+            finally:  # otherwise the worker would keep the models as long as this process lives
                 await self._cancel(submitted)
 
     async def _through(self, group: RunGroup, worker: str, actor: Any) -> TaskReport:
-        """Feed a stream to its end; the actor may stand at a checkpoint when it begins."""
+        """Feed a stream to its end; the actor may start at a checkpoint."""
         report: TaskReport = await self._workers.answer(group.name, actor.begin(), worker)
         span = 1
         while not report.fault and report.position < report.chunks:
@@ -191,10 +189,9 @@ class GroupCalls:
                 group.name, actor.advance(position, position + span), worker
             )
             if report.stand.rows <= rows and not report.fault:
-                # Dask has made the actor anew: it stands at another chunk and fed nothing.
+                # Dask restarted the actor: it stands at another chunk and fed nothing.
                 raise WorkerLostError
-            # Half a second of work a call: the call itself then costs nothing, and progress is
-            # seen.
+            # Calls of half a second make their own cost negligible, and progress stays visible.
             span = max(
                 1,
                 min(
@@ -208,8 +205,8 @@ class GroupCalls:
         finished: TaskReport = await self._workers.answer(
             group.name, actor.finish(report.position), worker
         )
-        left = finished.stopped and self._stop.asked
-        if not finished.fault and not finished.outcomes and not left:
+        was_stopped = finished.stopped and self._stop.asked
+        if not finished.fault and not finished.outcomes and not was_stopped:
             raise WorkerLostError
         if not finished.fault:
             self.tell(group.name, finished.stand)
@@ -217,7 +214,7 @@ class GroupCalls:
 
     @contextlib.asynccontextmanager
     async def _placed(self, name: str, actor: bool, alone: bool) -> AsyncIterator[str]:
-        """Yield a worker that has room for the group or bundle `name`, and listen for it from then on."""
+        """Yield a worker with room for a group or bundle, and expect its reports from then on."""
         self._groups[actor] += 1
         try:
             async with self._workers.place(actor, alone) as worker:
@@ -239,12 +236,15 @@ class GroupCalls:
 
 
 def bundle_name(bundle: Sequence[RunGroup]) -> str:
-    """Return what messages call a bundle."""
+    """Return the name of a bundle in messages."""
     return f"{bundle[0].name} and {len(bundle) - 1} other short groups"
 
 
 def key_prefix(group: RunGroup) -> str:
-    """Return what Dask's dashboard groups the tasks of a run group by: its first learner, how many more, its dataset."""
-    first, *more = sorted({run.learner for run in group.runs})
-    text = f"{first}{f'+{len(more)}' if more else ''}_{group.runs[0].stream.dataset}"
+    """Return the key that groups a run group's tasks on Dask's dashboard.
+
+    It has the first learner, the number of others and the dataset.
+    """
+    first, *further = sorted({run.learner for run in group.runs})
+    text = f"{first}{f'+{len(further)}' if further else ''}_{group.runs[0].stream.dataset}"
     return re.sub(r"[^A-Za-z0-9_.+-]+", "_", text)

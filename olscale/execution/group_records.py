@@ -1,4 +1,4 @@
-"""The records of a run group: written once its runs have ended, merged from class shards, or given up as lost."""
+"""The records of a run group: written at its end, merged from class shards, or recorded as lost."""
 
 from collections.abc import Sequence
 
@@ -22,37 +22,45 @@ from olscale.results.store import Store, model_file, open_store
 
 
 def write_lost(group: RunGroup, store: str, reason: str) -> list[str]:
-    """Write each run of `group` as ``lost``, which gives way to a result of a later evaluation; return the run ids."""
+    """Write each run of `group` as ``lost``, to be replaced by later results; return the ids."""
     target = open_store(store)
     for run in group.runs:
-        none = np.empty(0, dtype=np.int64)
-        _write(target, group, Record(run.definition(), run.id, "lost", reason, {}, none, none))
+        no_mistakes = np.empty(0, dtype=np.int64)
+        _write(
+            target,
+            group,
+            Record(run.definition(), run.id, "lost", reason, {}, no_mistakes, no_mistakes),
+        )
     return [run.id for run in group.runs]
 
 
 def finished_outcomes(group: RunGroup, store: str) -> dict[str, str]:
-    """Return the outcomes of the runs of `group` if the store has them all: a worker may die between that and its answer.
+    """Return the outcomes of the runs of `group` if the store has them all; else nothing.
 
-    Where results are replaced nobody can tell those from before, so that there are none.
+    A worker may die between writing them and its answer. Where results are replaced, the new ones
+    cannot be distinguished from the old, so nothing is returned.
     """
     [outcomes] = outcomes_of_each([group], store)
     return outcomes
 
 
 def outcomes_of_each(groups: Sequence[RunGroup], store: str) -> list[dict[str, str]]:
-    """Return the `finished_outcomes` of several groups, for which the store is read once."""
-    asked = [[run.id for run in group.runs] if not group.replaces else [] for group in groups]
+    """Return the `finished_outcomes` of several groups, reading the store once."""
+    ids_of_groups = [
+        [run.id for run in group.runs] if not group.replaces else [] for group in groups
+    ]
     target = open_store(store)
-    done = target.done().intersection(id for ids in asked for id in ids)
-    table = target.read(["id", "outcome"], "skip", ids=done)
+    stored = target.done().intersection(id for ids in ids_of_groups for id in ids)
+    table = target.read(["id", "outcome"], "skip", ids=stored)
     outcomes = dict(zip(table["id"].to_pylist(), table["outcome"].to_pylist(), strict=True))
     return [
-        {id: outcomes[id] for id in ids} if outcomes.keys() >= set(ids) else {} for ids in asked
+        {id: outcomes[id] for id in ids} if outcomes.keys() >= set(ids) else {}
+        for ids in ids_of_groups
     ]
 
 
 def write_records(store: Store, group: RunGroup, records: Sequence[Record]) -> None:
-    """Write the records of runs of `group`, in place of older ones where that is asked for."""
+    """Write the records of runs of `group`; replace older ones if requested."""
     if group.together:
         write_together(store, records, group.replaces)
         return
@@ -61,7 +69,7 @@ def write_records(store: Store, group: RunGroup, records: Sequence[Record]) -> N
 
 
 def write_together(store: Store, records: Sequence[Record], replaces: bool) -> None:
-    """Write records of many groups to one file, in place of older ones where that is asked for."""
+    """Write records of many groups to one file; replace older ones if requested."""
     if replaces:
         replace_together(store, records)
     else:
@@ -76,9 +84,9 @@ def _write(store: Store, group: RunGroup, record: Record) -> None:
 
 
 def keep_models(store: Store, group: RunGroup, ends: Sequence[tuple[RunState, Pipeline]]) -> None:
-    """Write the final models of runs that ended well, those that can be saved; before their records, which are the commit.
+    """Write the final models that can be saved, before their records, which are the commit.
 
-    `ends` are the states of the runs and their transforms at the end.
+    `ends` has the states of the runs that ended, and their final transforms.
 
     Raises
     ------
@@ -106,8 +114,8 @@ def keep_models(store: Store, group: RunGroup, ends: Sequence[tuple[RunState, Pi
 def merge_group(group: RunGroup, store: str) -> TaskReport:
     """Write the record of a run whose class shards have all been run.
 
-    Another process that runs the same experiment may have written it, and cleared the scratch
-    arrays, before.
+    Another process that runs the same experiment may have written it and cleared the scratch arrays
+    before.
     """
     with answering() as answer:
         target = open_store(store)
@@ -126,6 +134,7 @@ def merge_group(group: RunGroup, store: str) -> TaskReport:
         try:
             record = merge_shards(group, Scratch(target, run.id), keep)
         except StoreError:
+            # Another process may have merged the run already, and cleared the arrays.
             if group.replaces or run.id not in target.done():
                 raise
             record = target.get(run.id)
@@ -136,7 +145,7 @@ def merge_group(group: RunGroup, store: str) -> TaskReport:
 
 
 def clear_scratch(group: RunGroup, store: str) -> None:
-    """Remove what shards have left for the merge, and their checkpoints."""
+    """Remove what shards left for the merge, and their checkpoints."""
     if group.shards:
         target = open_store(store)
         for part in group.parts():

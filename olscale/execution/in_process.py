@@ -16,17 +16,17 @@ from olscale.execution.task_report import Stand, TaskReport
 
 
 class InProcess:
-    """Runs groups in this process as a worker would.
+    """Runs groups in this process in the same way as a worker.
 
     Parameters
     ----------
     store : str
-        Where the records go.
+        Path or URL of the store for the records.
     datasets : mapping of str to Dataset
         The opened datasets, by path.
     progress : Progress
     stop : Stop
-        Asks the groups to be saved and left.
+        Requests that the groups be saved and left.
     settings : ExecutionSettings
     """
 
@@ -45,12 +45,12 @@ class InProcess:
         self._settings = settings
 
     def run(self, groups: Sequence[RunGroup]) -> None:
-        """Run groups; when it returns, each run has a record in the store.
+        """Run groups; afterwards each run has a record in the store.
 
         Raises
         ------
         StoppedError
-            If it was asked to stop; what was under way is saved.
+            If a stop was requested; work in progress is saved.
         ExecutionError
             If a dataset or the store is at fault.
         """
@@ -62,7 +62,7 @@ class InProcess:
             try:
                 self._run(group)
             except StoppedError:
-                # What shards have left so far is needed to continue.
+                # Arrays that shards have written are needed to continue.
                 raise
             except Exception:
                 clear_scratch(group, self._store)
@@ -73,13 +73,13 @@ class InProcess:
         for part in group.parts():
             hear = partial(tell, self._progress, part.name)
             hear(Stand())
-            done = run_as_task(
+            report = run_as_task(
                 part, self._store, hear, self._is_asked, self._settings, self._datasets
             )
-            self._note(done)
-            hear(done.stand)
-            if done.stopped:
-                raise self._saved(part, done)
+            self._note(report)
+            hear(report.stand)
+            if report.stopped:
+                raise self._saved(part, report)
         if group.shards:
             self._note(merge_group(group, self._store))
 
@@ -89,12 +89,12 @@ class InProcess:
             reports = run_bundle_as_task(
                 bundle, self._store, hear, self._is_asked, self._settings, self._datasets
             )
-            # A bundle ends after a second or so: there is a report for each group that was begun.
-            for group, done in zip(bundle, reports, strict=False):
-                self._note(done)
-                hear(group.name, done.stand)
-                if done.stopped:
-                    raise self._saved(group, done)
+            # A bundle ends after about a second; there is one report for each group that was begun.
+            for group, report in zip(bundle, reports, strict=False):
+                self._note(report)
+                hear(group.name, report.stand)
+                if report.stopped:
+                    raise self._saved(group, report)
             bundle = bundle[len(reports) :]
             if bundle and self._stop.asked:
                 raise self._stop.error(f"{bundle[0].name} was not begun")
@@ -102,13 +102,15 @@ class InProcess:
     def _is_asked(self) -> bool:
         return self._stop.asked
 
-    def _saved(self, group: RunGroup, done: TaskReport) -> StoppedError:
-        return self._stop.error(f"{group.name} was saved at chunk {done.position} of {done.chunks}")
+    def _saved(self, group: RunGroup, report: TaskReport) -> StoppedError:
+        return self._stop.error(
+            f"{group.name} was saved at chunk {report.position} of {report.chunks}"
+        )
 
-    def _note(self, done: TaskReport) -> None:
-        for note in done.notes:
+    def _note(self, report: TaskReport) -> None:
+        for note in report.notes:
             self._progress.note(note)
-        if done.fault:
-            raise ExecutionError(done.fault)
-        for run, outcome in done.outcomes.items():
+        if report.fault:
+            raise ExecutionError(report.fault)
+        for run, outcome in report.outcomes.items():
             self._progress.finish(run, outcome)

@@ -1,8 +1,8 @@
-"""The writer of the live journal (`olscale.results.live`): it passes progress on, and writes down what it hears.
+"""The writer of the live journal (`olscale.results.live`), which also passes events on.
 
-Nothing of an evaluation depends on it: where it cannot write, it stops writing, and says so once.
-Lines are written by a thread, at most once a second, and every ten seconds to object stores, which
-ask a price for each: no event waits for a disk. Those of a long evaluation are written less often,
+An evaluation does not depend on its journal: where writing fails, the journal stops and says so
+once. A thread writes lines at most once per second, or every ten seconds to object stores, which
+charge for each write, so that no event waits for a disk. A long evaluation is written less often,
 so that a journal of days stays small.
 """
 
@@ -37,20 +37,20 @@ _HEARTBEAT_SECONDS = 20.0
 _MOST_SECONDS = SILENT_SECONDS / 2
 _POINTS = 200
 _ALL_POINTS = 200_000
-"""Positions of the error along its stream that are written of a run, and of all runs together, at most."""
+"""Most positions of the error that are written per run, and for all runs together."""
 
 _PART_BYTES = 1 << 18
 _DAY = 86_400.0
 
 
 class LiveJournal:
-    """Passes progress events on to `progress`, and keeps the journal of an evaluation; used with ``with``.
+    """Passes progress events on to `progress`, and keeps the journal; a context manager.
 
     Parameters
     ----------
     store : Store
     progress : Progress
-        Receives the events as well.
+        Also receives the events.
     """
 
     def __init__(self, store: Store, progress: Progress) -> None:
@@ -58,6 +58,7 @@ class LiveJournal:
         self._files = store.files
         self._progress = progress
         began = strftime("%Y%m%dT%H%M%S", gmtime())
+        # The random part keeps evaluations of one process and second apart.
         self._name = (
             f"{FOLDER}/{began}-{platform.node() or 'host'}-{os.getpid()}-{token_hex(2)}".replace(
                 " ", "-"
@@ -66,15 +67,13 @@ class LiveJournal:
         self._lock = Lock()
         self._ended = Event()
         self._line: dict[str, Any] = {}
-        self._steps: dict[
-            str, tuple[int, int]
-        ] = {}  # of each run: rows between two errors, and the last one's place
+        # Per run: rows of its last error, and the place of it among the positions.
+        self._steps: dict[str, tuple[int, int]] = {}
         self._rows: dict[str, int] = {}
         self._points = _POINTS
-        self._scoring: set[str] = (
-            set()
-        )  # groups of which the last that was written is that they score
-        self._compiling: set[str] = set()  # likewise, that machine code is made
+        # Groups whose last written event says that they predict held-out rows, or compile.
+        self._scoring: set[str] = set()
+        self._compiling: set[str] = set()
         self._part = 0
         self._content = b""
         self._began, self._written, self._thread = (
@@ -86,7 +85,7 @@ class LiveJournal:
 
     @property
     def id(self) -> str:
-        """Name of the journal, by which readers know it."""
+        """Name of the journal for its readers."""
         return self._name.removeprefix(f"{FOLDER}/")
 
     def __enter__(self) -> LiveJournal:
@@ -100,6 +99,7 @@ class LiveJournal:
     ) -> None:
         """Write how the evaluation ended."""
         self._ended.set()
+        # Evaluations without work never began a journal.
         if self._part:
             self._thread.join()
             self._add(end=_ending(error))
@@ -114,13 +114,14 @@ class LiveJournal:
             self._line.setdefault("notes", []).append(redacted(line))
 
     def start(self, name: str, runs: int, done: int, groups: Mapping[str, Work]) -> None:
-        """Pass on what begins, and write it down at once; evaluations with nothing to do leave no journal."""
+        """Pass on the start and write it at once; without work to do, leave no journal."""
         self._progress.start(name, runs, done, groups)
         if not groups:
             return
         with self._lock:
             if not self._part:
                 begin = {"host": platform.node(), "pid": os.getpid(), "version": __version__}
+                # Notes before the first start belong after the line that begins the journal.
                 self._line = {"begin": begin, **self._line}
         self._add(start={"name": name, "runs": runs, "done": done, **_content(groups)})
         self._rows = {
@@ -171,9 +172,9 @@ class LiveJournal:
     # Writing.
 
     def _is_due(self, run: str, rows: int) -> bool:
-        whole = self._rows.get(run, 0)
-        step = rows * self._points // whole if whole else rows
-        if step <= self._steps.get(run, (0, -1))[1] and rows < whole:
+        total = self._rows.get(run, 0)
+        step = rows * self._points // total if total else rows
+        if step <= self._steps.get(run, (0, -1))[1] and rows < total:
             return False
         self._steps[run] = rows, step
         return True
@@ -192,6 +193,7 @@ class LiveJournal:
 
     def _flush(self) -> None:
         with self._lock:
+            # Events continue in a new line while this one is written.
             line = self._line
             self._line = {}
         self._written = monotonic()
@@ -200,16 +202,17 @@ class LiveJournal:
         text = line_bytes({"t": round(time(), 3), **line})
         try:
             self._append(text)
-        # a full disk, a store that is gone: what writes results will tell if it matters.
         except Exception as fault:
+            # A full disk or a missing store: writing results reports the fault if it matters.
             self._broken = True
+            # A vanished new store is no fault: the evaluation was interrupted and removed it.
             if not (isinstance(fault, FileNotFoundError) and self._is_taken_back()):
                 self._progress.note(
                     f"the live journal is not written any more: {type(fault).__name__}"
                 )
 
     def _is_taken_back(self) -> bool:
-        """Return whether the store is gone: a new one is, where an evaluation is interrupted before it has results."""
+        """Return whether the store is gone, as a new one without results is after an interrupt."""
         with suppress(Exception):
             return not self._files.is_file("store.json")
         return False
@@ -221,7 +224,7 @@ class LiveJournal:
             with path.open("ab") as file:
                 file.write(text)
             return
-        # An object is written whole: small parts, so that little is written again.
+        # Objects are written as a whole: small parts keep rewriting cheap.
         if len(self._content) > _PART_BYTES:
             self._part = self._part + 1
             self._content = b""
@@ -229,31 +232,35 @@ class LiveJournal:
         self._files.put(f"{self._name}.{self._part:04}.jsonl", self._content)
 
     def _sweep(self) -> None:
-        """Remove journals to which nothing was added for a day."""
+        """Remove journals that have not grown for a day."""
         with suppress(Exception):
             long_ago = time() - _DAY
             began = strftime("%Y%m%dT%H%M%S", gmtime(long_ago))
             if names := [name for name in self._files.names(FOLDER) if journal_of(name) < began]:
-                old = {each.id for each in LiveReader(self._store).read() if each.heard < long_ago}
+                old = {
+                    journal.id
+                    for journal in LiveReader(self._store).read()
+                    if journal.heard < long_ago
+                }
                 self._files.discard_all([name for name in names if journal_of(name) in old])
 
 
 def _content(groups: Mapping[str, Work]) -> dict[str, Any]:
-    """Return what the journal says of groups: each setting of a learner once."""
+    """Return the journal's description of groups, with each setting of a learner once."""
     settings: dict[str, int] = {}
     of: dict[str, tuple[int, str, str, str]] = {}
     kinds: dict[tuple[str, ...], int] = {}
     ahead: dict[str, int] = {}
-    late: list[str] = []
+    uncounted: list[str] = []
     for work in groups.values():
         for run in work.runs:
             setting = json.dumps([run.learner, run.params], sort_keys=True)
             number = settings.setdefault(setting, len(settings))
             of[run.id] = number, run.stream.dataset, _stream(run), work.metric
-            if seen := tuple(one.name for one in work.ahead.get(run.id, ())):
-                ahead[run.id] = kinds.setdefault(seen, len(kinds))
+            if names := tuple(foresight.name for foresight in work.ahead.get(run.id, ())):
+                ahead[run.id] = kinds.setdefault(names, len(kinds))
             if not is_counted_in_time(run.learner, run.stream.scoring.definition()):
-                late.append(run.id)
+                uncounted.append(run.id)
     return {
         "groups": {
             name: (work.rows, work.cost, [run.id for run in work.runs])
@@ -265,12 +272,12 @@ def _content(groups: Mapping[str, Work]) -> dict[str, Any]:
         "of": of,
         "kinds": list(kinds),
         "ahead": ahead,
-        "late": late,
+        "late": uncounted,
     }
 
 
 def _stream(run: Run) -> str:
-    """Return which stream of its dataset a run is on."""
+    """Return the name of the stream of its dataset that a run is on."""
     shuffle = run.stream.shuffle
     part = run.stream.part
     words = [] if shuffle is None else [f"permutation {shuffle.index}"]

@@ -1,6 +1,6 @@
-"""What runs on a worker: a group of runs as one task, or as an actor that is fed chunk references in order.
+"""Work on a worker: a run group as one task, or as an actor that is fed chunk references.
 
-Both are loops over one `ResumablePass`; in process the task is called as it is.
+Both are loops over a `ResumablePass`; in-process execution calls the task directly.
 """
 
 import os
@@ -31,45 +31,44 @@ def run_as_task(
     settings: ExecutionSettings = SETTINGS,
     datasets: Mapping[str, Dataset] = MappingProxyType({}),
 ) -> TaskReport:
-    """Run a whole group, or a class shard of one; `report` hears where it stands every half second.
+    """Run a whole group, or a class shard of one; `report` gets its progress every half second.
 
-    Called in process with a `report` of the caller's, and as a Dask task with none: reports then go
-    to the topic `TOPIC`. When `stopping` says so, the group is saved and left. In a bundle a group
-    shares the files of the task. `datasets` are those that are open already, by path.
+    In process the caller provides `report`; a Dask task has none, and reports to the topic `TOPIC`.
+    When `stopping` returns true, the group is saved and left. A group in a bundle shares the files
+    of the task. `datasets` are those that are open already, by path.
     """
-    going = None
+    resumable = None
     if report is None:
         _replace_when_spoilt()
     try:
         with answering() as answer:
-            going = ResumablePass(group, store, settings, datasets)
+            resumable = ResumablePass(group, store, settings, datasets)
             tell, stop = (
                 (_topic(group), _stopping())
                 if report is None
                 else (report, stopping or (lambda: False))
             )
-            reports = Reports(tell, going.stand, settings.report_seconds)
-            going.group_pass.on_scored, going.group_pass.leaving = reports.tell_if_due, stop
+            reports = Reports(tell, resumable.stand, settings.report_seconds)
+            resumable.group_pass.on_scored, resumable.group_pass.leaving = reports.tell_if_due, stop
             with heard_when_made(reports.tell_compiling):
-                while not going.ended and not stop():
-                    going.group_pass.advance()
-                    going.save_if_due()
+                while not resumable.ended and not stop():
+                    resumable.group_pass.advance()
+                    resumable.save_if_due()
                     reports.tell_if_due()
                     if isinstance(store, TaskFiles):
                         store.write_if_due()
-                if going.ended:
-                    if not isinstance(
-                        store, TaskFiles
-                    ):  # the end of a group in a bundle is told with the others
+                if resumable.ended:
+                    # The end of a group in a bundle is reported with the others.
+                    if not isinstance(store, TaskFiles):
                         reports.tell()
-                    answer.report = going.finish()
-            if not going.ended:
-                going.save()
-                answer.report = going.report(stopped=True)
+                    answer.report = resumable.finish()
+            if not resumable.ended:
+                resumable.save()
+                answer.report = resumable.report(stopped=True)
         return answer.report
     finally:
-        if going is not None:
-            going.close()
+        if resumable is not None:
+            resumable.close()
 
 
 def run_bundle_as_task(
@@ -80,11 +79,10 @@ def run_bundle_as_task(
     settings: ExecutionSettings = SETTINGS,
     datasets: Mapping[str, Dataset] = MappingProxyType({}),
 ) -> list[TaskReport]:
-    """Run groups one after another, for a second or so; return the reports of those that were begun.
+    """Run groups one after another, for about a second; return reports of those that were begun.
 
-    Their records are on the disk by then. The `report`, which hears the name of a group as well,
-    and `stopping` are as in `run_as_task`. If the store cannot be written to, one report says so in
-    place of all.
+    Their records are on disk by then. `report`, which also gets the name of the group, and
+    `stopping` are as in `run_as_task`. If the store cannot be written to, a single report says so.
     """
     reports: list[TaskReport] = []
     start = monotonic()
@@ -118,16 +116,16 @@ _STOPPED: set[str] = set()
 
 
 def stop_tasks(drive: str) -> None:
-    """Have the tasks on this worker whose keys have `drive` saved and left; called on each worker by the driver."""
+    """Have the tasks on this worker with `drive` in their keys saved and left, for the driver."""
     _STOPPED.add(drive)
 
 
 def _stopping() -> Callable[[], bool]:
-    """Return what tells whether the task this is called in is to be saved and left.
+    """Return a check of whether the current task is to be saved and left.
 
-    Not only because the driver asks for it: Dask ends no task whose driver is gone, or whose worker
-    has lost its scheduler. It would go on beside the one that continues the group, each doing what
-    the other does.
+    The driver's request is not the only reason: Dask ends no task whose driver is gone, or whose
+    worker has lost its scheduler. Such a task would run in parallel with the one that continues the
+    group, each repeating the other's work.
     """
     from distributed import Status, get_worker
 
@@ -143,7 +141,10 @@ def _stopping() -> Callable[[], bool]:
 
 
 def _replace_when_spoilt() -> None:
-    """Have this worker's process leave where a learner has spoilt it: its nanny starts another, the run counts as lost."""
+    """Exit this worker's process if a learner has spoilt it; the run counts as lost.
+
+    The nanny starts another process.
+    """
     guard.leave_process = partial(os._exit, 1)
 
 
@@ -155,7 +156,7 @@ class StreamActor:
     group : RunGroup
         What to run.
     store : str
-        Where the records go.
+        Path or URL of the store for the records.
     settings : ExecutionSettings
     """
 
@@ -164,7 +165,7 @@ class StreamActor:
         self._store = store
         self._settings = settings
         self._going: ResumablePass | None = None
-        self._reports: Reports | None = None  # what is said between two calls
+        self._reports: Reports | None = None  # reports between two calls
         self._leaving = (lambda: False) if dask_worker() is None else _stopping()
         if dask_worker() is not None:
             _replace_when_spoilt()
@@ -196,39 +197,41 @@ class StreamActor:
     def advance(self, first: int, last: int) -> TaskReport:
         """Feed chunks number `first` to `last` - 1, or some seconds' part of one of them.
 
-        A stream that does not stand at chunk number `first` is left where it is.
+        A stream that does not stand at chunk number `first` is not fed.
         """
         with answering() as answer:
-            going = self._opened()
+            resumable = self._opened()
             start = monotonic()
-            here = going.position == first
+            in_place = resumable.position == first
             with self._heard():
-                while here and going.position < last and not going.ended:
-                    going.group_pass.advance()
-                    going.save_if_due()
+                while in_place and resumable.position < last and not resumable.ended:
+                    resumable.group_pass.advance()
+                    resumable.save_if_due()
                     if (
-                        going.group_pass.within
+                        resumable.group_pass.within
                         and monotonic() - start >= self._settings.call_seconds
                     ):
                         break
-            answer.report = going.report()
+            answer.report = resumable.report()
             if self._reports is not None:
                 self._reports.note(answer.report.stand)
         return answer.report
 
     def save(self) -> TaskReport:
-        """Save a checkpoint now."""
+        """Save a checkpoint."""
         with answering() as answer:
-            going = self._opened()
-            going.save()
-            answer.report = going.report(stopped=True)
+            resumable = self._opened()
+            resumable.save()
+            answer.report = resumable.report(stopped=True)
         return answer.report
 
     def finish(self, position: int) -> TaskReport:
-        """Run the test split and write the records, if the stream stands at its end, chunk number `position`."""
+        """Run the test split and write the records, if the stream is at its end, `position`."""
         with answering() as answer:
-            going = self._opened()
+            resumable = self._opened()
             answer.report = (
-                going.finish() if going.position == position and going.ended else going.report()
+                resumable.finish()
+                if resumable.position == position and resumable.ended
+                else resumable.report()
             )
         return answer.report

@@ -1,4 +1,4 @@
-"""What there is to run of an experiment, phase by phase: what the store lacks, and what is to be computed again."""
+"""The work of an experiment, phase by phase: runs that the store lacks or that are repeated."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -30,12 +30,12 @@ from olscale.results.store import Store, require_writable
 from olscale.results.version import WITH_COMPACTED
 
 RETRIES = ("lost", "failed", "all")
-"""Which runs are computed again though the store has them."""
+"""Runs that are computed again although the store has them."""
 
 
 @dataclass
 class Job:
-    """What there is to run, phase by phase, and how much of it there was.
+    """The work of an experiment, phase by phase, and the amount of it.
 
     A phase that takes less than `start_seconds`, the start of a cluster, is `short`: it is cut for
     this process.
@@ -60,17 +60,17 @@ class Job:
     ids: tuple[str, ...] = ()
     _renewed: set[str] = field(default_factory=set)
     _timings_lost: bool = False
-    _known: Measured = field(default_factory=Measured)
+    _measured: Measured = field(default_factory=Measured)
     _datasets: Mapping[str, Dataset] = field(default_factory=dict)
 
     def phases(self, planned: PlannedExperiment) -> Iterator[list[RunGroup]]:
-        """Yield the groups of tuning and then those of the experiment; each must have been run before the next."""
+        """Yield the groups of tuning, then those of the experiment; run each before the next."""
         self._datasets = planned.datasets
         selections: list[Selection] = []
         if planned.tuning.searches:
             yield from self._groups(planned.tuning)
             selections = choose(self.store, planned.tuning, self._note_damage)
-            self._known = measured(self.store, planned.tuning)
+            self._measured = measured(self.store, planned.tuning)
         plan = planned.chosen(selections)
         self.ids = tuple(run.id for run in plan.runs)
         yield from self._groups(plan)
@@ -79,8 +79,8 @@ class Job:
 
     def _groups(self, plan: RunPlan) -> Iterator[list[RunGroup]]:
         again = self._again(plan)
-        done = self.store.done()
-        missing = [run for run in plan.runs if run.id not in done or run.id in again]
+        stored = self.store.done()
+        missing = [run for run in plan.runs if run.id not in stored or run.id in again]
         if missing:
             require_writable(self.store)
         try:
@@ -95,11 +95,13 @@ class Job:
                 self._note_damage,
             )
         except StoreError as fault:
+            # A complete store may be read-only: reading its results must work.
             if missing:
                 raise
             self.progress.note(f"{fault}; nothing is to be computed")
         self.runs = self.runs + len(plan.runs)
         self.computed = self.computed + len(missing)
+        # Costs decide about the cluster and the groups, so pilots run before both.
         plan = with_pilots(plan, missing)
         seconds = short_seconds(plan, missing)
         self.short = bool(missing) and seconds < self.start_seconds
@@ -116,32 +118,33 @@ class Job:
             self.progress.note(line)
         at_once = 1 if self.short else self.parts
         if not self.own_workers and not self.short:
-            at_once = 0  # a cluster of others may get more workers, or lose some
-        work = work_of(groups, plan, self._known, at_once)
+            at_once = 0  # another's cluster may gain or lose workers
+        work = work_of(groups, plan, self._measured, at_once)
         self.progress.start(plan.name, len(plan.runs), len(plan.runs) - len(missing), work)
         if missing:
             before = result_digests(self.store, again)
             yield groups
-            left = {run.id for run in missing} - self.store.done() - self.store.lost()
-            if left:
+            lacking = {run.id for run in missing} - self.store.done() - self.store.lost()
+            if lacking:
                 raise ExecutionError(
-                    f"{len(left)} runs have no record though all their groups ended; run the "
+                    f"{len(lacking)} runs have no record though all their groups ended; run the "
                     "command again"
                 )
             after = result_digests(self.store, again)
+            # Runs that were computed again may differ from what the store had.
             self.changed += sum(digest != after.get(id) for id, digest in before.items())
             self._renewed |= {run.id for run in missing}
             self._compact(1 if self._together(plan) else self.many_runs)
 
     def _note_models(self, plan: RunPlan, missing: list[Run]) -> None:
-        """Say which models that are to be kept will not be."""
-        wanted = sorted({run.learner for run in missing if run.id in plan.kept})
-        for learner in (name for name in wanted if not is_restorable(name)):
+        """Report which of the requested models cannot be saved."""
+        learners = sorted({run.learner for run in missing if run.id in plan.kept})
+        for learner in (name for name in learners if not is_restorable(name)):
             self.progress.note(
                 f"models of {learner} are not kept: an estimator from elsewhere is no plain arrays"
             )
-        done = plan.kept - {run.id for run in missing}
-        lacking = len(done - self.store.model_ids()) if done else 0
+        earlier = plan.kept - {run.id for run in missing}
+        lacking = len(earlier - self.store.model_ids()) if earlier else 0
         if lacking:
             self.progress.note(
                 f"{lacking} runs were done before and have no model in {self.store.path}; olscale "
@@ -149,13 +152,14 @@ class Job:
             )
 
     def _again(self, plan: RunPlan) -> set[str]:
-        """Return the runs that are to be computed again and stay until then; what is damaged is set aside."""
+        """Return the runs to compute again, whose records stay until then; set damage aside."""
         ids = {run.id for run in plan.runs}
         self._compact(self.many_runs)
         aside = set_damaged_aside(self.store, ids)
         self._note_damage(*aside)
         again: set[str] = set()
         if self.retry == "all":
+            # Tuning may share runs with the experiment: those of an earlier phase are new already.
             again = ids & self.store.done() - self._renewed
         elif self.retry == "failed":
             table = self.store.read(["id", "outcome"], "skip", ids=ids)
@@ -163,11 +167,12 @@ class Job:
                 self.store,
                 {row["id"] for row in table.to_pylist() if row["outcome"] != "ok"} - self._renewed,
             )
-        if self._timings_lost:  # perhaps a part with those of all phases
+        if self._timings_lost:  # possibly a part with the times of all phases
             timed = self.store.timings("skip", ["id"])["id"].to_pylist()
             again |= ids & self.store.done() - set(timed)
         if again:
             require_writable(self.store)
+            # A checkpoint of an earlier attempt must not continue a run that is to start again.
             forget_checkpoints(self.store, again)
             take_out_of_compacted(self.store, again)
         return again
@@ -181,17 +186,18 @@ class Job:
         self._timings_lost |= any("timings/" in name for name in names)
 
     def _together(self, plan: RunPlan) -> bool:
-        """Return whether groups write their records to a file each; those are compacted when all have ended."""
+        """Return whether groups share files of records, which are compacted when all have ended."""
         return len(plan.runs) >= self.many_runs and self.store.version >= WITH_COMPACTED
 
     def _compact(self, least: int) -> None:
-        """Compact the store, if so many of its runs are in small files: each of them would be read every time."""
+        """Compact the store if many runs are in small files, which every reader opens."""
         try:
             self._note_damage(*compact_many(self.store, least).damaged)
-        except StoreError as fault:  # whoever writes results meets it again
+        except StoreError as fault:  # writing the results would meet it again
             self.progress.note(f"not compacted: {fault}")
 
     def _cut(self, plan: RunPlan, missing: list[Run], again: set[str]) -> list[RunGroup]:
+        # Groups with checkpoints stay as they were cut, since their checkpoints depend on it.
         begun = resumable_groups(self.store, missing, plan.sources)
         fresh = set(missing).difference(*(group.runs for group in begun))
         left_over = [run for run in missing if run in fresh]
@@ -202,14 +208,14 @@ class Job:
             cut_shards(groups, parts, self.class_shards, self.progress.note, self._datasets)
         )
         groups = begun + list(cut_sums(shards))
-        together = self._together(plan)
+        share_files = self._together(plan)
         groups = [
             replace(
                 group,
                 budget=self.budget,
                 memory_limit=self.memory_limit,
                 replaces=any(run.id in again for run in group.runs),
-                together=together,
+                together=share_files,
                 keeps_models=any(run.id in plan.kept for run in group.runs),
             )
             for group in groups
@@ -220,12 +226,12 @@ class Job:
 def choose(
     store: Store, tuning: RunPlan, note_damage: Callable[[str], None] = lambda name: None
 ) -> list[Selection]:
-    """Return what the runs of `tuning` say is best in each search, and write it to the store.
+    """Return the best candidate of each search in `tuning`, and write it to the store.
 
     Raises
     ------
     ExecutionError
-        If the store lacks runs of a search: those that were lost with their workers.
+        If the store lacks runs of a search, which were lost with their workers.
     """
     table = store.read(["id", "outcome", "metrics"], "skip", ids=[run.id for run in tuning.runs])
     outcomes = {row["id"]: (row["outcome"], dict(row["metrics"])) for row in table.to_pylist()}
@@ -242,6 +248,7 @@ def choose(
                 )
             errors[run.id] = metrics.get(search.protocol["metric"]) if outcome == "ok" else None
         selections.append(search.choose(errors))
+        # A damaged selection was replaced, which is reported like other damage.
         if write_selection(store, selections[-1]):
             note_damage(selection_file(selections[-1]))
     return selections

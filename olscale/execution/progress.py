@@ -1,4 +1,4 @@
-"""Progress of an evaluation while it goes on."""
+"""Live progress of an evaluation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from olscale.measures import figure_of, measure_of, metric_words
 from olscale.results.pace import Pace, share_of_group
 
 MOST_ERRORS = 3
-"""Data sets whose errors are shown side by side."""
+"""Most datasets whose errors are shown next to each other."""
 
 
 class Work(NamedTuple):
@@ -25,18 +25,17 @@ class Work(NamedTuple):
     rows : int
         Row-passes: one row learned by one learner is one.
     cost : float
-        The time that they take beside other work, in any unit.
+        Relative time of these rows, in any unit.
     runs : tuple of Run
         Its runs.
     metric : str
-        What is shown of it.
+        The displayed measure.
     held : int
-        What it takes to predict held-out rows in the end, in row-passes of learning.
+        Cost of predicting the held-out rows at the end, in row-passes of learning.
     seconds : float
-        By so much it makes the evaluation longer, where runs like its have been timed; 0 where
-        nobody knows.
+        Seconds that it adds to the evaluation, if similar runs have been timed; 0 if unknown.
     ahead : mapping of str to tuple of Foresight
-        What of its runs sees rows before their turn, by run id.
+        Parts of its runs that see rows before their turn, by run id.
     """
 
     rows: int
@@ -48,7 +47,7 @@ class Work(NamedTuple):
     ahead: Mapping[str, tuple[Foresight, ...]] = MappingProxyType({})
 
     def share(self, rows: int, scoring: tuple[int, int]) -> float:
-        """Return how much of it is done."""
+        """Return the share of it that is done."""
         return share_of_group(self.rows, self.held, rows, scoring)
 
 
@@ -56,28 +55,31 @@ class Progress(Protocol):
     """Receives progress events; the command line draws them."""
 
     def note(self, line: str) -> None:
-        """Say what the user should know: a data set is fetched, an optional part left out."""
+        """Show a note to the user: a dataset is fetched, an optional part left out."""
 
     def start(self, name: str, runs: int, done: int, groups: Mapping[str, Work]) -> None:
-        """Begin `name`: so many runs, of which `done` are in the store already; `groups` to do, named as `advance` is."""
+        """Begin `name` with `runs` runs, of which `done` are stored.
+
+        `groups` has the work to do, under the names that `advance` uses.
+        """
 
     def advance(self, group: str, rows: int, error: float) -> None:
-        """Say that the stream `group` stands at row-pass `rows` with such an error (NaN: unknown)."""
+        """Report that stream `group` is at row-pass `rows` with this error (NaN: unknown)."""
 
     def finish(self, run: str, outcome: str) -> None:
-        """Say that a run was written to the store."""
+        """Report that a run was written to the store."""
 
 
 @runtime_checkable
 class Detailed(Protocol):
-    """A `Progress` that wants to know more of where groups stand."""
+    """A `Progress` that receives more details of groups."""
 
     def details(self, group: str, stand: Stand, worker: str) -> None:
-        """Say where a group stands, on which worker; called after each `Progress.advance`."""
+        """Report where a group stands, on which worker; called after each `Progress.advance`."""
 
 
 def tell(progress: Progress, group: str, stand: Stand, worker: str = "") -> None:
-    """Tell `progress` where a group stands."""
+    """Report to `progress` where a group stands."""
     progress.advance(group, stand.rows, stand.error)
     if isinstance(progress, Detailed):
         progress.details(group, stand, worker)
@@ -106,11 +108,11 @@ class Tally:
     Attributes
     ----------
     runs, done, failed : int
-        Runs in all, in the store, and ended with another outcome than ``ok``.
+        Runs in all, in the store, and with an outcome other than ``ok``.
     rows, rows_done : int
         Row-passes in all and done.
     errors : dict of str to float
-        Mean error of the streams heard of, by data set: the cumulative error, or the RMSE in a
+        Mean error of the reported streams by dataset: the cumulative error, or the RMSE in a
         regression.
     """
 
@@ -126,7 +128,7 @@ class Tally:
     _pace: Pace = field(default_factory=Pace)
     _shares: dict[str, float] = field(default_factory=dict)
     _scoring: dict[str, tuple[int, int]] = field(default_factory=dict)
-    _compiling: dict[str, bool] = field(default_factory=dict)  # of groups that go on
+    _compiling: dict[str, bool] = field(default_factory=dict)  # of running groups
     _sums: dict[str, tuple[float, int]] = field(default_factory=dict)
     _metrics: dict[str, str] = field(default_factory=dict)
     _streams: dict[str, tuple[int, float]] = field(default_factory=dict)
@@ -145,35 +147,38 @@ class Tally:
         self._groups = groups
         self._cost_done = 0.0
         self._pace = Pace(sum(work.seconds for work in groups.values()))
-        for known in (self._sums, self._streams, self._shares, self._scoring, self._compiling):
-            known.clear()
+        for counts in (self._sums, self._streams, self._shares, self._scoring, self._compiling):
+            counts.clear()
 
     def advance(self, group: str, rows: int, error: float) -> None:
-        """Note where a stream stands; the clock starts with the first, not with the cluster."""
+        """Note where a stream stands; the first report starts the clock, not the cluster."""
         before = self._streams.get(group, (0, nan))
-        self._streams[group] = now = (rows, error)
+        self._streams[group] = after = (rows, error)
+        # Reports may go backwards, when a group continues from a checkpoint after a death.
         self.rows_done += rows - before[0]
         self._note_share(group)
         dataset = group.partition(", ")[0]  # the first word of a group's name
         if group in self._groups:
             self._metrics[dataset] = self._groups[group].metric
-        for sign, (position, known) in ((-1, before), (1, now)):
-            if position and not isnan(known):
+        # Replacing the earlier error keeps the mean at one entry per stream.
+        for sign, (position, value) in ((-1, before), (1, after)):
+            if position and not isnan(value):
                 total, count = self._sums.get(dataset, (0.0, 0))
-                self._sums[dataset] = total + sign * known, count + sign
+                self._sums[dataset] = total + sign * value, count + sign
 
     def details(self, group: str, stand: Stand, worker: str) -> None:
-        """Note how far the models of a group are with the held-out rows, and whether machine code is made for it."""
+        """Note the progress of a group's models on held-out rows, and whether it compiles."""
         if stand.scoring[1] or group in self._scoring:
             self._scoring[group] = stand.scoring
             self._note_share(group)
         before = sum(self._compiling.values()), len(self._compiling)
+        # Groups that only wait or have ended say nothing about compiling.
         if stand.compiling or 0.0 < self._shares.get(group, 0.0) < 1.0:
             self._compiling[group] = stand.compiling
         else:
             self._compiling.pop(group, None)
-        if before != (now := (sum(self._compiling.values()), len(self._compiling))):
-            self._pace.compiling(now[0] / max(1, now[1]), monotonic())
+        if before != (after := (sum(self._compiling.values()), len(self._compiling))):
+            self._pace.compiling(after[0] / max(1, after[1]), monotonic())
 
     def finish(self, run: str, outcome: str) -> None:
         """Count a run."""
@@ -184,7 +189,7 @@ class Tally:
         before = self._shares.get(group, 0.0)
         rows = self._streams.get(group, (0, nan))[0]
         work = self._groups.get(group)
-        if work is None:  # half of a group, whose workers died: the mean will do
+        if work is None:  # half of a group whose workers died: the mean suffices
             self._shares[group], cost = rows / max(1, self.rows), self._cost or self.rows
         else:
             self._shares[group] = work.share(rows, self._scoring.get(group, (0, 0)))
@@ -194,11 +199,11 @@ class Tally:
 
     @property
     def errors(self) -> dict[str, float]:
-        """Mean error of the streams heard of, by data set: a mean over data sets would say nothing."""
+        """Mean error of the reported streams by dataset; a mean over datasets means nothing."""
         return {dataset: total / count for dataset, (total, count) in self._sums.items() if count}
 
     def errors_so_far(self) -> str:
-        """Return the errors as text; an empty one if there are none yet, or those of too many data sets for a line."""
+        """Return the errors as text; empty without any, or with too many datasets for a line."""
         metrics = {
             dataset: self._metrics.get(dataset, "cumulative_error") for dataset in self.errors
         }
@@ -215,7 +220,7 @@ class Tally:
 
     @property
     def error_words(self) -> str:
-        """What the errors are called: error, or RMSE in a regression."""
+        """Name of the errors: error, or RMSE in a regression."""
         shown = self.errors or self._metrics
         words = {
             metric: metric_words(metric)
@@ -228,29 +233,31 @@ class Tally:
 
     @property
     def rows_per_second(self) -> float:
-        """Row-passes a second, without the time in which machine code is made."""
+        """Row-passes per second, without the time of compiling."""
         return self.rows_done / max(self._pace.worked(monotonic()), 1e-9)
 
     @property
     def compiling(self) -> bool:
-        """Whether machine code is made, and nothing else goes on."""
+        """Whether machine code is being compiled and nothing else runs."""
         return bool(self._compiling) and all(self._compiling.values())
 
     @property
     def share_done(self) -> float:
-        """Share of the work that is done; streams differ in what a row of them takes."""
-        whole = self._cost or self.rows
-        return min(1.0, self._cost_done / whole) if whole else 1.0
+        """Share of the work that is done; rows of different streams take different times."""
+        total = self._cost or self.rows
+        return min(1.0, self._cost_done / total) if total else 1.0
 
     @property
     def seconds_left(self) -> float:
-        """Time left at this speed; NaN while nothing is known of it."""
+        """Time left at this speed; NaN while unknown."""
         return self._pace.seconds_left(monotonic())
 
     @property
     def share_scored(self) -> float:
-        """Share of the held-out rows that are predicted, of the groups whose models predict them now; NaN if none do."""
-        going = [(scored, whole) for scored, whole in self._scoring.values() if scored < whole]
+        """Share of held-out rows predicted by groups that predict them now; NaN without any."""
+        unfinished = [(scored, total) for scored, total in self._scoring.values() if scored < total]
         return (
-            sum(scored for scored, _ in going) / sum(whole for _, whole in going) if going else nan
+            sum(scored for scored, _ in unfinished) / sum(total for _, total in unfinished)
+            if unfinished
+            else nan
         )

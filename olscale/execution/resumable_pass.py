@@ -1,4 +1,4 @@
-"""The pass of a run group with its checkpoints: continued where it was saved, saved again, ended with records."""
+"""The pass of a run group with its checkpoints: continued, saved again, completed with records."""
 
 from __future__ import annotations
 
@@ -30,22 +30,24 @@ if TYPE_CHECKING:
 
 
 MOST_ERRORS = 16
-"""Runs whose errors a report has: more would make it long; those of a larger group take turns."""
+"""Most runs with errors in a report, to keep it short; those of a larger group take turns."""
 
 
 class ResumablePass:
-    """The pass of a group from its newest checkpoint on; whoever has it calls ``group_pass.advance()`` and `save_if_due`.
+    """The pass of a group from its newest checkpoint on.
+
+    Its owner calls ``group_pass.advance()`` and `save_if_due`.
 
     Parameters
     ----------
     group : RunGroup
         What to run.
     store : str or TaskFiles
-        Where checkpoints and records go. Records of a group that shares the files of a task are for
-        the task to write.
+        Where checkpoints and records go. If the group shares the files of a task, the task writes
+        its records.
     settings : ExecutionSettings
     datasets : mapping of str to Dataset, optional
-        Those that are open already, by path.
+        Datasets that are open already, by path.
 
     Attributes
     ----------
@@ -60,6 +62,7 @@ class ResumablePass:
         settings: ExecutionSettings = SETTINGS,
         datasets: Mapping[str, Dataset] = MappingProxyType({}),
     ) -> None:
+        # The process may have imported a learner before its file was edited.
         check_learners(group.runs)
         if group.memory_limit is None:
             group = replace(group, memory_limit=_share_of_worker())
@@ -69,7 +72,7 @@ class ResumablePass:
         begun = not self._shares or self._files.has_begun(group)
         self._checkpoints = Checkpoints(self._store, group, settings, begun)
         self._watch = self._watch_of(group, settings)
-        self._told = 0
+        self._reported = 0
         meter = Meter(group.budget, self._watch, settings.grace_seconds, settings.compile_seconds)
         exceeded = self._checkpoints.exceeded()
 
@@ -82,7 +85,10 @@ class ResumablePass:
         self.group_pass = self._checkpoints.restored(beginning)
 
     def _watch_of(self, group: RunGroup, settings: ExecutionSettings) -> Alarm | GroupWatch | None:
-        """Return who sees to calls that do not return: a process that ends the worker; in process, a signal."""
+        """Return the watch over calls that do not return.
+
+        On a worker it is a process that ends the worker, in process a signal.
+        """
         worker = dask_worker()
         if worker is None:
             return Alarm(group.budget, settings.alarm_seconds) if Alarm.works() else None
@@ -90,12 +96,12 @@ class ResumablePass:
 
         if (dog := watchdog_of(worker)) is None:
             return None
-        # Only of a group of one run is it that run's fault that the process is full.
+        # A full process is a run's own fault only if its group has no other runs.
         limit = (worker.memory_manager.memory_limit or 0) if len(group.runs) == 1 else 0
         return GroupWatch(dog, self._store, self._checkpoints.folder, group.budget, limit)
 
     def close(self) -> None:
-        """End the watch over the group."""
+        """End the watch of the group."""
         if self._watch is not None and not isinstance(self._watch, Alarm):
             self._watch.close()
 
@@ -110,7 +116,7 @@ class ResumablePass:
         return self.group_pass.ended
 
     def save_if_due(self) -> None:
-        """Save, if it is time to."""
+        """Save if a checkpoint is due."""
         self._checkpoints.save_if_due(self.group_pass)
 
     def save(self) -> None:
@@ -118,20 +124,26 @@ class ResumablePass:
         self._checkpoints.save(self.group_pass)
 
     def finish(self) -> TaskReport:
-        """Run the test split, write the records to the store and remove the checkpoints; or save, if it is to be left."""
+        """Run the test split, write the records and remove the checkpoints; or save the group.
+
+        It is saved if it is to be left.
+        """
         try:
             records = self.group_pass.finish()
         except StoppedError:
+            # Predictions of held-out rows are repeated, so only the end of the stream is saved.
             self.save()
             return self.report(stopped=True)
-        going = self.group_pass
-        if going.group.keeps_models and going.group.shard is None:
+        group_pass = self.group_pass
+        if group_pass.group.keeps_models and group_pass.group.shard is None:
             keep_models(
-                self._store, going.group, [(state, going.pipeline(state)) for state in going.states]
+                self._store,
+                group_pass.group,
+                [(state, group_pass.pipeline(state)) for state in group_pass.states],
             )
-        # What a shard has written is needed until all are merged.
-        clear = self._checkpoints.clear if going.group.shard is None else _leave
-        self._files.add(going.group, records, clear)
+        # The merge of all shards needs what a shard has written.
+        clear = self._checkpoints.clear if group_pass.group.shard is None else _leave
+        self._files.add(group_pass.group, records, clear)
         if not self._shares:
             self._files.write()
         self.close()
@@ -140,20 +152,26 @@ class ResumablePass:
 
     def report(self, stand: Stand | None = None, **more: Any) -> TaskReport:
         """Return where the group stands; each note is reported once."""
-        going = self.group_pass
+        group_pass = self.group_pass
         notes = tuple(self._checkpoints.notes)
         self._checkpoints.notes.clear()
-        return TaskReport(going.position, going.chunks, stand or self.stand(), notes=notes, **more)
+        return TaskReport(
+            group_pass.position, group_pass.chunks, stand or self.stand(), notes=notes, **more
+        )
 
     def stand(self, most: int = MOST_ERRORS) -> Stand:
-        """Return where the runs stand: the errors of a few of them, each time of the next ones."""
-        going = self.group_pass
+        """Return where the runs stand, with the errors of a few runs, which take turns."""
+        group_pass = self.group_pass
         errors = self.group_pass.errors()
-        first = self._told % max(1, len(errors))
-        self._told += most
+        first = self._reported % max(1, len(errors))
+        self._reported += most
         shown = (errors[first:] + errors[:first])[:most]
         return Stand(
-            going.rows, going.error(), tuple(shown), recent_resident_bytes(), going.scoring
+            group_pass.rows,
+            group_pass.error(),
+            tuple(shown),
+            recent_resident_bytes(),
+            group_pass.scoring,
         )
 
 
@@ -162,7 +180,8 @@ def _leave() -> None:
 
 
 def dask_worker() -> Any:
-    """Return the Dask worker that this is; None if it is none."""
+    """Return the Dask worker of this process; None if there is none."""
+    # Importing distributed takes seconds that in-process evaluations do without.
     if "distributed.worker" not in sys.modules:
         return None
     from distributed import get_worker
@@ -174,7 +193,7 @@ def dask_worker() -> Any:
 
 
 def _share_of_worker() -> int | None:
-    """Return half the memory of a thread of the Dask worker this is; None if it is none, or one without a limit."""
+    """Return half of the memory per thread of this Dask worker; None without worker or limit."""
     worker = dask_worker()
     limit = worker.memory_manager.memory_limit if worker is not None else None
     return limit // 2 // worker.state.nthreads if limit else None

@@ -1,23 +1,23 @@
-"""Room on workers: which of them gets the next group. It is kept up to date, so that a thousand take no longer than two."""
+"""Room on workers: which one gets the next group. Updates keep this fast for a thousand workers."""
 
 from collections import Counter, defaultdict
 
 ACTORS_A_WORKER = 1
 TASKS_A_THREAD = 2
-"""The second keeps a thread busy while the first result travels; more would be lost with a worker that dies."""
+"""Tasks per thread: the second one runs while the first result travels; a death would lose more."""
 
 
 class Room:
-    """Who has room for a task or an actor.
+    """Which workers have room for a task or an actor.
 
     Attributes
     ----------
     threads : dict of str to int
-        Those of each worker that may get work; all of them together are `total`.
+        Threads of each worker that may get work; their sum is `total`.
     waiting : int
-        Tasks that wait for room.
+        Tasks that are waiting for room.
     alone : set of str
-        Workers that get no more than what they were chosen for.
+        Workers that get no more than the work that they were chosen for.
 
     Examples
     --------
@@ -39,45 +39,45 @@ class Room:
         self._open = {False: _ByLoad(), True: _ByLoad()}
 
     def put(self, worker: str, threads: int) -> None:
-        """Count on a worker."""
+        """Add a worker."""
         self.total += threads - self.threads.get(worker, 0)
         self.threads[worker] = threads
         self._sort(worker)
         self.wait(0)
 
     def remove(self, worker: str) -> None:
-        """Count on a worker no more."""
+        """Remove a worker."""
         self.total -= self.threads.pop(worker, 0)
         self._sort(worker)
         self.wait(0)
 
     def wait(self, more: int) -> None:
-        """Have so many more tasks wait for room, or fewer."""
+        """Add `more` tasks that wait for room; a negative number removes them."""
         self.waiting += more
-        # Of the last ones none is handed out ahead: it would wait for the one before while other
-        # threads have nothing.
-        ahead = TASKS_A_THREAD if self.waiting > self.total else 1
-        if ahead != self._ahead:
-            self._ahead = ahead
+        # The last tasks are not handed out ahead: they would wait for the task before while other
+        # threads are idle.
+        per_thread = TASKS_A_THREAD if self.waiting > self.total else 1
+        if per_thread != self._ahead:
+            self._ahead = per_thread
             for worker in self.threads:
                 self._sort(worker)
 
     def take(self, worker: str, actor: bool, count: int = 1) -> None:
-        """Give a worker a task or an actor; take it away again with a `count` of -1."""
+        """Give a worker a task or an actor; a `count` of -1 takes it away again."""
         (self._actors if actor else self._tasks)[worker] += count
         self._sort(worker)
 
     def keep_alone(self, worker: str, alone: bool = True) -> None:
-        """Let a worker get nothing more, or let it again."""
+        """Exclude a worker from further work, or include it again."""
         (self.alone.add if alone else self.alone.discard)(worker)
         self._sort(worker)
 
     def load(self, worker: str) -> int:
-        """Return how much a worker has."""
+        """Return the load of a worker."""
         return self._actors[worker] + self._tasks[worker]
 
     def first(self, actor: bool) -> str | None:
-        """Return the worker with least to do of those that have room, if one has."""
+        """Return the worker with room and the least load, or None."""
         return self._open[actor].first()
 
     def _sort(self, worker: str) -> None:
@@ -90,14 +90,14 @@ class Room:
 
 
 class _ByLoad:
-    """Workers by what they have to do; few loads differ, however many workers there are."""
+    """Workers by load; loads take few values, no matter how many workers there are."""
 
     def __init__(self) -> None:
         self._loads: dict[str, int] = {}
         self._workers: defaultdict[int, dict[str, None]] = defaultdict(dict)
 
     def put(self, worker: str, load: int | None) -> None:
-        """Say what a worker has to do; nothing takes it out."""
+        """Set the load of a worker; None removes it."""
         before = self._loads.get(worker)
         if before == load:
             return

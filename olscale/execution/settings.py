@@ -11,47 +11,48 @@ class ExecutionSettings:
     Attributes
     ----------
     connect_seconds : float
-        A scheduler has to answer within.
+        Time for a scheduler to answer.
     start_seconds : float
-        A local cluster takes to start: a plan that is shorter, and asks for no cluster, runs in
+        Time that a local cluster takes to start: a shorter plan that requests no cluster runs in
         process.
     start_attempts : int
-        How often a local cluster is started that does not come up.
+        Attempts to start a local cluster that does not come up.
     answer_seconds : float
-        A call to the scheduler, or to a worker that has joined, has to be answered within.
+        Time for the scheduler, or a worker that has joined, to answer a call.
     watch_seconds : float
-        Between two looks at which workers there are.
+        Time between two queries for the current workers.
     no_worker_seconds : float
-        A cluster may be without workers.
+        Time that a cluster may be without workers.
     silence_seconds : float
-        Without a word, after which a worker is ended.
+        Time of silence after which a worker is ended.
     attempts : int
-        Deaths of a run group at one place, after which it is split, or its run is lost.
+        Deaths of a run group at one place after which it is split, or its run is lost.
     stop_seconds : float
-        For saving what is going on, once an evaluation is asked to stop.
+        Time for saving running work once an evaluation is asked to stop.
     report_seconds : float
-        A task is silent between two reports, at least.
+        Least time between two reports of a task.
     most_reports : int
-        Reports a second of all workers together: a fifth of the scheduler's time (docs/scaling.md).
+        Reports per second of all workers together: a fifth of the scheduler's time
+        (docs/scaling.md).
     call_seconds : float
-        After which a call to an actor returns from within a chunk.
+        Time after which a call to an actor returns in the middle of a chunk.
     checkpoint_seconds : float, optional
-        Of work, after which a checkpoint is due at the earliest; what
-        ``OLSCALE_CHECKPOINT_SECONDS`` says where it is saved when left out, and 10 without that.
+        Least time of work between two checkpoints. By default the value of
+        ``OLSCALE_CHECKPOINT_SECONDS`` in the saving process, or else 10.
     checkpoint_ratio : float
-        A checkpoint is due after so many times what the last ones cost, so that saving takes 1/50
+        A checkpoint is due after this multiple of the last ones' cost, so that saving takes 1/50
         of the time.
     first_bytes_a_second : float
-        What is expected of the first checkpoint, which nobody has measured yet: bytes that are not
-        in blocks of zeros.
+        Assumed speed of the first checkpoint, before any is measured, in bytes outside of blocks
+        of zeros.
     grace_seconds : float
-        Beyond the budget of a call that does not return, at least.
+        Least time beyond its budget for a call that does not return.
     compile_seconds : float
-        Compiling may take beside a limited budget, of which it is no part.
+        Time that compiling may take in addition to a limited budget.
     alarm_seconds : float
-        Between two alarms: a learner may catch the first one.
+        Time between two alarms: a learner may catch the first one.
     many_runs : int
-        From so many runs on, their records are not left in files of their own.
+        Number of runs from which on their records do not stay in single files.
     """
 
     connect_seconds: float = 10
@@ -83,4 +84,4 @@ class ExecutionSettings:
 
 
 SETTINGS = ExecutionSettings()
-"""Those of every evaluation that names no others."""
+"""Default settings."""

@@ -1,4 +1,4 @@
-"""Being asked to stop: the first Ctrl-C, a SIGTERM or the clock asks, another Ctrl-C interrupts."""
+"""Requests to stop: the first Ctrl-C, a SIGTERM or the clock asks, another Ctrl-C interrupts."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from olscale.system.interrupts import UserInterrupt
 
 
 class Stop:
-    """Whether somebody has asked an evaluation to save what it is at and to stop.
+    """A request that an evaluation save its work and stop.
 
     Parameters
     ----------
     at : float
-        Seconds since 1970 from which on it is asked for without anybody's doing.
+        Time in seconds since 1970 from which on a stop is requested automatically.
 
     Attributes
     ----------
     signal : int
-        Number of the signal that asked; 0 while nobody has.
+        Number of the signal that asked; 0 without one.
     """
 
     def __init__(self, at: float = inf) -> None:
@@ -42,13 +42,16 @@ class Stop:
         self.signal = self.signal or signal.SIGTERM
 
     def error(self, what: str) -> StoppedError:
-        """Return the error that ends an evaluation that was asked to stop; `what` says what was saved."""
+        """Return the error that ends an evaluation after a request to stop.
+
+        `what` says what was saved.
+        """
         name = signal.Signals(self.signal).name if self.signal else "the time to stop has come"
         return StoppedError(f"{name}: {what}; run the same command again to go on", self.signal)
 
     @contextmanager
     def listening(self) -> Iterator[Stop]:
-        """Let SIGINT and SIGTERM ask, in place of interrupting; only the main thread can hear of them."""
+        """Let SIGINT and SIGTERM request a stop; only the main thread can receive them."""
         if threading.current_thread() is not threading.main_thread():
             yield self
             return
@@ -62,8 +65,8 @@ class Stop:
                 signal.signal(number, handler)
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
-        # A launcher may send SIGTERM more than once, or as the time is up: what is being saved must
-        # not suffer from it.
+        # A launcher may send SIGTERM several times, or as the time runs out: saving must not be
+        # disturbed by it.
         if self.asked and number == signal.SIGINT:
             raise UserInterrupt
         self.signal = self.signal or number

@@ -1,4 +1,4 @@
-"""What the run groups of one task share: the store, the datasets they open, and one file of records for all of them."""
+"""What the run groups of a task share: the store, open datasets and one file of records."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -15,16 +15,17 @@ from olscale.results.store import open_store
 
 
 class TaskFiles:
-    """The store and the datasets of a task, and the records of its groups until `write`; nobody is told of a run before.
+    """The store and the datasets of a task, and the records of its groups until `write`.
 
-    Records that have files of their own, or take the place of others, are written at once.
+    Runs are reported only once written. Records that have files of their own, or replace others,
+    are written at once.
 
     Parameters
     ----------
     store : str
-        Where the records go.
+        Path or URL of the store for the records.
     datasets : mapping of str to Dataset, optional
-        Those that are open already, by path.
+        Datasets that are open already, by path.
 
     Attributes
     ----------
@@ -39,10 +40,8 @@ class TaskFiles:
     def __init__(self, store: str, datasets: Mapping[str, Dataset] = MappingProxyType({})) -> None:
         self.store = open_store(store)
         self._datasets = dict(datasets)
-        self._records: dict[bool, list[Record]] = {
-            False: [],
-            True: [],
-        }  # by whether they replace others
+        # By whether they replace other records, which is another way to write them.
+        self._records: dict[bool, list[Record]] = {False: [], True: []}
         self._when_written: list[Callable[[], None]] = []
         self._since = 0.0
 
@@ -52,14 +51,14 @@ class TaskFiles:
         Raises
         ------
         DatasetError
-            If there is none, or it is broken.
+            If there is no dataset, or it is damaged.
         """
         if path not in self._datasets:
             self._datasets[path] = open_dataset(path)
         return self._datasets[path]
 
     def has_begun(self, group: RunGroup) -> bool:
-        """Return whether there was something of the group among the checkpoints when it was first asked."""
+        """Return whether the group had files among the checkpoints when this was first asked."""
         begun = self._begun
         return bool(begun) and not begun.isdisjoint((group.key, group.origin))
 
@@ -70,7 +69,7 @@ class TaskFiles:
     def add(
         self, group: RunGroup, records: Sequence[Record], when_written: Callable[[], None]
     ) -> None:
-        """Take the records of a group; `when_written` is called once they are on the disk.
+        """Take the records of a group; call `when_written` once they are on disk.
 
         Raises
         ------
@@ -86,12 +85,12 @@ class TaskFiles:
         self._when_written.append(when_written)
 
     def write(self) -> None:
-        """Write what is kept.
+        """Write the collected records.
 
         Raises
         ------
         StoreError
-            If the store cannot be written to; it is kept then.
+            If the store cannot be written to; the records are then kept.
         """
         for replaces, records in self._records.items():
             if records:
@@ -102,6 +101,6 @@ class TaskFiles:
         self._when_written = []
 
     def write_if_due(self) -> None:
-        """Write what is kept, if a group takes longer than it was thought to."""
+        """Write the collected records if a group takes longer than expected."""
         if any(self._records.values()) and monotonic() - self._since > 2 * BUNDLE_SECONDS:
             self.write()

@@ -1,4 +1,7 @@
-"""What a worker reports; it lets no exception out, so that no fault of the data or the store is taken for one of Dask."""
+"""Reports of workers, which let no exception out.
+
+Otherwise Dask's own faults could not be distinguished from those of the data or the store.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,14 +23,14 @@ class Stand(NamedTuple):
     error : float
         Mean cumulative error so far.
     errors : tuple of (str, int, float)
-        Run id, rows learned from and error so far of runs, not always of all.
+        Run id, rows learned and error so far of some or all runs.
     memory : int
-        Bytes of the process.
+        Memory of the process in bytes.
     scoring : tuple of int
-        Row-passes of held-out rows that the models have predicted since they began to, and how many
-        they are to predict.
+        Row-passes of held-out rows that the models have predicted so far, and the total that they
+        will predict.
     compiling : bool
-        Whether machine code is being made, so that nothing else goes on.
+        Whether machine code is being compiled, so that nothing else runs.
     """
 
     rows: int = 0
@@ -40,7 +43,7 @@ class Stand(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """What a worker reports of a group of runs.
+    """A worker's report on a group of runs.
 
     Attributes
     ----------
@@ -55,9 +58,9 @@ class TaskReport:
     fault : str
         What went wrong, empty if nothing did.
     notes : tuple of str
-        What the user should know.
+        Messages for the user.
     stopped : bool
-        Whether the group was left where it is, because that was asked for.
+        Whether the group was left unfinished on request.
     """
 
     position: int = 0
@@ -70,16 +73,16 @@ class TaskReport:
 
 
 class Reports:
-    """Tells where a group stands, now or when it is time to again.
+    """Reports where a group stands, at once or when a report is due.
 
     Parameters
     ----------
     tell : callable
-        Hears of it.
+        Receives the reports.
     stand : callable
         Returns where the group stands.
     seconds : float
-        Between two reports.
+        Time between two reports.
     """
 
     def __init__(
@@ -89,26 +92,29 @@ class Reports:
         self._stand = stand
         self._seconds = seconds
         self._last = monotonic()
-        self._told = stand()
+        self._last_stand = stand()
 
     def tell(self) -> None:
-        """Tell it now."""
-        self._told = self._stand()
-        self._tell(self._told)
+        """Report now."""
+        self._last_stand = self._stand()
+        self._tell(self._last_stand)
         self._last = monotonic()
 
     def tell_compiling(self) -> None:
-        """Tell that machine code is made, unless that was the last word; nothing is asked of runs in the midst of a row."""
-        if not self._told.compiling:
-            self._told = self._told._replace(compiling=True)
-            self._tell(self._told)
+        """Report that machine code is being compiled, unless the last report did.
+
+        It does not ask runs for anything, since they may be in the middle of a row.
+        """
+        if not self._last_stand.compiling:
+            self._last_stand = self._last_stand._replace(compiling=True)
+            self._tell(self._last_stand)
 
     def note(self, told: Stand) -> None:
-        """Note what was told in another way."""
-        self._told = told
+        """Note a report that was made in another way."""
+        self._last_stand = told
 
     def tell_if_due(self) -> None:
-        """Tell it, if the last report is old enough."""
+        """Report if the last report is old enough."""
         if monotonic() - self._last > self._seconds:
             self.tell()
 
@@ -122,9 +128,9 @@ class Answer:
 
 @contextmanager
 def answering() -> Iterator[Answer]:
-    """Yield what the block is to put its report into; an exception in the block is the report's fault.
+    """Yield an answer for the report of the block; an exception becomes the report's fault.
 
-    A line for each: the message of an error of our own, type and message of others. Ctrl-C is
+    The fault is one line: the message of one of our errors, type and message of others. Ctrl-C is
     raised again.
     """
     answer = Answer()

@@ -1,7 +1,7 @@
-"""Encrypted connections between driver, scheduler and workers: one key and certificate that all of them hold.
+"""Encrypted connections between driver, scheduler and workers, with one shared certificate.
 
-``python -m olscale.execution.tls DIR`` makes them; `olscale evaluate --tls DIR` does so too where
-DIR is missing.
+``python -m olscale.execution.tls DIR`` creates key and certificate; `olscale evaluate --tls DIR`
+also does so if DIR is missing.
 """
 
 import os
@@ -20,10 +20,10 @@ KEY = "key.pem"
 
 
 def security(directory: str | os.PathLike[str]) -> Security:
-    """Return Dask's settings for connections under the certificate in `directory`, made if the directory is missing.
+    """Return Dask's settings for connections under the certificate in `directory`.
 
-    The certificate signs itself and is the only one that is trusted: who has the key may join,
-    nobody else may.
+    A missing directory is created. The certificate signs itself and is the only trusted one: only
+    holders of the key may join.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ ROLES = ("client", "scheduler", "worker")
 
 
 def make_certificate(folder: Path) -> None:
-    """Make `folder` with a new key and a certificate for it; if another process is faster, its folder stays.
+    """Create `folder` with a new key and certificate; a folder of a faster process stays.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def make_certificate(folder: Path) -> None:
         If the package cryptography is missing, or the folder cannot be written.
     """
     try:
-        made: Any = Security.temporary()
+        temporary: Any = Security.temporary()
     except ImportError:
         raise ExecutionError(
             f"making a certificate in {folder} needs the package cryptography; run `pip install "
@@ -82,13 +82,12 @@ def make_certificate(folder: Path) -> None:
         ) from None
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        scratch = Path(
-            tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent)
-        )  # for its owner's eyes only
+        # `mkdtemp` makes a folder that only its owner can read.
+        scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
         try:
-            (scratch / CERTIFICATE).write_text(made.tls_ca_file)
+            (scratch / CERTIFICATE).write_text(temporary.tls_ca_file)
             (scratch / KEY).touch(mode=0o600)
-            (scratch / KEY).write_text(made.tls_client_key)
+            (scratch / KEY).write_text(temporary.tls_client_key)
             scratch.rename(folder)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)

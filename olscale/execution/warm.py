@@ -1,7 +1,7 @@
-"""Make the machine code of learners ahead of time: for images, for nodes of a cluster, and for wheels.
+"""Machine code of learners, compiled ahead of time for images, nodes of a cluster and wheels.
 
 Each learner is evaluated on a few generated rows: of two and three classes or of targets, dense and
-sparse, in time order and permuted. What that compiles is what a first evaluation would compile.
+sparse, in time order and permuted. This compiles the same loops as a first evaluation.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from olscale.system.source_digest import STAMPED, package_digest
 from olscale.task import Task
 
 _ROWS = 400
-"""Enough for budgets to fill, and so for the loops that they call."""
+"""Rows that suffice to fill budgets, and so to compile the loops that run then."""
 
 _COLUMNS = 5
 
@@ -40,7 +40,7 @@ _CLASSES: dict[Task, tuple[int, ...]] = {
 
 
 def warm(learners: Sequence[str] = ()) -> list[str]:
-    """Compile the loops of learners, of all if none is named, unless the cache has them; return their names.
+    """Compile the loops of learners (default: all) that the cache lacks; return their names.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def warm(learners: Sequence[str] = ()) -> list[str]:
 
 
 def _datasets(folder: Path, task: Task) -> Iterator[Path]:
-    """Yield datasets for a task, dense and sparse, from text of tables and of pairs."""
+    """Yield dense and sparse datasets for a task, made from text of tables and of pairs."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(_ROWS, _COLUMNS)) * (rng.random((_ROWS, _COLUMNS)) < 0.6)
     columns = ",".join(f"x{column}" for column in range(_COLUMNS))
@@ -100,9 +100,9 @@ def _datasets(folder: Path, task: Task) -> Iterator[Path]:
 
 
 def ship(learners: Sequence[str] = ()) -> int:
-    """Make the machine code that a wheel ships, in the package's own folder; return how many files it has.
+    """Compile the machine code of a wheel into the package's folder; return how many files it has.
 
-    Another process compiles, for the level in place of this processor.
+    Another process compiles for a generic processor level instead of this processor.
 
     Raises
     ------

@@ -1,9 +1,10 @@
-"""The watchdog of a worker: has a process beside it end it when its learner is over its budget and does not return.
+"""The watchdog of a worker: a separate process ends the worker if its learner does not return.
 
-Nothing else ends a loop that runs for ever. Before it does, `olscale.execution.watchdog_process`
-writes down how the run ends, beside the group's checkpoints: whoever goes on with the group gives
-that run its outcome and the others their results. It also ends a worker whose nanny is gone or
-whose event loop has stood still for too long, and what learners have started.
+Nothing else ends an infinite loop over its budget. Before it does,
+`olscale.execution.watchdog_process` writes the outcome of the run next to the group's checkpoints,
+so that the process that continues the group gives that run its outcome and the others their
+results. It also ends a worker whose nanny is gone or whose event loop has stood still for too long,
+and the processes that learners have started.
 """
 
 import ctypes
@@ -32,7 +33,7 @@ from olscale.execution.watchdog_process import BEATS, SLOT, SLOTS
 from olscale.results.store import Store, open_store
 
 FULL = 0.9
-"""Share of the worker's memory limit beyond which it is taken to be full; its nanny ends it at 0.95."""
+"""Share of the worker's memory limit above which it counts as full; its nanny ends it at 0.95."""
 
 BEAT_SECONDS = 1.0
 MARK = "OLSCALE_WORKER"
@@ -40,17 +41,17 @@ _SUBREAPER = 36  # of prctl(2)
 
 
 class Watchdog:
-    """The process that watches this one, and the memory they share.
+    """The process that watches this one, and their shared memory.
 
     Parameters
     ----------
     silence : float
-        Seconds without a beat after which this process is ended; 0 for any number.
+        Seconds without a beat after which this process is ended; 0 for no limit.
     """
 
     def __init__(self, silence: float) -> None:
         self._silence = silence
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as this process is
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - open for the life of this process
         size = BEATS.size + SLOTS * SLOT.size
         self._file.truncate(size)
         self.words = mmap.mmap(self._file.fileno(), size)
@@ -60,7 +61,7 @@ class Watchdog:
         self._beats = 0
         self._groups = 0
         self._lock = threading.Lock()
-        # What learners start inherits this, wherever it goes.
+        # Processes that learners start inherit this, even if they detach.
         self._mark = f"{MARK}={uuid4().hex}"
         os.environ[MARK] = self._mark.partition("=")[2]
         self._process: subprocess.Popen[bytes] | None = None
@@ -68,7 +69,7 @@ class Watchdog:
         self.ensure()
 
     def ensure(self) -> None:
-        """See that the process is there."""
+        """Start the process if it does not run."""
         with self._lock:
             if self._process is None or self._process.poll() is not None:
                 arguments = [
@@ -90,14 +91,14 @@ class Watchdog:
                 self._send(b"".join(self._lines.values()))
 
     def beat(self) -> None:
-        """Say that this process's event loop turns."""
+        """Signal that this process's event loop runs."""
         self._beats += 1
         BEATS.pack_into(self.words, 0, self._beats)
         with suppress(OSError):
             self.ensure()
 
     def tell(self, group: dict[str, Any]) -> int:
-        """Tell of a group of runs that calls can be for; return its number."""
+        """Announce a group of runs to the process; return its number."""
         with self._lock:
             self._groups += 1
             line = json.dumps({"group": self._groups, **group}).encode() + b"\n"
@@ -127,7 +128,7 @@ class Watchdog:
             return self._free.pop()
 
     def give_back(self, slot: int, groups: dict[tuple[str, ...], int]) -> None:
-        """Take a slot and its groups back; safe in the middle of anything, as the garbage collector calls it too."""
+        """Take a slot and its groups back; safe anywhere, since the garbage collector calls it."""
         self._returned.append((slot, groups))
 
     def _tidy(self) -> None:
@@ -149,10 +150,10 @@ class GroupWatch:
     store : Store
         The metrics store.
     folder : str
-        Of the group's checkpoints, below the store.
+        Folder of the group's checkpoints, relative to the store.
     budget : Budget
     memory_limit : float
-        Bytes that the process may hold; 0 for any number.
+        Bytes that the process may hold; 0 for no limit.
 
     Attributes
     ----------
@@ -191,7 +192,7 @@ class GroupWatch:
         group = self._groups.get(ids)
         if group is None:
             group = self._groups[ids] = self._dog.tell({**self._about, "runs": ids})
-        # First the words, then the number that makes them count.
+        # Write the values first, then the number that makes them valid.
         SLOT.pack_into(
             self._dog.words,
             self._offset,
@@ -211,7 +212,7 @@ class GroupWatch:
             _NUMBER.pack_into(self._dog.words, self._offset, self._number)
 
 
-_NUMBER = BEATS  # a word
+_NUMBER = BEATS  # one word
 _WRITER = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from olscale.execution.watchdog import write_verdicts; write_verdicts(json.load(sys.stdin))"
@@ -219,31 +220,31 @@ _WRITER = (
 
 
 def write_verdicts(message: dict[str, Any]) -> None:
-    """Write how runs ended to a store that is no local directory; called in a process of its own."""
+    """Write the outcomes of runs to a store that is not local; called in a separate process."""
     files = open_store(message["store"]).files
     for name, content in message["files"]:
         files.put(name, content.encode())
 
 
-_ours: Watchdog | None = None
+_watchdog: Watchdog | None = None
 _making = threading.Lock()
 
 
 def watchdog_of(worker: Any) -> Watchdog | None:
-    """Return the watchdog of this process, a Dask worker; None if it has no nanny that would start another in its place."""
-    global _ours
+    """Return the watchdog of this Dask worker; None without a nanny that would restart it."""
+    global _watchdog
     if worker.nanny is None:
         return None
     with _making:
-        if _ours is None:
+        if _watchdog is None:
             from tornado.ioloop import PeriodicCallback
 
-            # Beyond twice that time the scheduler would have had the worker ended, if it could.
+            # After twice that time the scheduler would have ended the worker, if it could.
             ttl = _seconds(worker)
-            dog = _ours = Watchdog(2 * ttl)
+            dog = _watchdog = Watchdog(2 * ttl)
             beats = PeriodicCallback(dog.beat, BEAT_SECONDS * 1000)
             worker.loop.add_callback(beats.start)
-        return _ours
+        return _watchdog
 
 
 def _seconds(worker: Any) -> float:
@@ -260,8 +261,8 @@ def _python() -> str:
 
 
 def _lead_a_session() -> None:
-    """Have all that learners start here belong together, so that nothing of it stays behind."""
-    with suppress(OSError):  # a leader of a group already
+    """Make this process lead a session, so that everything learners start here can be found."""
+    with suppress(OSError):  # it leads a group already
         os.setsid()
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)

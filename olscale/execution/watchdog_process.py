@@ -1,11 +1,11 @@
-"""The process beside a worker that ends it when its learner does not return; `olscale.execution.watchdog` starts it.
+"""The process that ends a worker whose learner does not return, started by `watchdog`.
 
-A thread of the worker would wait for ever on a learner that never lets go of Python's lock. This is
-a process of its own that imports nothing but a little of the standard library, and starts in some
-30 ms: ``python -I -S watchdog_process.py FD WORKER NANNY SECONDS MARK``. It reads a few words of
-shared memory (`SLOT`: which call, when and at how many bytes it is to end) and, on its standard
-input, a line of JSON for each group of runs that a call can be for. It ends with its worker,
-whatever ends that, and takes along what learners have started there.
+A thread of the worker would wait forever on a learner that never releases Python's lock. This
+separate process imports only a little of the standard library, and starts in about 30 ms:
+``python -I -S watchdog_process.py FD WORKER NANNY SECONDS MARK``. It reads a few words of shared
+memory (`SLOT`: the current call, its deadline and its limit in bytes) and, on its standard input, a
+line of JSON for each group of runs that calls may be for. It ends with its worker,
+however the worker ends, and kills the processes that learners have started there.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 0.05
 LOOK_SECONDS = 1.0
-"""How often is looked for what is no matter of milliseconds: a nanny that is gone, processes that learners have started."""
+"""Seconds between checks that are not urgent: for a missing nanny, and for started processes."""
 
 ORPHAN_SECONDS = 5.0
-"""What a worker whose nanny is gone gets to end by itself."""
+"""Seconds for a worker without a nanny to end by itself."""
 
 BEATS = struct.Struct("=q")
-"""Head of the shared memory: counts up each second for as long as the worker's event loop turns."""
+"""Head of the shared memory: a counter that grows each second while the worker's loop runs."""
 
 SLOT = struct.Struct("=qqddd")
-"""A call: its number, odd while it goes on; group; when it is to end; bytes of its budget; bytes that fill the worker."""
+"""A call: number (odd while running), group, deadline, bytes of its budget and of the worker."""
 
 SLOTS = 64
 
 
 def ends_of(group: dict[str, Any], excess: list[str]) -> list[tuple[str, str]]:
-    """Return the files that say how the runs of a group end: pairs of a path below the store and its contents."""
+    """Return path below the store and content of each file that says how a run of a group ends."""
     end = {"outcome": excess[0], "reason": excess[1], "budget": group["budget"]}
-    # As `olscale.storage.checked_json` does; this process has nothing but Python's own modules.
+    # Same format as `olscale.storage.checked_json`; this process has only Python's own modules.
     text = json.dumps(end, sort_keys=True, separators=(",", ":"))
     content = json.dumps({**end, "checksum": hashlib.sha256(text.encode()).hexdigest()}) + "\n"
     return [(f"{group['folder']}/{run}.json", content) for run in group["runs"]]
@@ -61,7 +61,7 @@ class CallWatch:
     silence : float
         Seconds without a beat after which the worker is ended.
     mark : str
-        Setting in the environment of what was started in the worker.
+        Setting in the environment of processes that were started in the worker.
     """
 
     def __init__(
@@ -78,15 +78,15 @@ class CallWatch:
         self.beats = -1
         self.silent = 0.0
         self.orphan = 0.0
-        self.offspring: dict[int, int] = {}  # process -> when it was started
+        self.offspring: dict[int, int] = {}  # process -> start time
 
     def run(self) -> None:
-        """Watch until the worker has ended, and end what it has left."""
+        """Watch until the worker has ended, and end the processes that it leaves."""
         last = looked = time.monotonic()
         while os.getppid() == self.worker:
             self.hear()
             now = time.monotonic()
-            # No more than two looks count: a machine that was suspended has not been silent.
+            # No more than two intervals count: a suspended machine has not been silent.
             passed = min(now - last, 2 * POLL_SECONDS)
             last = now
             self.silent += passed
@@ -108,12 +108,12 @@ class CallWatch:
         self.end()
 
     def hear(self) -> None:
-        """Read lines for a moment."""
+        """Read lines for a short time."""
         if not self.heard:
             time.sleep(POLL_SECONDS)
         elif select.select([0], [], [], POLL_SECONDS)[0]:
             data = os.read(0, 1 << 16)
-            self.heard = bool(data)  # else the worker has closed its end: it is ending
+            self.heard = bool(data)  # otherwise the worker has closed its end: it is ending
             *lines, self.rest = (self.rest + data).split(b"\n")
             for line in lines:
                 about = json.loads(line)
@@ -124,7 +124,7 @@ class CallWatch:
                     self.groups[about["group"]] = about
 
     def excess(self, now: float) -> tuple[int, int, int, str] | None:
-        """Return the slot of a call that is over its budget, its number, group, and how its runs end; None if none is."""
+        """Return slot, number, group and outcome of a call over its budget; None without one."""
         held = None
         for slot in range(SLOTS):
             number, group, deadline, most, full = SLOT.unpack_from(
@@ -143,17 +143,17 @@ class CallWatch:
         return None
 
     def terminate(self, slot: int, number: int, group: int, over: str) -> bool:
-        """Stop the worker and write down how the runs end; let it go on if the call has returned after all."""
+        """Stop the worker and write the outcomes; resume it if the call has returned after all."""
         os.kill(self.worker, signal.SIGSTOP)
         for _ in range(100):
             state = status(self.worker)
             if state is None or state[0] in "TtZX":
                 break
             time.sleep(0.01)
-        now = SLOT.unpack_from(self.words, BEATS.size + slot * SLOT.size)[0]
+        current = SLOT.unpack_from(self.words, BEATS.size + slot * SLOT.size)[0]
         while self.heard and group not in self.groups and select.select([0], [], [], 0)[0]:
             self.hear()
-        if now != number or group not in self.groups:
+        if current != number or group not in self.groups:
             os.kill(self.worker, signal.SIGCONT)
             return False
         about = self.groups[group]
@@ -169,24 +169,24 @@ class CallWatch:
                 subprocess.run(
                     about["writer"], input=line, timeout=60, check=False, start_new_session=True
                 )
-        except Exception:  # without that file its death counts as any other
+        except Exception:  # without that file the death counts like any other
             pass
         return True
 
     def end(self) -> None:
-        """End the worker, if it still is, and every process that was started in it."""
+        """End the worker, if it still runs, and every process that was started in it."""
         self.offspring.update(descendants(self.worker))
         if os.getppid() == self.worker:
             os.kill(self.worker, signal.SIGKILL)
         for _ in range(5):
-            left = [
+            remaining = [
                 process
                 for process in left_of(self.worker, self.offspring, self.mark)
                 if process != os.getpid()
             ]
-            if not left:
+            if not remaining:
                 break
-            for process in left:
+            for process in remaining:
                 try:
                     os.kill(process, signal.SIGKILL)
                 except OSError:
@@ -195,7 +195,7 @@ class CallWatch:
 
 
 def write(root: str, name: str, content: str) -> None:
-    """Write a file below a local store, whole."""
+    """Write a file below a local store atomically."""
     path = os.path.join(root, name)
     temporary = os.path.join(root, "tmp", f"{os.path.basename(name)}.{os.getpid()}")
     for folder in (
@@ -213,7 +213,10 @@ def write(root: str, name: str, content: str) -> None:
 
 
 def status(process: int | str) -> tuple[str, int, int, int] | None:
-    """Return state, parent, session and start of a process; None if it is gone, or this system has no /proc."""
+    """Return state, parent, session and start of a process; None if unavailable.
+
+    The process may be gone, or the system without /proc.
+    """
     try:
         with open(f"/proc/{process}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()
@@ -223,7 +226,7 @@ def status(process: int | str) -> tuple[str, int, int, int] | None:
 
 
 def resident_bytes(process: int) -> int:
-    """Return how much memory a process holds."""
+    """Return the memory of a process in bytes."""
     try:
         with open(f"/proc/{process}/statm", "rb") as file:
             return int(file.read().split()[1]) * mmap.PAGESIZE
@@ -237,37 +240,37 @@ def resident_bytes(process: int) -> int:
 
 
 def descendants(process: int) -> dict[int, int]:
-    """Return the processes that a process has started, and those that they have, with their starts."""
-    found: dict[int, int] = {}
+    """Return all descendants of a process with their starts."""
+    starts: dict[int, int] = {}
     waiting = [process]
     while waiting:
-        one = waiting.pop()
+        parent = waiting.pop()
         try:
-            for thread in os.listdir(f"/proc/{one}/task"):
-                with open(f"/proc/{one}/task/{thread}/children", "rb") as file:
+            for thread in os.listdir(f"/proc/{parent}/task"):
+                with open(f"/proc/{parent}/task/{thread}/children", "rb") as file:
                     children = [int(child) for child in file.read().split()]
                 for child in children:
                     state = status(child)
-                    if state and child not in found and child != os.getpid():
-                        found[child] = state[3]
+                    if state and child not in starts and child != os.getpid():
+                        starts[child] = state[3]
                         waiting.append(child)
         except OSError:
             continue
-    return found
+    return starts
 
 
 def left_of(worker: int, offspring: dict[int, int], mark: bytes) -> list[int]:
-    """Return what is alive of what was started in a worker that is gone, by what is known of it, its session or its mark."""
+    """Return live processes started in a dead worker, by earlier sight, session or mark."""
     try:
         processes = {int(name): status(name) for name in os.listdir("/proc") if name.isdigit()}
     except OSError:
         return []
-    there = {
+    alive = {
         process: state for process, state in processes.items() if state and state[0] not in "ZX"
     }
-    found = {
+    survivors = {
         process
-        for process, (_, _, session, start) in there.items()
+        for process, (_, _, session, start) in alive.items()
         if process not in (worker, os.getpid())
         and (
             session == worker
@@ -276,17 +279,19 @@ def left_of(worker: int, offspring: dict[int, int], mark: bytes) -> list[int]:
         )
     }
     while (
-        more := {process for process, state in there.items() if state[1] in found}
-        - found
+        children := {process for process, state in alive.items() if state[1] in survivors}
+        - survivors
         - {os.getpid()}
     ):
-        found |= more
-    # Trackers clean up after others, and end by themselves when they have.
-    return [process for process in found if b"resource_tracker" not in contents(process, "cmdline")]
+        survivors |= children
+    # Trackers clean up after other processes, and then end by themselves.
+    return [
+        process for process in survivors if b"resource_tracker" not in contents(process, "cmdline")
+    ]
 
 
 def contents(process: int, name: str) -> bytes:
-    """Return what the system says of a process under `name`; nothing if it does not."""
+    """Return the content of a file of a process in /proc; empty if it cannot be read."""
     try:
         with open(f"/proc/{process}/{name}", "rb") as file:
             return file.read()

@@ -1,6 +1,7 @@
-"""The template of local workers: a process that imports what they need, once and beside the driver, and is forked into them.
+"""The template of local workers: a process that imports what they need, and is forked into them.
 
-This module imports little, so that the template can begin before the driver has imported anything.
+It imports in parallel with the driver. This module imports little, so that the template can start
+before the driver has imported anything.
 """
 
 import atexit
@@ -19,26 +20,26 @@ from olscale.errors import ExecutionError
 BEFORE_IMPORTS = dict.fromkeys(
     ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
 )
-"""What dask.yaml has as ``pre-spawn-environ``, and Dask itself: it counts when a process starts, or imports."""
+"""As ``pre-spawn-environ`` in dask.yaml and by Dask: read when a process starts, or imports."""
 BEFORE_IMPORTS["MALLOC_TRIM_THRESHOLD_"] = "65536"
 
 _IMPORTS = "olscale.execution.worker_imports"
 FOLDER = "OLSCALE_TEMPLATE_FOLDER"
-"""Variable by which the template is told of the folder of its socket, which it removes if the driver is killed."""
+"""Variable with the folder of the template's socket, for removal if the driver is killed."""
 _LONGEST_FOLDER = 107 - len("/listener-12345678")
-"""The longest name of a folder in which a socket can be made: its own has 107 bytes at most."""
-_server: Any = forkserver._forkserver  # one a process, by which multiprocessing starts all
-_ours: int | None = None
+"""Longest name of a folder for a socket, whose own name has 107 bytes at most."""
+_server: Any = forkserver._forkserver  # one per process; multiprocessing starts all through it
+_template_pid: int | None = None
 _clusters = 0
 
 
 def check_children() -> None:
-    """Refuse to start workers where Python allows none: Dask would try again and again, without saying why.
+    """Refuse to start workers where Python forbids it: Dask would retry without saying why.
 
     Raises
     ------
     ExecutionError
-        If this is a daemon process, with what to do instead.
+        If this is a daemon process; says what to do instead.
     """
     process = current_process()
     if process.daemon:
@@ -51,24 +52,24 @@ def check_children() -> None:
 
 
 def begin() -> bool:
-    """Begin to import, unless it has begun; return whether workers can be forked from the template.
+    """Start to import, unless started; return whether workers can be forked from the template.
 
-    They cannot where forking is unsafe, such as under macOS, where the process has a fork server
-    of somebody else's, or where no folder has a name that is short enough for a socket.
+    They cannot where forking is unsafe, such as under macOS, where the process has another fork
+    server, or where no folder has a name that is short enough for a socket.
     """
-    global _ours
-    if not sys.platform.startswith("linux") or _server._forkserver_pid not in (None, _ours):
+    global _template_pid
+    if not sys.platform.startswith("linux") or _server._forkserver_pid not in (None, _template_pid):
         return False
     if not _socket_folder_is_short():
         return False
-    if _ours is None:
+    if _template_pid is None:
         atexit.register(end)
     path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
     with quiet_tracker():
-        # Or it would be started first, and have Ctrl-C reach this thread again.
+        # Otherwise it would be started first, and let Ctrl-C reach this thread again.
         resource_tracker.ensure_running()
-    # Python 3.11 leaves the driver's path out, and puts the folder it is started in before
-    # everything else.
+    # Python 3.11 leaves out the driver's path, and puts the working directory before everything
+    # else.
     changes = {
         **before_imports(),
         "PYTHONPATH": path,
@@ -79,21 +80,21 @@ def begin() -> bool:
         os.environ.update(changes)
         forkserver.set_forkserver_preload([_IMPORTS])
         forkserver.ensure_running()
-    _ours = _server._forkserver_pid
+    _template_pid = _server._forkserver_pid
     return True
 
 
 def _socket_folder_is_short() -> bool:
     """Return whether the folder of multiprocessing's sockets has a short enough name.
 
-    It is made in the folder for temporary files, or where that has a long name, in ``/tmp``.
+    It is created in the folder for temporary files, or in ``/tmp`` if that has a long name.
     """
     if len(tempfile.gettempdir()) <= _LONGEST_FOLDER - len("/pymp-12345678"):
         return True
     before = tempfile.tempdir
     tempfile.tempdir = "/tmp"  # mkdtemp makes a private folder there
     try:
-        return len(util.get_temp_dir()) <= _LONGEST_FOLDER  # it may have been made before
+        return len(util.get_temp_dir()) <= _LONGEST_FOLDER  # it may exist already
     except OSError:
         return False
     finally:
@@ -101,18 +102,21 @@ def _socket_folder_is_short() -> bool:
 
 
 def before_imports() -> dict[str, str]:
-    """Return `BEFORE_IMPORTS` as the template has it: what the user has set wins."""
+    """Return `BEFORE_IMPORTS` as in the template: the user's settings take precedence."""
     return {name: os.environ.get(name, value) for name, value in BEFORE_IMPORTS.items()}
 
 
 def worker_environment() -> dict[str, str]:
-    """Return what the environment of forked workers is to be: the driver's as it is now."""
+    """Return the environment for forked workers: the driver's current one."""
     return {"PYTHONPATH": "", "PYTHONSAFEPATH": "", **os.environ, **before_imports()}
 
 
 @contextmanager
 def kept() -> Iterator[bool]:
-    """Keep the template for a cluster within the block, and yield whether there is one; the last cluster ends it."""
+    """Keep the template for a cluster in the block; yield whether there is one.
+
+    The last cluster ends it.
+    """
     global _clusters
     _clusters += 1
     try:
@@ -124,19 +128,19 @@ def kept() -> Iterator[bool]:
 
 
 def end() -> None:
-    """End the template, if there is one; for the driver its workers have ended then."""
-    global _ours
-    if _ours is not None and _server._forkserver_pid == _ours:
+    """End the template, if there is one; the driver's workers have ended by then."""
+    global _template_pid
+    if _template_pid is not None and _server._forkserver_pid == _template_pid:
         with suppress(ProcessLookupError):
-            os.kill(_ours, signal.SIGKILL)  # asked to stop, it would finish its imports first
+            os.kill(_template_pid, signal.SIGKILL)  # otherwise it would finish its imports
         with suppress(OSError):
             _server._stop()
-    _ours = None
+    _template_pid = None
 
 
 @contextmanager
 def quiet_tracker() -> Iterator[None]:
-    """Have multiprocessing's resource tracker, where it is started within the block, print no warnings.
+    """Silence multiprocessing's resource tracker if it is started within the block.
 
     A worker that is ended in the middle of a run leaves semaphores to it. It cleans them up, as it
     should, and would say so after the last line of every interrupted evaluation.
@@ -151,7 +155,7 @@ def quiet_tracker() -> Iterator[None]:
 
 @contextmanager
 def environment_kept(names: Iterable[str]) -> Iterator[None]:
-    """Put variables of the environment back at the end of the block."""
+    """Restore variables of the environment at the end of the block."""
     before = {name: os.environ.get(name) for name in names}
     try:
         yield
@@ -165,7 +169,7 @@ def environment_kept(names: Iterable[str]) -> Iterator[None]:
 
 @contextmanager
 def _deaf() -> Iterator[None]:
-    """Have Ctrl-C not reach what is started within the block: the driver ends its workers."""
+    """Shield processes started within the block from Ctrl-C: the driver ends its workers."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

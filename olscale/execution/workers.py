@@ -1,4 +1,4 @@
-"""The workers of a cluster: who is there, who has room, and calls that end when their worker does."""
+"""The workers of a cluster: which exist, which have room, and calls that end with their worker."""
 
 import asyncio
 import contextlib
@@ -15,33 +15,32 @@ T = TypeVar("T")
 
 
 class WorkerLostError(ExecutionError):
-    """What a worker was doing is gone.
+    """The work of a worker is lost.
 
     Attributes
     ----------
     worker : str
-        Its address.
+        Address of the worker.
     """
 
     worker = ""
 
 
 class ClosedError(ExecutionError):
-    """No worker takes anything more."""
+    """The workers accept nothing more."""
 
 
 class Workers:
-    """The workers behind `client`, as the scheduler has told last.
+    """The workers behind `client`, as last reported by the scheduler.
 
-    The driver itself says which worker gets what: it then knows who was at work where when a worker
-    died.
+    The driver itself assigns work, so that it knows what ran on a worker that died.
 
     Parameters
     ----------
     client : distributed.Client
-        Asynchronous.
+        Asynchronous client.
     fits : callable, optional
-        Says of each worker that joins, before it gets any work, whether it fits; all do by default.
+        Returns whether a worker that joins fits, before it gets any work; all fit by default.
     settings : ExecutionSettings
     """
 
@@ -54,25 +53,25 @@ class Workers:
         self._client = client
         self._fits = fits or _any_fits
         self._settings = settings
-        self._there: dict[str, int] = {}  # all there are, and of these those that may get work
+        self._threads_of: dict[str, int] = {}  # all workers, some of which may not get work
         self._room = Room()
         self._departures: dict[str, asyncio.Event] = {}
         self._joined: dict[str, asyncio.Task[None]] = {}
         self._fitting: set[str] = set()
         self._given_up: set[str] = set()
         self._changed = asyncio.Condition()
-        # Who waits for room stands in a queue, one for tasks and one for actors: whatever changes,
-        # only the first looks.
+        # Waiters stand in two queues, for tasks and for actors: after a change only the first one
+        # checks for room.
         self._queues = {actor: asyncio.Lock() for actor in (False, True)}
         self._closed = False
-        # Seconds that the cluster was seen without a worker, look by look. A clock would also count
-        # the time in which nobody looked: a machine that was suspended or overloaded is no cluster
+        # Seconds for which the cluster was seen without a worker, query by query. A clock would
+        # also count time without queries: a suspended or overloaded machine is not a cluster
         # without workers.
         self._deserted = 0.0
         self._looked = monotonic()
 
     async def look(self) -> None:
-        """Ask the scheduler which workers there are; raise when there is nothing left to wait for.
+        """Ask the scheduler for the current workers; raise when there is nothing left to wait for.
 
         Raises
         ------
@@ -89,7 +88,7 @@ class Workers:
             ) from None
         passed = monotonic() - self._looked
         self._looked = monotonic()
-        self._there = dict(threads)
+        self._threads_of = dict(threads)
         self._admit()
         if self._room.threads:
             self._deserted = 0.0
@@ -105,25 +104,24 @@ class Workers:
         await self.notify()
 
     def _admit(self) -> None:
-        """Ask the workers that have joined whether they fit; those that do may get work."""
-        for worker in (
-            self._joined.keys() - self._there.keys()
-        ):  # another one may come back at this address
+        """Check whether the workers that have joined fit; those that do may get work."""
+        # Another worker may get the address of one that has left, and must be checked anew.
+        for worker in self._joined.keys() - self._threads_of.keys():
             self._forget(worker)
-        for worker in [worker for worker in self._there if worker not in self._joined]:
+        for worker in [worker for worker in self._threads_of if worker not in self._joined]:
             self._joined[worker] = asyncio.ensure_future(self._ask(worker))
-        for worker in self._there:
+        for worker in self._threads_of:
             self._let_in(worker)
 
     def _let_in(self, worker: str) -> None:
-        """Give work to a worker from now on, if it is there and fits."""
-        threads = self._there.get(worker)
-        known = self._room.threads.get(worker) == threads
-        if threads and not known and worker in self._fitting and worker not in self._given_up:
+        """Give a worker work from now on, if it is present and fits."""
+        threads = self._threads_of.get(worker)
+        unchanged = self._room.threads.get(worker) == threads
+        if threads and not unchanged and worker in self._fitting and worker not in self._given_up:
             self._room.put(worker, threads)
 
     async def _ask(self, worker: str) -> None:
-        """Find out whether a worker fits; one that does not answer is asked again, for as long as it is there."""
+        """Find out whether a worker fits; ask again while one that does not answer is present."""
         while True:
             with contextlib.suppress(Exception):
                 async with asyncio.timeout(self._settings.answer_seconds):
@@ -140,32 +138,34 @@ class Workers:
         self._room.remove(worker)
         if departure := self._departures.pop(worker, None):
             departure.set()
-        if asked := self._joined.pop(worker, None):
-            asked.cancel()
+        if check := self._joined.pop(worker, None):
+            check.cancel()
 
     def close(self) -> None:
-        """Ask nobody any more."""
-        for asked in self._joined.values():
-            asked.cancel()
+        """Stop checking workers."""
+        for check in self._joined.values():
+            check.cancel()
 
     async def close_queues(self) -> None:
-        """Give room to nobody any more."""
+        """Stop giving room to waiters."""
         self._closed = True
         await self.notify()
 
     async def notify(self) -> None:
-        """Have everybody that waits look again."""
+        """Wake all waiters to check again."""
         async with self._changed:
             self._changed.notify_all()
 
     async def until(self, true: Callable[[], bool]) -> None:
-        """Wait for a condition; it is looked at whenever the workers have changed, and once a second."""
+        """Wait for a condition, checked when the workers change and once per second."""
         async with self._changed:
             await self._changed.wait_for(true)
 
     @asynccontextmanager
     async def place(self, actor: bool, alone: bool) -> AsyncIterator[str]:
-        """Wait for room for an actor or a task and yield the worker that has it; `alone`, for a worker of its own.
+        """Wait for room for an actor or a task, and yield its worker.
+
+        With `alone` the worker gets nothing else.
 
         Raises
         ------
@@ -180,7 +180,7 @@ class Workers:
             room.wait(int(not actor))
             try:
                 if room.waiting == room.total + 1:
-                    await self.notify()  # from now on they are handed out ahead
+                    await self.notify()  # from now on tasks are handed out ahead
                 async with self._queues[actor]:
                     worker = await self._take(actor)
                     room.take(worker, actor)
@@ -196,12 +196,12 @@ class Workers:
 
     @property
     def threads(self) -> float:
-        """Threads of a worker, on average; one while there is none."""
+        """Mean number of threads per worker; 1 without workers."""
         return self._room.total / len(self._room.threads) if self._room.threads else 1.0
 
     @property
     def report_seconds(self) -> float:
-        """How long a worker keeps silent between two reports, so that all of them are not too many for the scheduler."""
+        """Seconds between two reports of a worker, so that the scheduler can handle all reports."""
         return max(self._settings.report_seconds, self._room.total / self._settings.most_reports)
 
     async def _take(self, actor: bool) -> str:
@@ -217,14 +217,16 @@ class Workers:
             raise ClosedError
 
     async def _take_alone(self) -> str:
-        """Keep a worker from getting more to do and wait until it has nothing."""
+        """Keep a worker from getting more work, and wait until it has none."""
         room = self._room
         while True:
             await self._until_open(lambda: bool(room.threads.keys() - room.alone))
             worker = min(sorted(room.threads.keys() - room.alone), key=room.load)
             room.keep_alone(worker)
             try:
-                await self._until_open(lambda: worker not in room.threads or not room.load(worker))  # noqa: B023
+                await self._until_open(
+                    lambda: worker not in room.threads or not room.load(worker)  # noqa: B023
+                )
             except BaseException:
                 room.keep_alone(worker, False)
                 raise
@@ -233,9 +235,9 @@ class Workers:
             room.keep_alone(worker, False)
 
     def forget(self, worker: str) -> None:
-        """Take a worker for dead until the scheduler says again that it lives; whoever is there then is asked anew."""
+        """Take a worker for dead until the scheduler reports it again; it is then checked anew."""
         self._forget(worker)
-        self._deserted = 0.0  # it was there until now
+        self._deserted = 0.0  # it was present until now
 
     async def give_up(self, worker: str) -> None:
         """Never use a worker again, and have its nanny end it: it does not answer."""
@@ -247,7 +249,7 @@ class Workers:
                 await self._client.restart_workers([worker], raise_for_error=False)
 
     def _departure(self, worker: str) -> asyncio.Event:
-        """Return what is set when a worker leaves: each call waits for that of its own, and is not woken by others."""
+        """Return the event of a worker's departure: calls only wake for their own worker."""
         if worker in self._room.threads:
             return self._departures.setdefault(worker, asyncio.Event())
         gone = asyncio.Event()
@@ -260,19 +262,19 @@ class Workers:
         Raises
         ------
         WorkerLostError
-            If the worker leaves the cluster, whatever Dask makes of that.
+            If the worker leaves the cluster, whatever Dask reports.
         ExecutionError
-            If the call fails otherwise: nothing that runs on workers lets an exception out.
+            If the call fails otherwise: code on workers lets no exception out.
         """
         from distributed import KilledWorker
         from distributed.client import FutureCancelledError
 
         answer = asyncio.ensure_future(_value(call))
-        # A call to a frozen or vanished worker may never come back: its leaving the cluster ends
-        # the wait.
-        left = asyncio.ensure_future(self._departure(worker).wait())
+        # A call to a frozen or vanished worker may never return: the worker's departure ends the
+        # wait.
+        departure = asyncio.ensure_future(self._departure(worker).wait())
         try:
-            await asyncio.wait({answer, left}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({answer, departure}, return_when=asyncio.FIRST_COMPLETED)
             if not answer.done():
                 raise WorkerLostError
             return answer.result()
@@ -288,7 +290,7 @@ class Workers:
             ) from None
         finally:
             answer.cancel()
-            left.cancel()
+            departure.cancel()
 
 
 async def _any_fits(worker: str) -> bool:
@@ -296,7 +298,7 @@ async def _any_fits(worker: str) -> bool:
 
 
 class _CallCancelledError(Exception):
-    """Dask has cancelled a call; not to be taken for our own being cancelled."""
+    """Dask has cancelled a call; distinct from a cancellation of our own."""
 
 
 async def _value(call: Awaitable[T]) -> T:

@@ -1,4 +1,4 @@
-"""Metrics: what a run reports of its rows. A new one is one file here and one line in `METRICS`."""
+"""Metrics: what a run reports about its rows. A new one is a file here and a line in `METRICS`."""
 
 from olscale.evaluation.metrics.base import CURVE_POINTS, Metric, StreamShape
 from olscale.evaluation.metrics.class_measures import ClassMeasures
@@ -69,4 +69,4 @@ METRICS: Registry[type[Metric]] = Registry(
         "wrong-rows": "olscale.evaluation.metrics.wrong_rows:WrongRows",
     },
 )
-"""A run measures those that its protocol wants, in this order."""
+"""All metrics; a run measures those that its protocol asks for, in this order."""

@@ -32,7 +32,7 @@ class StreamShape:
     task : {"classification", "regression", "novelty"}
         What is predicted.
     targets : tuple of str
-        Names of the targets of a row, where there are several; else empty.
+        Names of the targets of a row, if there are several; else empty.
     features : FeatureNames
         Names of the features, as the learner gets them.
     labels : tuple
@@ -49,7 +49,7 @@ class StreamShape:
     labels: tuple[int | float | str, ...] = ()
 
     def points(self) -> NDArray[np.int64]:
-        """Return at most `CURVE_POINTS` evenly spaced numbers of rows, the last of them all rows, for a curve.
+        """Return at most `CURVE_POINTS` evenly spaced numbers of rows, ending with all rows.
 
         Examples
         --------
@@ -63,37 +63,34 @@ class StreamShape:
 class Metric(ABC):
     """Sums over the rows of a run.
 
-    Of each row it gets the target and what was predicted: class codes, where 1 is normal and 0 a
+    For each row a metric gets the target and the prediction: class codes, where 1 is normal and 0 a
     novelty in novelty detection, or numbers in a regression.
 
-    `see` gets the rows of the stream with what was predicted before each update; `held_out` gets
-    test rows with the predictions of the model in mid-stream, `test` with those of the final model.
-    All that is summed is in `sums`, a dictionary of plain arrays, so that a run can be saved in
-    mid-stream.
+    `see` gets the rows of the stream with the predictions before each update; `held_out` gets test
+    rows with the predictions of the model in mid-stream, `test` those of the final model. All sums
+    are in `sums`, a dictionary of plain arrays, so that a run can be saved in mid-stream.
 
     Attributes
     ----------
     reads_scores : bool
-        Whether the scores are looked at, and not only the predicted codes. Runs in class shards,
-        whose tasks tell each other the best class of a row but not all of its scores, are possible
-        only while no metric does.
+        Whether it uses the scores as well as the predicted codes. Class shards, which exchange the
+        best class of a row but not all of its scores, require that no metric does.
     reads_probabilities : bool
-        Whether it gets the probabilities of the classes in place of the scores, shape (rows,
-        classes); (rows, 0) where the learner gives none.
+        Whether it gets class probabilities instead of scores, of shape (rows, classes), or
+        (rows, 0) if the learner provides none.
     ranks_rows : bool
-        Whether it reads of the scores how they rank rows: it gets those that the learner has for
-        that, where it has others.
+        Whether it uses scores to rank rows: it gets the learner's ranking scores, if the learner
+        has any.
     watches : bool
-        Whether it is to `look` at the model; such a run shares no pass and is cut into no class
-        shards.
+        Whether `look` observes the model; the run then shares no pass and has no class shards.
     weighs_rows : bool
-        Whether it counts rows by their weights, where `weigh` tells these; a protocol with
-        `weighted_measures` asks for no others that look at rows.
+        Whether it counts rows by the weights that `weigh` passes; a protocol with
+        `weighted_measures` allows no other metrics of rows.
     tasks : tuple of str
-        What it can measure.
+        The tasks that it can measure.
     measure : str
-        The word in a protocol's `measures` that asks for it; without one every run has it, if
-        `wanted` is not overridden.
+        The word in a protocol's `measures` that requests it; without one every run has it, unless
+        `wanted` is overridden.
     """
 
     measure: ClassVar[str] = ""
@@ -113,7 +110,7 @@ class Metric(ABC):
 
     @classmethod
     def meets(cls, shape: StreamShape) -> bool:
-        """Return whether it measures something of a stream: one of its tasks, where the protocol asks for it."""
+        """Return whether it measures the stream: its task fits, and the protocol asks for it."""
         return shape.task in cls.tasks and cls.wanted(shape.scoring)
 
     @abstractmethod
@@ -126,8 +123,8 @@ class Metric(ABC):
     def arrive(self, labels: NDArray[Any], asked: NDArray[np.int64] | None) -> None:
         """Note the labels that arrive while the next rows are predicted.
 
-        It is called before `see` where labels do not arrive one by one with the rows that `see`
-        gets: where they are delayed, where rows are held out or not counted.
+        Called before `see` when labels do not arrive one by one with its rows: if labels are
+        delayed, or rows are held out or not counted.
 
         Parameters
         ----------
@@ -135,20 +132,20 @@ class Metric(ABC):
             Class codes or targets in the order in which they arrive; `UNKNOWN` or NaN at an event
             that brings none.
         asked : ndarray of shape (rows,), optional
-            The event before which each of the rows that `see` gets next is predicted. None where
-            no row is: labels of the rows after it arrive one by one.
+            The event before which each of the rows of the next `see` is predicted. None if there
+            are no rows, so that labels of later rows arrive one by one.
         """
         del labels, asked
 
     def weigh(self, weights: NDArray[np.float64]) -> None:
-        """Note how much each of the rows counts that the next call counts: of `see`, `test`, `train` or `held_out`.
+        """Note the weights of the rows of the next call to `see`, `test`, `train` or `held_out`.
 
-        It is called before each of them where the protocol has `weighted_measures`, and else never.
+        Called before each of them if the protocol has `weighted_measures`, and never otherwise.
         """
         self._weights = weights
 
     def weights_of(self, rows: int) -> NDArray[np.float64]:
-        """Return how much each of so many rows counts; an empty array where all count alike."""
+        """Return the weight of each of so many rows; an empty array if all count alike."""
         return np.empty(0) if self._weights is None else self._weights[:rows]
 
     def test(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
@@ -156,29 +153,29 @@ class Metric(ABC):
         del y, codes, scores
 
     def train(self, y: NDArray[Any], codes: NDArray[Any]) -> None:
-        """Count training rows, where they are predicted again: targets, and predictions of the final model."""
+        """Count training rows that are predicted again: targets, predictions of the final model."""
         del y, codes
 
     def held_out(self, y: NDArray[Any], codes: NDArray[Any]) -> None:
-        """Count test rows: targets, and predictions of the model after the rows of the stream counted so far."""
+        """Count test rows: targets, and predictions of the model after the rows counted so far."""
         del y, codes
 
     def look(self, rows: int, model_bytes: float | None, seconds: tuple[float, float]) -> None:
-        """Note how large the model is after so many rows of the stream, and how long it took to predict and to learn one."""
+        """Note the model's size after `rows` rows, and the time to predict and to learn one row."""
         del rows, model_bytes, seconds
 
     def timings(self) -> dict[str, float]:
-        """Return what depends on the machine, by name: it is kept apart from results."""
+        """Return measures that depend on the machine, by name; they are kept apart from results."""
         return {}
 
     def series(self) -> list[Series]:
-        """Return what was measured along the stream, by name."""
+        """Return the curves along the stream, by name."""
         return []
 
     def overflows(self) -> bool:
-        """Return whether sums are beyond float64, so that measures which every run has are lost."""
+        """Return whether sums exceed float64, so that measures of every run are lost."""
         return False
 
     @abstractmethod
     def values(self) -> dict[str, float]:
-        """Return the metrics by name; leave out what was not measured."""
+        """Return the metrics by name, without those that were not measured."""

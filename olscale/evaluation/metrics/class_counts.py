@@ -1,4 +1,4 @@
-"""Counts of classes that were met, predicted and met as predicted, and what follows from them."""
+"""Counts of actual, predicted and correctly predicted classes, and the measures based on them."""
 
 from typing import Any
 
@@ -12,17 +12,18 @@ from olscale.evaluation.metrics.summary import Events, RowSums
 
 
 class ClassCounts(RowSums):
-    """The diagonal and the margins of the confusion matrix, and the hits of two dull learners.
+    """The diagonal and the margins of the confusion matrix, and the hits of two trivial baselines.
 
-    No measure here needs more of the matrix, so that a thousand classes take no million counts.
-    Averages over classes are scikit-learn's: over the classes that were met (`balanced_accuracy`),
-    or met or predicted (``macro_``).
+    No measure here needs more of the matrix, so a thousand classes do not take a million counts.
+    Averages over classes follow scikit-learn: over the actual classes (`balanced_accuracy`), or the
+    actual and predicted ones (``macro_``).
 
     References
     ----------
-    J. Cohen, A coefficient of agreement for nominal scales, 1960 (kappa). A. Bifet et al., Efficient online evaluation of
-    big data stream classifiers, KDD 2015 (kappa-M). I. Zliobaite et al., Evaluation methods and decision theory for
-    classification of streaming data with temporal dependence, Machine Learning 98, 2015 (kappa-temporal).
+    J. Cohen, A coefficient of agreement for nominal scales, 1960 (kappa). A. Bifet et al.,
+    Efficient online evaluation of big data stream classifiers, KDD 2015 (kappa-M). I. Zliobaite et
+    al., Evaluation methods and decision theory for classification of streaming data with temporal
+    dependence, Machine Learning 98, 2015 (kappa-temporal).
     """
 
     names = CLASS_MEASURES
@@ -34,14 +35,14 @@ class ClassCounts(RowSums):
         self.base = np.zeros(2 + shape.classes, dtype=np.int64)
 
     def events(self, y: NDArray[Any], predicted: NDArray[Any], dull: bool) -> Events:
-        """Return class codes, with room for the majority class so far and the class before."""
+        """Return class codes, with space for the majority class so far and the previous class."""
         room = np.empty((len(y) if dull else 0, 2), np.int64)
         return Events(_codes(y), _codes(predicted), room)
 
     def dull_before(
         self, labels: NDArray[Any], asked: NDArray[np.int64], base: NDArray[Any]
     ) -> NDArray[np.int64]:
-        """Return the majority class and the class before, shape (asked, 2)."""
+        """Return the majority class and the previous class, shape (asked, 2)."""
         dull = np.empty((len(asked), 2), dtype=np.int64)
         follow_classes(_codes(labels), asked, base, dull)
         return dull
@@ -70,18 +71,18 @@ class ClassCounts(RowSums):
         marks: NDArray[np.int64],
         found: NDArray[np.float64],
     ) -> None:
-        """Count rows again."""
+        """Count rows a second time."""
         count_classes(*events, True, self.base, True, sums, alpha, marks, found)
 
     def values(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the measures."""
-        found = np.empty((len(sums), len(self.names)))
-        measure_classes(sums, self._costs, found)
-        return found
+        measures = np.empty((len(sums), len(self.names)))
+        measure_classes(sums, self._costs, measures)
+        return measures
 
 
 def _codes(codes: NDArray[Any]) -> NDArray[np.int64]:
-    """Return codes as compiled loops take them: for an array that may not be written to others would be compiled."""
+    """Return codes in an array that can be written to: others would compile another loop."""
     flags = codes.flags
     if codes.dtype == np.int64 and flags.c_contiguous and flags.writeable:
         return codes

@@ -1,4 +1,4 @@
-"""Measures that follow from counts of classes."""
+"""Measures based on counts of classes."""
 
 from olscale.evaluation.metrics.base import StreamShape
 from olscale.evaluation.metrics.class_counts import ClassCounts

@@ -1,4 +1,4 @@
-"""The confusion matrix, as the cells of it that are not empty."""
+"""The confusion matrix, as its nonzero cells."""
 
 from typing import Any
 
@@ -10,10 +10,10 @@ from olscale.results.record import Series
 
 
 class Confusion(Metric):
-    """`confusion` and `test_confusion`: how many rows of each class were taken for each, or what they weigh together.
+    """`confusion`, `test_confusion`: the count, or weight, of rows per class and predicted class.
 
-    Asked for by ``measures = ["confusion"]``. The matrix is no curve, but kept as one: in place of
-    a row of the stream a position is a cell, ``65536 * class + predicted class``;
+    Requested by ``measures = ["confusion"]``. The matrix is stored as a curve: its positions are
+    cells, ``65536 * class + predicted class``, instead of rows of the stream;
     `olscale.analysis.curves.confusions` reads it.
 
     Examples
@@ -45,27 +45,27 @@ class Confusion(Metric):
         self._count("test", y, codes)
 
     def _count(self, split: str, y: NDArray[np.int64], codes: NDArray[np.int64]) -> None:
-        known, counts = self.sums[split]
-        cells, where = np.unique(np.concatenate([known, y * 65536 + codes]), return_inverse=True)
+        earlier, counts = self.sums[split]
+        cells, where = np.unique(np.concatenate([earlier, y * 65536 + codes]), return_inverse=True)
         total: NDArray[Any]
         if self._weights is None:
-            total = np.bincount(where[len(known) :], minlength=len(cells))
-            total[where[: len(known)]] += counts
-        else:  # row by row, so that no chunk changes a bit
+            total = np.bincount(where[len(earlier) :], minlength=len(cells))
+            total[where[: len(earlier)]] += counts
+        else:  # row by row, so that chunks do not change a bit
             total = np.zeros(len(cells))
-            total[where[: len(known)]] = counts
-            np.add.at(total, where[len(known) :], self.weights_of(len(y)))
+            total[where[: len(earlier)]] = counts
+            np.add.at(total, where[len(earlier) :], self.weights_of(len(y)))
         self.sums[split] = np.stack([cells, total])
 
     def values(self) -> dict[str, float]:
-        """Return nothing: a matrix is no number."""
+        """Return nothing: a matrix is not a number."""
         return {}
 
     def series(self) -> list[Series]:
         """Return the cells with their counts."""
-        named = (("confusion", self.sums["stream"]), ("test_confusion", self.sums["test"]))
+        splits = (("confusion", self.sums["stream"]), ("test_confusion", self.sums["test"]))
         return [
             Series(name, cells.astype(np.int64), counts.astype(np.float64))
-            for name, (cells, counts) in named
+            for name, (cells, counts) in splits
             if len(cells)
         ]

@@ -12,11 +12,11 @@ from olscale.evaluation.protocol import Scoring
 from olscale.results.record import Series
 
 DETECTORS = {"adwin": "ADWIN", "ddm": "binary.DDM", "page-hinkley": "PageHinkley"}
-"""Detectors by name, each with its place in `river.drift`; they run with River's own defaults."""
+"""Detectors by name, with their places in `river.drift`; they run with River's own defaults."""
 
 
 def detector_version(name: str) -> str:
-    """Return the package and version that a detector is from.
+    """Return the package and version of a detector.
 
     Raises
     ------
@@ -37,18 +37,18 @@ def detector_version(name: str) -> str:
 
 
 class DriftAlarms(Metric):
-    """`drift_alarms`: how often a drift detector, fed with 1 for a mistake and 0 else, raised its alarm.
+    """`drift_alarms`: the alarms of a drift detector that gets 1 for a mistake and 0 otherwise.
 
-    Asked for by ``drift = "adwin"`` (or ``"ddm"``, ``"page-hinkley"``). The series has the number
-    of alarms at the numbers of rows after which they were raised. A detector has no state of plain
-    arrays: what is kept is the mistakes, a byte a row, and a run that is continued feeds them to a
-    new one.
+    Requested by ``drift = "adwin"`` (or ``"ddm"``, ``"page-hinkley"``). The series has the number
+    of alarms at the numbers of rows after which they were raised. The state of a detector is not
+    made of plain arrays, so the mistakes are kept, one byte per row, and a continued run feeds them
+    to a new detector.
 
     References
     ----------
-    A. Bifet, R. Gavalda, Learning from time-changing data with adaptive windowing, SDM 2007. J. Gama, P. Medas,
-    G. Castillo, P. P. Rodrigues, Learning with drift detection, SBIA 2004. E. S. Page, Continuous inspection schemes,
-    Biometrika 41, 1954.
+    A. Bifet, R. Gavalda, Learning from time-changing data with adaptive windowing, SDM 2007.
+    J. Gama, P. Medas, G. Castillo, P. P. Rodrigues, Learning with drift detection, SBIA 2004.
+    E. S. Page, Continuous inspection schemes, Biometrika 41, 1954.
     """
 
     @classmethod
@@ -68,9 +68,9 @@ class DriftAlarms(Metric):
     def see(
         self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]
     ) -> None:
-        """Feed the detector row by row."""
+        """Feed the rows to the detector one by one."""
         first = int(self.sums["rows"][0])
-        if self._fed != first:  # restored: bring a new detector up to date
+        if self._fed != first:  # restored: replay the mistakes into a new detector
             self._detector = _detector(self._name)
             self._fed = 0
             self._feed(self.sums["wrong"][:first])
@@ -82,9 +82,9 @@ class DriftAlarms(Metric):
 
     def _feed(self, wrong: NDArray[Any]) -> NDArray[np.int64]:
         alarms = []
-        for one in wrong.astype(np.int64).tolist():
+        for mistake in wrong.astype(np.int64).tolist():
             self._fed += 1
-            self._detector.update(one)
+            self._detector.update(mistake)
             if self._detector.drift_detected:
                 alarms.append(self._fed)
         return np.array(alarms, dtype=np.int64)
@@ -93,7 +93,7 @@ class DriftAlarms(Metric):
         return {"drift_alarms": float(len(self.sums["alarms"]))} if self.sums["rows"][0] else {}
 
     def series(self) -> list[Series]:
-        """Return the rows of the alarms, each with its number."""
+        """Return the rows of the alarms, with the number of alarms at each."""
         alarms = self.sums["alarms"]
         return [Series("drift_alarms", alarms, np.arange(1.0, len(alarms) + 1))]
 
@@ -102,7 +102,7 @@ def _detector(name: str) -> Any:
     detector_version(name)
     from river import drift
 
-    found: Any = drift
+    attribute: Any = drift
     for part in DETECTORS[name].split("."):
-        found = getattr(found, part)
-    return found()
+        attribute = getattr(attribute, part)
+    return attribute()

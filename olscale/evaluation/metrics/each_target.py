@@ -1,4 +1,4 @@
-"""Several targets of a row: each is measured as it would be alone, and the measure of all is their uniform average."""
+"""Measures of several targets: each is measured alone, and the overall measure is the average."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,10 +11,10 @@ from olscale.results.record import Series
 
 
 class EachTarget(Metric):
-    """A metric of one target, of each of several: ``rmse`` is the mean, ``rmse:NAME`` that of the target `NAME`.
+    """A metric for each target: ``rmse`` is the mean, ``rmse:NAME`` that of the target `NAME`.
 
-    So scikit-learn has it with ``multioutput="uniform_average"``. A mean is there where each of the
-    targets has the measure. Along the stream there are the means.
+    This is scikit-learn's ``multioutput="uniform_average"``. A mean exists if each of the targets
+    has the measure. Curves along the stream show the means.
 
     Parameters
     ----------
@@ -24,84 +24,89 @@ class EachTarget(Metric):
     Examples
     --------
     >>> from olscale.evaluation.metrics.residuals import Residuals
-    >>> metric = EachTarget(StreamShape(rows=2, classes=0, task="regression", targets=("a", "b")), Residuals)
-    >>> metric.see(np.array([[1.0, 0.0], [3.0, 0.0]]), np.array([[0.0, 0.0], [3.0, 4.0]]), np.zeros((2, 2)))
+    >>> shape = StreamShape(rows=2, classes=0, task="regression", targets=("a", "b"))
+    >>> metric = EachTarget(shape, Residuals)
+    >>> y = np.array([[1.0, 0.0], [3.0, 0.0]])
+    >>> metric.see(y, np.array([[0.0, 0.0], [3.0, 4.0]]), np.zeros((2, 2)))
     >>> [metric.values()[name] for name in ("mae", "mae:a", "mae:b")]
     [1.25, 0.5, 2.0]
     """
 
     def __init__(self, shape: StreamShape, kind: type[Metric]) -> None:
         self._names = shape.targets
-        self._each = [kind(shape) for _ in shape.targets]
-        # What is a constant of other metrics is here that of the kind.
+        self._metrics = [kind(shape) for _ in shape.targets]
+        # Class constants of other metrics depend on the wrapped kind here.
         self.reads_scores = kind.reads_scores  # type: ignore[misc]
         self.reads_probabilities = kind.reads_probabilities  # type: ignore[misc]
 
     @property
     def sums(self) -> dict[str, NDArray[Any]]:
-        """All arrays, each after the number of its target."""
+        """All arrays, with names that begin with the number of the target."""
         return {
             f"{i}/{name}": array
-            for i, each in enumerate(self._each)
-            for name, array in each.sums.items()
+            for i, target_metric in enumerate(self._metrics)
+            for name, array in target_metric.sums.items()
         }
 
     @sums.setter
     def sums(self, sums: dict[str, NDArray[Any]]) -> None:
-        for i, each in enumerate(self._each):
+        for i, target_metric in enumerate(self._metrics):
             mark = f"{i}/"
-            each.sums = {
+            target_metric.sums = {
                 name.removeprefix(mark): array
                 for name, array in sums.items()
                 if name.startswith(mark)
             }
 
     def see(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
-        for i, each in enumerate(self._each):
-            each.see(y[:, i], codes[:, i], scores[:, i : i + 1])
+        for i, target_metric in enumerate(self._metrics):
+            target_metric.see(y[:, i], codes[:, i], scores[:, i : i + 1])
 
     def weigh(self, weights: NDArray[np.float64]) -> None:
-        for metric in self._each:
+        for metric in self._metrics:
             metric.weigh(weights)
 
     def arrive(self, labels: NDArray[Any], asked: NDArray[np.int64] | None) -> None:
-        for i, metric in enumerate(self._each):
+        for i, metric in enumerate(self._metrics):
             metric.arrive(labels[:, i], asked)
 
     def test(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
-        for i, each in enumerate(self._each):
-            each.test(y[:, i], codes[:, i], scores[:, i : i + 1])
+        for i, target_metric in enumerate(self._metrics):
+            target_metric.test(y[:, i], codes[:, i], scores[:, i : i + 1])
 
     def held_out(self, y: NDArray[Any], codes: NDArray[Any]) -> None:
-        for i, each in enumerate(self._each):
-            each.held_out(y[:, i], codes[:, i])
+        for i, target_metric in enumerate(self._metrics):
+            target_metric.held_out(y[:, i], codes[:, i])
 
     def overflows(self) -> bool:
-        return any(each.overflows() for each in self._each)
+        return any(target_metric.overflows() for target_metric in self._metrics)
 
     def values(self) -> dict[str, float]:
         """Return the means of all measures, then the measures of each target."""
-        found = [each.values() for each in self._each]
+        measures = [target_metric.values() for target_metric in self._metrics]
         means = {
-            name: _mean([one[name] for one in found])
-            for name in found[0]
-            if all(name in one for one in found)
+            name: _mean([of_target[name] for of_target in measures])
+            for name in measures[0]
+            if all(name in of_target for of_target in measures)
         }
         return means | {
             f"{name}:{target}": value
-            for target, one in zip(self._names, found, strict=True)
-            for name, value in one.items()
+            for target, of_target in zip(self._names, measures, strict=True)
+            for name, value in of_target.items()
         }
 
     def series(self) -> list[Series]:
-        """Return the means along the stream, where each of the targets has the measure."""
-        found = [{series.name: series for series in each.series()} for each in self._each]
-        names = [name for name in found[0] if all(name in one for one in found)]
-        return [_mean_series([one[name] for one in found]) for name in names]
+        """Return the means along the stream, if each of the targets has the measure."""
+        curves = [
+            {series.name: series for series in target_metric.series()}
+            for target_metric in self._metrics
+        ]
+        names = [name for name in curves[0] if all(name in of_target for of_target in curves)]
+        return [_mean_series([of_target[name] for of_target in curves]) for name in names]
 
 
 def make_metric(kind: type[Metric], shape: StreamShape) -> Metric:
-    """Return a metric of a stream, of each target where there are several; one that looks at the model is of none."""
+    """Return a metric of a stream, for each of several targets unless it observes the model."""
     return EachTarget(shape, kind) if shape.targets and not kind.watches else kind(shape)
 
 
@@ -109,9 +114,9 @@ def _mean(values: Sequence[float]) -> float:
     return float(np.mean(values))
 
 
-def _mean_series(each: Sequence[Series]) -> Series:
-    rows = each[0].rows
-    for series in each[1:]:
+def _mean_series(curves: Sequence[Series]) -> Series:
+    rows = curves[0].rows
+    for series in curves[1:]:
         rows = np.intersect1d(rows, series.rows)
-    values = [series.values[np.isin(series.rows, rows)] for series in each]
-    return Series(each[0].name, rows, np.mean(values, axis=0))
+    values = [series.values[np.isin(series.rows, rows)] for series in curves]
+    return Series(curves[0].name, rows, np.mean(values, axis=0))

@@ -1,4 +1,4 @@
-"""Measures of a summary over the whole stream, over a window, with fading, on rows held out and on the test split."""
+"""Measures of a summary over the stream, a window, with fading, and of held-out and test rows."""
 
 from abc import abstractmethod
 from math import isfinite
@@ -17,20 +17,20 @@ _NO_MARKS = np.empty(0, dtype=np.int64)
 
 
 class Estimates(Metric):
-    """What can be made of the sums of a `RowSums`; a subclass says of which.
+    """The measures of a `RowSums`, which a subclass provides.
 
     Every run has the default measures of its task at the end of the stream, and on the test split
-    with the prefix ``test_``. What the protocol names in `measures` has a curve as well, and with
-    `window`, `fading` or `holdout_every` the forms ``window_``, ``fading_`` and ``holdout_`` as
-    `WindowError`, `FadingError` and `HoldoutError` define them.
+    with the prefix ``test_``. Measures that the protocol lists in `measures` also have a curve, and
+    with `window`, `fading` or `holdout_every` the forms ``window_``, ``fading_`` and ``holdout_``,
+    defined as in `WindowError`, `FadingError` and `HoldoutError`.
 
-    Sums are added row by row, and a window is summed anew at each position of its curve: no chunk
-    changes a bit.
+    Sums are added row by row, and each window of a curve is summed anew, so that chunks do not
+    change a bit.
     """
 
     weighs_rows = True
     always: tuple[str, ...] = ()
-    """Measures with all forms in every run."""
+    """Measures that have all forms in every run."""
 
     @abstractmethod
     def summary(self, shape: StreamShape) -> RowSums:
@@ -41,21 +41,22 @@ class Estimates(Metric):
         self._summary = self.summary(shape)
         self._alpha = scoring.fading or 1.0
         size = self._summary.size
-        known = self._summary.names
-        self._names = [name for name in known if name in scoring.measures or name in self.always]
-        self._asked = [known.index(name) for name in self._names]
-        ends = [name in self._names or shape.task in MEASURES[name].default for name in known]
+        measures = self._summary.names
+        self._names = [name for name in measures if name in scoring.measures or name in self.always]
+        self._asked = [measures.index(name) for name in self._names]
+        ends = [name in self._names or shape.task in MEASURES[name].default for name in measures]
         if scoring.test_only:
             ends = [
-                end and name not in ALONG_THE_STREAM for end, name in zip(ends, known, strict=True)
+                end and name not in ALONG_THE_STREAM
+                for end, name in zip(ends, measures, strict=True)
             ]
-        self._ends = [(i, name) for i, name in enumerate(known) if ends[i]]
+        self._ends = [(i, name) for i, name in enumerate(measures) if ends[i]]
         self._no_rows = np.empty((0, size))
         self._dull: NDArray[Any] | None = None
         self._weighted = scoring.weighted_measures
         self.sums = {"stream": np.zeros(size), "base": self._summary.base.copy()}
         self.sums |= {"test": np.zeros(size), "test_base": self._summary.base.copy()}
-        if self._weighted:  # else the first of the sums is their number
+        if self._weighted:  # otherwise the first sum is their number
             self.sums["rows"] = np.zeros(1, dtype=np.int64)
         if not self._names:
             return
@@ -83,7 +84,8 @@ class Estimates(Metric):
             }
 
     def arrive(self, labels: NDArray[Any], asked: NDArray[np.int64] | None) -> None:
-        """Let the dull learners learn `labels`, and keep what they predict of the rows `asked`."""
+        """Let the baselines learn `labels`, and keep their predictions for the rows `asked`."""
+        # Baselines learn all labels in order of arrival, even where no row is predicted.
         events = np.empty(0, dtype=np.int64) if asked is None else asked
         dull = self._summary.dull_before(labels, events, self.sums["base"])
         self._dull = None if asked is None else dull
@@ -97,19 +99,21 @@ class Estimates(Metric):
         if not self._names:
             self._follow(self._events(y, codes, dull=False), _NO_MARKS, self._no_rows)
             return
-        kept = any(name in sums for name in ("window_curve", "fading", "held"))
-        events = self._events(y, codes, dull=kept)
+        # Windows, fading and holdouts add rows again, and need what the baselines predicted of
+        # them.
+        needs_rows = any(name in sums for name in ("window_curve", "fading", "held"))
+        events = self._events(y, codes, dull=needs_rows)
         low, high = np.searchsorted(self._points, [first, first + len(y)], side="right")
         reached = slice(low, high)
         marks = self._points[low:high] - first
-        found = np.empty((len(marks), self._summary.size))
-        events = self._follow(events, marks, found)
-        sums["curve"][reached] = self._values(found)
+        sums_at_marks = np.empty((len(marks), self._summary.size))
+        events = self._follow(events, marks, sums_at_marks)
+        sums["curve"][reached] = self._values(sums_at_marks)
         if self._window:
             self._slide(events, marks, reached)
         if "fading" in sums:
-            self._summary.add(events, sums["fading"], self._alpha, marks, found)
-            sums["fading_curve"][reached] = self._values(found)
+            self._summary.add(events, sums["fading"], self._alpha, marks, sums_at_marks)
+            sums["fading_curve"][reached] = self._values(sums_at_marks)
         if "held" in sums:
             numbers = self._holdout.numbers(np.arange(first, first + len(y)))
             for at in np.unique(numbers[numbers >= 0]).tolist():
@@ -121,11 +125,11 @@ class Estimates(Metric):
 
     @property
     def _rows_seen(self) -> int:
-        """How many rows of the stream are counted."""
+        """Number of counted rows of the stream."""
         return int(self.sums["rows"][0]) if self._weighted else int(self.sums["stream"][0])
 
     def _events(self, y: NDArray[Any], codes: NDArray[Any], dull: bool) -> Events:
-        """Return rows as they are summed, each of its weight."""
+        """Return rows in the form in which they are summed, with their weights."""
         return self._summary.events(y, codes, dull)._replace(weights=self.weights_of(len(y)))
 
     def _kept(self, events: Events) -> dict[str, NDArray[Any]]:
@@ -136,7 +140,7 @@ class Estimates(Metric):
     def _follow(
         self, events: Events, marks: NDArray[np.int64], found: NDArray[np.float64]
     ) -> Events:
-        """Add rows to the sums of the stream; return them with what dull learners predict of them."""
+        """Add rows to the sums of the stream; return them with the predictions of the baselines."""
         stream = self.sums["stream"]
         if self._dull is None:
             self._summary.follow(events, self.sums["base"], False, stream, marks, found)
@@ -150,19 +154,20 @@ class Estimates(Metric):
         """Sum the windows that end at `marks`."""
         last = Events(*(self.sums.get(f"last_{name}", NO_WEIGHTS) for name in Events._fields))
         rows = last.followed_by(events)
-        found = np.zeros((len(marks), self._summary.size))
-        for sums, stop in zip(found, (marks + len(last.y)).tolist(), strict=True):
+        sums_at_marks = np.zeros((len(marks), self._summary.size))
+        for sums, stop in zip(sums_at_marks, (marks + len(last.y)).tolist(), strict=True):
             window = rows.rows(slice(max(0, stop - self._window), stop))
             self._summary.add(window, sums, 1.0, _NO_MARKS, self._no_rows)
-        self.sums["window_curve"][reached] = self._values(found)
-        # Copies: else all rows so far would be kept.
+        self.sums["window_curve"][reached] = self._values(sums_at_marks)
+        # Slices would keep all earlier rows in memory: copy.
         self.sums |= self._kept(rows.rows(slice(max(0, len(rows.y) - self._window), None)))
 
     def held_out(self, y: NDArray[Any], codes: NDArray[Any]) -> None:
-        """Add rows that are held out of the test split."""
+        """Add held-out rows of the test split."""
         sums = self.sums
         if "held" in sums:
             at = self._holdout.last(self._rows_seen)
+            # A new measurement starts from what the baselines know now.
             if at != sums["held_at"][0]:
                 sums["held_base"] = sums["base"].copy()
             self._begin_holdout(at)
@@ -175,52 +180,53 @@ class Estimates(Metric):
 
     def test(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
         """Add rows of the test split."""
+        # Baselines predict the test split with what they knew at its first row.
         if not self.sums["test"][0]:
             self.sums["test_base"] = self.sums["base"].copy()
         self._predict(y, codes, "test", "test_base")
 
     def _predict(self, y: NDArray[Any], codes: NDArray[Any], sums: str, base: str) -> None:
-        """Add rows that are only predicted: the dull learners know what they know from the stream."""
+        """Add rows that are only predicted: the baselines know what they learned before."""
         events = self._events(y, codes, dull=False)
         self._summary.follow(
             events, self.sums[base], True, self.sums[sums], _NO_MARKS, self._no_rows
         )
 
     def _values(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what the protocol asks for, shape (rows, measures)."""
+        """Return the requested measures, shape (rows, measures)."""
         return self._summary.values(sums)[:, self._asked]
 
     def values(self) -> dict[str, float]:
-        """Return the measures; those that are not defined, as a quotient of zeros, are left out."""
-        found: dict[str, float] = {}
+        """Return the measures, without undefined ones such as a quotient of zeros."""
+        measures: dict[str, float] = {}
         ends = self._summary.values(np.stack([self.sums["stream"], self.sums["test"]])).tolist()
         for form, values in zip(("", "test_"), ends, strict=True):
-            found |= {form + name: values[i] for i, name in self._ends}
+            measures |= {form + name: values[i] for i, name in self._ends}
         if not self._names:
-            return {name: value for name, value in found.items() if isfinite(value)}
+            return {name: value for name, value in measures.items() if isfinite(value)}
         reached = int(np.searchsorted(self._points, self._rows_seen, side="right"))
         for form in ("window_", "fading_"):
             for name, curve in zip(self._names, self._curve(form), strict=False):
                 if reached:
-                    found[form + name] = float(curve[reached - 1])
+                    measures[form + name] = float(curve[reached - 1])
         for name, curve in zip(self._names, self._curve("holdout_"), strict=False):
-            if len(known := curve[np.isfinite(curve)]):
-                found[f"holdout_{name}"] = float(known.mean())
-        return {name: value for name, value in found.items() if isfinite(value)}
+            if len(defined := curve[np.isfinite(curve)]):
+                measures[f"holdout_{name}"] = float(defined.mean())
+        return {name: value for name, value in measures.items() if isfinite(value)}
 
     def series(self) -> list[Series]:
-        """Return the curves of what the protocol asks for, where they are defined."""
-        found: list[Series] = []
+        """Return the curves of the requested measures, where they are defined."""
+        curves: list[Series] = []
         if not self._names:
-            return found
+            return curves
         for form in ("", "window_", "fading_", "holdout_"):
             at = self._holdout.at if form == "holdout_" else self._points
             for name, values in zip(self._names, self._curve(form), strict=False):
                 defined = np.isfinite(values)
                 if defined.any():
-                    found.append(Series(form + name, at[defined], values[defined]))
-        return found
+                    curves.append(Series(form + name, at[defined], values[defined]))
+        return curves
 
     def _curve(self, form: str) -> NDArray[np.float64]:
-        """Return the curves of a form, one for each of the names; none where the form is not asked for."""
+        """Return the curves of a form, one per name; empty if the form is not requested."""
         return self.sums.get(f"{form}curve", np.empty((0, 0))).T

@@ -1,4 +1,4 @@
-"""Error with fading factors: every row counts a little less with each row that follows it."""
+"""Error with fading factors: every row counts a little less with each subsequent row."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,11 +10,11 @@ from olscale.results.record import Series
 
 
 class FadingError(Metric):
-    """`fading_error`: ``S_t / N_t`` with ``S_t = e_t + alpha S_{t-1}`` and ``N_t = 1 + alpha N_{t-1}``.
+    """`fading_error`: ``S_t / N_t``, ``S_t = e_t + alpha S_{t-1}``, ``N_t = 1 + alpha N_{t-1}``.
 
-    e_t is 1 for a mistake, else 0; where rows count by their weights w_t, that stands for each 1.
-    Asked for by ``fading = alpha``; it remembers about the last ``1 / (1 - alpha)`` rows. The value
-    is that at the end of the stream; the curve has it at the positions of the curve of mistakes.
+    e_t is 1 for a mistake and 0 otherwise; if rows have weights, w_t replaces each 1. Requested by
+    ``fading = alpha``; the error covers about the last ``1 / (1 - alpha)`` rows. The value is that
+    at the end of the stream; the curve has the positions of the curve of mistakes.
 
     References
     ----------
@@ -46,7 +46,10 @@ class FadingError(Metric):
     def see(
         self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]
     ) -> None:
-        """Go on with both sums row by row: any other order of the additions would give bits that depend on the chunks."""
+        """Continue both sums row by row.
+
+        Any other order of the additions would give bits that depend on the chunks.
+        """
         if len(y) == 0:
             return
         from scipy.signal import lfilter

@@ -8,7 +8,7 @@ from olscale.evaluation.metrics.weighted_rates import mistake_terms, running_sum
 
 
 class FinalError(Metric):
-    """`test_error`: fraction of the test rows that the model predicts wrongly after its pass over the training rows."""
+    """`test_error`: fraction of the test rows that the final model predicts wrongly."""
 
     weighs_rows = True
 

@@ -1,4 +1,4 @@
-"""Error on held-out rows every so many rows of the stream."""
+"""Error on held-out rows, measured after every so many rows of the stream."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,37 +9,36 @@ from olscale.results.record import Series
 
 
 class HoldoutPlan:
-    """After which rows of a stream what is held out is measured on, and which rows of the stream that is.
+    """When held-out rows of a stream are measured, and which rows of the stream are held out.
 
     Attributes
     ----------
     at : int64 array
-        Rows of the stream before each measurement.
+        Numbers of rows of the stream before each measurement.
     """
 
     def __init__(self, shape: StreamShape) -> None:
         self._every = shape.scoring.holdout_every or 1
         self._held = shape.scoring.holdout_rows or 0
         self._period = self._every + self._held
-        whole = shape.rows // self._period if shape.scoring.holdout_every else 0
-        self.at = np.arange(whole, dtype=np.int64) * self._period + self._every
+        measurements = shape.rows // self._period if shape.scoring.holdout_every else 0
+        self.at = np.arange(measurements, dtype=np.int64) * self._period + self._every
 
     def numbers(self, row: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return for which measurement each row is held out; -1 for none: a last, shorter group is left out."""
+        """Return the measurement of each row; -1 for none, as in an incomplete last group."""
         held = (row % self._period >= self._every) & (row < len(self.at) * self._period)
         return np.where(held, row // self._period, -1)
 
     def last(self, rows: int) -> int:
-        """Return the number of the measurement that is due after so many rows."""
+        """Return the number of the measurement due after so many rows."""
         return rows // self._period - 1
 
 
 class HoldoutError(Metric):
-    """`holdout_error`: error of the model as it is after every `holdout_every` rows, on rows that it does not learn from.
+    """`holdout_error`: error after every `holdout_every` rows on rows that the model never learns.
 
-    Those are the test split, or with ``holdout_rows = M`` the next M rows of the stream each time.
-    The curve has each measurement at the number of rows that came before it; the value is their
-    mean.
+    These are the test split, or with ``holdout_rows = M`` the next M rows of the stream each time.
+    The curve has each measurement at the number of rows before it; the value is their mean.
 
     References
     ----------
@@ -62,18 +61,18 @@ class HoldoutError(Metric):
 
     def __init__(self, shape: StreamShape) -> None:
         self._plan = HoldoutPlan(shape)
-        whole = len(self._plan.at)
+        measurements = len(self._plan.at)
         kind = np.float64 if shape.scoring.weighted_measures else np.int64
         self.sums = {
             "seen": np.zeros(1, dtype=np.int64),
-            "rows": np.zeros(whole, dtype=kind),
-            "mistakes": np.zeros(whole, dtype=kind),
+            "rows": np.zeros(measurements, dtype=kind),
+            "mistakes": np.zeros(measurements, dtype=kind),
         }
 
     def see(
         self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]
     ) -> None:
-        """Count those of the stream's rows that are held out."""
+        """Count the rows of the stream that are held out."""
         number = self._plan.numbers(np.arange(len(y)) + self.sums["seen"][0])
         held = number >= 0
         weights = self.weights_of(len(y))
@@ -87,12 +86,12 @@ class HoldoutError(Metric):
     def _count(
         self, number: NDArray[np.int64], wrong: NDArray[np.bool_], weights: NDArray[np.float64]
     ) -> None:
-        """Count rows of measurements; each of a weight of 1 where no weights are given."""
-        whole = len(self._plan.at)
+        """Count rows of measurements; each has a weight of 1 if no weights are given."""
+        measurements = len(self._plan.at)
         if self._weights is None:
-            self.sums["rows"] += np.bincount(number, minlength=whole)
-            self.sums["mistakes"] += np.bincount(number[wrong], minlength=whole)
-        else:  # row by row, so that no chunk changes a bit
+            self.sums["rows"] += np.bincount(number, minlength=measurements)
+            self.sums["mistakes"] += np.bincount(number[wrong], minlength=measurements)
+        else:  # row by row, so that chunks do not change a bit
             np.add.at(self.sums["rows"], number, weights)
             np.add.at(self.sums["mistakes"], number[wrong], weights[wrong])
 
@@ -102,11 +101,11 @@ class HoldoutError(Metric):
         return {"holdout_error": float(errors.mean())} if len(errors) else {}
 
     def series(self) -> list[Series]:
-        known = self.sums["rows"] > 0
+        measured = self.sums["rows"] > 0
         return [
             Series(
                 "holdout_error",
-                self._plan.at[known],
-                self.sums["mistakes"][known] / self.sums["rows"][known],
+                self._plan.at[measured],
+                self.sums["mistakes"][measured] / self.sums["rows"][measured],
             )
         ]

@@ -1,4 +1,4 @@
-"""Measures that need every row that they are of: no sum of a few numbers will do."""
+"""Measures that need all of their rows: no small number of sums suffices."""
 
 from abc import abstractmethod
 from typing import Any, ClassVar
@@ -12,16 +12,16 @@ from olscale.results.record import Series
 
 
 class EveryRow(Metric):
-    """One measure, of rows that are kept: of the whole stream, of windows (with their curve) and of the test split.
+    """One measure of kept rows: of the stream, of windows (with a curve) and of the test split.
 
-    Asked for by `measures`; it keeps 8 or 16 bytes a row.
+    Requested by `measures`; it keeps 8 or 16 bytes per row.
 
     Attributes
     ----------
     name : str
-        Of the measure.
+        Name of the measure.
     width : int
-        Numbers kept of a row.
+        Numbers kept per row.
     """
 
     name: ClassVar[str]
@@ -32,12 +32,12 @@ class EveryRow(Metric):
         return cls.name in scoring.measures
 
     def __init__(self, shape: StreamShape) -> None:
-        asked = self.name in shape.scoring.measures
-        self._width = self.width + shape.scoring.weighted_measures  # the last of them the weight
+        requested = self.name in shape.scoring.measures
+        self._width = self.width + shape.scoring.weighted_measures  # the last one is the weight
         self._points = shape.points()
-        self._window = (shape.scoring.window or 0) if asked else 0
+        self._window = (shape.scoring.window or 0) if requested else 0
         self.sums = {"test": np.empty((0, self._width))}
-        if asked:
+        if requested:
             self.sums |= {
                 "rows": np.zeros(1, dtype=np.int64),
                 "stream": np.zeros((shape.rows, self._width)),
@@ -46,7 +46,7 @@ class EveryRow(Metric):
             self.sums["curve"] = np.full(len(self._points), np.nan)
 
     def see(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
-        """Keep rows of the stream, and measure the windows that end among them."""
+        """Keep rows of the stream, and measure the windows that end in them."""
         if "stream" not in self.sums:
             return
         first = int(self.sums["rows"][0])
@@ -66,7 +66,7 @@ class EveryRow(Metric):
         )
 
     def _weighed(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what is kept of rows, with their weights where these count."""
+        """Return the kept numbers of rows, with their weights if these count."""
         return (
             rows if self._weights is None else np.column_stack([rows, self.weights_of(len(rows))])
         )
@@ -75,13 +75,13 @@ class EveryRow(Metric):
     def _kept(
         self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return what is kept of rows, shape (rows, width)."""
+        """Return the numbers to keep of rows, shape (rows, width)."""
 
     @abstractmethod
     def _value(self, rows: NDArray[np.float64]) -> float:
-        """Return the measure of what was kept of at least one row; NaN where it is not defined.
+        """Return the measure of one or more kept rows; NaN if it is undefined.
 
-        Where rows count by their weights, these stand in one more column.
+        The weights of rows, if they count, are an additional column.
         """
 
     def _seen(self) -> NDArray[np.float64]:
@@ -93,12 +93,15 @@ class EveryRow(Metric):
 
     def values(self) -> dict[str, float]:
         """Return the measure of the stream, of its last window and of the test split."""
-        seen = self._seen()
+        stream_rows = self._seen()
         window = f"window_{self.name}"
-        parts = {self.name: seen, window: seen[-self._window :] if self._window else seen[:0]}
+        parts = {
+            self.name: stream_rows,
+            window: stream_rows[-self._window :] if self._window else stream_rows[:0],
+        }
         parts[f"test_{self.name}"] = self.sums["test"]
-        found = {name: self._value(rows) for name, rows in parts.items() if len(rows)}
-        return {name: value for name, value in found.items() if np.isfinite(value)}
+        measures = {name: self._value(rows) for name, rows in parts.items() if len(rows)}
+        return {name: value for name, value in measures.items() if np.isfinite(value)}
 
     def series(self) -> list[Series]:
         """Return the curve of the windows."""

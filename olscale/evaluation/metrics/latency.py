@@ -1,4 +1,4 @@
-"""How long a row takes by itself."""
+"""The time that a single row takes."""
 
 from typing import ClassVar
 
@@ -11,11 +11,12 @@ _SHARES = {"p50": 50.0, "p99": 99.0}
 
 
 class Latency(Metric):
-    """`predict_p50_seconds`, `predict_p99_seconds`, `learn_p50_seconds`, `learn_p99_seconds`: of calls with one row.
+    """Percentiles of the time of calls with one row, such as `predict_p50_seconds`.
 
-    Asked for by ``measures = ["latency"]``: at most 1,000 evenly spaced rows of the stream come to
-    the learner alone, first to be predicted, then to be learned from (which predicts them, too).
-    The clock runs from call to return, in Python.
+    The others are `predict_p99_seconds`, `learn_p50_seconds` and `learn_p99_seconds`. Requested by
+    ``measures = ["latency"]``: at most 1,000 evenly spaced rows of the stream reach the learner one
+    at a time, first to be predicted, then to be learned from (which predicts them, too). Times are
+    measured from call to return, in Python.
 
     Examples
     --------
@@ -37,16 +38,16 @@ class Latency(Metric):
         self.sums["seconds"] = np.concatenate([self.sums["seconds"], [seconds]])
 
     def values(self) -> dict[str, float]:
-        """Return nothing: what a clock says is no result."""
+        """Return nothing: measured times are not results."""
         return {}
 
     def timings(self) -> dict[str, float]:
         """Return medians and 99th percentiles."""
         if not len(seconds := self.sums["seconds"]):
             return {}
-        found = np.percentile(seconds, list(_SHARES.values()), axis=0).T
+        percentiles = np.percentile(seconds, list(_SHARES.values()), axis=0).T
         return {
             f"{call}_{share}_seconds": float(value)
-            for call, values in zip(("predict", "learn"), found, strict=True)
+            for call, values in zip(("predict", "learn"), percentiles, strict=True)
             for share, value in zip(_SHARES, values, strict=True)
         }

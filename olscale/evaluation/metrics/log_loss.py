@@ -1,4 +1,4 @@
-"""How much probability a model gives to the true classes."""
+"""The probability that a model assigns to the true classes."""
 
 from typing import Any, ClassVar
 
@@ -15,7 +15,7 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 class LossSums(ResidualSums):
-    """Sums of losses, as of residuals from 0."""
+    """Sums of losses, which are treated as residuals from 0."""
 
     names: ClassVar[tuple[str, ...]] = ("log_loss",)
 
@@ -28,9 +28,10 @@ class LossSums(ResidualSums):
 
 
 class LogLoss(Estimates):
-    """`log_loss`: the mean of ``-log p`` of the true classes, p clipped to [eps, 1 - eps] as scikit-learn does.
+    """`log_loss`: the mean of ``-log p`` of the true classes.
 
-    It is absent where a learner gives no probabilities.
+    p is clipped to [eps, 1 - eps] as in scikit-learn. The measure is absent if the learner provides
+    no probabilities.
 
     Examples
     --------
@@ -60,10 +61,10 @@ class LogLoss(Estimates):
             super().test(_losses(y, scores), np.zeros(len(y)), scores)
 
     def held_out(self, y: NDArray[Any], codes: NDArray[Any]) -> None:
-        """Add nothing: of rows that are held out of the test split only the predictions are known."""
+        """Add nothing: for held-out rows of the test split only the predictions are known."""
 
 
 def _losses(y: NDArray[np.int64], probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-    given = probabilities[np.arange(len(y)), y]
-    losses: NDArray[np.float64] = -np.log(np.clip(given, _EPS, 1.0 - _EPS))
+    of_true_class = probabilities[np.arange(len(y)), y]
+    losses: NDArray[np.float64] = -np.log(np.clip(of_true_class, _EPS, 1.0 - _EPS))
     return losses

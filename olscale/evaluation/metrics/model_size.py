@@ -11,10 +11,10 @@ from olscale.task import TASKS, Task
 
 
 class ModelSize(Metric):
-    """The curve of `model_bytes`, which every run has at the end of the stream: what the learner's arrays take.
+    """The curve of `model_bytes`: the size of the learner's arrays, which every run has at its end.
 
-    Asked for by ``measures = ["model_bytes"]``. Positions are rows of the stream, those of a
-    `burn_in` included.
+    Requested by ``measures = ["model_bytes"]``. Positions are rows of the stream, including a
+    `burn_in`.
 
     Examples
     --------
@@ -35,13 +35,13 @@ class ModelSize(Metric):
         }
 
     def look(self, rows: int, model_bytes: float | None, seconds: tuple[float, float]) -> None:
-        """Note the size, if the learner tells it."""
+        """Note the size, if the learner reports it."""
         if model_bytes is not None:
             self.sums["rows"] = np.append(self.sums["rows"], rows)
             self.sums["bytes"] = np.append(self.sums["bytes"], model_bytes)
 
     def values(self) -> dict[str, float]:
-        """Return nothing: the learner itself says how large it is at the end."""
+        """Return nothing: the learner itself reports its size at the end."""
         return {}
 
     def series(self) -> list[Series]:

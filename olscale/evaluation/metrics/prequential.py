@@ -8,12 +8,13 @@ from olscale.evaluation.protocol import Scoring
 
 
 class Prequential(Metric):
-    """`mistakes` (a count) and `cumulative_error` (a fraction of the rows seen), as in Zhou et al. 2016, section 5.2.
+    """`mistakes` (a count) and `cumulative_error` (their fraction of the rows seen).
 
-    Where rows count by their weights `WeightedError` takes its place.
+    They follow Zhou et al. 2016, section 5.2. `WeightedError` takes their place if rows have
+    weights.
 
-    The curve holds the mistakes after at most 1,000 evenly spaced numbers of rows, the last of them
-    all rows.
+    The curve has the mistakes after at most 1,000 evenly spaced numbers of rows, ending with all
+    rows.
 
     Examples
     --------
@@ -67,12 +68,12 @@ class Prequential(Metric):
         return {"mistakes": float(mistakes), "cumulative_error": mistakes / rows} if rows else {}
 
     def curve(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return numbers of rows and the mistakes after so many."""
+        """Return numbers of rows and the mistakes after each."""
         reached = self._points <= self.sums["rows"][0]
         return self._points[reached], self.sums["curve"][reached]
 
     def segments(self) -> list[tuple[str, int, int]]:
-        """Return name, rows and mistakes of each segment met so far."""
+        """Return name, rows and mistakes of each segment so far."""
         counts = zip(
             self._names, self.sums["segment_rows"], self.sums["segment_mistakes"], strict=True
         )

@@ -12,17 +12,16 @@ from olscale.task import Task
 
 
 class Ranking(EveryRow):
-    """`auc`: of the pairs of a row of class 1 and one of class 0, the share whose first has the higher score; ties are 1/2.
+    """`auc`: the share of pairs in which the row of class 1 has a higher score than one of class 0.
 
-    Where rows count by their weights a pair counts by the product of both.
-
-    In novelty detection, where every run has `test_auc`, the classes are normal rows and novelties.
-    Of the stream it takes the scores before each update.
+    Ties count 1/2. If rows have weights, a pair counts by the product of both. In novelty
+    detection, where every run has `test_auc`, the classes are normal rows and novelties. On the
+    stream it uses the scores before each update.
 
     References
     ----------
-    D. Brzezinski, J. Stefanowski, Prequential AUC: properties of the area under the ROC curve for data streams with concept
-    drift, Knowledge and Information Systems 52, 2017: `window_auc`.
+    D. Brzezinski, J. Stefanowski, Prequential AUC: properties of the area under the ROC curve for
+    data streams with concept drift, Knowledge and Information Systems 52, 2017: `window_auc`.
 
     Examples
     --------
@@ -43,9 +42,9 @@ class Ranking(EveryRow):
 
     @classmethod
     def meets(cls, shape: StreamShape) -> bool:
-        """Return whether the task is novelty detection, or there are two classes and the protocol asks for it."""
-        asked = shape.classes == 2 and cls.name in shape.scoring.measures
-        return shape.task == "novelty" or (shape.task == "classification" and asked)
+        """Return whether the task is novelty detection, or has two classes and asks for `auc`."""
+        requested = shape.classes == 2 and cls.name in shape.scoring.measures
+        return shape.task == "novelty" or (shape.task == "classification" and requested)
 
     def _kept(
         self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]
@@ -64,7 +63,10 @@ class Ranking(EveryRow):
 def _weighted_auc(
     score: NDArray[np.float64], code: NDArray[np.float64], weight: NDArray[np.float64]
 ) -> float:
-    """Return the share of the weights of pairs whose row of class 1 has the higher score; ties are half."""
+    """Return the weighted share of pairs whose row of class 1 has the higher score.
+
+    Ties count 1/2.
+    """
     low = np.flatnonzero(code == 0)
     low = low[np.argsort(score[low], kind="stable")]
     below = np.concatenate([[0.0], np.cumsum(weight[low])])

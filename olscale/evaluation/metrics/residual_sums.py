@@ -1,4 +1,4 @@
-"""Sums of residuals, and what follows from them."""
+"""Sums of residuals, and the measures based on them."""
 
 from typing import Any, ClassVar
 
@@ -16,11 +16,12 @@ from olscale.evaluation.metrics.summary import Events, RowSums
 
 
 class ResidualSums(RowSums):
-    """Sums of ``|e|`` and ``e^2`` with ``e = y - prediction``, of those of the mean so far, and the spread of the targets.
+    """Sums of ``|e|`` and ``e^2``, ``e = y - prediction``, and those of the mean so far.
 
-    `mae`, `rmse` and ``r2 = 1 - sum e^2 / sum (y - mean y)^2``; `rmae` and `rrmse` are `mae` and
-    `rmse` beside those of a learner that predicts the mean of the targets before each;
-    `epsilon_loss` is the mean of ``max(0, |e| - epsilon)``.
+    They give `mae`, `rmse` and, with the spread of the targets,
+    ``r2 = 1 - sum e^2 / sum (y - mean y)^2``. `rmae` and `rrmse` are `mae` and `rmse` relative to
+    those of a learner that predicts the mean of the preceding targets. `epsilon_loss` is the mean
+    of ``max(0, |e| - epsilon)``.
     """
 
     names: ClassVar[tuple[str, ...]] = RESIDUAL_MEASURES
@@ -31,7 +32,7 @@ class ResidualSums(RowSums):
         self.base = np.zeros(2)
 
     def events(self, y: NDArray[Any], predicted: NDArray[Any], dull: bool) -> Events:
-        """Return targets and predictions, with room for the mean so far."""
+        """Return targets and predictions, with space for the mean so far."""
         room = np.empty(len(y) if dull else 0)
         return Events(
             np.require(y, np.float64, ("C", "W")),
@@ -67,11 +68,11 @@ class ResidualSums(RowSums):
         marks: NDArray[np.int64],
         found: NDArray[np.float64],
     ) -> None:
-        """Add rows again."""
+        """Add rows a second time."""
         add_residuals(*events, True, self.base, True, sums, alpha, self._epsilon, marks, found)
 
     def values(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the measures."""
-        found = np.empty((len(sums), len(self.names)))
-        measure_residuals(sums, found)
-        return found
+        measures = np.empty((len(sums), len(self.names)))
+        measure_residuals(sums, measures)
+        return measures

@@ -11,7 +11,7 @@ from olscale.task import Task
 
 
 class Residuals(Estimates):
-    """`mae`, `rmse`, `r2` and the other measures of `ResidualSums`; of `rmse` every run has a curve, and all forms.
+    """`mae`, `rmse`, `r2` and others of `ResidualSums`; every run has all forms of `rmse`.
 
     Examples
     --------
@@ -26,7 +26,7 @@ class Residuals(Estimates):
     always = ("rmse",)
 
     def overflows(self) -> bool:
-        """Return whether squares of residuals are."""
+        """Return whether squares of residuals exceed float64."""
         sums = np.stack([self.sums["stream"], self.sums["test"]])
         return bool(np.isinf(self._summary.values(sums)[:, ResidualSums.names.index("rmse")]).any())
 

@@ -1,4 +1,4 @@
-"""The receiver operating characteristic: what share of one class is found at each number of false alarms."""
+"""The receiver operating characteristic: the true positive rate per number of false positives."""
 
 from dataclasses import replace
 from typing import Any
@@ -14,11 +14,11 @@ POINTS = 200
 
 
 class Roc(EveryRow):
-    """`roc` of the stream, by the scores before each update, and `test_roc`: curves of at most 200 points.
+    """`roc` of the stream, by the scores before each update, and `test_roc`, with up to 200 points.
 
-    In place of a row of the stream a position is a number of false positives, from 0 to all rows of
-    the other class; the value is the true positive rate, the largest there is at so many. Positive
-    are rows of class 1, in novelty detection the novelties.
+    Positions are numbers of false positives, from 0 to all negative rows, instead of rows of the
+    stream; the value is the largest true positive rate at that number. Positives are rows of class
+    1, or novelties in novelty detection.
 
     Examples
     --------
@@ -36,7 +36,7 @@ class Roc(EveryRow):
 
     @classmethod
     def meets(cls, shape: StreamShape) -> bool:
-        """Return whether there are two classes and the protocol asks for it."""
+        """Return whether there are two classes and the protocol asks for the curve."""
         return shape.task in cls.tasks and shape.classes == 2 and cls.wanted(shape.scoring)
 
     def __init__(self, shape: StreamShape) -> None:
@@ -49,10 +49,10 @@ class Roc(EveryRow):
         return np.stack([self._sign * scores[:, 0], y == self._positive], axis=1)
 
     def _value(self, rows: NDArray[np.float64]) -> float:
-        return np.nan  # a curve is no number
+        return np.nan  # a curve is not a number
 
     def series(self) -> list[Series]:
-        """Return both curves, where rows of both classes were met."""
+        """Return both curves, if there are rows of both classes."""
         parts = {"roc": self._seen(), "test_roc": self.sums["test"]}
         return [
             Series(name, *_curve(rows))
@@ -62,18 +62,19 @@ class Roc(EveryRow):
 
 
 def _curve(rows: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return numbers of false positives and true positive rates of rows: score, whether positive."""
+    """Return false positives and true positive rates; `rows` has scores and whether positive."""
     scores, positive = rows[np.argsort(-rows[:, 0], kind="stable")].T
-    ends = np.flatnonzero(
-        np.append(scores[1:] != scores[:-1], True)
-    )  # rows of equal scores are told apart by nothing
-    found = np.append(0, np.cumsum(positive)[ends].astype(np.int64))
-    false = np.append(0, ends + 1) - found
+    # Rows of equal scores cannot be distinguished, so points lie between different scores.
+    ends = np.flatnonzero(np.append(scores[1:] != scores[:-1], True))
+    true_positives = np.append(0, np.cumsum(positive)[ends].astype(np.int64))
+    false = np.append(0, ends + 1) - true_positives
     most = np.append(false[1:] > false[:-1], True)
     false = false[most]
-    share = found[most] / found[-1]
-    way = false / false[-1] + share
+    share = true_positives[most] / true_positives[-1]
+    arc_length = false / false[-1] + share
     picked = np.unique(
-        np.searchsorted(way, np.linspace(way[0], way[-1], POINTS)).clip(max=len(way) - 1)
+        np.searchsorted(arc_length, np.linspace(arc_length[0], arc_length[-1], POINTS)).clip(
+            max=len(arc_length) - 1
+        )
     )
     return (false, share) if len(false) <= POINTS else (false[picked], share[picked])

@@ -13,9 +13,9 @@ NO_WEIGHTS = np.empty(0)
 
 
 class Events(NamedTuple):
-    """Rows as they are summed: targets, predictions, and what dull learners would have predicted, shape (rows, ...).
+    """Rows to be summed: targets, predictions, and predictions of baselines, shape (rows, ...).
 
-    `weights` say how much each counts; there are none where all count alike.
+    `weights` has the weight of each row; it is empty if all count alike.
     """
 
     y: NDArray[Any]
@@ -29,12 +29,12 @@ class Events(NamedTuple):
         return Events(self.y[index], self.predicted[index], self.dull[index], weights)
 
     def followed_by(self, later: "Events") -> "Events":
-        """Return these rows and `later` ones."""
+        """Return these rows followed by `later` ones."""
         return Events(*map(np.concatenate, zip(self, later, strict=True)))
 
 
 class RowSums(ABC):
-    """Sums over rows of which measures are functions; `olscale.evaluation.metrics.estimates` says over which rows.
+    """Sums over rows; measures are functions of them, and `estimates` defines the rows.
 
     Parameters
     ----------
@@ -43,11 +43,11 @@ class RowSums(ABC):
     Attributes
     ----------
     names : tuple of str
-        The measures.
+        Names of the measures.
     size : int
-        How many sums there are; the first is that of the rows, each of its weight.
+        Number of sums; the first one sums the weights of the rows.
     base : array
-        What the dull learners know before the first row.
+        What the baselines know before the first row.
     """
 
     names: ClassVar[tuple[str, ...]]
@@ -59,13 +59,13 @@ class RowSums(ABC):
 
     @abstractmethod
     def events(self, y: NDArray[Any], predicted: NDArray[Any], dull: bool) -> Events:
-        """Return rows as they are summed, with room for what the dull learners predict where that is kept."""
+        """Return rows to be summed, with space for predictions of baselines if these are kept."""
 
     @abstractmethod
     def dull_before(
         self, labels: NDArray[Any], asked: NDArray[np.int64], base: NDArray[Any]
     ) -> NDArray[Any]:
-        """Return what the dull learners predict before the events `asked`, while they learn `labels`."""
+        """Return the baselines' predictions before the events `asked`, as they learn `labels`."""
 
     @abstractmethod
     def follow(
@@ -77,7 +77,7 @@ class RowSums(ABC):
         marks: NDArray[np.int64],
         found: NDArray[np.float64],
     ) -> None:
-        """Add new rows one by one, of which the dull learners learn unless they are `frozen`.
+        """Add new rows one by one; the baselines learn them unless they are `frozen`.
 
         The sums after `marks` rows are copied to the rows of `found`.
         """
@@ -91,8 +91,8 @@ class RowSums(ABC):
         marks: NDArray[np.int64],
         found: NDArray[np.float64],
     ) -> None:
-        """Add rows that `follow` has had one by one, while sums fade by `alpha`."""
+        """Add rows that `follow` has processed, one by one, while sums fade by `alpha`."""
 
     @abstractmethod
     def values(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the measures, shape (rows, names), of rows of sums; NaN is one that is not defined."""
+        """Return the measures of rows of sums, shape (rows, names); NaN if undefined."""

@@ -1,4 +1,4 @@
-"""Error of the final model on the rows that it was trained on."""
+"""Error of the final model on its training rows."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,9 +8,9 @@ from olscale.evaluation.protocol import Scoring
 
 
 class TrainError(FinalError):
-    """`train_error`: fraction of the training rows that the final model predicts wrongly. They are read once more for that.
+    """`train_error`: fraction of the training rows that the final model predicts wrongly.
 
-    Asked for by ``measures = ["train_error"]``.
+    Requested by ``measures = ["train_error"]``; the rows are read once more for it.
 
     Examples
     --------
@@ -21,7 +21,7 @@ class TrainError(FinalError):
     {'train_error': 0.25}
     """
 
-    # Of all classes together: shards tell each other nothing of rows that are predicted again.
+    # Shards exchange nothing about rows that are predicted again, so the whole model is needed.
     reads_scores = True
 
     @classmethod
@@ -31,7 +31,7 @@ class TrainError(FinalError):
     def test(
         self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]
     ) -> None:
-        """Count nothing: the rows of a test are others."""
+        """Count nothing: test rows are not training rows."""
 
     def train(self, y: NDArray[np.int64], codes: NDArray[np.int64]) -> None:
         """Count the rows whose predicted code is not the target."""

@@ -1,6 +1,6 @@
-"""Rates of mistakes where each row counts by its weight.
+"""Rates of mistakes in which each row counts by its weight.
 
-Sums grow row by row: whatever chunks the rows come in, the additions and so the bits are the same.
+Sums grow row by row, so that the additions, and thus the bits, do not depend on the chunks.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from olscale.results.record import Series
 
 
 def running_sums(before: NDArray[np.float64], terms: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what sums are after each of some rows; `terms` are of shape (rows, sums).
+    """Return the sums after each row; `terms` has shape (rows, sums).
 
     Examples
     --------
@@ -25,19 +25,20 @@ def running_sums(before: NDArray[np.float64], terms: NDArray[np.float64]) -> NDA
 
 
 def mistake_terms(wrong: NDArray[np.bool_], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the weight of each row, and that of its mistake, shape (rows, 2)."""
+    """Return the weight of each row and of its mistake, shape (rows, 2)."""
     return np.column_stack([weights, np.where(wrong, weights, 0.0)])
 
 
 class WeightedError(Metric):
-    """`cumulative_error` where the protocol has `weighted_measures`: the weight of the mistakes by that of all rows.
+    """`cumulative_error` with `weighted_measures`: the weight of the mistakes by that of all rows.
 
-    It has a curve as well. There is no number of mistakes, which is a count of rows, and no error
-    by segment.
+    It also has a curve. There are no `mistakes`, which is a count of rows, and no errors by
+    segment.
 
     Examples
     --------
-    >>> metric = WeightedError(StreamShape(rows=2, classes=2, scoring=Scoring(weights="w", weighted_measures=True)))
+    >>> scoring = Scoring(weights="w", weighted_measures=True)
+    >>> metric = WeightedError(StreamShape(rows=2, classes=2, scoring=scoring))
     >>> metric.weigh(np.array([3.0, 1.0]))
     >>> metric.see(np.array([0, 1]), np.array([1, 1]), np.zeros((2, 1)))
     >>> metric.values()
@@ -78,19 +79,19 @@ class WeightedError(Metric):
         return {"cumulative_error": wrong / total} if total > 0.0 else {}
 
     def series(self) -> list[Series]:
-        """Return the curve, from the first row on that counts."""
-        known = np.isfinite(self.sums["curve"])
+        """Return the curve from the first row with a weight on."""
+        defined = np.isfinite(self.sums["curve"])
         return (
-            [Series("cumulative_error", self._points[known], self.sums["curve"][known])]
-            if known.any()
+            [Series("cumulative_error", self._points[defined], self.sums["curve"][defined])]
+            if defined.any()
             else []
         )
 
 
 class WeightedWindowError(Metric):
-    """`window_error` where the protocol has `weighted_measures`: of the last `window` rows, each by its weight.
+    """`window_error` with `weighted_measures`: of the last `window` rows, each by its weight.
 
-    Each window is summed anew, row by row. A window in which no row counts has no error.
+    Each window is summed anew, row by row. A window without weight has no error.
     """
 
     weighs_rows = True
@@ -104,9 +105,7 @@ class WeightedWindowError(Metric):
         self._points = shape.points()
         self.sums = {
             "rows": np.zeros(1, dtype=np.int64),
-            "last": np.zeros(
-                (0, 2)
-            ),  # weights and mistakes of the last rows, at most a window of them
+            "last": np.zeros((0, 2)),  # weights and mistakes of up to a window of the last rows
             "curve": np.full(len(self._points), np.nan),
         }
 
@@ -133,12 +132,12 @@ class WeightedWindowError(Metric):
         return {"window_error": error} if np.isfinite(error) else {}
 
     def series(self) -> list[Series]:
-        known = np.isfinite(self.sums["curve"])
-        return [Series("window_error", self._points[known], self.sums["curve"][known])]
+        defined = np.isfinite(self.sums["curve"])
+        return [Series("window_error", self._points[defined], self.sums["curve"][defined])]
 
 
 def rates(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the share of mistakes of sums of shape (points, 2); NaN while nothing counts.
+    """Return the share of mistakes in sums of shape (points, 2); NaN before any weight.
 
     Examples
     --------

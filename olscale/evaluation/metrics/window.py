@@ -9,16 +9,18 @@ from olscale.results.record import Series
 
 
 class WindowError(Metric):
-    """`window_error`: fraction of the last `window` rows that was predicted wrongly; of all rows while there are fewer.
+    """`window_error`: the fraction of wrong predictions in the last `window` rows.
 
-    Where rows count by their weights `WeightedWindowError` takes its place.
+    With fewer rows it is the fraction of all rows. `WeightedWindowError` takes its place if rows
+    have weights.
 
-    Asked for by ``window = N``. The value is that at the end of the stream; the curve has it at the
+    Requested by ``window = N``. The value is that at the end of the stream; the curve has the
     positions of the curve of mistakes.
 
     References
     ----------
-    J. Gama, R. Sebastiao, P. P. Rodrigues, On evaluating stream learning algorithms, Machine Learning 90, 2013.
+    J. Gama, R. Sebastiao, P. P. Rodrigues, On evaluating stream learning algorithms,
+    Machine Learning 90, 2013.
 
     Examples
     --------
@@ -37,9 +39,7 @@ class WindowError(Metric):
         self._points = shape.points()
         self.sums = {
             "rows": np.zeros(1, dtype=np.int64),
-            "last": np.zeros(
-                0, dtype=np.uint8
-            ),  # mistakes on the last rows, at most a window of them
+            "last": np.zeros(0, dtype=np.uint8),  # mistakes in up to a window of the last rows
             "curve": np.zeros(len(self._points), dtype=np.int64),
         }
 
@@ -50,9 +50,8 @@ class WindowError(Metric):
         first = int(self.sums["rows"][0])
         last = self.sums["last"]
         wrong = np.concatenate([last, (codes != y).astype(np.uint8)])
-        before = np.concatenate(
-            [[0], np.cumsum(wrong, dtype=np.int64)]
-        )  # mistakes before each row of `wrong`
+        # Sums of mistakes before each row give any window as a difference.
+        before = np.concatenate([[0], np.cumsum(wrong, dtype=np.int64)])
         low, high = np.searchsorted(self._points, [first, first + len(y)], side="right")
         stop = self._points[low:high] - first + len(last)
         self.sums["curve"][low:high] = before[stop] - before[np.maximum(0, stop - self._window)]

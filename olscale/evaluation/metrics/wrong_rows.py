@@ -1,4 +1,4 @@
-"""Which rows are predicted wrongly, a bit each."""
+"""Which rows are predicted wrongly, one bit per row."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +11,13 @@ _SPLITS = {"wrong_rows": "stream", "test_wrong_rows": "test"}
 
 
 class WrongRows(Metric):
-    """`wrong_rows` and `test_wrong_rows`: a bit for each row, set where the prediction is wrong.
+    """`wrong_rows` and `test_wrong_rows`: one bit per row, set if the prediction is wrong.
 
-    Asked for by ``mcnemar = true``: of two learners that meet the same rows in the same order it
-    can then be told how many rows only one of them predicts rightly (`olscale.analysis.mcnemar`).
-    Each run keeps its own bits, so that nothing depends on which runs go through a stream together.
-    The bits stand as a curve: its values are whole numbers of 32 bits, that of the earliest row
-    lowest, its positions the rows up to the last of them.
+    Requested by ``mcnemar = true``: for two learners on the same rows in the same order, the bits
+    give the number of rows that only one of them predicts correctly (`olscale.analysis.mcnemar`).
+    Each run keeps its own bits, so that nothing depends on which runs share a pass. The bits are
+    stored as a curve: its values are 32-bit integers with the earliest row in the lowest bit, its
+    positions the numbers of rows up to the last bit.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class WrongRows(Metric):
     def test(
         self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]
     ) -> None:
-        """Keep the bits of rows of the test split, whose number nobody has told."""
+        """Keep the bits of rows of the test split, whose number is not known in advance."""
         more = len(_words(int(self.sums["rows"][1]) + len(y))) - len(self.sums["test"])
         self.sums["test"] = np.append(self.sums["test"], np.zeros(more, dtype=np.uint8))
         self._keep("test", 1, codes != y)
@@ -59,19 +59,19 @@ class WrongRows(Metric):
         self.sums["rows"][place] += len(wrong)
 
     def values(self) -> dict[str, float]:
-        """Return nothing: bits are no number."""
+        """Return nothing: bits are not a number."""
         return {}
 
     def series(self) -> list[Series]:
-        """Return the bits, 32 rows a value."""
-        found = []
+        """Return the bits, 32 rows per value."""
+        curves = []
         for (name, split), rows in zip(_SPLITS.items(), self.sums["rows"].tolist(), strict=True):
             words = self.sums[split].view("<u4")[: -(-rows // 32)]
             positions = np.minimum(np.arange(1, len(words) + 1, dtype=np.int64) * 32, rows)
-            found += [Series(name, positions, words.astype(np.float64))] if rows else []
-        return found
+            curves += [Series(name, positions, words.astype(np.float64))] if rows else []
+        return curves
 
 
 def _words(rows: int) -> NDArray[np.uint8]:
-    """Return cleared bits for so many rows, in bytes that make up whole words of 32 bits."""
+    """Return cleared bits for so many rows, in bytes that form whole 32-bit words."""
     return np.zeros(4 * -(-rows // 32), dtype=np.uint8)
