@@ -10,7 +10,7 @@ from olscale.storage.open import open_storage
 def datasets_under(root: str) -> list[tuple[str, Dataset | str]]:
     """Return name and dataset of every dataset directly under `root`, in natural order.
 
-    A dataset that does not open is there as a word: ``"unfinished"`` or ``"broken"``.
+    A dataset that does not open is represented by a word: ``"unfinished"`` or ``"broken"``.
 
     Raises
     ------

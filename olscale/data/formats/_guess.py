@@ -1,4 +1,4 @@
-"""What a table does not say of itself: which cells are numbers, where its label is."""
+"""Guesses about a table that has no types: which cells are numbers, where its label is."""
 
 import re
 from collections.abc import Sequence
@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from olscale.data.formats.cells import is_missing, is_number
 
 MOST_LABELS = 100
-"""Different values up to which a first column of whole numbers can be taken for the label."""
+"""Largest number of distinct values with which a first column of whole numbers may be the label."""
 
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 
 
 def has_decimal_commas(cells: Sequence[str]) -> bool:
-    """Return whether `cells` are numbers, some of them with a comma for a point.
+    """Return whether `cells` are numbers, some of them with a decimal comma.
 
     Examples
     --------

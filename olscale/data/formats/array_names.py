@@ -1,4 +1,4 @@
-"""Which arrays of a file are features and targets: by usual names, or as ``--arrays`` says."""
+"""The arrays of a file that are features and targets: by usual names, or by ``--arrays``."""
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -11,7 +11,7 @@ from olscale.data.formats.base import ReadOptions, split_fragment
 from olscale.errors import FormatError, ParameterError
 
 ArrayPair: TypeAlias = tuple[str, str | None]
-"""Names of the features and of the targets; None where the targets are not read."""
+"""Names of the features and of the targets; None if the targets are not read."""
 
 ARRAY_FORMATS = ("mat", "npz")
 """Formats whose files hold arrays by name."""
@@ -39,7 +39,7 @@ class HeldArray:
     name : str
     shape : tuple of int
     other : str
-        What it is if it can be neither features nor targets, such as ``"struct"``; else empty.
+        Its kind if it can be neither features nor targets, such as ``"struct"``; else empty.
     """
 
     name: str
@@ -63,7 +63,7 @@ def parse_arrays(given: str | Mapping[str, str]) -> dict[str, str]:
     Raises
     ------
     ParameterError
-        When something is not named so, or twice.
+        When a name is none of these, or comes twice.
 
     Examples
     --------
@@ -156,10 +156,10 @@ def choose_arrays(
 def weights_array(
     source: str, held: Sequence[HeldArray], options: ReadOptions, split: str | None
 ) -> str | None:
-    """Return the name of the array of weights that `ReadOptions.weights` asks for; None where it asks for none.
+    """Return the name of the array of weights that `ReadOptions.weights` asks for, or None.
 
-    In a file of two splits the array ``w`` may be called ``w_train`` and ``w_test``; that of the
-    test rows beside ``w_train`` is ``w_test`` as well.
+    In a file of two splits the array ``w`` may be called ``w_train`` and ``w_test``; if the option
+    says ``w_train``, the weights of the test rows are ``w_test``.
 
     Raises
     ------
@@ -214,7 +214,7 @@ def _role_and_name(word: str) -> tuple[str, str]:
 
 
 def _likely(held: Sequence[HeldArray], split: str | None, labelled: bool) -> str:
-    """Return what ``--arrays`` probably is: a matrix and, if wanted, a vector of as many rows."""
+    """Return likely words for ``--arrays``: a matrix and, if needed, a vector of as many rows."""
     usable = [array for array in held if not array.other and array.shape]
     test = [array for array in usable if _has_word(array, _TEST_WORDS)]
     train = [array for array in usable if array not in test]
@@ -246,6 +246,6 @@ def _has_word(array: HeldArray, words: Sequence[str]) -> bool:
 
 
 def _width(array: HeldArray) -> int:
-    """Return the values of a row; a vector, lying or standing, has one."""
+    """Return the number of values in a row; a vector, of either orientation, has one."""
     values = prod(array.shape)
     return 1 if values == max(array.shape) else values // max(1, array.shape[0])

@@ -10,12 +10,15 @@ from olscale.data.ingest.number_looks import has_thousands, look_of
 from olscale.data.manifest import Manifest, TableEntry
 
 _FEW = 50
-"""Values up to which a column is not worth a word."""
+"""Largest number of values for which a column needs no hint."""
 _FEW_NUMBERS = 20
 _LEAST_NUMBERS = 3
-"""Numbers beside a word from which on a column is told; where there is none among them, they may be meant as categories."""
+"""Smallest number of numbers next to a word for which a column is reported.
+
+Without such a word up to `_FEW_NUMBERS` numbers may be meant as categories.
+"""
 _SEGMENT = 20
-"""Rows that a segment should have."""
+"""Rows that a segment should have at least."""
 _TIME = re.compile(
     r"\d{4}[-/.]\d{1,2}([-/.]\d{1,2})?([ T].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}( .*)?|\d{1,2}:\d{2}(:.*)?"
 )
@@ -26,9 +29,9 @@ _ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
 def column_hints(manifest: Manifest) -> list[str]:
     """Return a line for each column that is hardly a feature, with the cure.
 
-    Told are labels and columns of text that looks like numbers, of dates, and of numbers with a
-    word among them; text with more values than half the rows; numbers that never fall, as a row's
-    number; whole numbers, all different or from 2^53 on; and labels that mean most often that there
+    Reported are labels and columns of text that look like numbers, of dates, and of numbers with a
+    word among them; text with more values than half the rows; numbers that never fall, such as row
+    numbers; whole numbers, all different or from 2^53 on; and labels that usually mean that there
     is none.
     """
     table = manifest.table
@@ -41,7 +44,7 @@ def column_hints(manifest: Manifest) -> list[str]:
 
 
 def label_hint(manifest: Manifest) -> str | None:
-    """Return a line for labels that are text and look like something else: each is a class then."""
+    """Return a line about text labels that look like something else: each would be a class."""
     found = [str(label) for label in manifest.label_names or ()]
     mark = (manifest.table and manifest.table.decimal) or "."
     where = (
@@ -148,21 +151,24 @@ def _of_text(manifest: Manifest) -> Iterator[str]:
 
 
 def _word_among(values: Sequence[str], mark: str) -> str | None:
-    """Return the first of `values` that is no number, where most are."""
+    """Return the first of `values` that is no number, if most are."""
     plain = [is_number(value, mark) for value in values]
     told = _LEAST_NUMBERS <= sum(plain) < len(values) < 2 * sum(plain)
     return values[plain.index(False)] if told else None
 
 
 def _points(values: Sequence[str], mark: str) -> list[str]:
-    """Return those of `values` that are numbers but for their points, where most are numbers beside a decimal comma."""
+    """Return those of `values` that are numbers except for their points, if the mark is a comma.
+
+    Empty unless most values are numbers.
+    """
     points = [value for value in values if mark == "," and point_cure(value)]
     numbers = sum(is_number(value, mark) for value in values)
     return points if 2 * (numbers + len(points)) > len(values) else []
 
 
 def _pointed(values: Sequence[str], mark: str) -> list[str]:
-    """Return `values` with points for the decimal mark in numbers."""
+    """Return `values`, with points for the decimal mark in numbers."""
     return [value.replace(mark, ".") if is_number(value, mark) else value for value in values]
 
 

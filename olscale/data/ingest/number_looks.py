@@ -1,7 +1,8 @@
-"""Text that looks like numbers: with marks between thousands, a sign of a currency, a percent sign, a unit, a decimal comma.
+"""Text that looks like numbers: with thousands separators, currency or percent signs, units.
 
-Such cells are categories to whoever reads them as text, and a number that was not met before says
-nothing.
+A decimal comma makes such text, too.
+
+Read as text, such cells are categories, and a number that did not occur before has no meaning.
 """
 
 import re
@@ -31,24 +32,24 @@ _THOUSANDS = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+")
 
 
 class NumberLook(NamedTuple):
-    """How text looks like numbers: how much of it, in words, and what to do."""
+    """How text looks like numbers: the share of it, in words, and what to do."""
 
     told: str
     cure: str
 
 
 def has_thousands(values: Sequence[str]) -> bool:
-    """Return whether some of `values`, and no number with a decimal comma, are whole ones with commas between thousands."""
+    """Return whether some of `values` have commas between thousands, and none a decimal comma."""
     commas = [value for value in values if "," in value]
     return any(map(_THOUSANDS.fullmatch, commas)) and not any(map(_DECIMAL.fullmatch, commas))
 
 
 def look_of(values: Sequence[str], decimal: bool = True) -> NumberLook | None:
-    """Return how `values`, each different, look like numbers; None where no more than half do, or all are plain ones.
+    """Return how `values`, all different, look like numbers, or None.
 
-    `decimal` says whether ``--decimal`` may be offered, which reads all columns of a file. Letters
-    behind a number are a unit where all have the same, else part of a name, as of ``3a`` and
-    ``3b``.
+    The result is None if at most half of them do, or all are plain numbers. `decimal` says whether
+    ``--decimal``, which applies to all columns of a file, may be suggested. Letters after a number
+    are a unit if all values have the same, else part of a name, as in ``3a`` and ``3b``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Segments: one for each member, or a new one wherever the value of a column changes."""
+"""Segments: one per member, or a new one whenever the value of a column changes."""
 
 import itertools
 from typing import Any, Protocol
@@ -23,7 +23,10 @@ class Segments(Protocol):
     def add(
         self, member: Member, X: StoredRows, names: tuple[str, ...] | None, cells: Target | None
     ) -> None:
-        """Note the next rows: `X` of `member`, in columns called `names`; in tables `cells` of the segments' column."""
+        """Record the next rows, `X` of `member`, with column `names` and, in tables, `cells`.
+
+        The cells are those of the segments' column.
+        """
         ...
 
     def finish(self) -> list[Segment]:
@@ -32,7 +35,7 @@ class Segments(Protocol):
 
 
 def segments_by(by: str | None) -> Segments | None:
-    """Return what makes segments by ``"files"`` or by a column called `by`, or None where there are none."""
+    """Return a maker of segments by ``"files"`` or by a column called `by`, or None."""
     if by is None:
         return None
     return _MemberSegments() if by == "files" else _ColumnSegments(by)
@@ -79,14 +82,14 @@ class _ColumnSegments:
     def add(
         self, member: Member, X: StoredRows, names: tuple[str, ...] | None, cells: Target | None
     ) -> None:
-        """Note the next rows; the column need not be a feature.
+        """Record the next rows; the column need not be a feature.
 
         Raises
         ------
         DatasetError
             When the source does not name its columns.
         UnknownNameError
-            When none is called so.
+            When no column has that name.
         """
         constant = next((one for one in member.constants if one.name == self._column), None)
         if cells is None and constant is not None:
@@ -109,7 +112,7 @@ class _ColumnSegments:
         self._rows += len(values)
 
     def finish(self) -> list[Segment]:
-        """Return the segments, named by the value of the column."""
+        """Return the segments, named by the values of the column."""
         ends = [*self._starts[1:], self._rows]
         return [
             Segment(name=_name(value), start=start, rows=end - start)

@@ -1,4 +1,4 @@
-"""What became of the columns of tables, gathered while a dataset is built, and where values are missing or infinite."""
+"""Facts about the columns of tables, gathered during the build, and missing or infinite values."""
 
 from typing import Any
 
@@ -13,11 +13,11 @@ from olscale.data.manifest import TableEntry
 from olscale.errors import DatasetError
 
 _SHARE = 0.5
-"""Of the rows: a column that never falls, and rises in more of them than this, is a row's number or time."""
+"""Share of the rows in which a column that never falls must rise to be a row number or time."""
 
 
 class TableNotes:
-    """Gathers what is known of the columns of all sources of a dataset."""
+    """Gathers facts about the columns of all sources of a dataset."""
 
     def __init__(self) -> None:
         self._first: TableColumns | None = None
@@ -30,7 +30,7 @@ class TableNotes:
         self._split = "train"
 
     def begin(self, split: str) -> None:
-        """Begin a split, or begin it again."""
+        """Begin a split, or restart it."""
         self._split = split
         self._rows[split] = 0
         self._missing[split] = {}
@@ -42,12 +42,12 @@ class TableNotes:
             self._others = []
 
     def add(self, batch: Batch, source: str) -> None:
-        """Note the next rows.
+        """Record the next rows.
 
         Raises
         ------
         DatasetError
-            When `source` has other columns than the tables before it, or other of them hold text.
+            When the columns of `source`, or which of them hold text, differ from earlier tables.
         """
         self._rows[self._split] += len(batch)
         if batch.table is None:
@@ -75,12 +75,12 @@ class TableNotes:
         self._count(batch, batch.X, missing=False)
 
     def _count(self, batch: Batch, X: NDArray[Any] | CSR, missing: bool) -> None:
-        # A sum is a number unless some value is none: one pass that reads, where a mask is also
+        # A sum is a number only if all values are: one pass that reads, whereas a mask is also
         # written and read again.
         values = X.data[X.indptr[0] : X.indptr[-1]] if isinstance(X, CSR) else X
         if values.dtype.kind != "f":
             return
-        with np.errstate(over="ignore", invalid="ignore"):  # of infinities, or of large numbers
+        with np.errstate(over="ignore", invalid="ignore"):  # for infinities or large numbers
             total = np.add.reduce(values, axis=None)
         if np.isfinite(total):
             return
@@ -97,21 +97,21 @@ class TableNotes:
             found[names[position]] = found.get(names[position], 0) + int(counts[position])
 
     def missing(self, split: str) -> dict[str, int] | None:
-        """Return the cells of `split` that hold no value, by column; None where they are not counted: in sparse text."""
+        """Return the number of missing cells of `split` by column; None for sparse text."""
         return None if split in self._uncounted else self._missing[split]
 
     def infinite(self, split: str) -> dict[str, int] | None:
-        """Return the cells of `split` that hold an infinity, by column; None where there are none."""
+        """Return the number of infinite cells of `split` by column, or None."""
         return self._infinite[split] or None
 
     def rounded(self, columns: int, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        """Return the columns of arrays of which some numbers may have been rounded, or None."""
+        """Return the columns of arrays in which some numbers may have been rounded, or None."""
         positions = {position for split in self._rounded.values() for position in split.positions}
         called = names or [f"x{position}" for position in range(columns)]
         return tuple(called[position] for position in sorted(positions)) or None
 
     def entry(self, feature_names: tuple[str, ...] | None) -> TableEntry | None:
-        """Return what the manifest keeps of the columns; None where the sources are no tables."""
+        """Return the manifest's entry for the columns; None if the sources are no tables."""
         table = self._first
         if table is None or feature_names is None:
             return None
@@ -151,7 +151,7 @@ class TableNotes:
 
 
 def _by_column(X: NDArray[Any] | CSR, found: NDArray[np.bool_], columns: int) -> NDArray[Any]:
-    """Return how many of the values of each column are `found`."""
+    """Return how many `found` values each column has."""
     if isinstance(X, CSR):
         return np.bincount(X.indices[X.indptr[0] : X.indptr[-1]][found], minlength=columns)
     counts: NDArray[Any] = found.sum(axis=0)

@@ -41,22 +41,22 @@ class DatasetWriter:
     Parameters
     ----------
     directory : Storage
-        Claimed (`olscale.data.ingest.claim`).
+        Reserved by `olscale.data.ingest.claim`.
     layout : {'parquet', 'zarr'}, optional
         Zarr for dense and Parquet for sparse rows when left out.
     chunk_rows : int, optional
         Rows of a chunk; see `default_chunk_rows`.
     segments : str, optional
-        ``"files"``: a segment for each member. Any other: name of a column whose changes begin a
+        ``"files"``: one segment per member. Any other value: name of a column whose changes begin a
         segment.
     progress : callable, optional
         Receives name, rows and bytes of each batch.
     journal : Journal, optional
-        Keeps what is written, for an ingest that resumes this one.
+        Records what is written, for an ingest that resumes this one.
     labels : Labels, optional
-        What is known of the labels before the first.
+        Options for the labels.
     weights : str, optional
-        What asks for the weights of rows, where they are to be kept.
+        The column of weights, if weights are kept.
     """
 
     def __init__(
@@ -107,19 +107,19 @@ class DatasetWriter:
         self._background.shutdown()
 
     def rows(self, split: str) -> int:
-        """Return how many rows of `split` there are so far."""
+        """Return the number of rows of `split` so far."""
         return self._splits[split].rows if split in self._splits else 0
 
     def write(self, split: str, member: Member, batch: Batch) -> None:
-        """Write the next rows of `split`; all of one split come before those of another.
+        """Write the next rows of `split`; all rows of a split precede those of the next.
 
-        Dense rows are stored in the type of the first. Where later ones need a wider type, those
-        before are rewritten.
+        Dense rows are stored in the type of the first. If later rows need a wider type, earlier
+        ones are rewritten.
 
         Raises
         ------
         DatasetError, FormatError
-            When the rows do not go with those before.
+            When the rows do not fit those before them.
         """
         if split != self._split:
             self._begin(split)
@@ -158,15 +158,15 @@ class DatasetWriter:
             self._progress(member.name, len(batch), nbytes(batch.X))
 
     def finish(self, sources: Iterable[SourceEntry], *, densify: bool = False) -> Manifest:
-        """Write the manifest, after which the dataset exists.
+        """Write the manifest, which makes the dataset exist.
 
         Parameters
         ----------
         sources : iterable of SourceEntry
             Where the rows came from.
         densify : bool
-            Rewrite sparse rows as dense ones where at least a quarter of all entries is not zero
-            and there are at most 65,536 columns: text formats cannot tell.
+            Rewrite sparse rows as dense ones if at least a quarter of all entries is not zero and
+            there are at most 65,536 columns: text formats cannot say that they are dense.
         """
         self._end()
         columns = self._columns
@@ -237,7 +237,7 @@ class DatasetWriter:
 
     @property
     def _width(self) -> int:
-        """Columns that are stored."""
+        """Number of stored columns."""
         return (
             (self._weights is not None) + max(0, len(self._targets or ()) - 1) + self._columns.width
         )
@@ -256,7 +256,7 @@ class DatasetWriter:
         self._split = None
 
     def _writer(self, split: str, X: StoredRows) -> ChunkWriter:
-        """Return the writer of `split`, whose rows before `X` are of its type."""
+        """Return the writer of `split`, whose earlier rows have the type of `X`."""
         if not self._splits:
             self._settle(X)
         if split not in self._splits:
@@ -289,7 +289,7 @@ class DatasetWriter:
         rows = sum(chunk.rows for chunk in chunks)
         nonzeros = sum(chunk.nonzeros for chunk in chunks)
         width = self._width
-        if self._weights is not None:  # which say nothing of the features
+        if self._weights is not None:  # weights say nothing about the features
             nonzeros -= rows - self._weights.zeros
             width -= 1
         return nonzeros / (rows * width)
@@ -307,7 +307,7 @@ class DatasetWriter:
     def _rewrite(
         self, splits: Iterable[str], kind: str, change: Callable[[Block], Iterator[Block]]
     ) -> None:
-        """Write `splits`, rows of `kind`, again as the dense rows that `change` makes of each chunk."""
+        """Rewrite `splits`, rows of `kind`, as the dense rows that `change` makes of each chunk."""
         layout = self._layout
         chunk_rows = self._chunk_rows
         width = self._width
@@ -334,7 +334,7 @@ def _of_type(block: Block, dtype: np.dtype[Any]) -> Block:
 
 
 def _dense_parts(block: Block, columns: int, rows: int) -> Iterator[Block]:
-    """Yield `block` as dense rows, no more than `rows` at once: a sparse chunk can be a very large dense one."""
+    """Yield `block` as dense rows, at most `rows` at once: a sparse chunk may become very large."""
     assert isinstance(block.X, CSR)
     for start in range(0, len(block), rows):
         stop = min(start + rows, len(block))

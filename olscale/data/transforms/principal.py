@@ -17,11 +17,14 @@ from olscale.system.memory import memory_bytes
 from olscale.system.sizes import size_text
 
 _BLOCK_BYTES = 16 << 20
-"""Bytes of a block of rows, made dense, that `svd` learns at once, at most."""
+"""Largest number of bytes of a dense block of rows that `svd` learns at once."""
 
 
 class PrincipalFeatures(Transform):
-    """Base of both: ``z = U'(x - mu)`` for the first directions U and the mean mu of rows, dense; others are 0."""
+    """Base of both: ``z = U'(x - mu)`` for the first directions U and the mean mu, dense.
+
+    Directions beyond the rank are 0.
+    """
 
     takes_sparse = True
     mixes_features = True
@@ -38,11 +41,11 @@ class PrincipalFeatures(Transform):
         return self.components
 
     def size_after(self, columns: int, values: float) -> tuple[int, float]:
-        """Return the number of features, all of which are stored."""
+        """Return the number of features, all stored."""
         return self.components, self.components
 
     def _check_memory(self, columns: int, directions: int) -> None:
-        # those before a block and after it
+        # Directions before and after a block.
         needed = 16 * columns * directions
         there = memory_bytes()
         if needed > there:
@@ -64,7 +67,7 @@ class PrincipalFeatures(Transform):
 
 
 def _padded(of: Components, components: int) -> tuple[FloatArray, FloatArray]:
-    """Return the first directions and singular values, with zeros where there are fewer."""
+    """Return the first directions and singular values, padded with zeros."""
     U = np.zeros((len(of.mean), components))
     s = np.zeros(components)
     kept = min(components, len(of.s))
@@ -74,13 +77,13 @@ def _padded(of: Components, components: int) -> tuple[FloatArray, FloatArray]:
 
 
 class IPCA(PrincipalFeatures, StreamingTransform):
-    """The principal components of the rows so far, by size, without looking ahead: incremental, with a moving mean.
+    """The principal components of the rows so far, by size, incremental, with a moving mean.
 
-    Rows are learned a block at a time; the row that fills a block is learned and transformed then,
-    as are those behind it, and features are 0 before the first block. Components turn while rows
-    come, less and less: what a model has learned of a feature is of the direction that it had. In
-    each direction the largest component is positive, the first of several. No more are kept than
-    are asked for, so they are approximate where rows have more (`olscale.compiled.components`);
+    It never looks ahead. Rows are learned a block at a time; the row that fills a block is learned
+    and then transformed, as are those after it, and features are 0 before the first block.
+    Components turn as rows arrive, less and less: a model has learned a feature in the direction it
+    had then. In each direction the largest component is positive, the first of several. No more are
+    kept than requested, so they are approximate if rows have more (`olscale.compiled.components`);
     with as many as features they are exact. A row with missing values is not learned, and its
     features are missing.
 
@@ -89,11 +92,12 @@ class IPCA(PrincipalFeatures, StreamingTransform):
     components : int
         Number of features.
     block : int
-        Rows that are learned together: 1 costs most.
+        Number of rows learned together: 1 costs most.
 
     References
     ----------
-    D. A. Ross, J. Lim, R.-S. Lin, M.-H. Yang, Incremental learning for robust visual tracking, IJCV 77, 2008.
+    D. A. Ross, J. Lim, R.-S. Lin, M.-H. Yang, Incremental learning for robust visual tracking, IJCV
+    77, 2008.
 
     Examples
     --------
@@ -141,7 +145,7 @@ class IPCA(PrincipalFeatures, StreamingTransform):
         return self._project(X, self.learned["mean"], self.learned["U"])
 
     def _absorb(self) -> None:
-        """Learn the block that is full."""
+        """Learn the full block."""
         rows, mean, U, s = (self.learned[name] for name in Components._fields)
         rank = int(np.count_nonzero(s))
         with one_blas_thread():
@@ -161,12 +165,12 @@ class IPCA(PrincipalFeatures, StreamingTransform):
 
 
 class SVD(PrincipalFeatures):
-    """The principal components of all training rows, by size, by their singular value decomposition.
+    """The principal components of all training rows, by size, by singular value decomposition.
 
-    It looks ahead: in time order rows that the stream has not reached yet are in it, too. One pass
-    of blocks keeps ``2 components + 32`` directions, of which the first are taken: exact where rows
-    have no more, and else near it. In each direction the largest component is positive, the first
-    of several. Rows with missing values are left out.
+    It looks ahead: in time order it includes rows that the stream has not reached yet. One pass in
+    blocks keeps ``2 components + 32`` directions, of which the first are used: exact if rows have
+    no more, otherwise close. In each direction the largest component is positive, the first of
+    several. Rows with missing values are left out.
 
     Parameters
     ----------

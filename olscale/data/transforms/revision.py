@@ -1,8 +1,8 @@
-"""Streams on which a transform is fitted otherwise than by version 0.1 of olscale: their runs have ids of their own.
+"""Streams whose transforms version 0.1 of olscale fitted differently: their runs have other ids.
 
-Version 0.1 took a constant feature for one that varies where rounding made the sum of its values
-inexact. Figures on such data were wrong, and a store that has them must not pass them off for those
-of today; all other runs keep their ids.
+Version 0.1 mistook a constant feature for a varying one if rounding made the sum of its values
+inexact. Figures on such data were wrong, and a store that has them must not present them as
+current; all other runs keep their ids.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,10 +17,10 @@ from olscale.data.transforms.scaling import Standardize
 
 
 def transforms_version(dataset: Dataset, texts: Sequence[str]) -> int:
-    """Return 2 where `texts`, fitted on the training split, differ from what version 0.1 made of them, else 1.
+    """Return 2 if version 0.1 would fit `texts` on the training split differently, else 1.
 
-    The first chunk rules out nearly all data sets; only one with a feature that may be concerned is
-    read as a whole.
+    The first chunk rules out nearly all data sets; only one with a suspicious feature is read
+    completely.
     """
     scalings = [number for number, text in enumerate(texts) if text == Standardize.name]
     if not scalings or not dataset.rows("train"):
@@ -46,7 +46,7 @@ def _may_differ(before: Sequence[str], first: list[Chunk], columns: int) -> bool
         constant &= (row == X).all(axis=0)
     assert row is not None  # the chunk has rows
     values = row[constant]
-    # Sums of a million of these are exact, however they are rounded on the way.
+    # Sums of a million of these are exact, no matter how they are rounded on the way.
     exact = (values * 2.0**16 == np.rint(values * 2.0**16)) & (np.abs(values) < 2.0**17)
     return not exact.all()
 

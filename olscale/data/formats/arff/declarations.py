@@ -1,4 +1,4 @@
-"""What an ARFF file declares before its rows."""
+"""The declarations of an ARFF file before its rows."""
 
 import math
 import re
@@ -45,14 +45,14 @@ class Attribute:
 
     @property
     def default(self) -> Cell:
-        """What a sparse row means by leaving the attribute out."""
+        """The value of the attribute in a sparse row that leaves it out."""
         if self.kind == "numeric":
             return "0"
         return self.values[0] if self.values else None
 
     @property
     def numbers(self) -> frozenset[float]:
-        """The declared values, where all of them are numbers."""
+        """The declared values if all of them are numbers."""
         if all(map(self.is_number, self.values)):
             return frozenset(map(float, self.values))
         return frozenset()
@@ -62,7 +62,7 @@ class Attribute:
         return is_number(value) and math.isfinite(float(value))
 
     def check(self, source: str, as_numbers: bool) -> None:
-        """Refuse two declared values that are read as one."""
+        """Refuse two declared values that have the same meaning."""
         known: dict[str | float, str] = {}
         for value in self.values:
             read = float(value) if as_numbers else value
@@ -79,18 +79,18 @@ class Attribute:
 
 
 def declarations(source: str, lines: TextLines) -> list[Attribute]:
-    """Return the attributes declared in `lines`, and leave these at the first row.
+    """Return the attributes declared in `lines`, and leave `lines` at the first row.
 
     Raises
     ------
     FormatError
-        Names the line of what is no declaration, or when there is no ``@data``.
+        Names the line that is no declaration; also when there is no ``@data``.
     """
     attributes: list[Attribute] = []
     for line in lines:
         lines.begin_row()
         numeric = _PLAIN_NUMERIC.fullmatch(line)
-        if numeric is not None:  # as most are, where there are many
+        if numeric is not None:  # most are, in files with many attributes
             attributes.append(Attribute(numeric[1], "numeric", lines.number))
             continue
         match = _KEYWORD.match(line)
@@ -146,7 +146,7 @@ def _attribute(source: str, text: str, lines: TextLines) -> Attribute:
 
 
 class _Following:
-    """The tokens of the rest of a line, and of the lines to come as long as more are wanted."""
+    """The tokens of the rest of a line, and of further lines as long as more are needed."""
 
     def __init__(self, source: str, text: str, lines: TextLines) -> None:
         self._source = source
@@ -164,7 +164,7 @@ class _Following:
             self._line = tokens(self._source, next(self._lines), self._lines.number)
 
     def line(self) -> list[Token]:
-        """Return those of the line that are left."""
+        """Return the remaining tokens of the line."""
         return list(self._line)
 
 

@@ -1,4 +1,4 @@
-"""The rows of an ARFF file, line by line: the exact way, which also says what is wrong."""
+"""The rows of an ARFF file, line by line: the exact way, which also reports errors."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,12 +19,12 @@ _PLAIN_CELLS = re.compile(r"[!#$&(-z|~]+")
 _PLAIN_PAIRS = re.compile(
     r"\{(?:[ \t,]*+[0-9]{1,9}+[ \t]++[!#$&(-+\--z|~]{1,999}+(?=[ \t,}]))*+[ \t,]*+\}"
 )
-"""Rows without quotes, comments and odd letters; the cells of the first have no blanks beside them."""
+"""Rows without quotes, comments and odd letters; no blanks around the cells of the first kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """What may stand in the rows of a file.
+    """The cells that rows of a file may contain.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Allowed:
     numbers: Mapping[int, frozenset[float]]
 
     def check(self, position: int, cell: Cell, line: int | None = None) -> Cell:
-        """Return `cell`; raise `FormatError` where it is not declared."""
+        """Return `cell`; raise `FormatError` if it is not declared."""
         words = self.words.get(position)
         numbers = self.numbers.get(position)
         if cell is None:
@@ -58,7 +58,7 @@ class Allowed:
         return cell
 
     def read(self, position: int, text: str) -> Cell:
-        """Return what `text` in a cell means."""
+        """Return the meaning of `text` in a cell."""
         return self.check(position, cell_of(text))
 
 
@@ -74,7 +74,7 @@ class ArffRows:
     Attributes
     ----------
     weights : int
-        Rows so far that have a weight.
+        Number of rows so far that have a weight.
     """
 
     def __init__(self, lines: TextLines, allowed: Allowed) -> None:
@@ -100,7 +100,7 @@ class ArffRows:
             yield line, row
 
     def listed(self) -> Iterator[Listed]:
-        """Yield line and cells of each row, by position: all of a dense row, and those that a sparse one lists."""
+        """Yield line and cells of each row: all of a dense row, some of a sparse one."""
         check = self._allowed.check
         for line, cells in self._rows():
             row = cells if isinstance(cells, dict) else dict(enumerate(cells))
@@ -125,7 +125,7 @@ class ArffRows:
             yield line, cells
 
     def _plain(self, text: str) -> list[Cell] | dict[int, Cell] | None:
-        """Return the cells of a row that needs no tokens, which is quicker, or None."""
+        """Return the cells of a row that needs no tokens, which is faster, or None."""
         row = text.strip(" \t\r\n")
         if _PLAIN_CELLS.fullmatch(row):
             words = row.split(",")
@@ -147,7 +147,7 @@ class ArffRows:
         return None
 
     def _cells(self, row: Sequence[Token], line: int) -> tuple[list[Cell], Sequence[Token]]:
-        """Return the cells of a dense row, and the tokens behind them."""
+        """Return the cells of a dense row, and the tokens after them."""
         cells: list[Cell] = []
         width = self._width
         awaited = True
@@ -176,7 +176,7 @@ class ArffRows:
         return cells, row[end:]
 
     def _pairs(self, row: Sequence[Token], line: int) -> tuple[dict[int, Cell], Sequence[Token]]:
-        """Return the cells of a sparse row, and the tokens behind it."""
+        """Return the cells of a sparse row, and the tokens after it."""
         source = self._allowed.source
         width = self._width
         places = [place for place, token in enumerate(row) if token.text == "}"]
@@ -220,6 +220,6 @@ class ArffRows:
 
 
 def _is_spaced(row: Sequence[Token]) -> bool:
-    """Return whether there are fewer commas than would be needed between the cells of a row that has some."""
+    """Return whether there are too few commas to separate the cells of a row that has some."""
     commas = sum(token.text == "," for token in row)
     return 0 < commas < sum(token.is_cell for token in row) - 1
