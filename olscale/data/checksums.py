@@ -104,7 +104,7 @@ def fingerprint(
     version = next(iter(splits.values())).version
     if version >= _WITH_SEGMENTS and any(segments.values()):
         content["segments"] = {
-            name: [[s.name, s.start, s.rows] for s in found] for name, found in segments.items()
+            name: [[s.name, s.start, s.rows] for s in entries] for name, entries in segments.items()
         }
     hash_of = _HASHES[version]
     digest: str = hash_of(canonical_json(content).encode()).hexdigest()

@@ -82,11 +82,11 @@ class Chunk:
         """
         return self._with_rows(take_rows(self.X, index), index)
 
-    def _with_rows(self, X: Rows, which: slice | NDArray[np.int64]) -> Chunk:
+    def _with_rows(self, X: Rows, selection: slice | NDArray[np.int64]) -> Chunk:
         """Return `X`, some of the rows, with their targets, delays and weights."""
-        delays = None if self.delays is None else self.delays[which]
-        weights = None if self.weights is None else self.weights[which]
-        return replace(self, X=X, y=self.y[which], delays=delays, weights=weights)
+        delays = None if self.delays is None else self.delays[selection]
+        weights = None if self.weights is None else self.weights[selection]
+        return replace(self, X=X, y=self.y[selection], delays=delays, weights=weights)
 
 
 def join_chunks(chunks: Sequence[Chunk]) -> Chunk:

@@ -202,10 +202,10 @@ class Dataset:
                 np.float64,
             ]
             ends = X.indptr[0] == 0 and X.indptr[-1] == len(X.indices) == len(X.data)
-            whole = ends and (np.diff(X.indptr) >= 0).all()
+            is_consistent = ends and (np.diff(X.indptr) >= 0).all()
             fits = (
                 typed
-                and whole
+                and is_consistent
                 and int(X.indices.view(np.uint32).max(initial=0)) < manifest.stored_columns
             )
         else:
@@ -303,12 +303,12 @@ def open_dataset(path: str | os.PathLike[str]) -> Dataset:
 
 def _nearest(directory: Storage) -> str:
     """Suggest the dataset in the same folder whose name is most like that of `directory`."""
-    beside = open_storage(directory.path.rstrip("/").rpartition("/")[0] or ".")
+    parent = open_storage(directory.path.rstrip("/").rpartition("/")[0] or ".")
     try:
-        names = beside.entries() if beside.exists() else []
+        names = parent.entries() if parent.exists() else []
         for name in difflib.get_close_matches(directory.name, names, n=3, cutoff=0.6):
-            if beside.exists(f"{name}/{MANIFEST}"):
-                return f"did you mean {f'{beside.path}/{name}'!r}? else "
+            if parent.exists(f"{name}/{MANIFEST}"):
+                return f"did you mean {f'{parent.path}/{name}'!r}? else "
     except OSError:
         pass  # without a listing the error still says that the dataset is missing
     return ""

@@ -185,7 +185,7 @@ def _write_csv(rows: _Rows, split: str | None, out: IO[bytes]) -> None:
     of_weights = () if dataset.weights is None else (dataset.weights,)
     writer.writerow([*names, *of_weights, *(dataset.targets or ("label",))])
     labels = dataset.manifest.label_names
-    several = bool(dataset.targets)
+    has_targets = bool(dataset.targets)
     for parted in rows.parted(split or "train"):
         block = Block(parted.X, parted.label)
         weights = (
@@ -196,7 +196,7 @@ def _write_csv(rows: _Rows, split: str | None, out: IO[bytes]) -> None:
             X = to_dense(part.X, dataset.columns).astype(np.float64, copy=False)
             numbers = np.hstack([X, weights[start : start + len(part)]])
             for row, label in zip(numbers.tolist(), part.label.tolist(), strict=True):
-                if several:
+                if has_targets:
                     targets = [_number(target) for target in label]
                 elif labels:
                     targets = [labels[int(label)]]
@@ -267,8 +267,8 @@ def _label_member(archive: zipfile.ZipFile, member: str, rows: _Rows, split: str
         for block in rows.blocks(split)
     )
     dtype = np.dtype(np.float64) if texts is None else texts.dtype
-    several = (len(rows.dataset.targets),) if rows.dataset.targets else ()
-    _member(archive, member, dtype, (rows.dataset.rows(split), *several), labels)
+    target_shape = (len(rows.dataset.targets),) if rows.dataset.targets else ()
+    _member(archive, member, dtype, (rows.dataset.rows(split), *target_shape), labels)
 
 
 def _weights_member(archive: zipfile.ZipFile, member: str, rows: _Rows, split: str) -> None:

@@ -98,14 +98,14 @@ def feature_names(manifest: Manifest, steps: Sequence[Transform]) -> FeatureName
     words: dict[int, tuple[str, str]] = {}
     if all(step.keeps_values for step in steps):
         words = _words(names, set(manifest.feature_names) - numbers, table)
-    named = _unlike(names)
+    unique_names = _unlike(names)
     blank: dict[str, float | None] = {}
-    for i, name in enumerate(named):
+    for i, name in enumerate(unique_names):
         if i in words:
             blank.setdefault(words[i][0], None)
         elif names[i] in always:
             blank[name] = 0.0
-    return FeatureNames(named, blank, words)
+    return FeatureNames(unique_names, blank, words)
 
 
 def _value(value: float) -> float | None:

@@ -284,6 +284,6 @@ class ClassCodes:
         """Return whether each stored label is one of the classes."""
         if self._regression:
             return True
-        known = self._known
-        place = np.minimum(np.searchsorted(known, label), len(known) - 1)
-        return bool(len(known)) and bool((known[place] == label).all())
+        sorted_labels = self._known
+        place = np.minimum(np.searchsorted(sorted_labels, label), len(sorted_labels) - 1)
+        return bool(len(sorted_labels)) and bool((sorted_labels[place] == label).all())

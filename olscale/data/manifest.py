@@ -101,12 +101,12 @@ class SplitEntry(_Entry):
 
     @model_validator(mode="after")
     def _adds_up(self) -> SplitEntry:
-        for what, whole, parts in (
+        for what, total, parts in (
             ("rows", self.rows, [chunk.rows for chunk in self.chunks]),
             ("nonzeros", self.nonzeros, [chunk.nonzeros for chunk in self.chunks]),
         ):
-            if whole != sum(parts):
-                raise ValueError(f"{what} is {whole} but its chunks add up to {sum(parts)}")
+            if total != sum(parts):
+                raise ValueError(f"{what} is {total} but its chunks add up to {sum(parts)}")
         return self
 
 
@@ -379,5 +379,5 @@ class Manifest(_Entry):
 
 def manifest_checksum(content: dict[str, Any]) -> str:
     """Return the checksum of a manifest; white space and the order of fields do not matter."""
-    rest = {name: value for name, value in content.items() if name != "checksum"}
-    return json_digest(rest)
+    fields = {name: value for name, value in content.items() if name != "checksum"}
+    return json_digest(fields)

@@ -141,10 +141,10 @@ def _kept(name: str, make: Callable[[str], object]) -> str:
     path = f"{home.path}/{name}"
     try:
         while not home.exists(f"{name}/{MANIFEST}"):
-            with home.lock(f".{name.replace('/', '-')}.lock") as ours:
-                if ours and not home.exists(f"{name}/{MANIFEST}"):
+            with home.lock(f".{name.replace('/', '-')}.lock") as is_locked:
+                if is_locked and not home.exists(f"{name}/{MANIFEST}"):
                     make(path)
-            if not ours:
+            if not is_locked:
                 time.sleep(_WAIT)
     except OSError as error:
         raise DatasetError(
@@ -260,15 +260,15 @@ def _download(file: CatalogueFile, url: str, target: Path, say: Say) -> Path:
             path=target.parent,
             downloader=pooch.HTTPDownloader(timeout=_TIMEOUT),
         )
-        whole = target.parent / part
-        got, size = sha256_and_size(str(whole))
+        complete_file = target.parent / part
+        got, size = sha256_and_size(str(complete_file))
         if got not in file.sha256:
             if file.published:
                 raise ValueError(
                     f"wrong checksum: got sha256 {got}, expected {' or '.join(file.sha256)}"
                 )
             say(f"note: no checksum is published for {url}; got {size:,} bytes with sha256 {got}")
-        whole.replace(target)
+        complete_file.replace(target)
     finally:
         (target.parent / part).unlink(missing_ok=True)
     return target

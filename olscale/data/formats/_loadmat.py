@@ -50,12 +50,12 @@ def main() -> None:
     out.flush()
 
 
-def _limit_memory(more: int) -> None:
+def _limit_memory(data_bytes: int) -> None:
     try:
         import resource
 
         with open("/proc/self/statm") as file:  # noqa: PTH123 - starts faster
-            allowed = int(file.read().split()[0]) * resource.getpagesize() + more
+            allowed = int(file.read().split()[0]) * resource.getpagesize() + data_bytes
     except (ImportError, OSError):  # neither exists on every system
         return
     _, most = resource.getrlimit(resource.RLIMIT_AS)
@@ -75,8 +75,8 @@ def _objects(data: bytes) -> dict[str, Any]:
     return objects
 
 
-def _other(what: str, shape: tuple[int, ...]) -> dict[str, Any]:
-    return {"kind": "other", "what": what, "shape": shape}
+def _other(kind: str, shape: tuple[int, ...]) -> dict[str, Any]:
+    return {"kind": "other", "what": kind, "shape": shape}
 
 
 def _described(name: str, value: Any, arrays: list[Any]) -> dict[str, Any]:

@@ -172,9 +172,9 @@ def weights_array(
     names = [name, f"{name}_train"]
     if split == "test":
         names = [f"{name}_test", name.replace("train", "test")]
-        names = [one for one in names if one != name] or [name]
-    there = {array.name for array in held}
-    chosen = next((one for one in names if one in there), None)
+        names = [candidate for candidate in names if candidate != name] or [name]
+    held_names = {array.name for array in held}
+    chosen = next((candidate for candidate in names if candidate in held_names), None)
     if chosen is None:
         listed = ", ".join(map(str, held[:_MOST_LISTED])) or "none"
         raise FormatError(
@@ -195,10 +195,10 @@ def _pairs(
     split: str,
     options: ReadOptions,
 ) -> Iterator[ArrayPair]:
-    given = options.arrays or {}
+    names = options.arrays or {}
     end = "_test" if split == "test" else ""
-    features = given.get(f"X{end}")
-    targets = given.get(f"y{end}")
+    features = names.get(f"X{end}")
+    targets = names.get(f"y{end}")
     pairs = [(features or x, targets or y) for x, y in usual[split]]
     if options.labelled:
         yield from dict.fromkeys(pairs)
@@ -219,8 +219,8 @@ def _likely(held: Sequence[HeldArray], split: str | None, labelled: bool) -> str
     test = [array for array in usable if _has_word(array, _TEST_WORDS)]
     train = [array for array in usable if array not in test]
     if split == "test":
-        apart = [array for array in usable if not _has_word(array, ("train",))]
-        return _likely_pair(test or apart, "_test", labelled) or "X_test=NAME,y_test=NAME"
+        not_train = [array for array in usable if not _has_word(array, ("train",))]
+        return _likely_pair(test or not_train, "_test", labelled) or "X_test=NAME,y_test=NAME"
     pair = _likely_pair(train, "", labelled)
     pair_of_tests = _likely_pair(test, "_test", labelled) if pair and split is None else ""
     return ",".join(filter(None, (pair, pair_of_tests))) or "X=NAME,y=NAME"

@@ -317,15 +317,15 @@ def batches_of_arrays(
     unlabelled = y is None or (not options.labels_needed and np.size(y) == 0)
     if y is None or unlabelled:
         y = np.zeros(len(X))
-    several = _target_names(y, len(X))
-    target = y if isinstance(y, list) else _target(source, y, bool(several))
+    target_names = _target_names(y, len(X))
+    target = y if isinstance(y, list) else _target(source, y, bool(target_names))
     if len(X) != len(target):
         raise FormatError(source, f"{len(X)} rows of features but {len(target)} targets")
     if len(X) == 0:
         raise NoRowsError(source, "no rows")
     columns = int(np.prod(X.shape[1:]))
-    kept = np.dtype(np.uint8) if X.dtype == bool else X.dtype.newbyteorder("=")
-    dtype = kept if kept.type in _KEPT else np.dtype(np.float64)
+    source_dtype = np.dtype(np.uint8) if X.dtype == bool else X.dtype.newbyteorder("=")
+    dtype = source_dtype if source_dtype.type in _KEPT else np.dtype(np.float64)
     counts = None if weights is None else _weights(source, weights, len(X), str(options.weights))
     for start in range(0, len(X), options.chunk_rows):
         part = slice(start, start + options.chunk_rows)
@@ -336,7 +336,7 @@ def batches_of_arrays(
             columns,
             feature_names,
             unlabelled=unlabelled,
-            targets=several,
+            targets=target_names,
             weights=None if counts is None else counts[part],
         )
 
@@ -358,10 +358,10 @@ def _weights(source: str, weights: NDArray[Any], rows: int, name: str) -> NDArra
 
 def _target_names(y: NDArray[Any] | list[str], rows: int) -> tuple[str, ...]:
     """Return names for the targets of a row if there are several, one array row per row."""
-    several = isinstance(y, np.ndarray) and y.ndim == 2 and len(y) == rows and y.shape[1] > 1
+    is_matrix = isinstance(y, np.ndarray) and y.ndim == 2 and len(y) == rows and y.shape[1] > 1
     return (
         tuple(f"y{number}" for number in range(y.shape[1]))
-        if isinstance(y, np.ndarray) and several
+        if isinstance(y, np.ndarray) and is_matrix
         else ()
     )
 

@@ -57,9 +57,9 @@ def check_quoting(quoting: str | None, escape: str | None) -> None:
     ParameterError
         When `quoting` is neither None nor ``"none"``, or `escape` neither None nor ``"backslash"``.
     """
-    for option, value, known in (("quoting", quoting, "none"), ("escape", escape, "backslash")):
-        if value not in (None, known):
-            raise ParameterError(f"{option} is {value!r}, expected {known!r} or nothing")
+    for option, value, choice in (("quoting", quoting, "none"), ("escape", escape, "backslash")):
+        if value not in (None, choice):
+            raise ParameterError(f"{option} is {value!r}, expected {choice!r} or nothing")
 
 
 @dataclass(frozen=True)

@@ -75,10 +75,10 @@ class _Hashed(Coding):
         return f"{self.name}:features={len(self.parts)}"
 
     def encode(self, cells: Sequence[Cell]) -> CSR:
-        found = self._transform(["" if cell is None else cell for cell in cells])
-        found.sum_duplicates()
-        found.eliminate_zeros()
-        return CSR(found.indptr.astype(np.int64), found.indices.astype(np.int32), found.data)
+        hashed = self._transform(["" if cell is None else cell for cell in cells])
+        hashed.sum_duplicates()
+        hashed.eliminate_zeros()
+        return CSR(hashed.indptr.astype(np.int64), hashed.indices.astype(np.int32), hashed.data)
 
     @abstractmethod
     def _transform(self, cells: Sequence[str]) -> Any:
@@ -210,7 +210,7 @@ def parse_codings(texts: Iterable[str]) -> dict[str, AnyCoding]:
     >>> {column: str(coding) for column, coding in codings.items()}
     {'shop': 'hash:features=1024', 'placed': 'date'}
     """
-    found: dict[str, AnyCoding] = {}
+    codings: dict[str, AnyCoding] = {}
     for text in texts:
         match = _ENCODE.fullmatch(text)
         kind = CODINGS.get(match[2]) if match else None
@@ -226,12 +226,12 @@ def parse_codings(texts: Iterable[str]) -> dict[str, AnyCoding]:
                 ":features=N), COLUMN=date, "
                 "COLUMN=number or COLUMN=one-hot:values=N"
             )
-        if match[1] in found:
+        if match[1] in codings:
             raise ParameterError(
                 f"encode names the column {match[1]!r} twice; expected one coding for it"
             )
-        found[match[1]] = kind() if number is None else kind(_number(number))  # type: ignore[call-arg]
-    return found
+        codings[match[1]] = kind() if number is None else kind(_number(number))  # type: ignore[call-arg]
+    return codings
 
 
 def _number(text: str) -> int:

@@ -45,11 +45,11 @@ class RoundedColumns:
         if _largest(numbers[:, self._whole] if few else numbers) < _SAME_WHOLE:
             return
         watched = numbers[:, self._whole]
-        whole = _are_whole(watched).all(axis=0)
+        are_whole = _are_whole(watched).all(axis=0)
         large = ((np.abs(watched) >= _SAME_WHOLE) & np.isfinite(watched)).any(axis=0)
-        self.positions -= set(self._whole[~whole].tolist())
-        self.positions |= set(self._whole[whole & large].tolist())
-        self._whole = self._whole[whole]
+        self.positions -= set(self._whole[~are_whole].tolist())
+        self.positions |= set(self._whole[are_whole & large].tolist())
+        self._whole = self._whole[are_whole]
 
 
 class ColumnWatch:
@@ -128,8 +128,8 @@ class ColumnWatch:
 
 
 def _are_whole(numbers: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = (numbers == np.trunc(numbers)) | np.isnan(numbers)
-    return found
+    are_whole: NDArray[np.bool_] = (numbers == np.trunc(numbers)) | np.isnan(numbers)
+    return are_whole
 
 
 def _largest(numbers: NDArray[np.floating[Any]]) -> float:

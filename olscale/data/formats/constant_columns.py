@@ -48,9 +48,11 @@ def constants_lacking(
     >>> constants_lacking([day, hour], ["x", "day"], ["hour"], None)
     (Constant(name='hour', value='7', text=True),)
     """
-    known = {} if before is None else dict(zip(before.names, before.text, strict=True))
+    was_text = {} if before is None else dict(zip(before.names, before.text, strict=True))
     return tuple(
-        replace(constant, text=known.get(constant.name, constant.text or constant.name in encoded))
+        replace(
+            constant, text=was_text.get(constant.name, constant.text or constant.name in encoded)
+        )
         for constant in constants
         if constant.name not in names
     )

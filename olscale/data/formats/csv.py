@@ -148,8 +148,8 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
         excel = excel_delimiter(head)
         form = _form_of(options)
         lines = form.whole_lines(text_lines(head))
-        named = options.delimiter or excel or delimiter
-        sniffed = named or delimiter_of(lines, form)
+        chosen = options.delimiter or excel or delimiter
+        sniffed = chosen or delimiter_of(lines, form)
         if sniffed is None and not options.labelled and lines:
             sniffed = NO_DELIMITER
         if sniffed is None or b"\0" in head:
@@ -160,7 +160,7 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
             stream.readline()
         text = table_text(source, stream)
         text.line = int(excel is not None)
-        notes = () if named or options.decimal else delimiter_notes(lines, form)
+        notes = () if chosen or options.decimal else delimiter_notes(lines, form)
         watch = QuoteWatch(source, sniffed)
         try:
             yield from _batches(text, options, form, sniffed, watch, notes)
@@ -198,7 +198,7 @@ def _batches(
         sample += itertools.islice(rows, min(SAMPLE_ROWS, fit))
     names = [cell.strip() for _, row in sample[:1] for cell in row]
     sample = [(line, form.cleared(row)) for line, row in sample]
-    beside = options.stream is None and labels_beside(source) is not None
+    has_labels_file = options.stream is None and labels_beside(source) is not None
     decimal = options.decimal or "."
     header = options.header
     if header is None:
@@ -206,15 +206,20 @@ def _batches(
         marks = [decimal, ","] if options.decimal is None and delimiter != "," else [decimal]
         first_rows = [row for _, row in sample]
         fits = _fits(*marks)
-        header = not beside and is_header(first_rows, fits)
-        notes += () if beside else header_notes(first_rows, header, fits)
+        header = not has_labels_file and is_header(first_rows, fits)
+        notes += () if has_labels_file else header_notes(first_rows, header, fits)
         if len(sample) == 1 and not any(map(fits_number, sample[0][1])):
             raise NoRowsError(source, "no rows below the line that names the columns", 1)
     body = sample[1:] if header else sample
     if not body:
         raise NoRowsError(source, "no rows")
     columns, empty, first = _columns(
-        text, names if header else [], body, options, beside=beside, commas=delimiter != ","
+        text,
+        names if header else [],
+        body,
+        options,
+        has_labels_file=has_labels_file,
+        commas=delimiter != ",",
     )
     notes += single_quote_notes(source, columns.names[: columns.width], [row for _, row in body])
     columns.delimiter = delimiter
@@ -240,8 +245,8 @@ def _batches(
     cleared = ((line, form.cleared(row)) for line, row in rows)
     parser = TableParser(text, cleared, encoder, dialect, form.cell, watch=watch)
     for batch in parser.batches(options.chunk_rows, first, [line for line, _ in body]):
-        told = (*notes, *watch.take_notes())
-        yield replace(batch, label=None if beside else batch.label, notes=told)
+        batch_notes = (*notes, *watch.take_notes())
+        yield replace(batch, label=None if has_labels_file else batch.label, notes=batch_notes)
         notes = ()
 
 
@@ -270,7 +275,7 @@ def _columns(
     body: Sequence[Line],
     options: ReadOptions,
     *,
-    beside: bool,
+    has_labels_file: bool,
     commas: bool,
 ) -> tuple[TableColumns, int | None, list[Column]]:
     """Return the columns of a table whose first rows are `body`.
@@ -289,7 +294,7 @@ def _columns(
     empty = None
     # Only with several rows: a last cell that is empty once may well be a missing label.
     if (
-        not beside
+        not has_labels_file
         and len(body) > 1
         and not (named and named[last])
         and not any(cell.strip() for cell in cells[last])
@@ -304,12 +309,12 @@ def _columns(
     segments = segment_position(source, names, options.segments)
     read = [position not in dropped or position in (segments, weights) for position in range(width)]
     numbers = [
-        column_of(each, blocks, mark) if is_read else None
-        for is_read, each in zip(read, cells, strict=True)
+        column_of(column_cells, blocks, mark) if is_read else None
+        for is_read, column_cells in zip(read, cells, strict=True)
     ]
     text = [
-        is_read and known is None and not all(map(fits, set(column)))
-        for is_read, known, column in zip(read, numbers, cells, strict=True)
+        is_read and parsed is None and not all(map(fits, set(column)))
+        for is_read, parsed, column in zip(read, numbers, cells, strict=True)
     ]
     text = [*coded_as_text(names[:width], text, parse_codings(options.encode))]
     if commas and options.decimal is None:
@@ -322,7 +327,7 @@ def _columns(
         chosen is None
         and options.labelled
         and 0 not in dropped
-        and (beside or (not named and not any(text) and label_is_first(cells)))
+        and (has_labels_file or (not named and not any(text) and label_is_first(cells)))
     ):
         chosen = 0
     labels: tuple[int, ...] = (UNLABELLED,)
@@ -337,8 +342,8 @@ def _columns(
     text += [constant.text for constant in added]
     text_or_not = text_columns(names, text, labels, options.table)
     first: list[Column] = [
-        column if known is None or is_text else known
-        for column, known, is_text in zip(cells, numbers, text_or_not[:width], strict=True)
+        column if parsed is None or is_text else parsed
+        for column, parsed, is_text in zip(cells, numbers, text_or_not[:width], strict=True)
     ]
     columns = TableColumns(
         tuple(names),

@@ -41,9 +41,9 @@ def decimals_as_floats(column: Any) -> NDArray[np.float64]:
     exact = present & short & (scales >= 0) & (scales < len(_POWERS))
     exact &= (digits >= -_EXACT) & (digits <= _EXACT)
     numbers[exact] = digits[exact].astype(np.float64) / _POWERS[scales[exact]]
-    rest = np.flatnonzero(present & ~exact)
-    if len(rest):
-        numbers[rest] = [float(decimal) for decimal in column.take(rest).to_pylist()]
+    inexact = np.flatnonzero(present & ~exact)
+    if len(inexact):
+        numbers[inexact] = [float(decimal) for decimal in column.take(inexact).to_pylist()]
     return numbers
 
 

@@ -59,8 +59,8 @@ def check_delimiter(delimiter: str) -> None:
 
 def excel_delimiter(head: bytes) -> str | None:
     """Return the delimiter of a first line such as ``sep=;``, which Excel understands, or None."""
-    found = _EXCEL.match(head)
-    return None if found is None else found[1].decode()
+    match = _EXCEL.match(head)
+    return None if match is None else match[1].decode()
 
 
 def text_lines(head: bytes) -> list[str]:
@@ -69,8 +69,8 @@ def text_lines(head: bytes) -> list[str]:
         return []
     head = _EXCEL.sub(b"", head, count=1)
     lines = head.decode("utf-8-sig", "replace").splitlines()
-    whole = lines[:-1] if len(lines) > 1 and not head.endswith(b"\n") else lines
-    return [line for line in whole if line.strip()][:20]
+    complete = lines[:-1] if len(lines) > 1 and not head.endswith(b"\n") else lines
+    return [line for line in complete if line.strip()][:20]
 
 
 _FORM = CellForm()
@@ -120,9 +120,11 @@ def _fitting(lines: Sequence[str], form: CellForm) -> dict[str, list[list[str]]]
     """Return the delimiters that split `lines` evenly, and their cells, the best first."""
     splits = {delimiter: _split(lines, delimiter, form) for delimiter in _DELIMITERS}
     fitting = {delimiter: rows for delimiter, rows in splits.items() if _widths(rows)}
-    apart = _split(lines, WHITESPACE, form)
-    if _widths(apart) and (not fitting or _share(apart[1:] or apart, WHITESPACE) == 1):
-        fitting[WHITESPACE] = apart
+    split_rows = _split(lines, WHITESPACE, form)
+    if _widths(split_rows) and (
+        not fitting or _share(split_rows[1:] or split_rows, WHITESPACE) == 1
+    ):
+        fitting[WHITESPACE] = split_rows
     if len(fitting) == 1:
         return fitting
     best = sorted(
@@ -133,8 +135,8 @@ def _fitting(lines: Sequence[str], form: CellForm) -> dict[str, list[list[str]]]
 
 def _fitness(rows: Sequence[Sequence[str]], delimiter: str) -> tuple[float, int, int]:
     text = [cell for row in rows for cell in row if not _is_value(cell, delimiter)]
-    others = sum(any(other in cell for other in _DELIMITERS) for cell in text)
-    return _share(rows, delimiter), -others, len(rows[0])
+    with_delimiters = sum(any(mark in cell for mark in _DELIMITERS) for cell in text)
+    return _share(rows, delimiter), -with_delimiters, len(rows[0])
 
 
 def _share(rows: Sequence[Sequence[str]], delimiter: str) -> float:

@@ -56,11 +56,11 @@ them in the file, or leave one out with --drop
         """
         if column not in self._watched:
             return
-        other = self._known.setdefault(feature, column)
-        if other != column:
+        owner = self._known.setdefault(feature, column)
+        if owner != column:
             raise FormatError(
                 self._source,
-                f"columns {other!r} and {column!r} both make a feature {feature[:60]!r}; rename "
+                f"columns {owner!r} and {column!r} both make a feature {feature[:60]!r}; rename "
                 "one of them in the file, or "
                 "leave one out with --drop",
             )
@@ -69,11 +69,11 @@ them in the file, or leave one out with --drop
 def _watched(names: Iterable[str], text: set[str]) -> set[str]:
     """Return those of `names` that begin like features of a column in `text`, and these columns."""
     lengths = {len(column) for column in text}
-    found = set[str]()
+    watched = set[str]()
     for name in names:
         if "=" not in name:
             continue
         for length in lengths:
             if name[length : length + 1] == "=" and name[:length] in text:
-                found |= {name, name[:length]}
-    return found
+                watched |= {name, name[:length]}
+    return watched

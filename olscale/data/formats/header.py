@@ -89,10 +89,10 @@ def is_header(rows: Sequence[Sequence[str]], fits: Callable[[str], bool] = fits_
     if any(column.is_word and column.is_numeric for column in columns) or _counts(columns):
         return True
     # A column of row numbers often has no name.
-    named = [column for column in columns if column.first]
-    names = [column.first for column in named]
+    columns_with_names = [column for column in columns if column.first]
+    names = [column.first for column in columns_with_names]
     all_text = bool(names) and not any(map(fits, names)) and len(set(names)) == len(names)
-    return all_text and all(column.first not in column.below for column in named)
+    return all_text and all(column.first not in column.below for column in columns_with_names)
 
 
 def header_notes(

@@ -166,11 +166,11 @@ class _Records:
         rows = encoder.batch_rows(chunk_rows)
         cells = encoder.cells(rows)
         for columns, lines in self._blocks():
-            done = 0
-            while done < len(lines):
-                part = slice(done, done + cells.room)
+            start = 0
+            while start < len(lines):
+                part = slice(start, start + cells.room)
                 encoder.put(cells, [column[part] for column in columns], lines[part])
-                done = part.stop
+                start = part.stop
                 if not cells.room:
                     yield encoder.batch(cells)
                     cells = encoder.cells(rows)
@@ -240,8 +240,8 @@ class _Records:
         if not options.labelled:
             return (UNLABELLED,)
         if label is None and (before is None or before.label == UNLABELLED):
-            kept = [key for key in self._sample[0][1] if names.index(key) not in dropped]
-            label = next(reversed(kept), None)
+            remaining = [key for key in self._sample[0][1] if names.index(key) not in dropped]
+            label = next(reversed(remaining), None)
         return label_positions(source, names, label, dropped, width, before)
 
     def _types(self, read: set[str]) -> dict[str, str]:
@@ -298,16 +298,16 @@ class _Records:
         return columns, [line for line, _ in records]
 
     def _check_value(self, key: str, value: object, line: int) -> None:
-        known = self._keys.get(key)
+        expected = self._keys.get(key)
         self._unmet.discard(key)
-        if known is None and key not in self._late:
+        if expected is None and key not in self._late:
             problem = f"key {key[:40]!r} is in none of the first {self._known_rows:,} records"
             cure = f"leave it out with --drop {key}, or put a record that has it among the first"
             raise FormatError(
                 self._text.source, f"{problem}, which decide the columns; {cure}", line
             )
-        if known is not None and known.is_read and value is not None:
-            self._check_type(key, value, known.type, line)
+        if expected is not None and expected.is_read and value is not None:
+            self._check_type(key, value, expected.type, line)
             if isinstance(value, str) and not _is_unicode(value):
                 problem = f"key {key[:40]!r} is {json.dumps(value)[:40]}, which is no valid text"
                 raise FormatError(self._text.source, problem, line)

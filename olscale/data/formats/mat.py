@@ -108,8 +108,8 @@ class Other:
 
 
 def _held(name: str, variable: Any) -> HeldArray:
-    other = variable.what if isinstance(variable, Other) else ""
-    return HeldArray(name, tuple(variable.shape), other)
+    kind = variable.what if isinstance(variable, Other) else ""
+    return HeldArray(name, tuple(variable.shape), kind)
 
 
 def _labels(source: str, name: str, y: Any, shape: tuple[int, ...]) -> NDArray[Any]:

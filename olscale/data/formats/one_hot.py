@@ -123,23 +123,23 @@ class OneHot:
         except CodingError as error:
             raise CodingError(self._names[j], *error.parts) from None
         X = CSR(X.indptr, X.indices + np.int32(self._first[j]), X.data)
-        taken = take_rows(X, ids.astype(np.int64))
-        assert isinstance(taken, CSR)
-        return taken
+        features = take_rows(X, ids.astype(np.int64))
+        assert isinstance(features, CSR)
+        return features
 
     def _learn(self, ids: NDArray[np.int32], values: Sequence[Sequence[Cell]]) -> None:
         """Number the new values in order of their first row, then of their column."""
         new = []
-        for j, known in enumerate(self._codes):
-            if j not in self._coded and len(values[j]) > len(known):
-                unseen = np.flatnonzero(ids[j] >= len(known))
-                found, first = np.unique(ids[j][unseen], return_index=True)
+        for j, codes in enumerate(self._codes):
+            if j not in self._coded and len(values[j]) > len(codes):
+                unseen = np.flatnonzero(ids[j] >= len(codes))
+                ids_seen, first = np.unique(ids[j][unseen], return_index=True)
                 new += [
                     (row, j, i)
-                    for row, i in zip(unseen[first].tolist(), found.tolist(), strict=True)
+                    for row, i in zip(unseen[first].tolist(), ids_seen.tolist(), strict=True)
                 ]
-                more = np.full(len(values[j]) - len(known), _ABSENT, dtype=np.int32)
-                self._codes[j] = np.concatenate([known, more])
+                more = np.full(len(values[j]) - len(codes), _ABSENT, dtype=np.int32)
+                self._codes[j] = np.concatenate([codes, more])
         for _, j, i in sorted(new):
             value = values[j][i]
             if value is None:
@@ -153,14 +153,14 @@ class OneHot:
 
     def _admitted(self, j: int, value: str) -> str:
         """Return the value of a bounded column that has a feature for `value`, or `OTHER`."""
-        known = self._declared[j]
-        kept = self._kept[j]
-        if value not in known:
-            full = len(kept) - (OTHER in known) >= self._bounds[j]
+        numbers = self._declared[j]
+        first_values = self._kept[j]
+        if value not in numbers:
+            full = len(first_values) - (OTHER in numbers) >= self._bounds[j]
             value = OTHER if full else value
-            if value not in known:
-                kept.append(value)
-                known[value] = self._number(j, value)
+            if value not in numbers:
+                first_values.append(value)
+                numbers[value] = self._number(j, value)
         return value
 
     def _number(self, j: int, value: str) -> int:

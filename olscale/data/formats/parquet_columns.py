@@ -165,9 +165,9 @@ def _stored(column: Any) -> Any:
 
 def _refusal(refused: dict[str, Any]) -> str:
     kinds = {name: _short(str(type)) for name, type in refused.items()}
-    them = "it" if len(kinds) == 1 else "them"
+    pronoun = "it" if len(kinds) == 1 else "them"
     cure = (
-        f"leave {them} out with --drop {listed_columns(kinds)}, or cast {them} to numbers or text "
+        f"leave {pronoun} out with --drop {listed_columns(kinds)}, or cast {pronoun} to numbers or text "
         "(a time as text: --encode makes numbers of it)"
     )
     if len(kinds) == 1:

@@ -21,10 +21,10 @@ def single_quote_notes(
     """
     for name, cells in zip(names, zip(*rows, strict=True), strict=True):
         if all(map(_SINGLE.fullmatch, cells)):
-            told = (
+            problem = (
                 f"the cells of column {name!r} stand between single quotes, which are part of them"
             )
-            return (f"{source}: {told}; write double ones if not",)
+            return (f"{source}: {problem}; write double ones if not",)
     return ()
 
 

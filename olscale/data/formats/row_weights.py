@@ -93,11 +93,11 @@ def weights_position(
             source, f"{len(positions)} columns are named for the weights, {weights!r}; name one"
         )
     [position] = positions
-    other = "is to be dropped" if position in dropped else ""
+    conflict = "is to be dropped" if position in dropped else ""
     if label is not None and position in label_positions(source, names, label, width=width):
-        other = "is the label"
-    if other:
+        conflict = "is the label"
+    if conflict:
         raise FormatError(
-            source, f"column {names[position]!r} has the weights and {other}; choose one of them"
+            source, f"column {names[position]!r} has the weights and {conflict}; choose one of them"
         )
     return position

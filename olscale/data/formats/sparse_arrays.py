@@ -78,9 +78,9 @@ def sparse_members(names: Mapping[str, Any] | list[str]) -> tuple[str, ...]:
     ()
     """
     for members in _MEMBERS.values():
-        wanted = ("format", "shape", *members)
-        if all(name in names for name in wanted):
-            return wanted
+        expected = ("format", "shape", *members)
+        if all(name in names for name in expected):
+            return expected
     return ()
 
 

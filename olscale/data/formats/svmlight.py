@@ -53,8 +53,8 @@ class SvmlightFormat:
     def matches(self, source: str, head: bytes) -> bool:
         """Return whether the first lines, except empty rows and comments, look like rows."""
         lines = head.splitlines()
-        whole = lines[:-1] if len(lines) > 1 and not head.endswith(b"\n") else lines
-        for line in whole[:100]:
+        complete = lines[:-1] if len(lines) > 1 and not head.endswith(b"\n") else lines
+        for line in complete[:100]:
             text = line.split(b"#")[0]
             if len(text.split()) > 1:
                 matches = (
@@ -132,10 +132,10 @@ def index_range(source: str) -> IndexRange:
     FormatError
         As `read_svmlight` does.
     """
-    found = IndexRange()
+    span = IndexRange()
     for batch in read_svmlight(source, ReadOptions(zero_based=True, labels_needed=False)):
-        found = found.widened(batch)
-    return found
+        span = span.widened(batch)
+    return span
 
 
 class _Parser:
@@ -255,7 +255,7 @@ class _Parser:
         word = re.split(rb"[ \t\r\n]", bytes(buffer[token : token + 200]), maxsplit=1)[0]
         got = repr(word[:40].decode("utf-8", "replace") + ("..." if len(word) > 40 else ""))
         index = got.strip("'").partition(":")[0]
-        known = (
+        reason = (
             "in the files before, or as asked"
             if self._zero_based is False
             else "in the rows before"
@@ -275,7 +275,7 @@ class _Parser:
             loop.UNORDERED: f"index {index} in {got} comes "
             f"{'twice' if index == str(previous) else f'after {previous}'}"
             ", expected indices to increase",
-            loop.ZERO_INDEX: f"index 0 in {got}, but indices count from 1 {known}; --index-base 0 "
+            loop.ZERO_INDEX: f"index 0 in {got}, but indices count from 1 {reason}; --index-base 0 "
             "if all count from 0",
         }
         return problems[fault]

@@ -59,14 +59,14 @@ class CellPlaces:
 
     def __init__(self, columns: TableColumns) -> None:
         features = columns.features
-        wanted = [*columns.labels]
+        needed = [*columns.labels]
         for position in (columns.weights, columns.segments, *columns.carried):
-            if position is not None and position not in features and position not in wanted:
-                wanted.append(position)
+            if position is not None and position not in features and position not in needed:
+                needed.append(position)
         self.numeric = [position for position in features if not columns.text[position]]
         self.categorical = [position for position in features if columns.text[position]]
-        self.others = [position for position in wanted if not columns.text[position]]
-        self.text = self.categorical + [position for position in wanted if columns.text[position]]
+        self.others = [position for position in needed if not columns.text[position]]
+        self.text = self.categorical + [position for position in needed if columns.text[position]]
 
     def empty(self, rows: int) -> TableCells:
         """Return arrays that have room for `rows` rows."""

@@ -177,15 +177,15 @@ def unique_names(cells: Iterable[str]) -> list[str]:
     ['Unnamed: 0', 'a', 'b', 'a.1']
     """
     names = [cell.strip() or _UNNAMED.format(i) for i, cell in enumerate(cells)]
-    given = set(names)
-    known = set[str]()
+    originals = set(names)
+    used = set[str]()
     count = dict[str, int]()
     for i, name in enumerate(names):
-        while names[i] in known:
+        while names[i] in used:
             count[name] = count.get(name, 0) + 1
-            other = f"{name}.{count[name]}"
-            names[i] = other if other not in given else name
-        known.add(names[i])
+            numbered = f"{name}.{count[name]}"
+            names[i] = numbered if numbered not in originals else name
+        used.add(names[i])
     return names
 
 
@@ -233,14 +233,14 @@ def label_positions(
     (3, 2)
     """
     if label is None and before is not None and before.labels:
-        known = [before.names[position] for position in before.labels]
-        if all(name in names for name in known):
-            return tuple(list(names).index(name) for name in known)
+        label_names = [before.names[position] for position in before.labels]
+        if all(name in names for name in label_names):
+            return tuple(list(names).index(name) for name in label_names)
     if label is None:
-        kept = [i for i in range(len(names) if width is None else width) if i not in dropped]
-        if not kept:
+        remaining = [i for i in range(len(names) if width is None else width) if i not in dropped]
+        if not remaining:
             raise FormatError(source, "all columns are dropped, none is left for the label")
-        return (kept[-1],)
+        return (remaining[-1],)
     words: list[str | int] = [label]
     if isinstance(label, str) and label not in names and "," in label:
         words = [name.strip() for name in next(csv.reader([label], skipinitialspace=True), [])]
@@ -293,8 +293,8 @@ def column_positions(
     """
     positions: list[int] = []
     for word in words:
-        several = [word] if word in names else next(csv.reader([word], skipinitialspace=True), [])
-        for name in several:
+        parts = [word] if word in names else next(csv.reader([word], skipinitialspace=True), [])
+        for name in parts:
             exact = name if name in names else name.strip()
             kind = f"column of {source}"
             positions.append(_position(source, names, exact, kind, f"{purpose}, there are", width))
@@ -348,11 +348,11 @@ def text_columns(
     """Return which columns hold text: as in the source `before`, else as the first rows show."""
     if before is None:
         return tuple(text)
-    known = dict(zip(before.names, before.text, strict=True))
+    was_text = dict(zip(before.names, before.text, strict=True))
     # Where labels are combined, an error reports a label that was a number and is text here.
     return tuple(
-        known.get(name, here) or (position in labels and here)
-        for position, (name, here) in enumerate(zip(names, text, strict=True))
+        was_text.get(name, is_text) or (position in labels and is_text)
+        for position, (name, is_text) in enumerate(zip(names, text, strict=True))
     )
 
 

@@ -142,7 +142,7 @@ class TableEncoder:
         columns.kept = columns.kept if before is None else before.kept
         columns.owners = columns.owners if before is None else before.owners
         bounded = [name for name, coding in codings.items() if isinstance(coding, FirstValues)]
-        kept = {self._position(name): columns.kept.setdefault(name, []) for name in bounded}
+        first_values = {self._position(name): columns.kept.setdefault(name, []) for name in bounded}
         numeric = self.places.numeric
         text = self.places.categorical
         numbers, words = (
@@ -150,7 +150,7 @@ class TableEncoder:
         )
         owners = FeatureOwners(source, numbers, words, columns.owners)
         self._one_hot = OneHot(
-            self._names, numeric, text, values or {}, self._codings, kept, owners
+            self._names, numeric, text, values or {}, self._codings, first_values, owners
         )
         self._feature_names: tuple[str, ...] = ()
         self._watch = ColumnWatch(columns, self.places.numeric)
@@ -290,7 +290,7 @@ class TableEncoder:
             if position in self.columns.carried and position in self.columns.dropped:
                 self.values[j] = Values()  # identifiers are all different
         table = TableRows(self.columns, missing, segments, carried)
-        found = Batch(
+        batch = Batch(
             X,
             self._target(cells),
             len(names),
@@ -299,13 +299,13 @@ class TableEncoder:
             table=table,
         )
         if self.columns.more:
-            found = replace(
-                found, targets=tuple(self._names[label] for label in self.columns.labels)
+            batch = replace(
+                batch, targets=tuple(self._names[label] for label in self.columns.labels)
             )
         if self.columns.weights is not None:
             weights = cells.others[places.others.index(self.columns.weights), :rows]
-            found = replace(found, weights=weights + 0.0)  # -0 becomes 0
-        return found if self._labelled else replace(found, label=None, unlabelled=True)
+            batch = replace(batch, weights=weights + 0.0)  # -0 becomes 0
+        return batch if self._labelled else replace(batch, label=None, unlabelled=True)
 
     def _in_features(self, numbers: Rows, ids: NDArray[np.int32]) -> tuple[CSR, NDArray[np.bool_]]:
         """Return rows of numbers and text as features, and which cells of text are missing."""
@@ -348,8 +348,8 @@ class TableEncoder:
         rows = cells.rows
         if position in places.text:
             j = places.text.index(position)
-            known = self.values[j].known
-            words = [_NO_VALUE if word is None else word for word in known]
+            known_words = self.values[j].known
+            words = [_NO_VALUE if word is None else word for word in known_words]
             return [words[i] for i in cells.ids[j, :rows].tolist()]
         if position in places.others:
             return cells.others[places.others.index(position), :rows]
@@ -361,8 +361,8 @@ class TableEncoder:
         places = self.places.text
         if position in places:
             j = places.index(position)
-            known = self.values[j].known
-            return [known[i] for i in cells.ids[j, : cells.rows].tolist()]
+            words = self.values[j].known
+            return [words[i] for i in cells.ids[j, : cells.rows].tolist()]
         numbers = self._column(cells, position)
         assert isinstance(numbers, np.ndarray)
         return numbers
@@ -417,12 +417,12 @@ class TableEncoder:
         if isinstance(cells, np.ndarray):
             return cells
         mark = self.columns.decimal
-        known = numbers_of(cells, mark)
-        if known is None:
+        floats = numbers_of(cells, mark)
+        if floats is None:
             absent = {cell for cell in set(cells) if cell is None or self._rules.is_missing(cell)}
-            known = numbers_of([_NAN if cell in absent else cell for cell in cells], mark)
-        if known is not None:
-            return known
+            floats = numbers_of([_NAN if cell in absent else cell for cell in cells], mark)
+        if floats is not None:
+            return floats
         numbers = np.empty(len(cells))
         for i, cell in enumerate(cells):
             # Numbers first, since most cells are numbers; nan is both a number and a word for a

@@ -194,13 +194,13 @@ class TableParser:
         """
         encoder = self._encoder
         chunk_rows = encoder.batch_rows(chunk_rows, _MOST_CELLS)
-        done = 0
+        start = 0
         while True:
             cells = encoder.cells(chunk_rows)
             while cells.room:
-                if done < len(lines):
-                    part = slice(done, done + cells.room)
-                    done = part.stop
+                if start < len(lines):
+                    part = slice(start, start + cells.room)
+                    start = part.stop
                     encoder.put(cells, [column[part] for column in first], lines[part])
                 elif not self._text.fill():
                     break
@@ -337,13 +337,13 @@ class _Loop:
         absent = np.array(self._absent)
         numbers = cells.numbers[before:rows]
         numbers[np.isin(numbers, absent)] = np.nan
-        others = cells.others[:, before:rows]
-        others[np.isin(others, absent)] = np.nan
+        columns = cells.others[:, before:rows]
+        columns[np.isin(columns, absent)] = np.nan
         places = self._encoder.places.others
         labels = [
             j for j, position in enumerate(places) if position in self._encoder.columns.labels
         ]
-        return not np.isnan(others[labels]).any()
+        return not np.isnan(columns[labels]).any()
 
     def _put_text(
         self,

@@ -144,18 +144,18 @@ class _Labelled(io.RawIOBase):
 
 
 def _joined(
-    source: str, rows: io.BufferedReader, labels: str, of: io.BufferedReader, apart: bytes
+    source: str, rows: io.BufferedReader, labels: str, of: io.BufferedReader, separator: bytes
 ) -> Iterator[bytes]:
-    given = (line.strip() for line in _lines(labels, of) if line.strip())
+    label_lines = (line.strip() for line in _lines(labels, of) if line.strip())
     pairs = False
     count = 0
     for row in _lines(source, rows):
         text = row.strip()
-        if text and not apart:
-            apart = next((mark for mark in (b",", b"\t", b";") if mark in text), b" ")
+        if text and not separator:
+            separator = next((mark for mark in (b",", b"\t", b";") if mark in text), b" ")
             pairs = b":" in text
         # A blank line between pairs is a row of zeros.
-        label = next(given, None) if text or pairs else b""
+        label = next(label_lines, None) if text or pairs else b""
         if label is None and text:
             raise FormatError(
                 labels,
@@ -163,8 +163,8 @@ def _joined(
             )
         count += bool(label)
         # A blank line stays blank: errors count lines.
-        yield label + apart + text + b"\n" if label else b"\n"
-    if next(given, None) is not None:
+        yield label + separator + text + b"\n" if label else b"\n"
+    if next(label_lines, None) is not None:
         raise FormatError(
             source, f"ends after {count} rows but {labels} goes on; expected a row for each label"
         )

@@ -243,9 +243,9 @@ class _Parser:
         digits = np.empty(_DIGITS_ROOM, dtype=np.uint8)
         hard = np.empty((entries, 2), dtype=np.int64)
         hard_values = np.empty(0)
-        done = 0
+        row_count = 0
         while True:
-            text.pos, lines, done, fault, token, hards = loop.parse_rows(
+            text.pos, lines, row_count, fault, token, hards = loop.parse_rows(
                 buffer,
                 text.pos,
                 text.stop,
@@ -254,7 +254,7 @@ class _Parser:
                 self._options.labelled and self._options.labels_needed,
                 self._weighted,
                 self._mask,
-                done,
+                row_count,
                 labels,
                 importances,
                 indptr,
@@ -281,10 +281,10 @@ class _Parser:
                 raise FormatError(text.source, self._problem(fault, token), text.line + 1)
             else:
                 break
-        stop = int(indptr[done])
-        if done:
-            X = CSR(indptr[: done + 1], indices[:stop].copy(), data[:stop].copy())
-            self._parts.append((X, labels[:done], importances[:done]))
+        stop = int(indptr[row_count])
+        if row_count:
+            X = CSR(indptr[: row_count + 1], indices[:stop].copy(), data[:stop].copy())
+            self._parts.append((X, labels[:row_count], importances[:row_count]))
 
     def _check_text(self) -> None:
         """Refuse a block that is no text."""

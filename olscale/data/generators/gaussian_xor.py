@@ -27,5 +27,5 @@ def batches(rows: int, seed: int) -> Iterator[Batch]:
     for start in range(0, rows, _BATCH_ROWS):
         means = 2.0 * generator.integers(2, size=(_BATCH_ROWS, 2)) - 1.0
         X = means + _DEVIATION * generator.standard_normal((_BATCH_ROWS, 2))
-        rest = slice(0, rows - start)
-        yield Batch(X[rest], means.prod(axis=1)[rest], 2)
+        remaining = slice(0, rows - start)
+        yield Batch(X[remaining], means.prod(axis=1)[remaining], 2)

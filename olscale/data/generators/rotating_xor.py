@@ -39,5 +39,5 @@ def batches(rows: int, seed: int) -> Iterator[Batch]:
         turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
         corner = generator.integers(4, size=_SEGMENT_ROWS)
         X = _MEANS[corner] @ turn + _DEVIATION * generator.standard_normal((_SEGMENT_ROWS, 2))
-        rest = slice(0, rows - start)
-        yield Batch(X[rest], _LABELS[corner][rest], 2)
+        remaining = slice(0, rows - start)
+        yield Batch(X[remaining], _LABELS[corner][remaining], 2)

@@ -218,9 +218,9 @@ class _Content(RawIOBase):
         return True
 
     def readinto(self, buffer: Any, /) -> int:
-        wanted = min(len(buffer), self._left)
-        got = self._forward.readinto(memoryview(buffer)[:wanted]) if wanted else 0
-        if wanted and not got:
+        size = min(len(buffer), self._left)
+        got = self._forward.readinto(memoryview(buffer)[:size]) if size else 0
+        if size and not got:
             raise FormatError(
                 self._forward.archive, "is no tar archive or is damaged (unexpected end of data)"
             )
@@ -238,9 +238,9 @@ def open_member(archive: str, number: int) -> Iterator[BufferedReader]:
         When there are fewer.
     """
     with closing(open_members(archive)) as members:
-        found = next(islice(members, number, None), None)
-        if found is None:
+        member = next(islice(members, number, None), None)
+        if member is None:
             raise FormatError(
                 archive, "changed while it was read: files in it are gone; ingest it again"
             )
-        yield found[1]
+        yield member[1]

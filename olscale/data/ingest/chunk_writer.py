@@ -68,16 +68,16 @@ class ChunkWriter:
 
     def end(self, columns: int) -> None:
         """Write the last chunk and all buffered rows; `columns` is the width so far."""
-        if rest := self.take_rest():
-            self._submit(rest)
+        if blocks := self.take_rest():
+            self._submit(blocks)
         self.finish(columns)
         # The next split may be long, and buffered rows would be lost with the process.
         self._report()
 
     def take_rest(self) -> list[Block]:
         """Return and forget the rows that do not fill a chunk yet."""
-        rest, self._rebatch.rest = self._rebatch.rest, []
-        return rest
+        blocks, self._rebatch.rest = self._rebatch.rest, []
+        return blocks
 
     def finish(self, columns: int) -> None:
         """Write what the layout has buffered; called again once the final width is known."""

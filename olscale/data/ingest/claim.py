@@ -62,20 +62,20 @@ def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Storage]:
         )
     with ExitStack() as stack:
         try:
-            ours = stack.enter_context(directory.lock(MARKER))
+            is_locked = stack.enter_context(directory.lock(MARKER))
         except OSError as error:
             directory.remove_empty(missing)
             raise DatasetError(
                 f"{dest} cannot be made ({error.strerror or error}); choose another directory"
             ) from error
         # The other process may have finished between the check and the lock.
-        if not ours or directory.exists(MANIFEST):
+        if not is_locked or directory.exists(MANIFEST):
             raise DatasetError(
                 f"another process is building {dest}; wait for it, or choose another directory"
             )
         before = _marker(directory)
-        made = missing or [str(path) for path in before.get("made", ())]
-        content = {"created_by": f"olscale {__version__}", "made": made, **recipe}
+        directories = missing or [str(path) for path in before.get("made", ())]
+        content = {"created_by": f"olscale {__version__}", "made": directories, **recipe}
         begun = False
         try:
             if before == json.loads(json.dumps(content)):
@@ -93,7 +93,7 @@ def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Storage]:
             ):  # a disk may have become read-only; the marker then says "unfinished"
                 for name in _OWN:
                     directory.remove(name)
-            directory.remove_empty(made)
+            directory.remove_empty(directories)
             if isinstance(error, OSError) and (error.errno in UNWRITABLE or not begun):
                 raise _refused(dest, error) from error
             raise

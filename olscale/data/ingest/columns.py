@@ -105,14 +105,14 @@ class Columns:
         self, names: tuple[str, ...], known: dict[str, int], source: str
     ) -> NDArray[np.int32]:
         """Return the dataset's column of each of `names`; a source only ever appends columns."""
-        seen = len(self._seen)
-        if names[:seen] != self._seen:
-            seen = 0
-        if len(names) > seen:
+        count = len(self._seen)
+        if names[:count] != self._seen:
+            count = 0
+        if len(names) > count:
             new = np.array(
-                [known.setdefault(name, len(known)) for name in names[seen:]], dtype=np.int32
+                [known.setdefault(name, len(known)) for name in names[count:]], dtype=np.int32
             )
-            self._target = np.concatenate([self._target[:seen], new])
+            self._target = np.concatenate([self._target[:count], new])
             self._seen = names
             counts = np.bincount(self._target)
             if counts.max() > 1:  # two features would share a column

@@ -37,8 +37,8 @@ _MOST_NAMES = 5
 @cache
 def _formats() -> dict[str, str]:
     """Return the format that each ending of file names identifies."""
-    known = {suffix: format.name for format in FORMATS.load_all() for suffix in format.suffixes}
-    return known | dict.fromkeys(_ARCHIVES, "archive")
+    formats = {suffix: format.name for format in FORMATS.load_all() for suffix in format.suffixes}
+    return formats | dict.fromkeys(_ARCHIVES, "archive")
 
 
 def suffix_of(path: str) -> str:
@@ -196,8 +196,8 @@ def _role(path: str) -> tuple[str, str] | None:
     word = train or test
     # A name with both words, such as train_test.csv, says neither.
     if word is not None and not (train and test):
-        rest = name[: word.start()].rstrip("._- ") + name[word.end() :]
-        return "train" if train else "test", rest.lstrip("._- ")
+        remainder = name[: word.start()].rstrip("._- ") + name[word.end() :]
+        return "train" if train else "test", remainder.lstrip("._- ")
     for folder in folders:
         if _TRAIN.fullmatch(folder):
             return "train", name

@@ -36,29 +36,29 @@ def column_hints(manifest: Manifest) -> list[str]:
     """
     table = manifest.table
     label = label_hint(manifest)
-    found = [] if label is None else [label]
+    hints = [] if label is None else [label]
     if table is None:
         cure = "take them out of the array"
-        return [*found, *(_rounded_hint(column, cure) for column in manifest.rounded or ())]
-    return [*found, *_of_text(manifest), *_of_numbers(table)]
+        return [*hints, *(_rounded_hint(column, cure) for column in manifest.rounded or ())]
+    return [*hints, *_of_text(manifest), *_of_numbers(table)]
 
 
 def label_hint(manifest: Manifest) -> str | None:
     """Return a line about text labels that look like something else: each would be a class."""
-    found = [str(label) for label in manifest.label_names or ()]
+    labels = [str(label) for label in manifest.label_names or ()]
     mark = (manifest.table and manifest.table.decimal) or "."
     where = (
         "the label"
         if manifest.label_column is None
         else f"the label, column {manifest.label_column!r},"
     )
-    absent = [label for label in found if is_missing(label)]
-    word = _word_among(found, mark)
-    points = _points(found, mark)
-    looks = look_of(_pointed(found, mark), mark == ".")
-    if len(found) > 1 and all(map(_TIME.fullmatch, found)):
+    absent = [label for label in labels if is_missing(label)]
+    word = _word_among(labels, mark)
+    points = _points(labels, mark)
+    looks = look_of(_pointed(labels, mark), mark == ".")
+    if len(labels) > 1 and all(map(_TIME.fullmatch, labels)):
         return (
-            f"{where} holds dates or times, {len(found):,} of them; each is a class now: name "
+            f"{where} holds dates or times, {len(labels):,} of them; each is a class now: name "
             "another column with --label"
         )
     if points:
@@ -70,17 +70,17 @@ def label_hint(manifest: Manifest) -> str | None:
     if looks is not None:
         return f"{where} is text, {looks.told}; each is a class now: {looks.cure}"
     if word is not None:
-        numbers = sum(is_number(label, mark) for label in found)
+        numbers = sum(is_number(label, mark) for label in labels)
         return (
-            f"{where} is text because of {word[:40]!r}, but {numbers:,} of its {len(found):,} "
+            f"{where} is text because of {word[:40]!r}, but {numbers:,} of its {len(labels):,} "
             "values are numbers; each is a "
             "class now: take the rows out whose label is none"
         )
     if absent:
         which = "which is a class" if len(absent) == 1 else "which are classes"
-        named = ", ".join(map(repr, absent[:3]))
+        examples = ", ".join(map(repr, absent[:3]))
         return (
-            f"{where} is {named} in some rows, {which} now; if that means that there is none, "
+            f"{where} is {examples} in some rows, {which} now; if that means that there is none, "
             "take these rows out"
         )
     return None
@@ -98,21 +98,21 @@ def _of_text(manifest: Manifest) -> Iterator[str]:
     asks = mark == "." and not any(
         map(has_thousands, values.values())
     )  # --decimal would take 1,000 for 1
-    for column, found in values.items():
+    for column, words in values.items():
         if column in (table.coded or ()):
             continue
-        count = f"{len(found):,}"
+        count = f"{len(words):,}"
         cure = f"--drop {listed_columns([column])}"
-        numbers = sum(is_number(value, mark) for value in found)
-        looks = look_of(_pointed(found, mark), asks)
-        points = _points(found, mark)
-        word = _word_among(found, mark)
-        if len(found) > 1 and all(map(_TIME.fullmatch, found)):
+        numbers = sum(is_number(value, mark) for value in words)
+        looks = look_of(_pointed(words, mark), asks)
+        points = _points(words, mark)
+        word = _word_among(words, mark)
+        if len(words) > 1 and all(map(_TIME.fullmatch, words)):
             also = ""
-            if _SEGMENT * len(found) <= rows:
+            if _SEGMENT * len(words) <= rows:
                 also = f" (--segments {listed_columns([column])} shows the error in each)"
             encode = (
-                f" or --encode {quote(f'{column}=date')}" if all(map(_ISO.match, found)) else ""
+                f" or --encode {quote(f'{column}=date')}" if all(map(_ISO.match, words)) else ""
             )
             yield (
                 f"column {column!r} holds dates or times, {count} of them; each became a column, "
@@ -130,7 +130,7 @@ def _of_text(manifest: Manifest) -> Iterator[str]:
                 f"column {column!r} is text, {looks.told}; each became a column: {looks.cure}, "
                 f"or {cure}"
             )
-        elif word is not None or numbers == len(found) > _FEW_NUMBERS:
+        elif word is not None or numbers == len(words) > _FEW_NUMBERS:
             why = "" if word is None else f" because of {word[:40]!r}"
             numeric = (
                 f"--encode {quote(f'{column}=number')}"
@@ -142,7 +142,7 @@ def _of_text(manifest: Manifest) -> Iterator[str]:
                 "numbers; each became a column: "
                 f"{numeric}, or {cure}"
             )
-        elif len(found) > _FEW and 2 * len(found) > rows:
+        elif len(words) > _FEW and 2 * len(words) > rows:
             yield (
                 f"column {column!r} has {count} values in {rows:,} rows; each became a column, "
                 "which says nothing about "
@@ -153,8 +153,8 @@ def _of_text(manifest: Manifest) -> Iterator[str]:
 def _word_among(values: Sequence[str], mark: str) -> str | None:
     """Return the first of `values` that is no number, if most are."""
     plain = [is_number(value, mark) for value in values]
-    told = _LEAST_NUMBERS <= sum(plain) < len(values) < 2 * sum(plain)
-    return values[plain.index(False)] if told else None
+    is_suspicious = _LEAST_NUMBERS <= sum(plain) < len(values) < 2 * sum(plain)
+    return values[plain.index(False)] if is_suspicious else None
 
 
 def _points(values: Sequence[str], mark: str) -> list[str]:

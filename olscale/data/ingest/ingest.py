@@ -230,7 +230,10 @@ def ingest(
         by_split["test"] = _test_splits_in(by_split["train"], format, names_of_arrays)
     files = list(
         dict.fromkeys(
-            source.file for several in by_split.values() for source in several if source.file
+            source.file
+            for split_sources in by_split.values()
+            for source in split_sources
+            if source.file
         )
     )
     stamps = {file: stamp(file) for file in files}
@@ -275,16 +278,16 @@ def ingest(
             )
             with writer:
                 if train_rows is None:
-                    for split, several in by_split.items():
-                        _write(writer, reader, several, split)
+                    for split, split_sources in by_split.items():
+                        _write(writer, reader, split_sources, split)
                 else:
                     _write(writer, reader, by_split["train"], "test", train_rows)
                 if index_base is None:
                     reader.check_bases()
                 entries = [
                     _entry(source, split, hashes)
-                    for split, several in by_split.items()
-                    for source in several
+                    for split, split_sources in by_split.items()
+                    for source in split_sources
                 ]
                 directory.remove(SPILL)
                 writer.finish(entries, densify=reader.may_be_dense)
@@ -340,12 +343,12 @@ def _write(
 
 
 def _paths(paths: Any) -> list[str]:
-    several = (
+    is_sequence = (
         isinstance(paths, Iterable)
         and not isinstance(paths, str | os.PathLike)
         and not hasattr(paths, "__array__")
     )
-    return [path_text(path, "source") for path in (paths if several else [paths])]
+    return [path_text(path, "source") for path in (paths if is_sequence else [paths])]
 
 
 def _spill_folder(directory: Storage, stack: ExitStack) -> Path:

@@ -61,19 +61,19 @@ def look_of(values: Sequence[str], decimal: bool = True) -> NumberLook | None:
     (None, None, None)
     """
     odd = [value for value in values if not is_number(value)]
-    found = [(value, match["after"] or "") for value in odd if (match := _LOOK.fullmatch(value))]
-    one_unit = len({after for _, after in found if after[:1].isalpha()}) == 1
-    looks = [value for value, after in found if one_unit or not after[:1].isalpha()]
+    matches = [(value, match["after"] or "") for value in odd if (match := _LOOK.fullmatch(value))]
+    one_unit = len({after for _, after in matches if after[:1].isalpha()}) == 1
+    looks = [value for value, after in matches if one_unit or not after[:1].isalpha()]
     count = len(values) - len(odd) + len(looks)
     if not looks or count < _LEAST or count <= _SHARE * len(values):
         return None
-    told = f"but {count:,} of its {len(values):,} values look like numbers, as {looks[0][:40]!r}"
+    summary = f"but {count:,} of its {len(values):,} values look like numbers, as {looks[0][:40]!r}"
     commas = [value for value in odd if "," in value]
     if decimal and len(commas) == len(odd) and all(map(_DECIMAL.fullmatch, commas)):
-        return NumberLook(told, "--decimal , reads them as numbers in CSV and TSV")
+        return NumberLook(summary, "--decimal , reads them as numbers in CSV and TSV")
     what = (
         "no mark between thousands"
         if all(map(_THOUSANDS.fullmatch, odd))
         else "a decimal point and nothing around them"
     )
-    return NumberLook(told, f"write them as plain numbers, with {what}, and ingest again")
+    return NumberLook(summary, f"write them as plain numbers, with {what}, and ingest again")

@@ -244,10 +244,10 @@ class Reader:
     def _check_label(self, batch: Batch, columns: TableColumns, source: str) -> None:
         """Refuse a table whose label has another name, unless all other columns agree."""
         first = self._options.table
-        given = self._options.label is not None or columns is first
+        is_chosen = self._options.label is not None or columns is first
         if (
             first is None
-            or given
+            or is_chosen
             or not isinstance(self._label, str)
             or not isinstance(batch.label, str)
         ):

@@ -80,9 +80,9 @@ def keep_earlier(directory: Storage) -> None:
 
     Rows of an earlier build stay if there are more of them.
     """
-    now = _load(directory, "")
-    before = _load(directory, f"{EARLIER}/")
-    if now is None or (before is not None and _count(before) >= _count(now)):
+    latest = _load(directory, "")
+    previous = _load(directory, f"{EARLIER}/")
+    if latest is None or (previous is not None and _count(previous) >= _count(latest)):
         return
     directory.remove(EARLIER)
     for split in _SPLITS:
@@ -106,14 +106,14 @@ class Earlier:
         self._directory = directory
         self.members: dict[str, tuple[int, int]] = {}
         self.zero_based: bool | None = None
-        found = _load(directory, f"{EARLIER}/")
-        if found is None:
+        content = _load(directory, f"{EARLIER}/")
+        if content is None:
             return
-        self._content = found
-        self.zero_based = found["zero_based"]
+        self._content = content
+        self.zero_based = content["zero_based"]
         start = 0
-        safe = _count(found)
-        for name, rows in found["pieces"]:
+        safe = _count(content)
+        for name, rows in content["pieces"]:
             if start + rows > safe:
                 break
             self.members[name] = (start, rows)
@@ -130,17 +130,17 @@ class Earlier:
         first, count = self.members[member]
         content = self._content
         start = 0
-        for split, found in content["splits"].items():
+        for split, entry in content["splits"].items():
             shape = SplitShape(
                 f"{EARLIER}/{split}",
                 "sparse",
                 content["columns"],
-                sum(found["chunks"]),
+                sum(entry["chunks"]),
                 content["chunk_rows"],
-                found["files"],
+                entry["files"],
             )
             reader = open_reader(content["layout"], self._directory, shape)
-            for i, size in enumerate(found["chunks"]):
+            for i, size in enumerate(entry["chunks"]):
                 low = max(first - start, 0)
                 high = min(first + count - start, size)
                 if low < high:
@@ -160,7 +160,7 @@ class Earlier:
 
 
 def _count(content: dict[str, Any]) -> int:
-    return sum(sum(found["chunks"]) for found in content["splits"].values())
+    return sum(sum(entry["chunks"]) for entry in content["splits"].values())
 
 
 def _load(directory: Storage, folder: str) -> dict[str, Any] | None:

@@ -91,7 +91,9 @@ class _ColumnSegments:
         UnknownNameError
             When no column has that name.
         """
-        constant = next((one for one in member.constants if one.name == self._column), None)
+        constant = next(
+            (column for column in member.constants if column.name == self._column), None
+        )
         if cells is None and constant is not None:
             cells = [constant.value or _NO_VALUE] * rows_of(X)
         if cells is None:
@@ -131,7 +133,7 @@ def _values(X: StoredRows, column: int) -> NDArray[np.float64]:
         return X[:, column].astype(np.float64)
     values = np.zeros(len(X.indptr) - 1)
     span = slice(int(X.indptr[0]), int(X.indptr[-1]))
-    here = np.flatnonzero(X.indices[span] == column)
-    row = np.searchsorted(X.indptr - X.indptr[0], here, side="right") - 1
-    values[row] = X.data[span][here]
+    entries = np.flatnonzero(X.indices[span] == column)
+    row = np.searchsorted(X.indptr - X.indptr[0], entries, side="right") - 1
+    values[row] = X.data[span][entries]
     return values

@@ -83,12 +83,15 @@ def drop_columns(batch: Batch, words: Iterable[str], source: str) -> Batch:
         raise FormatError(
             source, "does not name its columns, so none can be dropped; take it out of the file"
         )
-    known = batch.feature_names
-    dropped = columns_named(source, known, words)
-    kept = [position for position in range(len(known)) if position not in dropped]
-    if not kept:
+    names = batch.feature_names
+    dropped = columns_named(source, names, words)
+    remaining = [position for position in range(len(names)) if position not in dropped]
+    if not remaining:
         raise FormatError(source, "no column is left as a feature; drop fewer")
-    X = np.ascontiguousarray(batch.X[:, kept])
+    X = np.ascontiguousarray(batch.X[:, remaining])
     return replace(
-        batch, X=X, columns=len(kept), feature_names=tuple(known[position] for position in kept)
+        batch,
+        X=X,
+        columns=len(remaining),
+        feature_names=tuple(names[position] for position in remaining),
     )

@@ -103,8 +103,8 @@ def segment_names(files: Sequence[str]) -> list[str]:
     ['day=mon/part-0', 'day=mon/part-1']
     """
     names = [_partition(file) or segment_name(file) for file in files]
-    whole = [str(PurePosixPath(file).parent / segment_name(file)) for file in files]
-    return _distinct(names, whole)
+    long_names = [str(PurePosixPath(file).parent / segment_name(file)) for file in files]
+    return _distinct(names, long_names)
 
 
 def natural_key(name: str) -> list[tuple[int, int, str]]:
@@ -271,7 +271,7 @@ def _common_folder(folders: Sequence[str]) -> str:
     common = folders[0].split("/")
     for folder in folders[1:]:
         pairs = zip(common, folder.split("/"), strict=False)
-        common = [part for part, other in takewhile(lambda pair: pair[0] == pair[1], pairs)]
+        common = [part for part, peer in takewhile(lambda pair: pair[0] == pair[1], pairs)]
     return "".join(f"{part}/" for part in common)
 
 

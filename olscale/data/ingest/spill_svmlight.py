@@ -52,7 +52,7 @@ def read_spill(
     FormatError
         When an index is 0 although indices count from 1.
     """
-    given = zero_based
+    is_zero_based = zero_based
     for batch in read_batches(file):
         X = batch.X
         assert isinstance(X, CSR)
@@ -66,7 +66,7 @@ def read_spill(
         if smallest == 0:
             with again() as text:
                 for _ in read_svmlight(
-                    source, ReadOptions(DEFAULT_CHUNK_ROWS, zero_based=given, stream=text)
+                    source, ReadOptions(DEFAULT_CHUNK_ROWS, zero_based=is_zero_based, stream=text)
                 ):
                     pass
             raise DatasetError(f"{source} changed while it was read; ingest it again")

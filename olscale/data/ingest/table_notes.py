@@ -92,9 +92,11 @@ class TableNotes:
     def _note(
         self, counted: dict[str, dict[str, int]], names: tuple[str, ...], counts: NDArray[Any]
     ) -> None:
-        found = counted[self._split]
+        counts_by_name = counted[self._split]
         for position in np.flatnonzero(counts).tolist():
-            found[names[position]] = found.get(names[position], 0) + int(counts[position])
+            counts_by_name[names[position]] = counts_by_name.get(names[position], 0) + int(
+                counts[position]
+            )
 
     def missing(self, split: str) -> dict[str, int] | None:
         """Return the number of missing cells of `split` by column; None for sparse text."""
@@ -127,8 +129,10 @@ class TableNotes:
             rises = [
                 source.rises.get(place[name]) for source, place in zip(sources, places, strict=True)
             ]
-            known = [count for count in rises if count is not None]
-            if len(known) == len(sources) and sum(known) > _SHARE * sum(self._rows.values()):
+            rise_counts = [count for count in rises if count is not None]
+            if len(rise_counts) == len(sources) and sum(rise_counts) > _SHARE * sum(
+                self._rows.values()
+            ):
                 growing.append(name)
         distinct = [names[i] for i in sorted(table.distinct) if names[i] not in growing]
         large = {source.names[i] for source in sources for i in source.rounded}
@@ -150,27 +154,27 @@ class TableNotes:
         )
 
 
-def _by_column(X: NDArray[Any] | CSR, found: NDArray[np.bool_], columns: int) -> NDArray[Any]:
+def _by_column(X: NDArray[Any] | CSR, mask: NDArray[np.bool_], columns: int) -> NDArray[Any]:
     """Return how many `found` values each column has."""
     if isinstance(X, CSR):
-        return np.bincount(X.indices[X.indptr[0] : X.indptr[-1]][found], minlength=columns)
-    counts: NDArray[Any] = found.sum(axis=0)
+        return np.bincount(X.indices[X.indptr[0] : X.indptr[-1]][mask], minlength=columns)
+    counts: NDArray[Any] = mask.sum(axis=0)
     return counts
 
 
-def _check_alike(first: TableColumns, other: TableColumns, source: str) -> None:
-    known = {first.names[i]: first.text[i] for i in first.features}
-    found = {other.names[i]: other.text[i] for i in other.features}
-    if known == found:
+def _check_alike(first: TableColumns, later: TableColumns, source: str) -> None:
+    was_text = {first.names[i]: first.text[i] for i in first.features}
+    is_text = {later.names[i]: later.text[i] for i in later.features}
+    if was_text == is_text:
         return
-    for names, has, than in ((known, "lacks", found), (found, "has", known)):
+    for names, has, than in ((was_text, "lacks", is_text), (is_text, "has", was_text)):
         odd = next((name for name in names if name not in than), None)
         if odd is not None:
             raise DatasetError(
                 f"{source} has other column names than the sources before it: it {has} {odd!r}"
             )
-    name = next(name for name in known if known[name] != found[name])
-    here, there = ("text", "numbers") if found[name] else ("numbers", "text")
+    name = next(name for name in was_text if was_text[name] != is_text[name])
+    new_kind, old_kind = ("text", "numbers") if is_text[name] else ("numbers", "text")
     raise DatasetError(
-        f"{source} has {here} in column {name!r}, the sources before it have {there}"
+        f"{source} has {new_kind} in column {name!r}, the sources before it have {old_kind}"
     )

@@ -132,11 +132,11 @@ class DatasetWriter:
         if self._targets is None:
             self._targets = batch.targets
         elif batch.targets != self._targets:
-            here, there = (
+            new_targets, old_targets = (
                 ", ".join(map(repr, names)) or "one" for names in (batch.targets, self._targets)
             )
             raise DatasetError(
-                f"{member.name} has the targets {here} but the sources before it had {there}"
+                f"{member.name} has the targets {new_targets} but the sources before it had {old_targets}"
             )
         segments = self._segments[split]
         if segments is not None:
@@ -187,7 +187,7 @@ class DatasetWriter:
         labels = self._labels
         notes = self._notes
         segments = {
-            name: [] if each is None else each.finish() for name, each in self._segments.items()
+            name: [] if maker is None else maker.finish() for name, maker in self._segments.items()
         }
         splits = {
             name: writer.entry(
@@ -262,10 +262,10 @@ class DatasetWriter:
         if split not in self._splits:
             self._splits[split] = self._open(split)
         elif not isinstance(X, CSR) and X.dtype != self._dtype:
-            rest = self._splits[split].take_rest()
+            blocks = self._splits[split].take_rest()
             self._splits[split].finish(self._width)
             self._rewrite([split], "dense", lambda block: iter([_of_type(block, X.dtype)]))
-            for block in rest:
+            for block in blocks:
                 self._splits[split].put(_of_type(block, X.dtype))
         self._dtype = None if isinstance(X, CSR) else X.dtype
         return self._splits[split]

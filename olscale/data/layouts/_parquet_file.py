@@ -106,9 +106,9 @@ def _cut(indptr: NDArray[np.int64]) -> Iterator[tuple[int, int, int, bytes, byte
         last = int(np.searchsorted(indptr, indptr[first] + _PAGE_ENTRIES, side="right")) - 1
         last = min(max(last, first + 1), rows)
         lengths = np.diff(indptr[first : last + 1])
-        taken = np.maximum(lengths, 1)
-        entries = int(taken.sum())
-        starts = np.cumsum(taken) - taken
+        entry_counts = np.maximum(lengths, 1)
+        entries = int(entry_counts.sum())
+        starts = np.cumsum(entry_counts) - entry_counts
         yield first, last, entries, _levels(entries, starts), _levels(entries, starts[lengths == 0])
         first = last
 
@@ -123,12 +123,12 @@ def _filled(
     for first, last, entries, repetition, definition in pages:
         low = int(indptr[first])
         high = int(indptr[last])
-        here = [
+        pieces = [
             part[max(0, low - begin) : high - begin]
             for part, end in zip(parts, ends.tolist(), strict=True)
             if (begin := end - len(part)) < high and end > low
         ]
-        values = here[0] if len(here) == 1 else np.concatenate([parts[0][:0], *here])
+        values = pieces[0] if len(pieces) == 1 else np.concatenate([parts[0][:0], *pieces])
         yield _Page(np.ascontiguousarray(values), entries, last - first, repetition, definition)
 
 
@@ -162,8 +162,8 @@ def _runs(entries: int, zeros: NDArray[np.int64]) -> bytes:
     a_zero = np.broadcast_to([2, 0], (len(ones), 2))
     is_there = np.ones((len(ones), 2), np.bool_)
     is_there[-1] = False
-    kept = np.column_stack([groups > 0, level > 0, is_there])
-    return np.column_stack([octets, level, a_zero])[kept].astype(np.uint8).tobytes()
+    is_written = np.column_stack([groups > 0, level > 0, is_there])
+    return np.column_stack([octets, level, a_zero])[is_written].astype(np.uint8).tobytes()
 
 
 def _page_header(page: _Page, packed: int) -> bytes:

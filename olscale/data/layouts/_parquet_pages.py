@@ -87,18 +87,18 @@ def read_plain(file: memoryview) -> dict[str, tuple[NDArray[Any], NDArray[np.int
             return None
         rows = footer[_ROWS]
         offsets = _Offsets()
-        found = {}
+        columns = {}
         for column in footer[_GROUPS][0][1]:
             column = column[_COLUMN]
             pages = list(_pages(file, column))
             begins, present = (
                 offsets.of(pages, rows) if len(column[_PATH]) == 3 else _flat(pages, rows)
             )
-            found[str(column[_PATH][0], "utf-8")] = (
+            columns[str(column[_PATH][0], "utf-8")] = (
                 _values(pages, _TYPES[column[1]], present),
                 begins,
             )
-        return found
+        return columns
     except _OtherPages:
         return None
 
@@ -169,25 +169,25 @@ class _Offsets:
         if levels != self._levels:
             self._levels = levels
             self._found = _offsets(pages, rows)
-        found: tuple[NDArray[np.int64], list[int]] = self._found
-        return found
+        offsets: tuple[NDArray[np.int64], list[int]] = self._found
+        return offsets
 
 
 def _offsets(pages: Sequence[_Page], rows: int) -> tuple[NDArray[np.int64], list[int]]:
     begins = np.empty(rows + 1, np.int64)
     empty = np.empty(rows, np.int64)
-    seen = begun = missing = 0
+    entries = begun = missing = 0
     present = []
     for page in pages:
         repetition, definition = (np.frombuffer(levels, np.uint8) for levels in page.levels)
-        begun += _found(_zeros(repetition, page.entries, seen, begins[begun:-1]))
-        absent = _found(_zeros(definition, page.entries, seen, empty[missing:]))
-        seen = seen + page.entries
+        begun += _found(_zeros(repetition, page.entries, entries, begins[begun:-1]))
+        absent = _found(_zeros(definition, page.entries, entries, empty[missing:]))
+        entries = entries + page.entries
         missing = missing + absent
         present.append(page.entries - absent)
     if begun != rows or any(count < 0 for count in present):
         raise ValueError(f"{begun} rows, expected {rows}")
-    begins[-1] = seen
+    begins[-1] = entries
     if missing:
         begins -= np.searchsorted(empty[:missing], begins)
     return begins, present

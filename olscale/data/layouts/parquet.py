@@ -105,18 +105,18 @@ def _read(file: memoryview) -> dict[str, tuple[NDArray[Any], NDArray[np.int64]]]
     import pyarrow.parquet as pq
 
     table = pq.ParquetFile(pa.BufferReader(file)).read(use_threads=False)
-    found = {}
+    columns = {}
     for name in table.column_names:
         column = table.column(name)
         array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
         if name in ("indices", "values"):
             # `values` ignores the offset of a list array, `offsets` does not: together they are
             # right for any slice.
-            found[name] = array.values.to_numpy(), array.offsets.to_numpy().astype(np.int64)
+            columns[name] = array.values.to_numpy(), array.offsets.to_numpy().astype(np.int64)
         else:
             flat = (array.flatten() if name == "features" else array).to_numpy()
-            found[name] = flat, np.arange(len(array) + 1)
-    return found
+            columns[name] = flat, np.arange(len(array) + 1)
+    return columns
 
 
 # the names by which a layout is opened

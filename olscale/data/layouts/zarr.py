@@ -253,14 +253,14 @@ class _Pieces:
             return np.empty((last - first, *self._width), dtype=self._dtype)
         low = first // self._piece
         high = -(-last // self._piece)
-        since, kept = self._kept
-        known = kept[first - since :] if since <= first else kept[:0]
+        since, cached = self._kept
+        prefix = cached[first - since :] if since <= first else cached[:0]
         # The cached rows are at the end of a piece, so everything before can be skipped.
-        start = first if len(known) else low * self._piece
+        start = first if len(prefix) else low * self._piece
         end = high * self._piece
         out = np.empty((end - start, *self._width), dtype=self._dtype)
-        out[: len(known)] = known
-        for number in range(low + bool(len(known)), high):
+        out[: len(prefix)] = prefix
+        for number in range(low + bool(len(prefix)), high):
             self._decode(number, out[number * self._piece - start :][: self._piece])
         since = max(first, end - self._piece)
         self._kept = since, out[since - start :] if last < end else self._none

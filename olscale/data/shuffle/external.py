@@ -99,13 +99,13 @@ class ExternalShuffle:
         )
 
     def _read(self, number: int, forward: bool) -> _Bucket:
-        ahead = self._ahead
+        pending = self._ahead
         self._ahead = None
-        if ahead is not None and not forward:
-            ahead.exception()  # wait for it: only one thread may read the file
-            ahead = None
+        if pending is not None and not forward:
+            pending.exception()  # wait for it: only one thread may read the file
+            pending = None
         buckets, place = self._find(number)
-        words = buckets.read(place, buckets.memory(place)) if ahead is None else ahead.result()
+        words = buckets.read(place, buckets.memory(place)) if pending is None else pending.result()
         if forward and place + 1 < len(buckets):
             following = buckets.memory(place + 1)
             if (
@@ -149,13 +149,13 @@ class ExternalShuffle:
         position[self._order] = np.arange(len(self._order), dtype=position.dtype)
         for i, start in enumerate(self._dataset.chunk_starts(self._split)):
             block = self._dataset.block(self._split, i)
-            mine = position[start : start + len(block)]
-            if mine.min() < 0:
-                index = np.flatnonzero(mine >= 0)
+            places = position[start : start + len(block)]
+            if places.min() < 0:
+                index = np.flatnonzero(places >= 0)
                 block = Block(take_rows(block.X, index), block.label[index])
-                mine = mine[index]
-            yield mine, block
-            del mine, block
+                places = places[index]
+            yield places, block
+            del places, block
 
 
 def chunk_bytes(dataset: Dataset, split: str) -> int:

@@ -81,10 +81,10 @@ class SpillFile:
             if self._slots.rows[number]:
                 self._write(number, self._slots, number)
             else:  # longer than a slot
-                alone = WriteBuffer(1, words_of(block.X, row), self._size)
-                one = Block(slice_rows(block.X, row, row + 1), block.label[row : row + 1])
-                alone.put(position[row : row + 1] - number * self._size, one, 0)
-                self._write(number, alone, 0)
+                single_slot = WriteBuffer(1, words_of(block.X, row), self._size)
+                long_row = Block(slice_rows(block.X, row, row + 1), block.label[row : row + 1])
+                single_slot.put(position[row : row + 1] - number * self._size, long_row, 0)
+                self._write(number, single_slot, 0)
                 row += 1
             row = self._slots.put(position, block, row)
 
@@ -137,10 +137,10 @@ class SpillFile:
         low = 0
         with self._one_line_errors():
             for piece in pieces:
-                here = words[low : low + piece.words]
+                piece_words = words[low : low + piece.words]
                 self._file.seek(piece.offset)
-                _all(self._file.readinto, here)
-                if crc32(_bytes(here)) != piece.checksum:
+                _all(self._file.readinto, piece_words)
+                if crc32(_bytes(piece_words)) != piece.checksum:
                     raise OSError("what is read is not what was written")
                 low += piece.words
         return words
@@ -194,9 +194,9 @@ def _bytes(words: NDArray[np.float64]) -> memoryview:
 
 def _all(transfer: Callable[[memoryview], int], words: NDArray[np.float64]) -> None:
     """Write or read all of `words`: a call may end early."""
-    rest = _bytes(words)
-    while rest:
-        done = transfer(rest)
-        if not done:
+    remaining = _bytes(words)
+    while remaining:
+        count = transfer(remaining)
+        if not count:
             raise OSError("the scratch file is shorter than what was written")
-        rest = rest[done:]
+        remaining = remaining[count:]

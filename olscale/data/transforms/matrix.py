@@ -38,12 +38,12 @@ def word_gaps(sparsity: float, width: int) -> NDArray[np.uint64]:
     sparsity``, so at most `k` zeros come first with probability ``1 - (1 - 1 / sparsity)^(k + 1)``:
     that is threshold k, as a part of 2^31.
     """
-    none = 1.0
-    found = []
+    share = 1.0
+    thresholds = []
     for _ in range(width):
-        none *= 1.0 - 1.0 / sparsity
-        found.append(round((1.0 - none) * 2**31))
-    return np.array(found, dtype=np.uint64)
+        share *= 1.0 - 1.0 / sparsity
+        thresholds.append(round((1.0 - share) * 2**31))
+    return np.array(thresholds, dtype=np.uint64)
 
 
 @compiled

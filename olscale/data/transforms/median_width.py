@@ -44,8 +44,8 @@ def median_gamma(X: Rows) -> float:
 
 def _median_apart(distances: NDArray[np.float64]) -> float:
     """Return the median of the distances above 0, or 0 if there are none."""
-    apart = distances[distances > 0.0]
-    return float(np.median(apart)) if len(apart) else 0.0
+    positive = distances[distances > 0.0]
+    return float(np.median(positive)) if len(positive) else 0.0
 
 
 def _matrix(X: Rows) -> Any:

@@ -123,12 +123,12 @@ class Nystroem(KernelFeatures):
     def width(self, columns: int) -> int:
         """Return the number of features, unless their matrix exceeds the memory of any machine."""
         needed = 8.0 * self.features**2
-        there = memory_bytes()
-        if needed > there:
+        available = memory_bytes()
+        if needed > available:
             raise ParameterError(
                 f"transform {self.name}: features was {self.features:,}, and a matrix of as many "
                 "rows would take "
-                f"{size_text(needed)}, where this machine has {size_text(there)} of memory; take "
+                f"{size_text(needed)}, where this machine has {size_text(available)} of memory; take "
                 "fewer, or rff"
             )
         return super().width(columns)

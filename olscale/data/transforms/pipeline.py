@@ -60,18 +60,18 @@ def make_transform(text: str) -> Transform:
     """
     name, pairs = parse_named(text)
     kind = TRANSFORMS.load(name)
-    known = _parameters(kind)
-    if known and pairs and pairs[0][1] is None:
-        pairs[0] = (next(iter(known)), pairs[0][0])
+    parameters = _parameters(kind)
+    if parameters and pairs and pairs[0][1] is None:
+        pairs[0] = (next(iter(parameters)), pairs[0][0])
         check_once(text, [key for key, _ in pairs])
     params = {}
     for key, value in pairs:
-        if key not in known:
-            raise UnknownNameError(f"parameter of transform {name}", key, known)
+        if key not in parameters:
+            raise UnknownNameError(f"parameter of transform {name}", key, parameters)
         if value is None:
             raise ParameterError(f"transform {text}: {key!r} is not param=value")
         params[key] = parse_value(value)
-    for key, default in known.items():
+    for key, default in parameters.items():
         if default is inspect.Parameter.empty and key not in params:
             raise ParameterError(
                 f"transform {name}: {key} is missing; expected e.g. {name}:{key}=100"
@@ -105,13 +105,13 @@ def split_transforms(text: str) -> list[str]:
     >>> split_transforms("unit-norm, project:features=100,kind=sparse, bias")
     ['unit-norm', 'project:features=100,kind=sparse', 'bias']
     """
-    found: list[str] = []
+    transforms: list[str] = []
     for piece in filter(None, map(str.strip, text.split(","))):
-        if found and "=" in piece and ":" not in piece:
-            found[-1] += f",{piece}"
+        if transforms and "=" in piece and ":" not in piece:
+            transforms[-1] += f",{piece}"
         else:
-            found.append(piece)
-    return found
+            transforms.append(piece)
+    return transforms
 
 
 def size_after(texts: Sequence[str], columns: int, values: float) -> tuple[int, float]:
@@ -140,7 +140,9 @@ def _parameters(step: type[Transform]) -> dict[str, object]:
     """Return the names of a transform's parameters and their defaults."""
     if "__init__" not in vars(step):
         return {}
-    return {name: found.default for name, found in inspect.signature(step).parameters.items()}
+    return {
+        name: parameter.default for name, parameter in inspect.signature(step).parameters.items()
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,14 +261,14 @@ def fit_transforms(
            [ 1.,  1.]])
     """
     check_order(texts)
-    done = (
+    pipeline = (
         Pipeline((), columns, columns)
         if dropped is None
         else Pipeline((Drop(dropped),), columns, columns - 1)
     )
     for text in texts:
         step = make_transform(text)
-        before = done
+        before = pipeline
         step.projection = projection
 
         def rows(step: Transform = step, before: Pipeline = before) -> Iterator[Rows]:
@@ -279,13 +281,13 @@ def fit_transforms(
                         X if step.fits_sparse else dense_rows(step.name, X, before.width)
                     )
 
-        width = step.width(done.width)
-        if done.streaming or step.streams:
-            done = replace(done, width=width, streaming=(*done.streaming, step))
+        width = step.width(pipeline.width)
+        if pipeline.streaming or step.streams:
+            pipeline = replace(pipeline, width=width, streaming=(*pipeline.streaming, step))
         else:
-            step.fit(rows, done.width)
-            done = replace(done, width=width, steps=(*done.steps, step))
-    return done
+            step.fit(rows, pipeline.width)
+            pipeline = replace(pipeline, width=width, steps=(*pipeline.steps, step))
+    return pipeline
 
 
 def check_order(texts: Sequence[str]) -> None:

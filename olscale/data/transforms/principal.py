@@ -47,12 +47,12 @@ class PrincipalFeatures(Transform):
     def _check_memory(self, columns: int, directions: int) -> None:
         # Directions before and after a block.
         needed = 16 * columns * directions
-        there = memory_bytes()
-        if needed > there:
+        available = memory_bytes()
+        if needed > available:
             raise ParameterError(
                 f"transform {self.name}: {directions:,} directions of {columns:,} features need "
                 f"{size_text(needed)}, this "
-                f"machine has {size_text(there)}; take fewer components, or project the rows "
+                f"machine has {size_text(available)}; take fewer components, or project the rows "
                 "first: project:features=1000"
             )
 
@@ -70,9 +70,9 @@ def _padded(of: Components, components: int) -> tuple[FloatArray, FloatArray]:
     """Return the first directions and singular values, padded with zeros."""
     U = np.zeros((len(of.mean), components))
     s = np.zeros(components)
-    kept = min(components, len(of.s))
-    U[:, :kept] = of.U[:, :kept]
-    s[:kept] = of.s[:kept]
+    count = min(components, len(of.s))
+    U[:, :count] = of.U[:, :count]
+    s[:count] = of.s[:count]
     return U, s
 
 
@@ -119,8 +119,8 @@ class IPCA(PrincipalFeatures, StreamingTransform):
 
     def begin(self, columns: int) -> None:
         self._check_memory(columns, self.components)
-        rows, mean, _, _ = none = no_components(columns)
-        U, s = _padded(none, self.components)
+        rows, mean, _, _ = empty = no_components(columns)
+        U, s = _padded(empty, self.components)
         waiting = {"waiting": np.zeros((self.block, columns)), "count": np.zeros(1, dtype=np.int64)}
         self.learned = {"rows": rows, "mean": mean, "U": U, "s": s, **waiting}
 
@@ -130,13 +130,13 @@ class IPCA(PrincipalFeatures, StreamingTransform):
         at = 0
         while len(train):
             waiting = int(self.learned["count"][0])
-            taken, train = np.split(train, [self.block - waiting])
-            rows = to_dense(take_rows(X, taken), columns)
+            block_rows, train = np.split(train, [self.block - waiting])
+            rows = to_dense(take_rows(X, block_rows), columns)
             self.learned["waiting"][waiting : waiting + len(rows)] = rows
             self.learned["count"][0] = waiting + len(rows)
             if waiting + len(rows) == self.block:
-                out[at : taken[-1]] = self._features(slice_rows(X, at, int(taken[-1])))
-                at = int(taken[-1])
+                out[at : block_rows[-1]] = self._features(slice_rows(X, at, int(block_rows[-1])))
+                at = int(block_rows[-1])
                 self._absorb()
         out[at:] = self._features(slice_rows(X, at, rows_of(X)))
         return out
@@ -149,15 +149,15 @@ class IPCA(PrincipalFeatures, StreamingTransform):
         rows, mean, U, s = (self.learned[name] for name in Components._fields)
         rank = int(np.count_nonzero(s))
         with one_blas_thread():
-            found, _ = add_block(
+            components, _ = add_block(
                 Components(rows, mean, U[:, :rank], s[:rank]),
                 self.learned["waiting"],
                 self.components,
             )
-        U, s = _padded(found, self.components)
+        U, s = _padded(components, self.components)
         self.learned |= {
-            "rows": found.rows,
-            "mean": found.mean,
+            "rows": components.rows,
+            "mean": components.mean,
             "U": U,
             "s": s,
             "count": np.zeros(1, dtype=np.int64),
@@ -198,7 +198,7 @@ class SVD(PrincipalFeatures):
         most = min(columns, 2 * self.components + 32)
         self._check_memory(columns, most)
         block = max(1, min(256, _BLOCK_BYTES // (8 * max(1, columns))))
-        found = no_components(columns)
+        components = no_components(columns)
         waiting = np.zeros((0, columns))
         with one_blas_thread():
             for X in chunks():
@@ -207,11 +207,11 @@ class SVD(PrincipalFeatures):
                     part = to_dense(slice_rows(rows, start, start + block), columns)
                     waiting = np.concatenate([waiting, part])
                     while len(waiting) >= block:
-                        found, _ = add_block(found, waiting[:block], most)
+                        components, _ = add_block(components, waiting[:block], most)
                         waiting = waiting[block:]
             if len(waiting):
-                found, _ = add_block(found, waiting, most)
-        self._mean, self._U = found.mean, _padded(found, self.components)[0]
+                components, _ = add_block(components, waiting, most)
+        self._mean, self._U = components.mean, _padded(components, self.components)[0]
 
     def apply(self, X: Rows, columns: int) -> Rows:
         """Return the components of each row, dense."""

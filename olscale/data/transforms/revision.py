@@ -28,8 +28,8 @@ def transforms_version(dataset: Dataset, texts: Sequence[str]) -> int:
     first = [dataset.chunk("train", 0)]
     if not any(_may_differ(texts[:number], first, dataset.columns) for number in scalings):
         return 1
-    done = _steps(texts[: scalings[-1] + 1], lambda: dataset.chunks("train"), dataset.columns)
-    return 2 if any(step.differs for step in done) else 1
+    fitted = _steps(texts[: scalings[-1] + 1], lambda: dataset.chunks("train"), dataset.columns)
+    return 2 if any(step.differs for step in fitted) else 1
 
 
 def _may_differ(before: Sequence[str], first: list[Chunk], columns: int) -> bool:
@@ -37,11 +37,11 @@ def _may_differ(before: Sequence[str], first: list[Chunk], columns: int) -> bool
         step.differs for step in _steps([*before, Standardize.name], lambda: iter(first), columns)
     ):
         return True
-    done = fit_transforms(before, lambda: iter(first), columns)
+    pipeline = fit_transforms(before, lambda: iter(first), columns)
     row = None
-    constant = np.ones(done.width, dtype=np.bool_)
-    for block in done.dense_blocks(first[0]):
-        X = to_dense(done.apply(block).X, done.width)
+    constant = np.ones(pipeline.width, dtype=np.bool_)
+    for block in pipeline.dense_blocks(first[0]):
+        X = to_dense(pipeline.apply(block).X, pipeline.width)
         row = X[0] if row is None else row
         constant &= (row == X).all(axis=0)
     assert row is not None  # the chunk has rows

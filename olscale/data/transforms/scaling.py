@@ -126,8 +126,8 @@ class Standardize(_Scaling):
             lost = np.abs(shift / rows) > _LOST * deviation
         # A feature that varies less than rounding does is constant.
         self._scale = np.where(rounding, 1.0, deviation)
-        known = np.isfinite(low) & np.isfinite(high) & ~np.isnan(total)
-        equal = known & (low == high) & ~(rounding & np.isfinite(total))
+        is_finite = np.isfinite(low) & np.isfinite(high) & ~np.isnan(total)
+        equal = is_finite & (low == high) & ~(rounding & np.isfinite(total))
         self._centre, self._scale = (
             np.where(equal, low, self._centre),
             np.where(equal, 1.0, self._scale),
@@ -135,7 +135,7 @@ class Standardize(_Scaling):
         # The sum of many equal values is not exact, nor are squares beyond the range of numbers:
         # such features are rare.
         ranged = (square >= _LEAST) & (square < np.inf)
-        again = known & (low < high) & ~(ranged & (rounding | ~lost))
+        again = is_finite & (low < high) & ~(ranged & (rounding | ~lost))
         self.differs = bool(equal.any() or again.any())
         if again.any():
             self._fit_again(chunks, rows, np.flatnonzero(again), low[again], high[again])

@@ -173,17 +173,17 @@ class _Reader:
     def _known_numbers(self, columns: TableColumns, features: frozenset[int]) -> set[int]:
         """Return the features that become numbers by default although they declare values."""
         before = self._options.table
-        known = {} if before is None else dict(zip(before.names, before.text, strict=True))
-        found = set[int]()
+        was_text = {} if before is None else dict(zip(before.names, before.text, strict=True))
+        positions = set[int]()
         for i, attribute in enumerate(self._attributes):
             name = columns.names[i]
             # A feature for a 0 that sparse rows leave out would be set in nearly all of them.
             is_flag = (
                 self._is_sparse and attribute.values == ("0", "1") and name not in self._codings
             )
-            if i in features and attribute.numbers and not known.get(name, not is_flag):
-                found.add(i)
-        return found
+            if i in features and attribute.numbers and not was_text.get(name, not is_flag):
+                positions.add(i)
+        return positions
 
     def _check_asked_numbers(self, columns: TableColumns) -> None:
         """Refuse declared words that ``--encode`` says are numbers."""
@@ -230,5 +230,5 @@ class _Reader:
     def _is_regression(self) -> bool | None:
         """Return whether the label is declared a number (True) or as classes (False), or None."""
         kinds = {self._attributes[label].kind for label in self._columns.labels}
-        known = {"numeric": True, "nominal": False}
-        return known.get(kinds.pop()) if len(kinds) == 1 else None
+        is_number = {"numeric": True, "nominal": False}
+        return is_number.get(kinds.pop()) if len(kinds) == 1 else None

@@ -119,9 +119,11 @@ class ArffRows:
             row = [*tokens(self._allowed.source, text, line)]
             if not row:
                 continue
-            cells, behind = self._pairs(row, line) if row[0].text == "{" else self._cells(row, line)
-            if behind:
-                self._weigh(behind, line)
+            cells, extra_tokens = (
+                self._pairs(row, line) if row[0].text == "{" else self._cells(row, line)
+            )
+            if extra_tokens:
+                self._weigh(extra_tokens, line)
             yield line, cells
 
     def _plain(self, text: str) -> list[Cell] | dict[int, Cell] | None:
@@ -188,13 +190,15 @@ class ArffRows:
         cells: dict[int, Cell] = {}
         for place in range(0, len(words), 2):
             pair = words[place : place + 2]
-            said = " ".join(token.text for token in pair)[:40]
+            excerpt = " ".join(token.text for token in pair)[:40]
             index = pair[0].text
             # Python refuses to read numbers of thousands of digits.
-            known = index.isascii() and index.isdecimal() and len(index) < 10 and int(index) < width
-            if not known or len(pair) < 2 or not pair[1].is_cell:
+            is_position = (
+                index.isascii() and index.isdecimal() and len(index) < 10 and int(index) < width
+            )
+            if not is_position or len(pair) < 2 or not pair[1].is_cell:
                 problem = (
-                    f"got {said!r} in a sparse row, expected POSITION VALUE, positions from "
+                    f"got {excerpt!r} in a sparse row, expected POSITION VALUE, positions from "
                     f"0 to {width - 1}"
                 )
                 raise FormatError(source, problem, line)
@@ -206,13 +210,15 @@ class ArffRows:
                     line,
                 )
             cells[position] = cell_of(pair[1].text)
-        behind = row[places[0] + 1 :]
-        return cells, behind[1:] if behind and behind[0].text == "," else behind
+        extra_tokens = row[places[0] + 1 :]
+        return cells, extra_tokens[1:] if extra_tokens and extra_tokens[
+            0
+        ].text == "," else extra_tokens
 
-    def _weigh(self, behind: Sequence[Token], line: int) -> None:
-        if not is_weight(behind):
+    def _weigh(self, extra_tokens: Sequence[Token], line: int) -> None:
+        if not is_weight(extra_tokens):
             problem = (
-                f"got {behind[0].text[:40]!r} behind the cells, expected the end of the "
+                f"got {extra_tokens[0].text[:40]!r} behind the cells, expected the end of the "
                 "row, or a weight in braces"
             )
             raise FormatError(self._allowed.source, problem, line)

@@ -148,9 +148,9 @@ def without_zeros(numbers: CSR) -> CSR:
     >>> without_zeros(CSR(indptr, entries, np.array([0.0, 5.0])))
     CSR(indptr=array([0, 0, 1]), indices=array([4], dtype=int32), data=array([5.]))
     """
-    kept = numbers.data != 0
-    indptr = np.concatenate([[0], np.cumsum(kept)])[numbers.indptr]
-    return CSR(indptr, numbers.indices[kept], numbers.data[kept])
+    is_nonzero = numbers.data != 0
+    indptr = np.concatenate([[0], np.cumsum(is_nonzero)])[numbers.indptr]
+    return CSR(indptr, numbers.indices[is_nonzero], numbers.data[is_nonzero])
 
 
 MOST_ENTRIES = 1 << 21

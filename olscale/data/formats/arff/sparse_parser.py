@@ -103,14 +103,14 @@ class SparseParser:
         positions = np.fromiter(
             chain.from_iterable(listed for _, listed in block), np.int64, len(rows)
         )
-        several = [*chain.from_iterable(listed.values() for _, listed in block)]
+        row_cells = [*chain.from_iterable(listed.values() for _, listed in block)]
         slots = self._numeric[positions]
         for i in np.flatnonzero(slots < 0).tolist():
             line = block[rows[i]][0]
-            self._put_cell(cells, cells.rows + int(rows[i]), int(positions[i]), several[i], line)
+            self._put_cell(cells, cells.rows + int(rows[i]), int(positions[i]), row_cells[i], line)
         order = np.lexsort((positions, rows))
         order = order[slots[order] >= 0]
-        words = [several[i] for i in order.tolist()]
+        words = [row_cells[i] for i in order.tolist()]
         data = numbers_of(words)
         if data is None:
             owners = zip(words, positions[order].tolist(), rows[order].tolist(), strict=True)
@@ -172,10 +172,12 @@ class _Loop:
         sets = {
             int(slots[position]): sorted(numbers) for position, numbers in allowed.numbers.items()
         }
-        several = [sets.get(slot, []) for slot in range(len(places.numeric) + len(places.others))]
-        self._ends = np.cumsum([0, *map(len, several)], dtype=np.int64)
+        number_sets = [
+            sets.get(slot, []) for slot in range(len(places.numeric) + len(places.others))
+        ]
+        self._ends = np.cumsum([0, *map(len, number_sets)], dtype=np.int64)
         self._declared = np.array(
-            [number for numbers in several for number in numbers], dtype=np.float64
+            [number for numbers in number_sets for number in numbers], dtype=np.float64
         )
 
     def parse(self, text: TextBlocks, cells: SparseCells) -> bool:
@@ -221,13 +223,13 @@ class _Loop:
             return True
         from olscale.data.formats._declared_loop import entries_declared
 
-        others = cells.others[:, cells.rows : rows]
-        slots = np.arange(len(others), dtype=np.int32) + np.int32(len(self._places.numeric))
-        by_row = np.repeat(slots, others.shape[1])
+        columns = cells.others[:, cells.rows : rows]
+        slots = np.arange(len(columns), dtype=np.int32) + np.int32(len(self._places.numeric))
+        by_row = np.repeat(slots, columns.shape[1])
         return bool(
             entries_declared(numbers.indices, numbers.data, self._ends, self._declared)
             and entries_declared(
-                by_row, np.ascontiguousarray(others).reshape(-1), self._ends, self._declared
+                by_row, np.ascontiguousarray(columns).reshape(-1), self._ends, self._declared
             )
         )
 
@@ -252,12 +254,12 @@ class _Loop:
             slot, text = divmod(pair, len(raw))
             position = places.text[slot]
             try:
-                found = encoder.words(position, [self._allowed.read(position, raw[text])])
+                cell_words = encoder.words(position, [self._allowed.read(position, raw[text])])
             except FormatError:
                 return False
-            if position in encoder.columns.labels and None in found:
+            if position in encoder.columns.labels and None in cell_words:
                 return False
-            ids[i] = encoder.values[slot].ids(found)[0]
+            ids[i] = encoder.values[slot].ids(cell_words)[0]
         cells.ids[words[:, 0], words[:, 1]] = ids[codes_of(coded)]
         return True
 
