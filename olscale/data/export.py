@@ -212,7 +212,8 @@ def _write_npz(rows: _Rows, split: str | None, out: IO[bytes]) -> None:
         if dataset.kind == "sparse":
             _write_sparse_npz(archive, rows, split or "train")
             return
-        for name in dataset.splits if split is None else (split,):
+        names = dataset.splits if split is None else (split,)
+        for name in names:
             shape = (dataset.rows(name), dataset.columns)
             dtype = np.dtype(dataset.manifest.dtype)
             _member(

@@ -113,9 +113,8 @@ class Labels:
             positions = self._positions
             for name, count in Counter(target).items():
                 rows[name] = rows.get(name, 0) + count
-                positions.setdefault(
-                    name, len(positions)
-                )  # in order of first appearance, like a Counter
+                # A Counter keeps the order of first appearance.
+                positions.setdefault(name, len(positions))
             return np.array([positions[name] for name in target], dtype=np.float64)
         values = np.ascontiguousarray(target, dtype=np.float64)
         if self._counting:
@@ -156,10 +155,8 @@ class Labels:
             return "classification"
         if self._target == "real" or (self._regression and self._target is None):
             return "regression"
-        few = len(self._values) <= (
-            _MOST_CLASSES if self._whole or self._declared else _MOST_FRACTIONAL
-        )
-        return "classification" if few else "regression"
+        most = _MOST_CLASSES if self._whole or self._declared else _MOST_FRACTIONAL
+        return "classification" if len(self._values) <= most else "regression"
 
     @property
     def distinct(self) -> int | None:

@@ -279,7 +279,8 @@ class Manifest(_Entry):
         texts = {type(name) is str for name in self.classes or ()}
         if len(texts) > 1 or sorted(set(self.classes or ())) != list(self.classes or ()):
             raise ValueError("classes must be numbers or texts, sorted, each once")
-        if set(self.label_names or ()) != (set(self.classes or ()) if texts == {True} else set()):
+        class_names = set(self.classes or ()) if texts == {True} else set()
+        if set(self.label_names or ()) != class_names:
             raise ValueError(
                 "label_names must be the classes where these are texts, and null where they are "
                 "numbers"

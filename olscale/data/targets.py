@@ -81,4 +81,5 @@ def part_rows(block: Block, more_targets: int, weighted: bool) -> PartedRows:
     first, X = part_targets(block.X, more_targets + weighted)
     targets = first[:, int(weighted) :]
     label = np.column_stack([block.label, targets]) if more_targets else block.label
-    return PartedRows(X, label, np.ascontiguousarray(first[:, 0]) if weighted else None)
+    weights = np.ascontiguousarray(first[:, 0]) if weighted else None
+    return PartedRows(X, label, weights)

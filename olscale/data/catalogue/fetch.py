@@ -227,12 +227,11 @@ def _obtain(entry: CatalogueEntry, file: CatalogueFile, keep: Path, say: Say) ->
     target = keep / file.path
     try:
         return _download(file, file.url, target, say)
-    except (
-        OSError,
-        ValueError,
-    ) as error:  # of requests and of pooch, which raises ValueError for a wrong checksum
+    # requests raises OSError, and pooch raises ValueError for a wrong checksum.
+    except (OSError, ValueError) as error:
         # Report the cause where the error only says that all attempts failed.
-        reason = getattr(error.args[0] if error.args else None, "reason", error)
+        argument = error.args[0] if error.args else None
+        reason = getattr(argument, "reason", error)
         raise DatasetError(
             f"{file.url} cannot be downloaded ({' '.join(str(reason).split())[:300]}), and "
             f"{lacks}; try again, or put "
@@ -249,7 +248,8 @@ def _download(file: CatalogueFile, url: str, target: Path, say: Say) -> Path:
             return target
         say(f"{target} has a wrong checksum and is downloaded again")
         target.unlink()
-    say(f"downloading {url}" + (f" ({file.size / 1e6:,.1f} MB)" if file.size else ""))
+    megabytes = f" ({file.size / 1e6:,.1f} MB)" if file.size else ""
+    say(f"downloading {url}{megabytes}")
     pooch.get_logger().setLevel("ERROR")  # ours are the lines to read
     part = f"{target.name}.{os.getpid()}.part"
     try:

@@ -88,9 +88,8 @@ def _described(name: str, value: Any, arrays: list[Any]) -> dict[str, Any]:
     if issparse(value):
         matrix = csc_array(value)
         matrix.check_format(full_check=True)
-        if (
-            np.diff(matrix.indptr) < 0
-        ).any():  # SciPy skips this check when the last pointer promises no values
+        # SciPy skips this check when the last pointer promises no values.
+        if (np.diff(matrix.indptr) < 0).any():
             raise ValueError(f"the columns of {name!r} overlap")
         arrays += [
             matrix.data.astype(np.float64),

@@ -54,11 +54,8 @@ def open_raw(source: str) -> BinaryIO:
         raise FormatError(source, "no such file") from None
     except IsADirectoryError:
         raise FormatError(source, "is a directory, expected a file") from None
-    except (
-        PermissionError,
-        ValueError,
-        ImportError,
-    ) as error:  # the latter two: an unknown or uninstalled protocol
+    # The latter two are raised for an unknown or uninstalled protocol.
+    except (PermissionError, ValueError, ImportError) as error:
         raise FormatError(source, f"cannot be opened ({error})") from error
     except OSError as error:
         if error.errno != errno.EINVAL:

@@ -207,7 +207,8 @@ def _batches(
         first_rows = [row for _, row in sample]
         fits = _fits(*marks)
         header = not has_labels_file and is_header(first_rows, fits)
-        notes += () if has_labels_file else header_notes(first_rows, header, fits)
+        if not has_labels_file:
+            notes += header_notes(first_rows, header, fits)
         if len(sample) == 1 and not any(map(fits_number, sample[0][1])):
             raise NoRowsError(source, "no rows below the line that names the columns", 1)
     body = sample[1:] if header else sample

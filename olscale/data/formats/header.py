@@ -108,7 +108,8 @@ def header_notes(
     if len(rows) < 2:
         return ()
     columns = _columns(rows, fits)
-    if not (_unclear_names(columns) if header else _unclear_data(columns)):
+    unclear = _unclear_names(columns) if header else _unclear_data(columns)
+    if not unclear:
         return ()
     cells = [column.first[:_SHOWN_CELL] for column in columns[:_SHOWN]] + ["..."] * (
         len(columns) > _SHOWN
@@ -140,9 +141,8 @@ def _counts(columns: Sequence[_Column]) -> bool:
 
     The rows below must not count the same way.
     """
-    index = (
-        columns[0] if not columns[0].first else None
-    )  # the column of row numbers that pandas writes has no name
+    # The column of row numbers that pandas writes has no name.
+    index = columns[0] if not columns[0].first else None
     columns = columns[index is not None :]
     counted = [column for column in columns if not column.is_word]
     if not counted or not _is_numbered([column.first for column in counted]):

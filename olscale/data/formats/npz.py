@@ -135,9 +135,8 @@ def _array(source: str, arrays: np.lib.npyio.NpzFile, key: str) -> NDArray[Any]:
         array = arrays[key]
     except FormatError:
         raise
-    except (
-        Exception
-    ) as error:  # zipfile, its four decompressors and NumPy raise nearly anything at damaged bytes
+    # zipfile, its four decompressors and NumPy raise nearly anything for damaged bytes.
+    except Exception as error:
         raise FormatError(
             source, f"its array {key} cannot be read ({str(error) or repr(error)})"
         ) from error

@@ -318,9 +318,8 @@ class TableEncoder:
             message = f"column {column!r} is {cell[:40]!r}, expected {expected}, as --encode says"
             raise FormatError(self._source, message) from None
         for j, position in enumerate(categorical):
-            if (
-                position in self._codings
-            ):  # each cell is coded independently: earlier batches need not be kept
+            # Each cell is coded independently: earlier batches need not be kept.
+            if position in self._codings:
                 self.values[j] = Values()
         return X, absent
 

@@ -83,11 +83,10 @@ def generate(
     batches = module.batches(**arguments)
     labels = Labels(novel=str(NOVEL)) if getattr(module, "TASK", None) == "novelty" else Labels()
     sources = [SourceEntry(name=source, split="train")]
+    segments = "files" if module.SEGMENTS else None
     with (
         claim(path_text(dest, "dest"), {"generator": name, **arguments}) as directory,
-        DatasetWriter(
-            directory, layout, chunk_rows, "files" if module.SEGMENTS else None, labels=labels
-        ) as writer,
+        DatasetWriter(directory, layout, chunk_rows, segments, labels=labels) as writer,
     ):
         for number, batch in enumerate(batches):
             writer.write("train", Member(f"{source}, segment {number}", str(number)), batch)

@@ -135,11 +135,8 @@ def open_members(
                         yield path, content
                     elif passed_over is not None:
                         passed_over.append(path)
-        except (
-            tarfile.TarError,
-            ValueError,
-            OverflowError,
-        ) as error:  # sizes and names of members may have any value
+        # The last two are raised for invalid sizes and names of members.
+        except (tarfile.TarError, ValueError, OverflowError) as error:
             raise FormatError(archive, f"is no tar archive or is damaged ({error})") from error
 
 

@@ -88,9 +88,8 @@ def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Storage]:
             begun = True
             yield directory
         except Exception as error:
-            with suppress(
-                OSError
-            ):  # a disk may have become read-only; the marker then says "unfinished"
+            # The disk may have become read-only; the marker then says "unfinished".
+            with suppress(OSError):
                 for name in _OWN:
                     directory.remove(name)
             directory.remove_empty(directories)

@@ -95,9 +95,8 @@ def _of_text(manifest: Manifest) -> Iterator[str]:
         column, value = value_of(name, table.categorical)
         values[column].append(value)
     mark = table.decimal or "."
-    asks = mark == "." and not any(
-        map(has_thousands, values.values())
-    )  # --decimal would take 1,000 for 1
+    # With thousands among the words --decimal would take 1,000 for 1.
+    asks = mark == "." and not any(map(has_thousands, values.values()))
     for column, words in values.items():
         if column in (table.coded or ()):
             continue

@@ -41,10 +41,9 @@ def write_batch(file: BinaryIO, batch: Batch) -> None:
         "text": batch.target if text else None,
         "targets": batch.targets,
     }
-    arrays = [
-        *(_packed(batch.X) if isinstance(batch.X, CSR) else [batch.X]),
-        *([] if text else [batch.target]),
-    ]
+    arrays = [*_packed(batch.X)] if isinstance(batch.X, CSR) else [batch.X]
+    if not isinstance(batch.target, list):
+        arrays.append(batch.target)
     file.write(
         json.dumps({"arrays": len(arrays), **about}, default=lambda value: value.item()).encode()
         + b"\n"

@@ -272,7 +272,8 @@ class DatasetWriter:
 
     def _settle(self, X: StoredRows) -> None:
         layout, chunk_rows = self._asked
-        self._layout = layout or ("parquet" if isinstance(X, CSR) else "zarr")
+        usual = "parquet" if isinstance(X, CSR) else "zarr"
+        self._layout = layout or usual
         self._chunk_rows = chunk_rows or default_chunk_rows(X)
 
     def _open(self, split: str) -> ChunkWriter:

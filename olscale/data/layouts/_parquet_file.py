@@ -138,9 +138,8 @@ def _levels(entries: int, zeros: NDArray[np.int64]) -> bytes:
     The shorter of the two is used.
     """
     bits = -(-entries // 8)
-    if (
-        2 * len(zeros) <= bits
-    ):  # a 0 takes two bytes as a run, and most pages of short rows have too many zeros
+    # A 0 takes two bytes as a run, and most pages of short rows have too many zeros.
+    if 2 * len(zeros) <= bits:
         runs = _runs(entries, zeros)
         if len(runs) <= bits:
             return runs

@@ -84,9 +84,8 @@ class ParquetReader(SplitReader):
     """Reads one Parquet file per chunk."""
 
     def read(self, i: int) -> Block:
-        from olscale.data.layouts._parquet_pages import (
-            read_plain,
-        )  # compiled loops, which nothing else here needs
+        # It imports compiled loops, which nothing else here needs.
+        from olscale.data.layouts._parquet_pages import read_plain
 
         name = _file(i)
         file = self.directory.map(f"{self.shape.split}/{name}")
@@ -114,8 +113,8 @@ def _read(file: memoryview) -> dict[str, tuple[NDArray[Any], NDArray[np.int64]]]
             # right for any slice.
             columns[name] = array.values.to_numpy(), array.offsets.to_numpy().astype(np.int64)
         else:
-            flat = (array.flatten() if name == "features" else array).to_numpy()
-            columns[name] = flat, np.arange(len(array) + 1)
+            values = array.flatten() if name == "features" else array
+            columns[name] = values.to_numpy(), np.arange(len(array) + 1)
     return columns
 
 

@@ -66,7 +66,8 @@ class ExternalShuffle:
         size = self._sizes[-1]
         number, start = divmod(i * rows, size)
         if self._bucket is None or self._bucket[0] != number:
-            forward = number == (0 if self._bucket is None else self._bucket[0] + 1)
+            following = 0 if self._bucket is None else self._bucket[0] + 1
+            forward = number == following
             self._bucket = None  # or memory would hold two buckets
             self._bucket = number, self._read(number, forward)
         rows_here, where = self._bucket[1]

@@ -69,8 +69,9 @@ class Transform(ABC):
     def size_after(self, columns: int, values: float) -> tuple[int, float]:
         """Return the numbers of features and of stored values per row after the transform."""
         width = self.width(columns)
-        dense = not self.takes_sparse or self.is_random
-        return width, width if dense else min(width, values + max(0, width - columns))
+        if not self.takes_sparse or self.is_random:
+            return width, width
+        return width, min(width, values + max(0, width - columns))
 
     def start_rows(self) -> tuple[int, str]:
         """Return how many rows train it before features are nonzero, and how to need fewer."""

@@ -255,9 +255,8 @@ class MatrixRows:
             key=np.array(key, dtype=np.uint64),
             quantiles=quantiles(),
             gaps=word_gaps(sparsity, width) if sparsity else _NONE,
-            rows=np.empty(
-                (places + 1, width), dtype=np.float32
-            ),  # memory pages of unused rows are never touched
+            # Memory pages of unused rows are never touched.
+            rows=np.empty((places + 1, width), dtype=np.float32),
             owner=np.full(places, -1, dtype=np.int32),
             votes=np.zeros(places, dtype=np.uint8),
             scratch=np.empty(-(-width // 4) * 4, dtype=np.int64),
@@ -284,4 +283,6 @@ def matrix_of(
     key: tuple[int, int], columns: int, width: int, sparsity: float
 ) -> MatrixRows | Listed:
     """Return a matrix, held completely if it has few entries; two of them are cached."""
-    return (Listed if sparsity > _DENSEST_LISTED else MatrixRows)(key, columns, width, sparsity)
+    if sparsity > _DENSEST_LISTED:
+        return Listed(key, columns, width, sparsity)
+    return MatrixRows(key, columns, width, sparsity)

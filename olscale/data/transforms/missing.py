@@ -176,8 +176,7 @@ class MissingIndicator(Transform):
         at = np.flatnonzero(np.isnan(data))
         row = np.searchsorted(indptr, at, side="right") - 1
         ends = indptr[row + 1]
-        before = np.searchsorted(
-            row, np.arange(len(indptr))
-        )  # values added to the rows before this one
+        # The number of values added to the rows before each row.
+        before = np.searchsorted(row, np.arange(len(indptr)))
         more = (indices[at] + columns).astype(indices.dtype)
         return CSR(indptr + before, np.insert(indices, ends, more), np.insert(data, ends, 1.0))

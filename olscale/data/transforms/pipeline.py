@@ -273,13 +273,13 @@ def fit_transforms(
 
         def rows(step: Transform = step, before: Pipeline = before) -> Iterator[Rows]:
             for chunk in chunks():
-                for block in (
-                    before.blocks(chunk) if step.fits_sparse else before.dense_blocks(chunk)
-                ):
+                if step.fits_sparse:
+                    for block in before.blocks(chunk):
+                        yield read_only_rows(before.apply(block).X)
+                    continue
+                for block in before.dense_blocks(chunk):
                     X = before.apply(block).X
-                    yield read_only_rows(
-                        X if step.fits_sparse else dense_rows(step.name, X, before.width)
-                    )
+                    yield read_only_rows(dense_rows(step.name, X, before.width))
 
         width = step.width(pipeline.width)
         if pipeline.streaming or step.streams:
@@ -322,9 +322,13 @@ def check_order(texts: Sequence[str]) -> None:
                     f"transform {text} comes after {filled}, which leaves no value missing; "
                     f"expected it before {filled}"
                 )
-        streaming = streaming or (text if step.streams else "")
-        filled = filled or (text if isinstance(step, Impute) else "")
-        spread = spread or ("" if step.keeps_missing else text)
+        # Errors name the first transform that rules the later one out.
+        if step.streams:
+            streaming = streaming or text
+        if isinstance(step, Impute):
+            filled = filled or text
+        if not step.keeps_missing:
+            spread = spread or text
 
 
 def _refuse(text: str, streaming: str) -> Iterator[Rows]:

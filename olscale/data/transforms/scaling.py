@@ -82,7 +82,9 @@ class _Scaling(Transform):
 
     def apply(self, X: FloatArray, columns: int) -> Rows:
         """Return ``(X - centre) / scale``, in units in which no feature overflows."""
-        scaled: FloatArray = (X if self._unit is None else X * self._unit) - self._centre
+        if self._unit is not None:
+            X = X * self._unit
+        scaled: FloatArray = X - self._centre
         scaled /= self._scale
         return scaled
 
@@ -92,9 +94,10 @@ class _Scaling(Transform):
 
     def restore(self, state: Mapping[str, NDArray[Any]], columns: int) -> None:
         shapes = {name: (array.shape, array.dtype.str) for name, array in state.items()}
-        if shapes != dict.fromkeys(
-            ["centre", "scale", *(["unit"] if "unit" in state else [])], ((columns,), "<f8")
-        ):
+        names = ["centre", "scale"]
+        if "unit" in state:
+            names.append("unit")
+        if shapes != dict.fromkeys(names, ((columns,), "<f8")):
             raise ValueError(f"transform {self.name} of {columns} features has arrays {shapes}")
         self._centre = state["centre"]
         self._scale = state["scale"]
