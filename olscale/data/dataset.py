@@ -173,6 +173,7 @@ class Dataset:
             raise DatasetError(
                 f"{where} cannot be read: {reason}; ingest the dataset again"
             ) from error
+        # Only format version 1 has checksums of decoded chunks; later ones have those of files.
         if entry.crc32 is not None and (got := decoded_crc32(block)) != entry.crc32:
             raise DatasetError(
                 f"{where} is damaged: checksum {got:08x}, expected {entry.crc32:08x}; ingest the "

@@ -289,6 +289,7 @@ def _fitted(
     pipeline = _FITTED.get(key)
     if pipeline is None:
         train = Stream(dataset, "train", fit_transforms((), lambda: iter(()), dataset.columns))
+        # Transforms must not see the rows that the part holds out.
         if part is not None and transforms:
             rows, _ = part.rows(_labels(dataset.path, dataset.fingerprint, part.reads_labels))
             train = Stream(dataset, "train", train.pipeline, rows, limit)
@@ -305,5 +306,6 @@ def _labels(path: str, fingerprint: str, read: bool) -> NDArray[np.int64]:
     """Return the class codes of the training split, or zeros if only their number matters."""
     dataset = open_dataset(path)
     if not read:
+        # A broadcast scalar takes no memory.
         return np.broadcast_to(np.int64(0), dataset.rows("train"))
     return np.concatenate([chunk.y for chunk in dataset.chunks("train")])

@@ -167,8 +167,8 @@ def _refusal(refused: dict[str, Any]) -> str:
     kinds = {name: _short(str(type)) for name, type in refused.items()}
     pronoun = "it" if len(kinds) == 1 else "them"
     cure = (
-        f"leave {pronoun} out with --drop {listed_columns(kinds)}, or cast {pronoun} to numbers or text "
-        "(a time as text: --encode makes numbers of it)"
+        f"leave {pronoun} out with --drop {listed_columns(kinds)}, or cast {pronoun} to numbers or "
+        "text (a time as text: --encode makes numbers of it)"
     )
     if len(kinds) == 1:
         ((name, kind),) = kinds.items()

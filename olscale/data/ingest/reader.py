@@ -112,6 +112,7 @@ class Reader:
             if not rows:
                 raise NoRowsError(member.name, "no rows")
         except FormatError as error:
+            # Writers of tables in parts leave empty files among them.
             if rows or not member.part:
                 raise
             if not isinstance(error, NoRowsError) and not _is_blank(member):

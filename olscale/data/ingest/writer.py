@@ -93,6 +93,7 @@ class DatasetWriter:
         self._weights = None if weights is None else Weights(weights)
         self._zero_based: bool | None = None
         self._dtype: np.dtype[Any] | None = None
+        # One thread, since the running hashes need the chunks in order.
         self._background = ThreadPoolExecutor(1)
 
     def __enter__(self) -> DatasetWriter:
@@ -136,7 +137,8 @@ class DatasetWriter:
                 ", ".join(map(repr, names)) or "one" for names in (batch.targets, self._targets)
             )
             raise DatasetError(
-                f"{member.name} has the targets {new_targets} but the sources before it had {old_targets}"
+                f"{member.name} has the targets {new_targets} but the sources before it had "
+                f"{old_targets}"
             )
         segments = self._segments[split]
         if segments is not None:
@@ -147,6 +149,7 @@ class DatasetWriter:
                 None if batch.table is None else batch.table.segments,
             )
         label = self._labels.encode(batch.target, member.name, batch.regression)
+        # Weights come first, then targets, then features: `part_rows` relies on that order.
         if self._targets:
             self._target_nonzeros += int(np.count_nonzero(label[:, 1:]))
             X = join_targets(label[:, 1:], X)
@@ -173,6 +176,7 @@ class DatasetWriter:
         if columns.width < 1 or columns.kind is None:
             raise DatasetError("the sources hold no features: every row is empty")
         self._labels.check()
+        # Layouts that store the width could not know it before the last row of all splits.
         for writer in self._splits.values():
             writer.finish(self._width)
         kind = columns.kind

@@ -128,8 +128,8 @@ class Nystroem(KernelFeatures):
             raise ParameterError(
                 f"transform {self.name}: features was {self.features:,}, and a matrix of as many "
                 "rows would take "
-                f"{size_text(needed)}, where this machine has {size_text(available)} of memory; take "
-                "fewer, or rff"
+                f"{size_text(needed)}, where this machine has {size_text(available)} of memory; "
+                "take fewer, or rff"
             )
         return super().width(columns)
 
