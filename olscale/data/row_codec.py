@@ -109,6 +109,7 @@ def unpack(rows: Packed, order: NDArray[np.int64]) -> CSR:
     """Return the rows at `order` as CSR rows."""
     entries = int(rows.entries[order].sum())
     indptr = np.zeros(len(order) + 1, np.int64)
+    # The loop writes whole vectors, beyond the last entry too.
     indices = np.empty(entries + LANES, np.int32)
     data = np.empty(entries + LANES)
     unpack_rows(rows.words, rows.record, rows.values, order, indptr, indices, data)
@@ -147,6 +148,7 @@ class PackedRows:
         pack(X, label, np.arange(n), max(1, n), 0, (front, back, count), self._words)
         middle = int(front[0])
         values = end - int(back[0])
+        # Close the gap between the records and their values.
         self._words[middle : middle + values] = self._words[end - values : end]
         self._bounds.append((begin, middle, middle + values))
         self._rows += n

@@ -118,6 +118,7 @@ class CellForm:
         if self.escaped:
             lines = _protected_lines(iter(lines))
         if delimiter == WHITESPACE:
+            # Bounded, since a cell takes much more memory than its text.
             return (line.split(maxsplit=MAX_CELLS) for line in lines)
         if self.quote is None:
             return csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE, strict=strict)
@@ -176,6 +177,7 @@ def _protected_lines(lines: Iterator[str]) -> Iterator[str]:
         text = _protected(line)
         while text.endswith(ends):
             more = next(lines, None)
+            # The last line may end in a backslash.
             if more is None:
                 break
             text += _protected(more)

@@ -121,6 +121,7 @@ def is_number(cell: str, mark: str = ".") -> bool:
         float(cell)
     except ValueError:
         return False
+    # Python reads 1_000 as a number, which tables do not mean.
     return "_" not in cell
 
 

@@ -124,6 +124,7 @@ def _label_names(images: str) -> list[str]:
     if renamed == images:
         return []
     plain = strip_compression(renamed)
+    # The labels are usually compressed like the images.
     return [*dict.fromkeys([renamed, plain, f"{plain}.gz"])]
 
 

@@ -107,6 +107,7 @@ class _ColumnSegments:
             cells = _values(X, names.index(self._column))
         values: NDArray[Any] = np.array(cells)
         changes = np.flatnonzero(values[1:] != values[:-1]) + 1
+        # The first row continues the last segment if it has the same value.
         if not self._values or values[0] != self._values[-1]:
             changes = np.concatenate(([0], changes))
         self._starts += (changes + self._rows).tolist()

@@ -45,6 +45,7 @@ def record_type(X: StoredRows) -> np.dtype[Any] | None:
     if isinstance(X, CSR):
         return None
     words = _dense_words(X.shape[1] * X.itemsize)
+    # The position takes a word of its own, so that the label is aligned.
     formats = [np.int32, np.float64, (X.dtype, (X.shape[1],))]
     return np.dtype(
         {
@@ -81,6 +82,7 @@ class WriteBuffer:
         begin, front, back = (
             int(where[number]) for where in (self._begin, self._front, self._back)
         )
+        # Moved next to the records, so that a slot is written as one piece.
         values = self._words[back : begin + self.room]
         self._words[front : front + len(values)] = values
         return self._words[begin : front + len(values)], front - begin

@@ -82,6 +82,7 @@ class KernelFeatures(Transform):
         )
         rows: Rows | None = None
         keys = np.empty(0)
+        # The rows with the smallest random keys are a uniform sample, drawn in one pass.
         for X in filter(rows_of, chunks()):
             drawn = random.random(rows_of(X))
             chosen = np.flatnonzero(

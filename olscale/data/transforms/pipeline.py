@@ -175,6 +175,7 @@ class Pipeline:
         steps = (*self.steps, *self.streaming)
         columns = chunk.columns
         values = most = values_of(chunk.X) / max(1, len(chunk))
+        # A step in between may make wider rows than the last one.
         for step in steps:
             columns, values = step.size_after(columns, values)
             most = max(most, values)
@@ -271,6 +272,7 @@ def fit_transforms(
         before = pipeline
         step.projection = projection
 
+        # The defaults bind this step and pipeline, since the loop reuses both names.
         def rows(step: Transform = step, before: Pipeline = before) -> Iterator[Rows]:
             for chunk in chunks():
                 if step.fits_sparse:

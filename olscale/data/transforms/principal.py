@@ -135,6 +135,7 @@ class IPCA(PrincipalFeatures, StreamingTransform):
             self.learned["waiting"][waiting : waiting + len(rows)] = rows
             self.learned["count"][0] = waiting + len(rows)
             if waiting + len(rows) == self.block:
+                # Rows before the one that fills the block still get the old components.
                 out[at : block_rows[-1]] = self._features(slice_rows(X, at, int(block_rows[-1])))
                 at = int(block_rows[-1])
                 self._absorb()
@@ -147,6 +148,7 @@ class IPCA(PrincipalFeatures, StreamingTransform):
     def _absorb(self) -> None:
         """Learn the full block."""
         rows, mean, U, s = (self.learned[name] for name in Components._fields)
+        # Directions of singular value 0 are only padding.
         rank = int(np.count_nonzero(s))
         with one_blas_thread():
             components, _ = add_block(
