@@ -1,13 +1,13 @@
 """The fingerprint of a dataset, its identity.
 
-BLAKE3 over labels, row lengths, indices and values as little-endian float64/int64/int32 streams: it
+BLAKE3 over labels, row lengths, indices and values as little-endian float64/int64/int32 streams. It
 depends neither on how the rows are cut into chunks nor on the layout or the stored type. Segments
-are in it where there are any, since runs keep the mistakes in each: the same rows in other segments
-are another dataset.
+are part of it, since runs record the mistakes in each segment: the same rows in other segments are
+another dataset.
 
 Datasets of format version 1 have SHA-256 in its place, and checksums of decoded chunks in place of
-checksums of files; those of versions 1 and 2 have fingerprints without the segments, which stay
-what they are: run ids are made of them.
+checksums of files. Fingerprints of versions 1 and 2 exclude the segments; they cannot change, since
+run ids contain them.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ def _bytes(array: NDArray[Any], dtype: str | None = None) -> memoryview:
 
 
 def decoded_crc32(block: Block) -> int:
-    """Return the crc32 of labels, row offsets, indices and values of `block`: what format version 1 has of a chunk."""
+    """Return the crc32 of the decoded arrays of `block`, which format version 1 keeps per chunk."""
     from isal.isal_zlib import crc32 as update
 
     code = update(_bytes(block.label))
@@ -88,7 +88,7 @@ def fingerprint(
     *,
     weighted: bool = False,
 ) -> str:
-    """Return the fingerprint, 64 hex digits, of a dataset whose rows went through `splits` and lie in `segments`."""
+    """Return the fingerprint, 64 hex digits, of a dataset from the hashes of its splits."""
     # Text labels are stored as positions in label_names, so the names belong to the label stream.
     content: dict[str, Any] = {
         "kind": kind,
@@ -104,7 +104,7 @@ def fingerprint(
     version = next(iter(splits.values())).version
     if version >= _WITH_SEGMENTS and any(segments.values()):
         content["segments"] = {
-            name: [[s.name, s.start, s.rows] for s in found] for name, found in segments.items()
+            name: [[s.name, s.start, s.rows] for s in entries] for name, entries in segments.items()
         }
     hash_of = _HASHES[version]
     digest: str = hash_of(canonical_json(content).encode()).hexdigest()

@@ -36,7 +36,7 @@ class Chunk:
     columns : int
         Number of features.
     delays : int64 array of shape (rows,), optional
-        How many rows later the label of each row is known, where the dataset says so.
+        Number of rows after which the label of each row is known, where the dataset says so.
     weights : float64 array of shape (rows,), optional
         How much each row counts, where the dataset says so: finite, 0 or more.
 
@@ -55,7 +55,7 @@ class Chunk:
     weights: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
-        refuse_masked(self.X, "rows")  # of a transform or layout of somebody's own
+        refuse_masked(self.X, "rows")  # from a user's own transform or layout
         object.__setattr__(self, "X", read_only_rows(self.X))
         object.__setattr__(self, "y", read_only(self.y))
         if self.delays is not None:
@@ -82,15 +82,15 @@ class Chunk:
         """
         return self._with_rows(take_rows(self.X, index), index)
 
-    def _with_rows(self, X: Rows, which: slice | NDArray[np.int64]) -> Chunk:
-        """Return `X`, some of the rows, with what belongs to them."""
-        delays = None if self.delays is None else self.delays[which]
-        weights = None if self.weights is None else self.weights[which]
-        return replace(self, X=X, y=self.y[which], delays=delays, weights=weights)
+    def _with_rows(self, X: Rows, selection: slice | NDArray[np.int64]) -> Chunk:
+        """Return `X`, some of the rows, with their targets, delays and weights."""
+        delays = None if self.delays is None else self.delays[selection]
+        weights = None if self.weights is None else self.weights[selection]
+        return replace(self, X=X, y=self.y[selection], delays=delays, weights=weights)
 
 
 def join_chunks(chunks: Sequence[Chunk]) -> Chunk:
-    """Return the rows of `chunks`, which all have delays and weights or none, one below the other.
+    """Concatenate `chunks`, which all have delays and weights or none.
 
     Examples
     --------

@@ -26,13 +26,13 @@ from olscale.system.paths import path_text
 from olscale.task import Task
 
 Progress = Callable[[str, int, int], None]
-"""Called with the name of what is being read, how many rows were read since the last call and their bytes in memory."""
+"""Called with the name of what is read, the rows since the last call and their bytes in memory."""
 
 
 class Dataset:
     """A dataset at rest; use `open_dataset`.
 
-    It pickles as path and fingerprint, and opens files when rows are first asked for.
+    It pickles as path and fingerprint, and opens files when rows are first read.
     """
 
     def __init__(self, path: str, expected: str | None = None) -> None:
@@ -73,7 +73,7 @@ class Dataset:
 
     @property
     def fingerprint(self) -> str:
-        """Identity of rows and segments, 64 hex digits; the same for every layout and chunk size."""
+        """Identity of rows and segments, 64 hex digits; independent of layout and chunk size."""
         return self.manifest.fingerprint
 
     @property
@@ -88,7 +88,7 @@ class Dataset:
 
     @property
     def task(self) -> Task:
-        """What is to be predicted."""
+        """The task: what to predict."""
         return self.manifest.task
 
     @property
@@ -98,12 +98,12 @@ class Dataset:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """Names of the targets of a row where there are several; empty where there is one."""
+        """Names of the targets of a row if there are several, else empty."""
         return self.manifest.targets or ()
 
     @property
     def weights(self) -> str | None:
-        """Name of the column that says how much each row counts; None where all count alike."""
+        """Name of the column of row weights; None if all rows count alike."""
         return None if self.manifest.weights is None else self.manifest.weights.column
 
     @property
@@ -120,7 +120,7 @@ class Dataset:
         return self._split(split).nonzeros
 
     def segments(self, split: str = "train") -> tuple[tuple[str, int], ...]:
-        """Return name and first row of each segment of `split`, empty where it has none.
+        """Return name and first row of each segment of `split`; empty if it has none.
 
         A segment ends where the next begins; the manifest also has their rows.
         """
@@ -135,7 +135,7 @@ class Dataset:
         return [i * self.manifest.chunk_rows for i in range(self.chunk_count(split))]
 
     def chunk(self, split: str, i: int) -> Chunk:
-        """Return chunk `i` of `split`, its values as float64 and its labels as positions in `classes`.
+        """Return chunk `i` of `split`, with float64 values and labels as positions in `classes`.
 
         Raises
         ------
@@ -147,7 +147,7 @@ class Dataset:
         return self.decoded(self.block(split, i))
 
     def decoded(self, block: Block) -> Chunk:
-        """Return rows as they are stored as a chunk."""
+        """Return stored rows as a chunk."""
         X, label, weights = part_rows(block, self.manifest.more_targets, self.weights is not None)
         X = X if isinstance(X, CSR) else X.astype(np.float64, copy=False)
         return Chunk(X, self._codes(label), self.columns, weights=weights)
@@ -158,7 +158,7 @@ class Dataset:
             yield self.chunk(split, i)
 
     def block(self, split: str, i: int) -> Block:
-        """Return chunk `i` of `split` as it is stored, once its checksum was found right."""
+        """Return chunk `i` of `split` as it is stored, after checking its checksum."""
         entries = self._split(split).chunks
         if not 0 <= i < len(entries):
             raise ParameterError(
@@ -173,6 +173,7 @@ class Dataset:
             raise DatasetError(
                 f"{where} cannot be read: {reason}; ingest the dataset again"
             ) from error
+        # Only format version 1 has checksums of decoded chunks; later ones have those of files.
         if entry.crc32 is not None and (got := decoded_crc32(block)) != entry.crc32:
             raise DatasetError(
                 f"{where} is damaged: checksum {got:08x}, expected {entry.crc32:08x}; ingest the "
@@ -187,22 +188,25 @@ class Dataset:
         return block
 
     def _check_fit(self, block: Block, where: str) -> None:
-        """Refuse rows that the manifest does not describe: an index past the columns would be written to by a learner."""
+        """Refuse rows that contradict the manifest.
+
+        A learner would write past its arrays at an index beyond the columns.
+        """
         manifest = self.manifest
         X = block.X
         if isinstance(X, CSR):
-            # As unsigned numbers negative ones are large: one pass, 2 % of what reading the chunk
-            # takes.
+            # As unsigned numbers negative indices are large, so one pass checks both bounds: 2 % of
+            # the time of reading the chunk.
             typed = manifest.kind == "sparse" and [array.dtype for array in X] == [
                 np.int64,
                 np.int32,
                 np.float64,
             ]
             ends = X.indptr[0] == 0 and X.indptr[-1] == len(X.indices) == len(X.data)
-            whole = ends and (np.diff(X.indptr) >= 0).all()
+            is_consistent = ends and (np.diff(X.indptr) >= 0).all()
             fits = (
                 typed
-                and whole
+                and is_consistent
                 and int(X.indices.view(np.uint32).max(initial=0)) < manifest.stored_columns
             )
         else:
@@ -299,21 +303,21 @@ def open_dataset(path: str | os.PathLike[str]) -> Dataset:
 
 
 def _nearest(directory: Storage) -> str:
-    """Offer the dataset beside where `directory` would be whose name is most like it."""
-    beside = open_storage(directory.path.rstrip("/").rpartition("/")[0] or ".")
+    """Suggest the dataset in the same folder whose name is most like that of `directory`."""
+    parent = open_storage(directory.path.rstrip("/").rpartition("/")[0] or ".")
     try:
-        names = beside.entries() if beside.exists() else []
+        names = parent.entries() if parent.exists() else []
         for name in difflib.get_close_matches(directory.name, names, n=3, cutoff=0.6):
-            if beside.exists(f"{name}/{MANIFEST}"):
-                return f"did you mean {f'{beside.path}/{name}'!r}? else "
+            if parent.exists(f"{name}/{MANIFEST}"):
+                return f"did you mean {f'{parent.path}/{name}'!r}? else "
     except OSError:
-        pass  # whoever cannot list the folder is still told that the dataset is not there
+        pass  # without a listing the error still says that the dataset is missing
     return ""
 
 
 @lru_cache(maxsize=8)
 def _parsed(content: bytes, dataset: str) -> Manifest:
-    """Parse a manifest once, however many groups of runs open its dataset."""
+    """Parse a manifest once, no matter how many groups of runs open its dataset."""
     return Manifest.from_json(content, dataset)
 
 

@@ -30,7 +30,7 @@ _SUFFIXES = {
     ".npz": "npz",
 }
 WEIGHTS = "weights"
-"""Name of the array of the rows' weights in NPZ, ``weights_train`` where it is of one of several splits."""
+"""Name of the array of row weights in NPZ; ``weights_train`` if the file has several splits."""
 
 _CSV_COLUMNS = 65_536
 _CSV_ROWS = 1_024
@@ -53,15 +53,17 @@ def export(
     dataset : Dataset
         What to write.
     file : path
-        Target, replaced whole. Text whose name ends in ``.gz`` is compressed.
+        Target, replaced atomically. Text whose name ends in ``.gz`` is compressed.
     split : str, optional
         The split to write: ``"train"`` when left out, except that a dense NPZ file then holds all
         splits.
     format : {'svmlight', 'csv', 'npz'}, optional
-        Known by the ending of `file` when left out. SVMlight text leaves zeros out, and its indices count from 1, or from 0
-        where those of the dataset's sources did. CSV has a header and the label last. NPZ holds ``X_train``, ``y_train``
-        ...; of sparse rows, one split as `scipy.sparse.load_npz` reads it, with labels ``y``; `olscale.ingest` reads either
-        back. The weights of rows are a column of CSV, and the arrays ``weights_train`` ... or ``weights`` of NPZ.
+        Deduced from the ending of `file` when left out. SVMlight text leaves zeros out, and its
+        indices count from 1, or from 0 where those of the dataset's sources did. CSV has a header
+        and the label last. NPZ holds ``X_train``, ``y_train`` ...; of sparse rows, one split as
+        `scipy.sparse.load_npz` reads it, with labels ``y``; `olscale.ingest` reads either back. The
+        weights of rows are a column of CSV, and the arrays ``weights_train`` ... or ``weights`` of
+        NPZ.
     progress : callable, optional
         Called with the split, the rows of a chunk and their bytes as they are read; NPZ reads them
         several times.
@@ -100,7 +102,7 @@ def _compressed(raw: IO[bytes], path: str, format: str) -> Iterator[IO[bytes]]:
         return
     from isal import igzip
 
-    # Neither name nor time go into the file: the same rows give the same bytes.
+    # The file contains neither a name nor a time: the same rows give the same bytes.
     packed: Any = igzip.IGzipFile
     with packed(filename="", fileobj=raw, mode="wb", mtime=0) as out:
         yield out
@@ -108,18 +110,18 @@ def _compressed(raw: IO[bytes], path: str, format: str) -> Iterator[IO[bytes]]:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """What is written, and who is told how far it is."""
+    """The dataset to write, and the callback for progress."""
 
     dataset: Dataset
     progress: Progress | None
 
     def blocks(self, split: str) -> Iterator[Block]:
-        """Yield the rows as they are stored, but all targets as labels."""
+        """Yield the rows as they are stored, with all targets as labels."""
         for rows in self.parted(split):
             yield Block(rows.X, rows.label)
 
     def parted(self, split: str) -> Iterator[PartedRows]:
-        """Yield the rows with their weights apart."""
+        """Yield the rows with their weights separated."""
         more = self.dataset.manifest.more_targets
         weighted = self.dataset.weights is not None
         for i in range(self.dataset.chunk_count(split)):
@@ -151,7 +153,7 @@ def _write_svmlight(rows: _Rows, split: str | None, out: IO[bytes]) -> None:
     base = 1 if dataset.manifest.index_base is None else dataset.manifest.index_base
     for block in rows.blocks(split or "train"):
         for label, indices, values in _sparse_rows(block):
-            # A row may be empty, hence no separator that stands alone.
+            # A row may be empty, hence no separator on its own.
             pairs = "".join(
                 f" {i + base}:{_number(v)}" for i, v in zip(indices, values, strict=True)
             )
@@ -183,7 +185,7 @@ def _write_csv(rows: _Rows, split: str | None, out: IO[bytes]) -> None:
     of_weights = () if dataset.weights is None else (dataset.weights,)
     writer.writerow([*names, *of_weights, *(dataset.targets or ("label",))])
     labels = dataset.manifest.label_names
-    several = bool(dataset.targets)
+    has_targets = bool(dataset.targets)
     for parted in rows.parted(split or "train"):
         block = Block(parted.X, parted.label)
         weights = (
@@ -194,7 +196,7 @@ def _write_csv(rows: _Rows, split: str | None, out: IO[bytes]) -> None:
             X = to_dense(part.X, dataset.columns).astype(np.float64, copy=False)
             numbers = np.hstack([X, weights[start : start + len(part)]])
             for row, label in zip(numbers.tolist(), part.label.tolist(), strict=True):
-                if several:
+                if has_targets:
                     targets = [_number(target) for target in label]
                 elif labels:
                     targets = [labels[int(label)]]
@@ -210,7 +212,8 @@ def _write_npz(rows: _Rows, split: str | None, out: IO[bytes]) -> None:
         if dataset.kind == "sparse":
             _write_sparse_npz(archive, rows, split or "train")
             return
-        for name in dataset.splits if split is None else (split,):
+        names = dataset.splits if split is None else (split,)
+        for name in names:
             shape = (dataset.rows(name), dataset.columns)
             dtype = np.dtype(dataset.manifest.dtype)
             _member(
@@ -265,8 +268,8 @@ def _label_member(archive: zipfile.ZipFile, member: str, rows: _Rows, split: str
         for block in rows.blocks(split)
     )
     dtype = np.dtype(np.float64) if texts is None else texts.dtype
-    several = (len(rows.dataset.targets),) if rows.dataset.targets else ()
-    _member(archive, member, dtype, (rows.dataset.rows(split), *several), labels)
+    target_shape = (len(rows.dataset.targets),) if rows.dataset.targets else ()
+    _member(archive, member, dtype, (rows.dataset.rows(split), *target_shape), labels)
 
 
 def _weights_member(archive: zipfile.ZipFile, member: str, rows: _Rows, split: str) -> None:
@@ -278,7 +281,7 @@ def _weights_member(archive: zipfile.ZipFile, member: str, rows: _Rows, split: s
 def _member(
     archive: zipfile.ZipFile, name: str, dtype: np.dtype[Any], shape: tuple[int, ...], parts: Any
 ) -> None:
-    """Write array `name` from consecutive `parts`, so that the whole is never in memory."""
+    """Write array `name` from consecutive `parts`, without holding all of it in memory."""
     write_member(
         archive,
         name,

@@ -1,15 +1,18 @@
-"""What a report tells of a dataset: its size and its classes, as plain JSON."""
+"""Facts about a dataset for reports: its size and its classes, as plain JSON."""
 
 from typing import Any
 
 from olscale.data.manifest import Manifest
 
 _CLASSES = 100
-"""Classes up to which each is told of."""
+"""Largest number of classes that are listed."""
 
 
 def dataset_facts(manifest: Manifest) -> dict[str, Any]:
-    """Return ``rows`` by split, ``columns``, ``nonzeros``, and of up to 100 classes ``classes`` and ``class_rows``."""
+    """Return ``rows`` by split, ``columns``, ``nonzeros``, ``classes`` and ``class_rows``.
+
+    The last two are only there for a classification with at most 100 classes.
+    """
     facts: dict[str, Any] = {"rows": {name: split.rows for name, split in manifest.splits.items()}}
     facts |= {"columns": manifest.columns, "nonzeros": manifest.feature_nonzeros}
     if manifest.classes is not None and len(manifest.classes) <= _CLASSES:

@@ -1,8 +1,8 @@
 """Names of the features of a stream, and its rows as dictionaries of named values.
 
-A library that addresses features by name is given a row as its own users have it: columns of
-numbers by their names, and a text column as the word that the cell holds, not as the features
-``COLUMN=VALUE`` that the dataset keeps of it.
+A library that addresses features by name gets rows as its users know them: columns of numbers by
+name, and a text column as the word in the cell, not as the features ``COLUMN=VALUE`` that the
+dataset stores for it.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ _NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureNames:
-    """What the features of a stream are called.
+    """The names of the features of a stream.
 
     Parameters
     ----------
     names : tuple of str
-        The name of each feature, each once; empty where they have none and are known by their
+        The name of each feature, all different; empty if they have none and are known by their
         numbers.
     blank : mapping of str to float or None
-        What a row has where nothing is stored, in the order of the manifest: 0 of a column of
-        numbers, None of a text column. Sparse rows of other sources have nothing there.
+        The value of a feature that a row does not store, in the order of the manifest: 0 for a
+        column of numbers, None for a text column. Sparse rows of other sources have none.
     words : mapping of int to (str, str)
-        Features that stand for a word of a text column: their numbers -> column and word.
+        Features that stand for a word of a text column: number -> column and word.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class FeatureNames:
     words: Mapping[int, tuple[str, str]] = field(default_factory=lambda: _NOTHING)
 
     def rows(self, X: Rows) -> Iterator[NamedRow]:
-        """Yield each row as a dictionary; a number that is missing is None."""
+        """Yield each row as a dictionary; a missing number is None."""
         if isinstance(X, CSR):
             return (
                 self._row(entries)
@@ -80,10 +80,10 @@ NAMELESS = FeatureNames()
 
 
 def feature_names(manifest: Manifest, steps: Sequence[Transform]) -> FeatureNames:
-    """Return the names of the features of a dataset after the transforms `steps`, which need not be fitted.
+    """Return the names of the features of a dataset after the transforms `steps`.
 
-    A text column is a word as long as the transforms leave values as they are; scaled, its features
-    are numbers.
+    The steps need not be fitted. A text column is a word as long as the transforms leave values
+    unchanged; once scaled, its features are numbers.
     """
     if manifest.feature_names is None:
         return NAMELESS
@@ -98,14 +98,14 @@ def feature_names(manifest: Manifest, steps: Sequence[Transform]) -> FeatureName
     words: dict[int, tuple[str, str]] = {}
     if all(step.keeps_values for step in steps):
         words = _words(names, set(manifest.feature_names) - numbers, table)
-    named = _unlike(names)
+    unique_names = _unlike(names)
     blank: dict[str, float | None] = {}
-    for i, name in enumerate(named):
+    for i, name in enumerate(unique_names):
         if i in words:
             blank.setdefault(words[i][0], None)
         elif names[i] in always:
             blank[name] = 0.0
-    return FeatureNames(named, blank, words)
+    return FeatureNames(unique_names, blank, words)
 
 
 def _value(value: float) -> float | None:
@@ -113,9 +113,9 @@ def _value(value: float) -> float | None:
 
 
 def _words(names: Sequence[str], others: set[str], table: TableEntry) -> dict[int, tuple[str, str]]:
-    """Return which of the features `others`, by their numbers, are words of text columns.
+    """Return the features among `others`, by number, that are words of text columns.
 
-    Of columns ``a`` and ``a=b`` the longer name counts.
+    If columns ``a`` and ``a=b`` both match, the longer name counts.
     """
     columns = sorted(
         (name for name in table.categorical if name not in (table.coded or {})),
@@ -133,7 +133,7 @@ def _words(names: Sequence[str], others: set[str], table: TableEntry) -> dict[in
 
 
 def _parts_of_dates(names: Iterable[str], table: TableEntry) -> set[str]:
-    """Return the features that are parts of dates: a midnight is an hour of 0, and not none."""
+    """Return the features that are parts of dates: an hour of 0 is a value, not a missing one."""
     dates = tuple(
         f"{column}=" for column, coding in (table.coded or {}).items() if coding == "date"
     )
@@ -141,7 +141,7 @@ def _parts_of_dates(names: Iterable[str], table: TableEntry) -> set[str]:
 
 
 def _unlike(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names of which no two are alike: a later one of the same name gets a number behind it."""
+    """Return unique names: a repeated one gets a number appended."""
     unlike: dict[str, None] = {}
     for name in names:
         free = name

@@ -1,4 +1,4 @@
-"""From raw labels to classes: what may be decided only after the last row."""
+"""From raw labels to classes: decisions that must wait for the last row."""
 
 from collections import Counter
 from typing import Any
@@ -13,20 +13,20 @@ _MOST_CLASSES = 65_536
 _MOST_FRACTIONAL = 32
 _MOST_COUNTED = 10_000
 _SAME_WHOLE = 2.0**53
-"""From here on float64 has not every whole number."""
+"""From here on float64 does not represent every whole number."""
 
 
 class Labels:
     """Collects the labels of all splits.
 
-    A numeric target is a class label when all its values are whole numbers (at most 65,536
-    different ones) or there are at most 32 different values; any other is the target of a
-    regression. Text is always a class label.
+    A numeric target is a class label if all its values are whole numbers (at most 65,536 different
+    ones) or there are at most 32 different values; otherwise it is the target of a regression. Text
+    is always a class label.
 
     Parameters
     ----------
     target : {"classes", "real"}, optional
-        What the labels are; guessed as above when left out.
+        The kind of the labels; guessed as above when left out.
     novel : str, optional
         Label of novelties, as text: it becomes -1 and all others +1.
 
@@ -48,29 +48,29 @@ class Labels:
         self._regression: bool | None = None
         self._beyond: float | None = None
         self._split = "train"
-        # Of each split: rows of each label. All that is done for a batch takes time by its own
-        # labels, never by all.
+        # For each split the rows of each label. The time per batch depends only on its own labels,
+        # never on all of them.
         self._rows: dict[str, dict[Any, int]] = {}
         self._values: dict[float, None] = {}
 
     def begin(self, split: str) -> None:
-        """Begin a split, or begin it again."""
+        """Begin a split, or restart it."""
         self._split = split
         self._rows[split] = {}
 
     def encode(
         self, target: NDArray[np.float64] | list[str], source: str, regression: bool | None = None
     ) -> NDArray[np.float64]:
-        """Note the labels of the next rows and return them as they are stored.
+        """Record the labels of the next rows and return them as they are stored.
 
-        With `regression` numbers are no class labels, whatever they look like; where it is False
-        they are, however many there are. The first source that knows decides. Several targets of a
-        row are numbers, which must have been asked for: a column for each class looks the same.
+        If `regression` is True numbers are no class labels, whatever their values; if it is False
+        they are, no matter how many there are. The first source that knows decides. Several targets
+        per row are numbers, which must have been requested: a column for each class looks the same.
 
         Raises
         ------
         FormatError
-            When a label is not finite, or there are several targets that may be none.
+            When a label is not finite, or there are several targets that may not be targets.
         DatasetError
             When some sources have text labels and others numbers.
         """
@@ -113,9 +113,8 @@ class Labels:
             positions = self._positions
             for name, count in Counter(target).items():
                 rows[name] = rows.get(name, 0) + count
-                positions.setdefault(
-                    name, len(positions)
-                )  # in order of first appearance, as a Counter is
+                # A Counter keeps the order of first appearance.
+                positions.setdefault(name, len(positions))
             return np.array([positions[name] for name in target], dtype=np.float64)
         values = np.ascontiguousarray(target, dtype=np.float64)
         if self._counting:
@@ -129,50 +128,51 @@ class Labels:
         return values
 
     def class_rows(self, split: str) -> tuple[int, ...] | None:
-        """Return the rows that each class has in `split`, in the order of `classes`; None for a regression."""
+        """Return the number of rows per class in `split`, in the order of `classes`, or None.
+
+        None for a regression.
+        """
         classes = self.classes
         rows = self._rows[split]
         return None if classes is None else tuple(rows.get(label, 0) for label in classes)
 
     @property
     def _text(self) -> bool:
-        """Whether labels are stored as positions among texts; those of novelty detection are numbers, whatever they were."""
+        """Whether labels are stored as positions among texts; novelty labels are numbers."""
         return self._kind is str and self._novel is None
 
     @property
     def _declared(self) -> bool:
-        """Whether the source says that the labels are classes."""
+        """Whether the source declares that the labels are classes."""
         return self._regression is False and self._target is None
 
     @property
     def task(self) -> Task:
-        """What the labels seen so far make of the dataset."""
+        """The task that the labels so far imply."""
         if self._novel is not None:
             return "novelty"
         if self._text:
             return "classification"
         if self._target == "real" or (self._regression and self._target is None):
             return "regression"
-        few = len(self._values) <= (
-            _MOST_CLASSES if self._whole or self._declared else _MOST_FRACTIONAL
-        )
-        return "classification" if few else "regression"
+        most = _MOST_CLASSES if self._whole or self._declared else _MOST_FRACTIONAL
+        return "classification" if len(self._values) <= most else "regression"
 
     @property
     def distinct(self) -> int | None:
-        """Number of different labels, None where it is more than was worth counting (10,000)."""
+        """Number of different labels, None if more than 10,000, where counting stops."""
         if self._text:
             return len(self._positions)
         return len(self._values) if self._counting else None
 
     def check(self) -> None:
-        """Refuse labels of all splits that are not what was asked for.
+        """Refuse labels of all splits that are not of the requested kind.
 
         Raises
         ------
         DatasetError
             If there are too many different labels for classes, whole numbers that a float64 cannot
-            tell apart, or no novelty or nothing else.
+            distinguish, or only novelties or none.
         """
         if self._beyond is not None and (self._novel is not None or self.task == "classification"):
             raise DatasetError(
@@ -198,7 +198,7 @@ class Labels:
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """Text labels in the order first seen."""
+        """Text labels in order of first appearance."""
         return tuple(self._positions) if self._text else None
 
     @property
@@ -215,13 +215,13 @@ class Labels:
 
     @property
     def unseen(self) -> tuple[float | int | str, ...]:
-        """Classes of which the train split has no row."""
+        """Classes without a row in the train split."""
         train = self._rows.get("train", {})
         return tuple(label for label in self.classes or () if label not in train)
 
 
 def _normal(target: NDArray[np.float64] | list[str], novel: str) -> NDArray[np.float64]:
-    """Return -1 for labels that are `novel` and +1 for all others."""
+    """Return -1 for labels that equal `novel` and +1 for all others."""
     if isinstance(target, list):
         return np.array([NOVEL if label == novel else NORMAL for label in target], dtype=np.float64)
     try:
@@ -237,9 +237,9 @@ _WORDS: dict[Any, str] = {str: "text labels", float: "numbers as labels"}
 
 
 class ClassCodes:
-    """Turns stored labels into int64 positions in `classes`, or leaves them as they are for a regression.
+    """Turns stored labels into int64 positions in `classes`, or leaves those of a regression.
 
-    Made once for a dataset: what it looks up is as long as there are classes.
+    Created once per dataset: its look-up table is as long as there are classes.
 
     Parameters
     ----------
@@ -281,6 +281,6 @@ class ClassCodes:
         """Return whether each stored label is one of the classes."""
         if self._regression:
             return True
-        known = self._known
-        place = np.minimum(np.searchsorted(known, label), len(known) - 1)
-        return bool(len(known)) and bool((known[place] == label).all())
+        sorted_labels = self._known
+        place = np.minimum(np.searchsorted(sorted_labels, label), len(sorted_labels) - 1)
+        return bool(len(sorted_labels)) and bool((sorted_labels[place] == label).all())

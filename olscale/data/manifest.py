@@ -1,4 +1,4 @@
-"""``manifest.json``: everything that is known of a dataset without reading its rows."""
+"""``manifest.json``: all facts about a dataset that are known without reading its rows."""
 
 from __future__ import annotations
 
@@ -23,10 +23,13 @@ from olscale.task import NORMAL, NOVEL, Task
 
 MANIFEST = "manifest.json"
 MARKER = "ingest.json"
-"""There from the start of a build to its end; alone it means that the build did not finish."""
+"""Exists from the start of a build to its end; alone it means that the build did not finish."""
 FORMAT_VERSION: Final = 3
-"""1 had checksums of decoded chunks in place of checksums of files, and fingerprints of SHA-256. 1 and 2 had no checksum
-of the manifest, and fingerprints that did not cover the segments."""
+"""Version of the format.
+
+Version 1 had checksums of decoded chunks in place of checksums of files, and fingerprints of
+SHA-256. Versions 1 and 2 had no checksum of the manifest, and fingerprints without the segments.
+"""
 _CHECKED_FROM = 3
 ORDER = "rows are in the order of their sources, and the sources in the order listed"
 
@@ -54,14 +57,14 @@ def _absent(value: object) -> bool:
 
 
 def _with_codings(value: object) -> object:
-    """Return coded columns of a manifest that has their names alone, as earlier ones do, with codings that are not known."""
+    """Return the coded columns of an early manifest, which has only names, with unknown codings."""
     return dict.fromkeys(value, "") if isinstance(value, list | tuple) else value
 
 
 class ChunkEntry(_Entry):
-    """One chunk: its rows, stored entries, and the file (or range of files) it lies in.
+    """One chunk: its rows, stored entries, and its file (or range of files).
 
-    Format version 1 has the crc32 of the decoded arrays here, and no checksums of files.
+    Format version 1 keeps the crc32 of the decoded arrays here, and no checksums of files.
     """
 
     rows: Count
@@ -82,9 +85,9 @@ class SplitEntry(_Entry):
     """One split: ``train`` or ``test``, with the crc32 of its files by their names below it.
 
     `class_rows` are the rows of each class, in the order of the manifest's classes. `missing` are
-    the cells without a value by column, where there are any; None for sparse text. Datasets of
-    before format version 3 have neither. `infinite` are the cells of a table or array that hold an
-    infinity, by column; None where there are none.
+    the cells without a value by column, if there are any; None for sparse text. Datasets before
+    format version 3 have neither. `infinite` are the infinite cells of a table or array by column;
+    None if there are none.
     """
 
     rows: Count
@@ -98,52 +101,52 @@ class SplitEntry(_Entry):
 
     @model_validator(mode="after")
     def _adds_up(self) -> SplitEntry:
-        for what, whole, parts in (
+        for what, total, parts in (
             ("rows", self.rows, [chunk.rows for chunk in self.chunks]),
             ("nonzeros", self.nonzeros, [chunk.nonzeros for chunk in self.chunks]),
         ):
-            if whole != sum(parts):
-                raise ValueError(f"{what} is {whole} but its chunks add up to {sum(parts)}")
+            if total != sum(parts):
+                raise ValueError(f"{what} is {total} but its chunks add up to {sum(parts)}")
         return self
 
 
 class TableEntry(_Entry):
-    """The columns of a table, and what became of them.
+    """The columns of a table, and their treatment.
 
     Parameters
     ----------
     numeric : int
-        Columns of numbers: the first so many features.
+        Number of numeric columns, which are the first features.
     categorical : dict of str to int
-        Columns of text -> their values, each of which is a feature ``COLUMN=VALUE``.
+        Text columns -> number of values, each a feature ``COLUMN=VALUE``.
     dropped : tuple of str
         Columns that were left out.
     segments : str, optional
         Column whose changes begin a segment.
     growing : tuple of str
-        Columns of numbers that never fall and are different in most rows: a row's number, a time.
+        Numeric columns that never fall and differ in most rows: row numbers or times.
     distinct : tuple of str
         Columns of whole numbers, all different in the first rows: perhaps an identifier.
     coded : dict of str to str, optional
-        Columns whose features are hashes or parts of dates and not values, or that are numbers in
-        spite of their type -> their codings, as ``--encode`` takes them, empty where it is not
-        known; None where there are none.
+        Columns whose features are hashes or parts of dates instead of values, or that are numeric
+        despite their type -> their codings, as ``--encode`` takes them, empty if unknown; None if
+        there are none.
     decimal : {','}, optional
         Mark between whole part and fraction of a number; a point when None.
     rounded : tuple of str, optional
-        Columns of whole numbers of which some are so large that float64 may have rounded them; None
-        where there are none.
+        Columns of whole numbers, some so large that float64 may have rounded them; None if there
+        are none.
     delimiter : str, optional
-        What is between cells of the first source, where that is CSV or TSV; a space is any white
+        Character between cells of the first source, if that is CSV or TSV; a space is any white
         space.
     header : bool, optional
         Whether its first row names the columns.
     quoting : {'none'}, optional
-        Quotes are characters as any other; None where cells may stand between them.
+        Quotes are ordinary characters; None if cells may stand between them.
     escape : {'backslash'}, optional
-        A backslash takes the meaning of the next character; None where it has none.
+        A backslash removes the meaning of the next character; None if it does not.
     missing : tuple of str, optional
-        Words that mean "no value", beside those that do so in all tables.
+        Words that mean "no value", in addition to those of all tables.
     """
 
     numeric: Count
@@ -165,7 +168,7 @@ class TableEntry(_Entry):
 
 
 class WeightsEntry(_Entry):
-    """The column that says how much each row counts: the least and the greatest of its values, and how many are 0."""
+    """The column of row weights: its smallest and largest value, and the number of zeros."""
 
     column: str
     least: Annotated[float, Field(ge=0)]
@@ -174,7 +177,7 @@ class WeightsEntry(_Entry):
 
 
 class SourceEntry(_Entry):
-    """A source: its file name, bytes and SHA-256 (None where it is no file), and the split it went to."""
+    """A source: file name, bytes and SHA-256 (None if it is no file), and its split."""
 
     name: str
     split: str
@@ -185,45 +188,44 @@ class SourceEntry(_Entry):
 class Manifest(_Entry):
     """The manifest of a dataset.
 
-    The name is not in it: a dataset is called as its directory is.
+    It does not contain the name: a dataset has the name of its directory.
 
     Parameters
     ----------
     kind : {'dense', 'sparse'}
     layout : str
-        ``parquet``, ``zarr``, or that of another package.
+        ``parquet``, ``zarr``, or a layout of another package.
     dtype : str
-        Type that holds the stored values of all splits; chunks are delivered as float64.
+        Type that holds the stored values of all splits; chunks are returned as float64.
     columns, nonzeros, chunk_rows : int
-        Features, stored entries of all splits, rows of every chunk but the last of a split.
+        Features, stored entries of all splits, rows per chunk except the last of a split.
     classes : tuple of float, int or str, optional
         Sorted class labels over all splits; None for regression.
     label_column : str or int, optional
-        Column of the sources that was taken as the target: its name, or its position from 0 where
-        it has none. None for formats whose target has a fixed place. The first of several.
+        Column of the sources that was taken as the target, the first of several: its name, or its
+        position from 0 if it has none. None for formats whose target has a fixed place.
     targets : tuple of str, optional
-        Names of the targets of a row, where there are several; all but the first are stored before
-        the features.
+        Names of the targets of a row, if there are several; all but the first are stored before the
+        features.
     target_nonzeros : int, optional
         How many of the `nonzeros` are such targets.
     weights : WeightsEntry, optional
-        The weights of the rows, where they have any: they are stored before targets and features.
+        The weights of the rows, if any: they are stored before targets and features.
     distinct_labels : int, optional
         Different labels over all splits; None for a regression with more than 10,000.
     unseen_classes : tuple of float, int or str
-        Classes that no row of the train split has.
+        Classes without a row in the train split.
     label_names : tuple of str, optional
-        Text labels in the order first seen; stored labels are positions in it.
+        Text labels in order of first appearance; stored labels are positions in it.
     feature_names : tuple of str, optional
         Names of the columns, where the source has them.
     table : TableEntry, optional
-        Of tables: their columns. Not kept before format version 3.
+        For tables: their columns. Absent before format version 3.
     index_base : {0, 1}, optional
-        Of SVMlight text: the index that its first column has there. None of other sources, and
-        where it was not kept.
+        For SVMlight text: the index of its first column. None for other sources, and if unknown.
     rounded : tuple of str, optional
-        Of arrays: columns of whole numbers of which some are so large that float64 may have rounded
-        them, ``x0`` for the first of columns without names; None where there are none.
+        For arrays: columns of whole numbers, some so large that float64 may have rounded them,
+        ``x0`` for the first of columns without names; None if there are none.
     checksum : str, optional
         SHA-256 of everything else in the file, from format version 3 on; see `to_json`.
     """
@@ -277,7 +279,8 @@ class Manifest(_Entry):
         texts = {type(name) is str for name in self.classes or ()}
         if len(texts) > 1 or sorted(set(self.classes or ())) != list(self.classes or ()):
             raise ValueError("classes must be numbers or texts, sorted, each once")
-        if set(self.label_names or ()) != (set(self.classes or ()) if texts == {True} else set()):
+        class_names = set(self.classes or ()) if texts == {True} else set()
+        if set(self.label_names or ()) != class_names:
             raise ValueError(
                 "label_names must be the classes where these are texts, and null where they are "
                 "numbers"
@@ -324,12 +327,12 @@ class Manifest(_Entry):
 
     @property
     def more_targets(self) -> int:
-        """How many targets a row has beside its label; they are stored before the features."""
+        """The number of targets of a row besides its label; they are stored before the features."""
         return len(self.targets or ("",)) - 1
 
     @property
     def stored_columns(self) -> int:
-        """Columns of the stored rows."""
+        """Number of columns of the stored rows."""
         return (self.weights is not None) + self.more_targets + self.columns
 
     @property
@@ -352,7 +355,7 @@ class Manifest(_Entry):
         Raises
         ------
         DatasetError
-            Naming `dataset` and the first field that is wrong, or that something was changed.
+            Naming `dataset` and the first wrong field, or reporting a change.
         """
         try:
             manifest = cls.model_validate_json(content)
@@ -376,6 +379,6 @@ class Manifest(_Entry):
 
 
 def manifest_checksum(content: dict[str, Any]) -> str:
-    """Return the checksum of a manifest, whatever white space and order of fields it was written with."""
-    rest = {name: value for name, value in content.items() if name != "checksum"}
-    return json_digest(rest)
+    """Return the checksum of a manifest; white space and the order of fields do not matter."""
+    fields = {name: value for name, value in content.items() if name != "checksum"}
+    return json_digest(fields)

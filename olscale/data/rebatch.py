@@ -1,4 +1,4 @@
-"""From batches of any size to chunks of an exact number of rows, without copying any."""
+"""From batches of any size to chunks of an exact number of rows, without copying."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,7 +12,7 @@ _DENSE_BYTES = 32 << 20
 
 
 def default_chunk_rows(X: StoredRows) -> int:
-    """Return the rows of a chunk where none are asked for.
+    """Return the default number of rows per chunk.
 
     16,384, and of dense rows no more than fit in 32 MB as float64, rounded down to a power of two.
 
@@ -29,12 +29,12 @@ def default_chunk_rows(X: StoredRows) -> int:
 
 
 class Rebatch:
-    """Cuts blocks anew into lists of blocks that have `rows` rows together.
+    """Cuts blocks into lists of blocks that have `rows` rows together.
 
     Attributes
     ----------
     rest : list of Block
-        The rows that do not fill a list yet.
+        Rows that do not fill a list yet.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def cut(block: Block, start: int, stop: int) -> Block:
 
 
 def join(blocks: Sequence[Block]) -> Block:
-    """Return the rows of `blocks` one below the other."""
+    """Concatenate the rows of `blocks`."""
     if len(blocks) == 1:
         return blocks[0]
     return Block(

@@ -1,16 +1,16 @@
-"""Packed rows: sparse rows in a third of their room, to hold them in memory and in scratch files.
+"""Packed rows: sparse rows in a third of their size, for memory and scratch files.
 
-Most features of wide sparse data say that something is there, and their value is 1; and most of
-them are frequent, so that their indices lie close together. An entry takes the lower half of its
-index, two bytes, and a bit that says whether its value is another than 1; such a value takes eight
-bytes more. Entries whose indices have the same upper half are a run of four bytes. Nothing is
-looked for that would take a second pass, and what comes back has the same bits.
+Most features of wide sparse data mark presence with the value 1, and most of them are frequent, so
+that their indices are close together. An entry takes the lower half of its index, two bytes, and a
+bit that says whether its value differs from 1; such a value takes eight more bytes. Entries whose
+indices have the same upper half are a run of four bytes. Packing takes one pass, and unpacking
+restores the same bits.
 
-A piece is a number of rows in words of eight bytes. From its front there is a record for each row:
-its position (int32), how many entries, runs and other values it has (int32 each), its label
-(float64), then lower halves and runs (length and upper half, uint16 each), filled up to a word, and
+A piece is a number of rows in words of eight bytes. At its front there is a record for each row:
+its position (int32), the numbers of its entries, runs and other values (int32 each), its label
+(float64), then lower halves and runs (length and upper half, uint16 each), padded to a word, and
 the bits. The values stand at the end of the piece, those of the first row last, from right to left:
-their number is not known before the row was read, and so it is read once.
+their number is known only after reading the row, which is read once.
 """
 
 from typing import Any, NamedTuple
@@ -23,17 +23,17 @@ from olscale.compiled.packed_rows import find_rows, pack_rows, unpack_rows
 from olscale.compiled.simd.packing import LANES
 
 ENTRY_BYTES = 15
-"""Bytes of an entry at most."""
+"""Largest number of bytes of an entry."""
 ROW_BYTES = 66
-"""Bytes of a row at most, besides its entries."""
+"""Largest number of bytes of a row, besides its entries."""
 SPARE_WORDS = 4
-"""Words behind the last piece that are read as part of a vector, whatever is in them."""
+"""Words after the last piece that are read as part of a vector, with any content."""
 
 
 class Pieces(NamedTuple):
-    """Where pieces, of `rows` rows in all, lie in an array of words: records in ``begin:middle``, values in ``middle:end``.
+    """Pieces of `rows` rows: words with records in ``begin:middle``, values in ``middle:end``.
 
-    Behind the last one there is memory for `SPARE_WORDS` more.
+    After the last one there is memory for `SPARE_WORDS` more.
     """
 
     words: NDArray[np.float64]
@@ -44,7 +44,7 @@ class Pieces(NamedTuple):
 
 
 class Packed(NamedTuple):
-    """Sparse rows in pieces: where the record of each row begins, where its values end, and how many entries it has."""
+    """Sparse rows in pieces: start of each record, end of its values, and number of entries."""
 
     words: NDArray[np.float64]
     record: NDArray[np.int64]
@@ -53,7 +53,7 @@ class Packed(NamedTuple):
 
 
 def row_words(entries: int) -> int:
-    """Return the words that a row with `entries` entries takes at most."""
+    """Return the largest number of words that a row with `entries` entries takes."""
     return 5 + 2 * entries
 
 
@@ -66,7 +66,7 @@ def pack(
     slots: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
     words: NDArray[np.float64],
 ) -> int:
-    """Put down rows of `X` from `first` on, each in the slot of its position; return the first one that does not fit.
+    """Pack rows of `X` from `first` on, each in its slot; return the first that does not fit.
 
     Parameters
     ----------
@@ -74,13 +74,12 @@ def pack(
     label : float64 array of shape (rows,)
     position : int array of shape (rows,)
     size : int
-        Positions of a slot. A record keeps the position within its slot.
+        Positions per slot. A record keeps the position within its slot.
     first : int
     slots : tuple of int64 arrays of shape (slots,)
-        Where the next record begins, where the next values end, and how many rows there are;
-        brought up to date.
+        Where the next record begins, where the next values end, and the number of rows; updated.
     words : float64 array
-        Where all slots lie.
+        Memory of all slots.
 
     Examples
     --------
@@ -110,6 +109,7 @@ def unpack(rows: Packed, order: NDArray[np.int64]) -> CSR:
     """Return the rows at `order` as CSR rows."""
     entries = int(rows.entries[order].sum())
     indptr = np.zeros(len(order) + 1, np.int64)
+    # The loop writes whole vectors, beyond the last entry too.
     indices = np.empty(entries + LANES, np.int32)
     data = np.empty(entries + LANES)
     unpack_rows(rows.words, rows.record, rows.values, order, indptr, indices, data)
@@ -117,12 +117,12 @@ def unpack(rows: Packed, order: NDArray[np.int64]) -> CSR:
 
 
 class PackedRows:
-    """Rows that are packed block by block, into memory that is asked for once.
+    """Rows that are packed block by block, into memory allocated once.
 
     Parameters
     ----------
     rows, entries : int
-        How many there will be. What they turn out not to need is never touched.
+        Their final numbers. Unused memory is never touched.
 
     Examples
     --------
@@ -140,7 +140,7 @@ class PackedRows:
         self._rows = 0
 
     def add(self, X: CSR, label: NDArray[np.float64]) -> None:
-        """Pack the rows of `X` behind those before."""
+        """Append the rows of `X`, packed."""
         begin = self._bounds[-1][-1]
         n = len(label)
         end = begin + n * row_words(0) + 2 * int(X.indptr[-1] - X.indptr[0])
@@ -148,12 +148,13 @@ class PackedRows:
         pack(X, label, np.arange(n), max(1, n), 0, (front, back, count), self._words)
         middle = int(front[0])
         values = end - int(back[0])
+        # Close the gap between the records and their values.
         self._words[middle : middle + values] = self._words[end - values : end]
         self._bounds.append((begin, middle, middle + values))
         self._rows += n
 
     def pieces(self) -> Pieces:
-        """Return where the rows lie; words of no meaning follow."""
+        """Return the location of the rows; words without meaning follow."""
         begin, middle, end = np.array(self._bounds).T
         return Pieces(self._words[: end[-1]], begin, middle, end, self._rows)
 

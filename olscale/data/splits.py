@@ -1,4 +1,4 @@
-"""Parts: which rows of a training split train, and which are held out to test on.
+"""Parts: the rows of a training split that train, and those held out for testing.
 
 Each kind is an exact function of seed, number and, for the stratified one, the class codes; it is
 the same for every learner. Both sides keep the order of the file.
@@ -24,9 +24,9 @@ class Part:
     kind : str
         One of `PARTS`.
     seed : int
-        Seed of the drawing.
+        Seed of the draw.
     fold, folds : int
-        Which one, from 0, and how many there are.
+        Number of the fold, from 0, and number of folds.
 
     Examples
     --------
@@ -47,11 +47,11 @@ class Part:
 
     @property
     def reads_labels(self) -> bool:
-        """Whether it matters which class a row has; otherwise only the number of rows does."""
+        """Whether the classes of the rows matter; otherwise only their number does."""
         return self.kind.startswith("stratified")
 
     def rows(self, y: NDArray[np.int64]) -> tuple[Rows, Rows]:
-        """Return the rows that train and those held out, ascending, for a split with class codes `y`.
+        """Return the rows that train and those held out, ascending, given class codes `y`.
 
         Raises
         ------
@@ -67,8 +67,7 @@ class Part:
         return np.flatnonzero(~held_out), np.flatnonzero(held_out)
 
     def _random(self, *number: int) -> np.random.Generator:
-        # The tag keeps these draws apart from the permutations, which are seeded with (seed,
-        # index).
+        # The tag separates these draws from the permutations, which are seeded with (seed, index).
         return np.random.Generator(
             np.random.PCG64(np.random.SeedSequence([self.seed, *number, 0x5041525453]))
         )
@@ -95,7 +94,10 @@ def _stratified_half(part: Part, y: Rows) -> Rows:
 
 
 def _class_by_class(random: np.random.Generator, y: Rows) -> Rows:
-    """Return the rows of each class in random order, class after class without a break: what is dealt out is of one size."""
+    """Return the rows of each class in random order, class after class.
+
+    Without a break in between, so that parts dealt out of them have equal sizes.
+    """
     return np.concatenate([random.permutation(np.flatnonzero(y == code)) for code in np.unique(y)])
 
 

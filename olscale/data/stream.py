@@ -1,7 +1,7 @@
-"""A stream: the chunks of one split in the order a learner meets them, transformed.
+"""A stream: the chunks of one split in the order a learner receives them, transformed.
 
-Chunks are addressed by number, so a stream can be read from any position, by any process: what
-travels over the network is a reference, never the rows.
+Chunks are addressed by number, so any process can read a stream from any position: a reference
+travels over the network, never the rows.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -30,7 +30,7 @@ _NEVER = 1 << 60
 
 @dataclass(frozen=True, slots=True)
 class Shuffle:
-    """The order of permutation number `index` under `seed`: exact, uniform and the same for every learner."""
+    """Permutation number `index` under `seed`: exact, uniform and the same for every learner."""
 
     seed: int
     index: int
@@ -42,7 +42,7 @@ class Shuffle:
 
 
 class Stream:
-    """Rows of one split, in file order or in an order given, as chunks.
+    """Rows of one split, in file order or in a given order, as chunks.
 
     Parameters
     ----------
@@ -55,11 +55,11 @@ class Stream:
     order : int64 array of shape (rows,), optional
         Which rows of the split, in which order; all in file order when left out.
     limit : int, optional
-        Bytes of memory that an `order` may take; `default_limit` when left out. The chunks are the
-        same.
+        Bytes of memory that an `order` may take; `default_limit` when left out. The chunks do not
+        depend on it.
     delay_column : int, optional
-        Column of the dataset, counted from 0, that says how many rows later the label of a row is
-        known; chunks then have these `delays`.
+        Column of the dataset, counted from 0, with the number of rows after which the label of a
+        row is known; chunks then have these `delays`.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Stream:
     columns : int
         Number of features after the transforms.
     names : tuple of str
-        Names of the first features, as far as transforms leave them their places; may be empty.
+        Names of the first features, as far as transforms do not move them; may be empty.
     """
 
     def __init__(
@@ -111,15 +111,18 @@ class Stream:
         return i * self.dataset.manifest.chunk_rows
 
     def chunk(self, i: int) -> Chunk:
-        """Return chunk number `i` transformed; least is read if they are asked for one after another.
+        """Return chunk `i` transformed; fastest if requested one after another.
 
-        What transforms learn as rows come is not the stream's to know: `Pipeline.begin` is applied
-        by who goes through it.
+        A stream ignores what transforms learn as rows arrive: code that passes through it applies
+        `Pipeline.begin`.
         """
         return self.pipeline.apply(self.untransformed(i))
 
     def untransformed(self, i: int) -> Chunk:
-        """Return chunk number `i` as it is in the dataset, for `Pipeline.apply`: as many rows at once as fit the memory."""
+        """Return chunk `i` as it is in the dataset, for `Pipeline.apply`.
+
+        It may be applied to as many rows at once as fit in memory.
+        """
         rows = (
             self.dataset.chunk(self.split, i) if self._ordered is None else self._ordered.chunk(i)
         )
@@ -149,7 +152,7 @@ class Stream:
             yield self.chunk(i)
 
     def blocks(self) -> Iterator[Chunk]:
-        """Yield the rows transformed, in parts of chunks that take little memory where sparse rows become dense ones."""
+        """Yield the rows transformed, in parts of chunks that limit the memory of dense rows."""
         for i in range(len(self)):
             for block in self.pipeline.blocks(self.untransformed(i)):
                 yield self.pipeline.apply(block)
@@ -157,10 +160,10 @@ class Stream:
     def sample(
         self, size: int, through: Callable[[Chunk, int], Chunk] = lambda chunk, first: chunk
     ) -> Rows:
-        """Return `size` rows drawn uniformly, in the order of the stream; all of them if there are no more.
+        """Return `size` rows drawn uniformly, in stream order; all of them if there are no more.
 
-        The draw depends on the number of rows alone, not on how they are cut into chunks. All
-        chunks go `through` what is given, each with the number of its first row, before rows are
+        The draw depends only on the number of rows, not on how they are cut into chunks. All chunks
+        pass `through` the given function, each with the number of its first row, before rows are
         drawn.
         """
         index = np.arange(self.rows)
@@ -194,26 +197,26 @@ def open_streams(
     limit: int | None = None,
     delay_column: int | None = None,
 ) -> Streams:
-    """Open the dataset at `path` to learn from and to test on; transforms are fitted on the rows that train.
+    """Open the dataset at `path` for learning and testing, with transforms fitted on training rows.
 
     Parameters
     ----------
     path : str or Dataset
-        Dataset, or one that is open already.
+        Path of the dataset, or an open dataset.
     transforms : sequence of str
         Transforms with their parameters.
     shuffle : Shuffle, optional
         Order of the rows to learn from; file order when left out.
     part : Part, optional
-        Which rows of the training split train, and which are tested on in place of the test split.
+        The rows of the training split that train; the others replace the test split.
     projection : int
         Number of the random projection, where there is one.
     limit : int, optional
-        Bytes of memory that rows out of file order may take; half the machine's when left out.
-        Nothing but memory and speed depends on it.
+        Bytes of memory that rows out of file order may take; half the machine's when left out. Only
+        memory and speed depend on it.
     delay_column : int, optional
-        Column of the dataset, counted from 0, that says how many rows later the label of a row is
-        known, and is no feature.
+        Column of the dataset, counted from 0, with the number of rows after which the label of a
+        row is known; it is no feature.
 
     Raises
     ------
@@ -244,12 +247,12 @@ def open_streams(
 
 
 def delay_position(dataset: Dataset, name: str) -> int:
-    """Return which column of `dataset` is called `name`.
+    """Return the position of the column of `dataset` called `name`.
 
     Raises
     ------
     DatasetError
-        If its columns have no names, or there is no other.
+        If its columns have no names, or it is the only column.
     UnknownNameError
         If there is no such column.
     """
@@ -269,7 +272,7 @@ def delay_position(dataset: Dataset, name: str) -> int:
 
 
 _FITTED: dict[tuple[object, ...], Pipeline] = {}
-"""The newest fitted pipelines, by the identity of their dataset and what they are fitted with."""
+"""The newest fitted pipelines, by dataset and by everything that the fit depends on."""
 
 _MOST_FITTED = 16
 
@@ -286,11 +289,12 @@ def _fitted(
     pipeline = _FITTED.get(key)
     if pipeline is None:
         train = Stream(dataset, "train", fit_transforms((), lambda: iter(()), dataset.columns))
+        # Transforms must not see the rows that the part holds out.
         if part is not None and transforms:
             rows, _ = part.rows(_labels(dataset.path, dataset.fingerprint, part.reads_labels))
             train = Stream(dataset, "train", train.pipeline, rows, limit)
         pipeline = fit_transforms(transforms, train.chunks, dataset.columns, projection, dropped)
-        # Another thread of a worker may take out the oldest one at the same time.
+        # Another thread of a worker may remove the oldest entry at the same time.
         if len(_FITTED) >= _MOST_FITTED:
             _FITTED.pop(next(iter(_FITTED)), None)
         _FITTED[key] = pipeline
@@ -299,8 +303,9 @@ def _fitted(
 
 @lru_cache(maxsize=2)
 def _labels(path: str, fingerprint: str, read: bool) -> NDArray[np.int64]:
-    """Return the class codes of the training split, or as many zeros, in no memory, where only their number matters."""
+    """Return the class codes of the training split, or zeros if only their number matters."""
     dataset = open_dataset(path)
     if not read:
+        # A broadcast scalar takes no memory.
         return np.broadcast_to(np.int64(0), dataset.rows("train"))
     return np.concatenate([chunk.y for chunk in dataset.chunks("train")])

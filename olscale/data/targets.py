@@ -1,7 +1,7 @@
-"""What a row has beside its label and features: a weight, and further targets, stored as columns before the features.
+"""Columns stored before the features of a row: its weight and further targets.
 
-So every layout, order and checksum of rows holds for them as well; whoever reads rows as chunks
-gets them apart.
+So every layout, order and checksum of rows applies to them as well; code that reads rows as chunks
+gets them separately.
 """
 
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from olscale.data.layouts.base import Block, StoredRows
 
 
 def join_targets(targets: NDArray[np.float64], X: StoredRows) -> StoredRows:
-    """Return rows with `targets`, shape (rows, count), before their features; dense ones become float64.
+    """Return rows with `targets`, shape (rows, count), before their features; dense become float64.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def join_targets(targets: NDArray[np.float64], X: StoredRows) -> StoredRows:
 
 
 def part_targets(X: StoredRows, count: int) -> tuple[NDArray[np.float64], StoredRows]:
-    """Return the targets that `join_targets` put before the features, shape (rows, `count`), and the features.
+    """Return the targets that `join_targets` put before the features, and the features.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class PartedRows(NamedTuple):
     label : ndarray of shape (rows,) or (rows, targets), float64
         All targets.
     weights : ndarray of shape (rows,), float64, optional
-        How much each row counts, where the dataset says so.
+        The weight of each row, if the dataset has weights.
     """
 
     X: StoredRows
@@ -75,10 +75,11 @@ class PartedRows(NamedTuple):
 
 
 def part_rows(block: Block, more_targets: int, weighted: bool) -> PartedRows:
-    """Return rows with so many targets beside their label, and a weight where `weighted`, which is stored first."""
+    """Return the rows of `block` without the weights and targets stored before their features."""
     if not more_targets and not weighted:
         return PartedRows(block.X, block.label, None)
     first, X = part_targets(block.X, more_targets + weighted)
     targets = first[:, int(weighted) :]
     label = np.column_stack([block.label, targets]) if more_targets else block.label
-    return PartedRows(X, label, np.ascontiguousarray(first[:, 0]) if weighted else None)
+    weights = np.ascontiguousarray(first[:, 0]) if weighted else None
+    return PartedRows(X, label, weights)

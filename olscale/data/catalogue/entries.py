@@ -1,7 +1,7 @@
-"""The catalogue: public data sets by name, with their addresses, checksums and how to ingest them.
+"""The catalogue: public data sets by name, with addresses, checksums and ingest options.
 
-What it knows is in ``catalogue.toml`` beside this file, one table a set; to add a set, add a table.
-`olscale.data.catalogue.fetch` gets the files and makes datasets of them.
+The entries are in ``catalogue.toml`` next to this file, one table per set; to add a set, add a
+table. `olscale.data.catalogue.fetch` downloads the files and makes datasets of them.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ class CatalogueFile(_Entry):
     path : str
         Where it lies in a mirror: ``<set>/<file>``.
     role : {"train", "test", "beside"}
-        The split it belongs to; ``"beside"`` for a file that a format finds next to another, as
-        labels are.
+        The split it belongs to; ``"beside"`` for a file that a format finds next to another, such
+        as a file of labels.
     url : str, optional
         Public address.
     sha256 : tuple of str
-        Checksums of the copies known, in hexadecimal digits.
+        Checksums of the known copies, in hexadecimal digits.
     published : bool
         Whether the file at `url` is known to be one of these copies.
     size : int, optional
-        Bytes of the first copy known.
+        Bytes of the first known copy.
     """
 
     path: Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+$")]
@@ -64,11 +64,11 @@ class CatalogueEntry(_Entry):
     columns, classes : int
         Features and classes, once ingested; no classes in a regression.
     split : str, optional
-        The rule by which papers tell train from test rows.
+        The rule by which papers separate train and test rows.
     notes, papers : tuple of str
         What to know before evaluating on it, and the published tables that report on it.
     options : dict
-        What `olscale.data.ingest.ingest.ingest` is given beside the files.
+        What `olscale.data.ingest.ingest.ingest` is given besides the files.
     files : tuple of CatalogueFile
         In the order of their rows.
     mirror_only : str, optional
@@ -77,7 +77,7 @@ class CatalogueEntry(_Entry):
         Why there is no public address.
     generated : dict
         In place of files: ``generator``, its name, and what `olscale.data.generators.generate` is
-        given beside it.
+        given besides it.
     """
 
     name: str

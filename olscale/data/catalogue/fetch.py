@@ -1,11 +1,11 @@
-"""Datasets made from the catalogue, and the data home, where those that experiments name are kept.
+"""Datasets made from the catalogue, and the data home, where named datasets are kept.
 
 The data home is the folder (or fsspec address) that the environment variable ``OLSCALE_DATASETS``
 names, or else ``datasets`` in the user's cache directory for olscale.
 
-``OLSCALE_DATA`` names a mirror of the files, a folder laid out as ``<set>/<file>``. What it does
-not have is downloaded from its public address into ``downloads`` below that cache and kept there. A
-file appears under its name only when it is whole.
+``OLSCALE_DATA`` names a mirror of the files, a folder laid out as ``<set>/<file>``. Files that it
+lacks are downloaded from their public addresses into ``downloads`` below that cache and kept there.
+A file appears under its name only when it is complete.
 """
 
 import os
@@ -27,7 +27,7 @@ MIRROR = "OLSCALE_DATA"
 """Environment variable that names the mirror."""
 
 Say = Callable[[str], None]
-"""Takes a line for the user."""
+"""A function that shows a line to the user."""
 
 _TIMEOUT = (20, 60)
 """Seconds to wait for a connection and between two pieces of a file."""
@@ -36,7 +36,7 @@ HOME = "OLSCALE_DATASETS"
 """Environment variable that names the data home."""
 
 _WAIT = 0.2
-"""Seconds between two looks at a dataset that another process is making."""
+"""Seconds between two checks of a dataset that another process is making."""
 
 
 def data_home() -> str:
@@ -59,9 +59,9 @@ def fetch(
     name : str
         Name in the catalogue.
     dest : path
-        New directory or prefix, which appears whole or not at all.
+        New directory or prefix, written completely or not at all.
     say : callable, optional
-        Told of downloads and of files that nobody vouches for.
+        Called with messages about downloads and about files whose checksum is not published.
     progress : callable, optional
         See `olscale.data.ingest.ingest.ingest`.
 
@@ -70,8 +70,8 @@ def fetch(
     UnknownNameError
         If the catalogue has no such name.
     DatasetError
-        If the set has no public address, a file cannot be had or has a wrong checksum, or `dest` is
-        taken.
+        If the set has no public address, a file is unavailable or has a wrong checksum, or `dest`
+        is taken.
     """
     entry = _obtainable(name)
     path = path_text(dest, "dest")
@@ -91,7 +91,7 @@ def fetch(
 
 
 def locate(name: str, *, say: Say | None = None) -> str:
-    """Return the path of the data set `name` in the data home, fetched if it is not there yet.
+    """Return the path of the data set `name` in the data home, fetched if it is missing.
 
     Any number of processes may ask for the same set at once: one makes it, the others wait.
 
@@ -113,9 +113,10 @@ def locate(name: str, *, say: Say | None = None) -> str:
 
 
 def locate_sample(path: str, rows: int, *, say: Say | None = None) -> str:
-    """Return the path of at most `rows` rows of each split of the dataset at `path`: of itself, if it has no more.
+    """Return the path of a dataset with at most `rows` rows of each split of that at `path`.
 
-    Others are kept in the data home, as `olscale.data.catalogue.sample.sample` draws them.
+    A dataset that has no more rows is returned itself. Samples are kept in the data home;
+    `olscale.data.catalogue.sample.sample` draws them.
     """
     from olscale.data.catalogue.sample import sample
 
@@ -132,15 +133,18 @@ def locate_sample(path: str, rows: int, *, say: Say | None = None) -> str:
 
 
 def _kept(name: str, make: Callable[[str], object]) -> str:
-    """Return the path of the dataset `name` of the data home; one process makes it if it is missing, others wait."""
+    """Return the path of the dataset `name` of the data home, made if it is missing.
+
+    One process makes it; other processes wait.
+    """
     home = open_storage(data_home())
     path = f"{home.path}/{name}"
     try:
         while not home.exists(f"{name}/{MANIFEST}"):
-            with home.lock(f".{name.replace('/', '-')}.lock") as ours:
-                if ours and not home.exists(f"{name}/{MANIFEST}"):
+            with home.lock(f".{name.replace('/', '-')}.lock") as is_locked:
+                if is_locked and not home.exists(f"{name}/{MANIFEST}"):
                     make(path)
-            if not ours:
+            if not is_locked:
                 time.sleep(_WAIT)
     except OSError as error:
         raise DatasetError(
@@ -162,7 +166,10 @@ def _obtainable(name: str) -> CatalogueEntry:
 
 
 def availability(entry: CatalogueEntry) -> str:
-    """Return where `entry` can be had: ``"ingested"``, ``"generated"``, ``"mirror"``, ``"download"`` or ``"absent"``."""
+    """Return how `entry` is available.
+
+    One of ``"ingested"``, ``"generated"``, ``"mirror"``, ``"download"`` and ``"absent"``.
+    """
     if open_storage(data_home()).exists(f"{entry.name}/{MANIFEST}"):
         return "ingested"
     if entry.absent is not None:
@@ -185,14 +192,17 @@ def _cache() -> Path:
 
 
 def _mirrored(file: CatalogueFile) -> Path | None:
-    """Return where the mirror has `file`, or None."""
+    """Return the path of `file` in the mirror, or None."""
     root = os.environ.get(MIRROR)
     path = Path(root).expanduser() / file.path if root else None
     return path if path is not None and path.is_file() else None
 
 
 def _obtain(entry: CatalogueEntry, file: CatalogueFile, keep: Path, say: Say) -> Path:
-    """Return where `file` is, downloaded into `keep` if need be; a `DatasetError` if it is wrong or cannot be had."""
+    """Return the path of `file`, downloaded into `keep` if necessary.
+
+    Raises `DatasetError` if it is wrong or unavailable.
+    """
     path = _mirrored(file)
     if path is not None:
         got, _ = sha256_and_size(str(path))
@@ -217,12 +227,11 @@ def _obtain(entry: CatalogueEntry, file: CatalogueFile, keep: Path, say: Say) ->
     target = keep / file.path
     try:
         return _download(file, file.url, target, say)
-    except (
-        OSError,
-        ValueError,
-    ) as error:  # of requests and of pooch, which raises ValueError for a wrong checksum
-        # The cause, where the error is only that all attempts failed.
-        reason = getattr(error.args[0] if error.args else None, "reason", error)
+    # requests raises OSError, and pooch raises ValueError for a wrong checksum.
+    except (OSError, ValueError) as error:
+        # Report the cause where the error only says that all attempts failed.
+        argument = error.args[0] if error.args else None
+        reason = getattr(argument, "reason", error)
         raise DatasetError(
             f"{file.url} cannot be downloaded ({' '.join(str(reason).split())[:300]}), and "
             f"{lacks}; try again, or put "
@@ -239,7 +248,8 @@ def _download(file: CatalogueFile, url: str, target: Path, say: Say) -> Path:
             return target
         say(f"{target} has a wrong checksum and is downloaded again")
         target.unlink()
-    say(f"downloading {url}" + (f" ({file.size / 1e6:,.1f} MB)" if file.size else ""))
+    megabytes = f" ({file.size / 1e6:,.1f} MB)" if file.size else ""
+    say(f"downloading {url}{megabytes}")
     pooch.get_logger().setLevel("ERROR")  # ours are the lines to read
     part = f"{target.name}.{os.getpid()}.part"
     try:
@@ -250,15 +260,15 @@ def _download(file: CatalogueFile, url: str, target: Path, say: Say) -> Path:
             path=target.parent,
             downloader=pooch.HTTPDownloader(timeout=_TIMEOUT),
         )
-        whole = target.parent / part
-        got, size = sha256_and_size(str(whole))
+        complete_file = target.parent / part
+        got, size = sha256_and_size(str(complete_file))
         if got not in file.sha256:
             if file.published:
                 raise ValueError(
                     f"wrong checksum: got sha256 {got}, expected {' or '.join(file.sha256)}"
                 )
             say(f"note: no checksum is published for {url}; got {size:,} bytes with sha256 {got}")
-        whole.replace(target)
+        complete_file.replace(target)
     finally:
         (target.parent / part).unlink(missing_ok=True)
     return target

@@ -10,7 +10,7 @@ from olscale.storage.open import open_storage
 def datasets_under(root: str) -> list[tuple[str, Dataset | str]]:
     """Return name and dataset of every dataset directly under `root`, in natural order.
 
-    A dataset that does not open is there as a word: ``"unfinished"`` or ``"broken"``.
+    A dataset that does not open is represented by a word: ``"unfinished"`` or ``"broken"``.
 
     Raises
     ------
@@ -20,14 +20,14 @@ def datasets_under(root: str) -> list[tuple[str, Dataset | str]]:
     directory = open_storage(root)
     if not directory.exists():
         raise DatasetError(f"there is no directory {root}")
-    found: list[tuple[str, Dataset | str]] = []
+    datasets: list[tuple[str, Dataset | str]] = []
     for name in sorted(directory.entries(), key=natural_key):
         path = f"{directory.path}/{name}"
         if directory.exists(f"{name}/{MANIFEST}"):
             try:
-                found.append((name, open_dataset(path)))
+                datasets.append((name, open_dataset(path)))
             except DatasetError:
-                found.append((name, "broken"))
+                datasets.append((name, "broken"))
         elif directory.exists(f"{name}/{MARKER}"):
-            found.append((name, "unfinished"))
-    return found
+            datasets.append((name, "unfinished"))
+    return datasets

@@ -1,4 +1,4 @@
-"""A dataset of some rows of another: a large set, to be looked at for less."""
+"""A dataset of some rows of another, for a quick look at a large set."""
 
 import os
 from typing import Any
@@ -22,7 +22,7 @@ _DRAW = 0x524F5753
 
 
 def sample(dataset: Dataset, dest: str | os.PathLike[str], rows: int) -> Dataset:
-    """Write `rows` rows of each split, drawn uniformly without replacement, in the order that they have there.
+    """Write `rows` rows of each split, drawn uniformly without replacement, in their order.
 
     Parameters
     ----------
@@ -30,8 +30,8 @@ def sample(dataset: Dataset, dest: str | os.PathLike[str], rows: int) -> Dataset
     dest : path
         New directory.
     rows : int
-        Most rows of a split; one that has no more is kept whole. The draw depends on the numbers of
-        rows alone.
+        Largest number of rows of a split; a smaller split is kept completely. The draw depends only
+        on the numbers of rows.
 
     Raises
     ------

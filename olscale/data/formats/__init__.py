@@ -1,8 +1,8 @@
 """Source formats: text, tables, arrays, and scikit-learn's bundled sets.
 
-Every format yields `Batch` objects in the order of its source and keeps no more than about one
-batch in memory (NPZ and MAT decompress whole arrays). Text may be compressed with gzip, bzip2, xz
-or zstd and may be anywhere fsspec reaches.
+Every format yields `Batch` objects in the order of its source and holds about one batch in memory
+(NPZ and MAT decompress whole arrays). Text may be compressed with gzip, bzip2, xz or zstd and may
+be anywhere fsspec reaches.
 """
 
 import io
@@ -50,7 +50,7 @@ FORMATS: Registry[type[Format]] = Registry(
     },
 )
 TEXT_FORMATS = ("arff", "csv", "jsonl", "svmlight", "tsv", "vw")
-"""Formats that read a stream from its first byte to its last; the others need a file of their own."""
+"""Formats that read a stream from first to last byte; the others need a file of their own."""
 TABLE_FORMATS = ("arff", "csv", "jsonl", "parquet", "tsv")
 """Formats that leave columns out themselves, before anything is encoded."""
 ENCODED_FORMATS = (*TABLE_FORMATS, "vw")
@@ -69,7 +69,7 @@ def format_names() -> tuple[str, ...]:
 
 
 def known_suffixes() -> frozenset[str]:
-    """Return the endings of file names that tell their format."""
+    """Return the endings of file names that identify a format."""
     return frozenset(suffix for format in FORMATS.load_all() for suffix in format.suffixes)
 
 
@@ -88,8 +88,8 @@ def find_format(
     name : str, optional
         One of `format_names`.
     stream : io.BufferedReader, optional
-        The content of a source that cannot be opened by its name, at its first byte, where it is
-        left.
+        The content of a source that cannot be opened by its name; its position, the first byte,
+        does not change.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def find_format(
         if not head.strip():
             problem = "has empty lines only" if head else "is empty"
             raise NoRowsError(source, f"no rows: the file {problem}")
-    # Text is looked at last: what no reader takes for rows might pass for a table.
+    # Text comes last: files that no other reader accepts might pass for a table.
     for format in formats:
         if format.name not in TEXT_FORMATS and format.matches(source, head):
             return format
@@ -143,13 +143,13 @@ def find_format(
 
 
 def _check_suffix(source: str, path: str, format: Format, stream: io.BufferedReader | None) -> None:
-    """Refuse text that is none of the format that its name ends in; a reader might not notice."""
+    """Refuse text that is not of the format of its file name; a reader might not notice."""
     if format.name not in TEXT_FORMATS:
         return
     try:
         head = _head(path, stream)
     except FormatError:
-        return  # its reader says so, if it comes to that
+        return  # its reader reports the problem
     refuse_other_kinds(source, head, guessed=True)
     if format.name not in _PERMISSIVE:
         return
@@ -167,14 +167,14 @@ def _is_text_of(name: str, source: str, head: bytes) -> bool:
     """Return whether a table that begins with `head` looks like the text format `name`."""
     if name != "svmlight":
         return FORMATS.load(name)().matches(source, head)
-    # Its own guess is too lenient: it takes a table of times for pairs.
+    # The format's own guess is too lenient: it takes a table of times for pairs.
     lines = text_lines(head)
     pairs = bool(lines) and all(_PAIRS.fullmatch(line) for line in lines)
     return pairs and not all(_TIMES.fullmatch(line) for line in lines)
 
 
 def splits_in(source: str, name: str | None = None) -> tuple[str, ...]:
-    """Return the splits that one source itself holds.
+    """Return the splits that a single source contains.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def splits_in(source: str, name: str | None = None) -> tuple[str, ...]:
 
 
 def _head(path: str, stream: io.BufferedReader | None) -> bytes:
-    """Return the first bytes of a file, or of `stream`, which is left where it is."""
+    """Return the first bytes of a file, or of `stream`, whose position does not change."""
     if stream is not None:
         return stream.peek(_HEAD_BYTES)[:_HEAD_BYTES]
     with open_text(path) as opened:

@@ -1,4 +1,4 @@
-"""The loop over numbers of which a table declares all that there may be, as ARFF does by ``{0,1}``."""
+"""The loop that checks numbers against declared values, such as ``{0,1}`` in ARFF."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,10 @@ def all_declared(
     ends: NDArray[np.int64],
     declared: NDArray[np.float64],
 ) -> bool:
-    """Return whether rows from `row` to `rows` have nothing but declared numbers, and missing values, in some columns.
+    """Return whether some columns of rows `row` to `rows` hold only declared or missing numbers.
 
-    Those of the column in ``slots[i]``, a place as in `parse_rows`, are ``declared[ends[i - 1] :
-    ends[i]]``, sorted.
+    The declared numbers of the column in ``slots[i]``, a place as in `parse_rows`, are
+    ``declared[ends[i - 1] : ends[i]]``, sorted.
     """
     width = numbers.shape[1]
     begin = 0
@@ -58,10 +58,10 @@ def entries_declared(
     ends: NDArray[np.int64],
     declared: NDArray[np.float64],
 ) -> bool:
-    """Return whether each number of sparse rows is missing, or a declared one of its column where these are known.
+    """Return whether each number of sparse rows is missing, declared, or in an undeclared column.
 
-    Those of column `j` are ``declared[ends[j] : ends[j + 1]]``, sorted; where there are none, any
-    number may stand.
+    The declared numbers of column `j` are ``declared[ends[j] : ends[j + 1]]``, sorted; if there are
+    none, any number is allowed.
     """
     for i in range(len(indices)):
         first = ends[indices[i]]
@@ -78,7 +78,10 @@ def entries_declared(
 
 @compiled
 def _place(values: NDArray[np.float64], low: int, high: int, value: float) -> int:
-    """Return where among the sorted `values` from `low` to `high` the first that is not below `value` stands, or `high`."""
+    """Return the position of the first of `values` from `low` to `high` not below `value`.
+
+    The values are sorted; the result is `high` if all are below.
+    """
     while low < high:
         middle = (low + high) // 2
         if values[middle] < value:

@@ -1,4 +1,4 @@
-"""What a table does not say of itself: which cells are numbers, where its label is."""
+"""Guesses about a table that has no types: which cells are numbers, where its label is."""
 
 import re
 from collections.abc import Sequence
@@ -6,26 +6,26 @@ from collections.abc import Sequence
 from olscale.data.formats.cells import is_missing, is_number
 
 MOST_LABELS = 100
-"""Different values up to which a first column of whole numbers can be taken for the label."""
+"""Largest number of distinct values with which a first column of whole numbers may be the label."""
 
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 
 
 def has_decimal_commas(cells: Sequence[str]) -> bool:
-    """Return whether `cells` are numbers, some of them with a comma for a point.
+    """Return whether `cells` are numbers, some of them with a decimal comma.
 
     Examples
     --------
     >>> has_decimal_commas(["1,5", "2", "?"]), has_decimal_commas(["1", "2"]), has_decimal_commas(["1,5", "x"])
     (True, False, False)
     """
-    found = False
+    has_comma = False
     for cell in cells:
         comma = _DECIMAL_COMMA.fullmatch(cell) is not None
         if not comma and not fits_number(cell):
             return False
-        found = found or comma
-    return found
+        has_comma = has_comma or comma
+    return has_comma
 
 
 def fits_number(cell: str) -> bool:
@@ -35,10 +35,13 @@ def fits_number(cell: str) -> bool:
 
 def label_is_first(columns: Sequence[Sequence[str]]) -> bool:
     """Return whether the first of numeric `columns`, and no other, looks like labels."""
-    whole = [
+    are_whole = [
         all(is_number(cell) and float(cell).is_integer() for cell in column) for column in columns
     ]
     values = len(set(columns[0]))
     return (
-        whole[0] and not any(whole[1:]) and values <= MOST_LABELS and 2 * values <= len(columns[0])
+        are_whole[0]
+        and not any(are_whole[1:])
+        and values <= MOST_LABELS
+        and 2 * values <= len(columns[0])
     )

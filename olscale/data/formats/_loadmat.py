@@ -1,9 +1,9 @@
-"""Reads a MAT file with SciPy, as a program: standard input is the file, standard output its matrices.
+"""A program that reads a MAT file on standard input and writes its matrices to standard output.
 
 SciPy trusts the file: one wrong word in a header can end the process (a segmentation fault in 23 of
-1,500 damaged files) or ask for any amount of memory. So it works here, in a process of its own with
-a limit, and what it made of the file is checked before it is handed on, as plain arrays. The first
-line is JSON: what each matrix is, by its name, and the arrays follow in that order.
+1,500 damaged files) or request any amount of memory. So it runs here, in a process of its own with
+a memory limit, and its result is checked before it is passed on as plain arrays. The first line is
+JSON that describes each matrix by name; the arrays follow in that order.
 """
 
 import io
@@ -17,18 +17,18 @@ import numpy as np
 
 _SPARE_BYTES = 1 << 30
 _BYTES_A_BYTE = 256
-"""Memory beside that of the libraries, and for each byte of the file, which may be compressed."""
+"""Memory in addition to the libraries', and per byte of the file, which may be compressed."""
 _OBJECTS = "None"
-"""What SciPy calls variables of newer classes (string, categorical, table), without their names."""
+"""SciPy's name for variables of newer classes (string, categorical, table), without their names."""
 _CLASSES = {"MatlabFunction": "function handle", "MatlabObject": "object"}
 
 
 def main() -> None:
-    """Read the file from standard input and write its matrices, or what is wrong with it."""
+    """Read the file from standard input and write its matrices, or an error message."""
     from scipy.io import loadmat
 
     data = sys.stdin.buffer.read()
-    warnings.simplefilter("ignore")  # of several objects under one name: they are read one by one
+    warnings.simplefilter("ignore")  # several objects under one name: read one by one
     _limit_memory(_SPARE_BYTES + _BYTES_A_BYTE * len(data))
     arrays: list[Any] = []
     try:
@@ -39,31 +39,31 @@ def main() -> None:
             del matrices[_OBJECTS]
             matrices |= _objects(data)
         head: dict[str, Any] = {"matrices": matrices}
-    except Exception as error:  # SciPy's reader raises nearly anything at damaged bytes
+    except Exception as error:  # SciPy's reader raises nearly anything for damaged bytes
         head = {"problem": " ".join(str(error).split()) or type(error).__name__}
         arrays = []
     out = sys.stdout.buffer
     out.write(json.dumps(head).encode() + b"\n")
     for array in arrays:
-        # A pipe is no file to NumPy, which would look for its position.
+        # NumPy cannot write to a pipe: it would ask for the position.
         np.lib.format.write_array(SimpleNamespace(write=out.write), array, allow_pickle=False)
     out.flush()
 
 
-def _limit_memory(more: int) -> None:
+def _limit_memory(data_bytes: int) -> None:
     try:
         import resource
 
         with open("/proc/self/statm") as file:  # noqa: PTH123 - starts faster
-            allowed = int(file.read().split()[0]) * resource.getpagesize() + more
-    except (ImportError, OSError):  # neither is there on every system
+            allowed = int(file.read().split()[0]) * resource.getpagesize() + data_bytes
+    except (ImportError, OSError):  # neither exists on every system
         return
     _, most = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (allowed if most < 0 else min(allowed, most), most))
 
 
 def _objects(data: bytes) -> dict[str, Any]:
-    """Return the objects of a file, which SciPy keeps under one name, by their own names."""
+    """Return the objects of a file, which SciPy stores under one name, by their own names."""
     from scipy.io import loadmat
     from scipy.io.matlab import varmats_from_mat
 
@@ -75,12 +75,12 @@ def _objects(data: bytes) -> dict[str, Any]:
     return objects
 
 
-def _other(what: str, shape: tuple[int, ...]) -> dict[str, Any]:
-    return {"kind": "other", "what": what, "shape": shape}
+def _other(kind: str, shape: tuple[int, ...]) -> dict[str, Any]:
+    return {"kind": "other", "what": kind, "shape": shape}
 
 
 def _described(name: str, value: Any, arrays: list[Any]) -> dict[str, Any]:
-    """Put the arrays of `value` in `arrays` and return what it is."""
+    """Append the arrays of `value` to `arrays` and return its description."""
     from scipy.sparse import csc_array, issparse
 
     if getattr(value, "dtype", np.dtype(bool)).kind == "c":
@@ -88,9 +88,8 @@ def _described(name: str, value: Any, arrays: list[Any]) -> dict[str, Any]:
     if issparse(value):
         matrix = csc_array(value)
         matrix.check_format(full_check=True)
-        if (
-            np.diff(matrix.indptr) < 0
-        ).any():  # SciPy does not look where the last pointer says that there are no values
+        # SciPy skips this check when the last pointer promises no values.
+        if (np.diff(matrix.indptr) < 0).any():
             raise ValueError(f"the columns of {name!r} overlap")
         arrays += [
             matrix.data.astype(np.float64),
@@ -101,7 +100,7 @@ def _described(name: str, value: Any, arrays: list[Any]) -> dict[str, Any]:
     if not isinstance(value, np.ndarray):
         return _other(type(value).__name__, ())
     if value.dtype.fields is not None:
-        # Function handles and objects of old classes are structs to SciPy.
+        # SciPy reads function handles and objects of old classes as structs.
         return _other(_CLASSES.get(type(value).__name__, "struct"), value.shape)
     if value.dtype == object:
         return {

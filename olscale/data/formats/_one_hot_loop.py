@@ -15,26 +15,26 @@ def fill_rows(
     indices: NDArray[np.int32],
     data: NDArray[np.float64],
 ) -> None:
-    """Write the numbers that are not 0, and behind those of a row a 1 for each code, in ascending order.
+    """Write the nonzero numbers of each row, then a 1 for each of its codes, in ascending order.
 
     Parameters
     ----------
     numbers : ndarray of shape (rows, width)
     codes : ndarray of shape (rows, text columns)
-        Columns of the ones, from `width` on; `absent` where there is none.
+        Columns of the ones, from `width` on; `absent` for a missing value.
     absent : int
         Greater than any column.
     indptr : ndarray of shape (rows + 1,)
-        Its first is given.
+        Only the first value is set.
     indices, data : ndarray
-        Have room for all entries and one more.
+        With room for all entries and one more.
     """
     width = numbers.shape[1]
     end = indptr[0]
     for row in range(len(numbers)):
         for column in range(width):
-            # Written in any case and then kept or not: a branch would be mispredicted at every
-            # other number.
+            # Always written, then kept or not: a branch would be mispredicted at every other
+            # number.
             value = numbers[row, column]
             indices[end] = column
             data[end] = value
@@ -54,7 +54,7 @@ def fill_sparse_rows(
     indices: NDArray[np.int32],
     data: NDArray[np.float64],
 ) -> None:
-    """Write what `fill_rows` writes, of numbers that are sparse rows."""
+    """Do what `fill_rows` does, for numbers in sparse rows."""
     end = indptr[0]
     for row in range(len(codes)):
         for i in range(number_indptr[row], number_indptr[row + 1]):
@@ -74,7 +74,7 @@ def _add_codes(
     indices: NDArray[np.int32],
     data: NDArray[np.float64],
 ) -> int:
-    """Write a 1 for each of `codes`, in ascending order, from `end` on; return where they end."""
+    """Write a 1 for each of `codes`, in ascending order, from `end` on; return the new end."""
     first = end
     for code in codes:
         if code == absent:

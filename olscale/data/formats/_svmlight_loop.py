@@ -1,7 +1,7 @@
 """The byte loop over LIBSVM/SVMlight text.
 
-Every buffer ends with a newline at ``stop - 1``, so no inner loop needs a bounds check of its own:
-whatever it scans, a newline stops it. Behind it there is room for `many_bytes.BYTES` more.
+Every buffer ends with a newline at ``stop - 1``, so no inner loop needs its own bounds check: a
+newline stops every scan. After it there is room for `many_bytes.BYTES` more.
 """
 
 # Chains of comparisons compile to plain jumps; `in` would search a tuple.
@@ -38,7 +38,7 @@ def _is_end(byte: int) -> bool:
 
 @compiled
 def _behind_label(buffer: NDArray[np.uint8], pos: int) -> int:
-    """Return the end of the word at `pos`, or `pos` where that is a pair, so that the row has no label."""
+    """Return the end of the label at `pos`, or `pos` if a pair is there: the row has no label."""
     start = pos
     while not _is_end(byte_at(buffer, pos)):
         if byte_at(buffer, pos) == _COLON:
@@ -64,12 +64,12 @@ def parse_rows(
     data: NDArray[np.float64],
     hard: NDArray[np.int64],
 ) -> tuple[int, int, int, int, int, int, int, int, int]:
-    """Parse whole lines from `pos` until `stop`, or until there are `max_rows` rows or `max_nonzeros` values.
+    """Parse whole lines from `pos` until `stop`, or up to `max_rows` rows or `max_nonzeros` values.
 
     Parameters
     ----------
     buffer : ndarray of uint8
-        Text whose byte ``stop - 1`` is a newline, with `many_bytes.BYTES` more behind it.
+        Text whose byte ``stop - 1`` is a newline, with `many_bytes.BYTES` more after it.
     pos, stop : int
         Where to begin (a line's first byte) and to end.
     max_rows, max_nonzeros : int
@@ -77,12 +77,12 @@ def parse_rows(
     zero_allowed : bool
         Whether an index 0 is accepted.
     base : int
-        What is taken off every index.
+        Subtracted from every index.
     labels_needed : bool
-        Whether each row must have a label; else one without, or with a word for it, has the label
-        NaN.
+        Whether each row must have a label; if not, a row without a label, or with a word for it,
+        has the label NaN.
     rows : int
-        Rows that the arrays hold already; parsing appends.
+        Rows already in the arrays; parsing appends.
     labels, indptr, indices, data : ndarray
         Receive the rows.
     hard : ndarray of shape (entries, 3)
@@ -180,7 +180,7 @@ def parse_rows(
                 if fault != OK:
                     return pos, lines, rows, hards, smallest, largest, fault, token, previous
             start = pos + 1
-            # A lone digit is what binary data consist of.
+            # Binary data consist of single digits.
             value = np.float64(byte_at(buffer, start) - 48)
             pos = start + 1
             byte = byte_at(buffer, pos)
@@ -200,7 +200,8 @@ def parse_rows(
             data[nonzeros] = value
             nonzeros += 1
             previous = index
-            # Branches, which are foreseen: where the next pair begins must not wait for this byte.
+            # Predictable branches, so that the search for the next pair need not wait for this
+            # byte.
             if byte != _SPACE:
                 if byte == _NEWLINE:
                     break

@@ -1,11 +1,11 @@
 """The byte loop over rows of cells: CSV and TSV.
 
-It takes a row only where nothing is open to question: the number of cells, plain numbers, the words
-for a missing value, quotes as Python's csv reads them. At any other row it stops, and the slow path
-reads that row or says what is wrong.
+It parses a row only if nothing about it is ambiguous: the number of cells, plain numbers, the words
+for a missing value, quotes as Python's csv reads them. It stops at any other row, and the slow path
+parses that row or reports what is wrong.
 
-Every buffer ends with a newline at ``stop - 1``, so that what scans a cell without quotes needs no
-bounds check. Behind it there is room for `many_bytes.BYTES` more.
+Every buffer ends with a newline at ``stop - 1``, so scanning a cell without quotes needs no bounds
+check. After it there is room for `many_bytes.BYTES` more.
 """
 
 # Chains of comparisons compile to plain jumps; `in` would search a tuple.
@@ -20,10 +20,10 @@ from olscale.compiled.many_bytes import BYTES, bytes_like
 from olscale.compiled.number import EXACT, HARD, NOT_A_NUMBER, number_at
 
 NUMBER, TARGET, TEXT, SKIP, EMPTY = range(5)
-"""What becomes of a column: a number, one that may not be missing, text, nothing, and nothing as it must be empty."""
+"""Treatments of a column: a number, a required number, text, skipped, and required to be empty."""
 
 MOST_HARD = 4096
-"""Numbers of a call that may be left to ``float``, beside those of its last row."""
+"""Numbers per call that may be left to ``float``, in addition to those of its last row."""
 
 _MOST_BYTES = 131_072  # of a cell: Python's csv takes no longer one
 _NEWLINE, _SPACE, _TAB, _RETURN, _MINUS, _BACKSLASH = (ord(c) for c in "\n \t\r-\\")
@@ -43,7 +43,7 @@ def _is_among(
     words: NDArray[np.uint8],
     ends: NDArray[np.int64],
 ) -> bool:
-    """Return whether the text from `pos` to `end` is one of the words that end at `ends` in `words`."""
+    """Return whether the text from `pos` to `end` is one of the words that end at `ends`."""
     begin = 0
     for word_end in ends:
         same = word_end - begin == end - pos
@@ -81,7 +81,7 @@ def _is_missing(
 
 @compiled
 def _end_of_line(buffer: NDArray[np.uint8], pos: int) -> int:
-    """Return where the next line begins if one ends at `pos`, else 0."""
+    """Return the start of the next line if a line ends at `pos`, else 0."""
     byte = byte_at(buffer, pos)
     if byte == _NEWLINE:
         return pos + 1
@@ -101,7 +101,7 @@ def _after_blanks(buffer: NDArray[np.uint8], pos: int, delimiter: int) -> int:
 def _quoted_end(
     buffer: NDArray[np.uint8], pos: int, stop: int, quote: int, escaped: bool
 ) -> tuple[int, int]:
-    """Return where the cell with a quote at `pos` ends, 0 if that is no plain matter, and the lines that end in it."""
+    """Return the end of the quoted cell at `pos`, 0 if it is not plain, and its line ends."""
     lines = 0
     pos += 1
     while pos < stop:
@@ -137,7 +137,7 @@ def _holds(buffer: NDArray[np.uint8], pos: int, end: int, sought: int) -> bool:
 
 @compiled
 def _plain_end(buffer: NDArray[np.uint8], pos: int, delimiter: int, escaped: bool) -> int:
-    """Return where the cell without quotes at `pos` ends, -1 if that is no plain matter."""
+    """Return the end of the unquoted cell at `pos`, -1 if it is not plain."""
     while delimiter != _SPACE and not escaped:
         ends = bytes_like(buffer, pos, delimiter, _NEWLINE, _RETURN)
         if ends:
@@ -170,10 +170,11 @@ def _number(
     words: NDArray[np.uint8],
     ends: NDArray[np.int64],
 ) -> tuple[float, int, int, bool]:
-    """Return the number in a cell that begins at `first` and, if it has quotes, ends at `last`, which is else -1.
+    """Return the number in the cell that begins at `first`.
 
-    Missing values are NaN. The others are the position behind the cell (-1 if it is no plain
-    matter) and behind the number, and whether that is left to ``float``.
+    A quoted cell ends at `last`, which is else -1. Missing values are NaN. The other results are
+    the position after the cell (-1 if it is not plain) and after the number, and whether the number
+    is left to ``float``.
     """
     value, end, state = number_at(buffer, first, mark)
     pos = _after_blanks(buffer, end, delimiter)
@@ -206,7 +207,10 @@ def _number(
 
 @compiled
 def _next_cell(buffer: NDArray[np.uint8], pos: int, delimiter: int, at_end: bool) -> int:
-    """Return where the cell or line behind a cell that ends at `pos` begins, 0 if there is none, or one too many."""
+    """Return the start of the cell or line after a cell that ends at `pos`.
+
+    0 if there is none, or if there is one cell too many.
+    """
     if delimiter == _SPACE:
         pos = _after_blanks(buffer, pos, delimiter)
     after = _end_of_line(buffer, pos)
@@ -238,28 +242,28 @@ def parse_rows(
     cells: NDArray[np.int32],
     hard: NDArray[np.int64],
 ) -> tuple[int, int, int, int, bool]:
-    """Parse rows from `pos` until `stop`, until `row` is `rows`, or until one that is no plain matter.
+    """Parse rows from `pos` until `stop`, until `row` is `rows`, or until a row that is not plain.
 
     Parameters
     ----------
     buffer : ndarray of uint8
-        Text whose byte ``stop - 1`` is a newline, with `many_bytes.BYTES` more behind it.
+        Text whose byte ``stop - 1`` is a newline, with `many_bytes.BYTES` more after it.
     pos, stop : int
         Where to begin (a line's first byte) and to end.
     row, rows : int
-        Rows that the arrays hold already, and that they have room for.
+        Number of rows already in the arrays, and the number that fit.
     delimiter, quote, mark : int
-        Between cells (a space: any white space), around cells (-1: nothing), and the decimal point.
+        Between cells (a space: any white space), around cells (-1: none), and the decimal mark.
     escaped : bool
-        Whether a backslash takes the meaning of the next character, which may be kept as it is
+        Whether a backslash removes the meaning of the next character, which may be kept as it is
         written.
     words, ends : ndarray
-        Bytes of more words that mean "no value", one behind the other, and where each of them ends.
+        Bytes of more words that mean "no value", concatenated, and where each of them ends.
     quoted : ndarray of shape (3,)
         Zeros; receives first and last line of the first cell in quotes that spans lines, counted
         from 1 at `pos`, and, where tabs are between cells, the line of the first that holds one.
     kinds, slots : ndarray of shape (columns,)
-        What becomes of each column, and in which place.
+        The treatment of each column, and its place.
     numbers : ndarray of shape (rows, width), others : ndarray of shape (more, rows)
         Receive the numbers: those in places from `width` on go to `others`.
     cells : ndarray of shape (text columns, rows, 2)
@@ -271,7 +275,7 @@ def parse_rows(
     -------
     tuple
         Position reached (a row's first byte), lines, rows, hard numbers, and whether the row there
-        is no plain matter.
+        is not plain.
     """
     lines = 0
     hards = 0
@@ -298,8 +302,7 @@ def parse_rows(
             first = _after_blanks(buffer, pos, delimiter)
             if is_number and byte_at(buffer, first) != quote:
                 value, after, state = number_at(buffer, first, mark)
-            # Most cells are a number and a delimiter; what else there may be takes many more
-            # comparisons.
+            # Most cells are a number and a delimiter; all other cases take many more comparisons.
             if (
                 state == EXACT
                 and value == value
@@ -374,7 +377,7 @@ def parse_rows(
 def parse_numbers(
     buffer: NDArray[np.uint8], stop: int, mark: int, numbers: NDArray[np.float64]
 ) -> bool:
-    """Parse a plain number on each line, and nothing else, to fill `numbers`; return whether `buffer` holds just that."""
+    """Fill `numbers` from lines of one plain number each; return whether `buffer` is just that."""
     pos = 0
     for i in range(len(numbers)):
         value, pos, state = number_at(buffer, pos, mark)
@@ -392,7 +395,7 @@ def gather_cells(
     offsets: NDArray[np.int32],
     data: NDArray[np.uint8],
 ) -> None:
-    """Copy `cells`, first byte and end of each, one behind the other into `data`, from `offsets` on."""
+    """Concatenate `cells`, first byte and end of each, into `data`, from `offsets` on."""
     for i in range(len(cells)):
         at = offsets[i] - cells[i, 0]
         for pos in range(cells[i, 0], cells[i, 1]):

@@ -1,10 +1,10 @@
 """The byte loop over Vowpal Wabbit text, and the table of the names of its features.
 
-Every buffer ends with a newline at ``stop - 1``, which stops whatever scans it; behind it there is
-room for `many_bytes.BYTES` more. A feature is known by its key: namespace, NUL, name, and for a
-value that is a word NUL and this. In `arena` stand the keys in order of first appearance, a newline
-behind each, and in `slots`, a table of open addressing, two words for each: its hash with one more
-than its number, and where it begins.
+Every buffer ends with a newline at ``stop - 1``, which stops every scan; after it there is room for
+`many_bytes.BYTES` more. The key of a feature is its namespace, NUL, its name, and, if its value is
+a word, NUL and that word. `arena` holds the keys in order of first appearance, a newline after
+each. `slots`, a hash table with open addressing, holds two words per key: its hash with its number
+plus one, and where it begins.
 """
 
 # Chains of comparisons compile to plain jumps; `in` would search a tuple.
@@ -31,13 +31,13 @@ from olscale.compiled.number import HARD, NOT_A_NUMBER, number_at
 ) = range(9)
 FULL = 20
 HARD_NUMBERS = 21
-"""No faults: the table of names is full; the row has numbers that are left to ``float``."""
+"""Not errors: the table of names is full; the row has numbers that are left to ``float``."""
 
 NAMES, BYTES, WEIGHTED, BASED = range(4)
 """Counts: names, bytes of their keys, rows with an importance other than 1, rows with a base."""
 
 ROOM = 32
-"""Bytes that an array must have behind its last."""
+"""Bytes that an array must have after its last."""
 
 _NEWLINE, _SPACE, _TAB, _RETURN, _COLON, _BAR, _QUOTE = (ord(c) for c in "\n \t\r:|'")
 _ZERO, _NINE, _PLUS, _MINUS, _POINT = (ord(c) for c in "09+-.")
@@ -50,7 +50,7 @@ _F2 = np.uint64(0xC2B2AE35)
 _U0, _U1, _U5, _U10, _U13 = (np.uint64(n) for n in (0, 1, 5, 10, 13))
 _U15, _U16, _U17, _U19, _U32 = (np.uint64(n) for n in (15, 16, 17, 19, 32))
 _FEW = 32
-"""Entries up to which a row is sorted by insertion."""
+"""Largest number of entries for which a row is sorted by insertion."""
 
 
 @compiled
@@ -63,7 +63,7 @@ def _is_end(byte: int) -> bool:
 
 @compiled
 def murmur(text: NDArray[np.uint8], start: int, end: int, seed: np.uint64) -> np.uint64:
-    """Return MurmurHash3 (x86, 32 bits) of some bytes, behind which there is room for seven more."""
+    """Return MurmurHash3 (x86, 32 bits) of some bytes, followed by room for seven more."""
     hashed = seed & _LOW
     pos = start
     while pos + 4 <= end:
@@ -96,7 +96,7 @@ def _scrambled(word: np.uint64) -> np.uint64:
 
 @compiled
 def hash_of(text: NDArray[np.uint8], start: int, end: int, seed: np.uint64) -> np.uint64:
-    """Return what Vowpal Wabbit makes of a name: a whole number is added, all else is hashed."""
+    """Return the hash of a name as Vowpal Wabbit has it: a whole number is added to the seed."""
     number = np.uint64(0)
     for pos in range(start, end):
         digit = text[pos]
@@ -234,7 +234,7 @@ def _sort(
 
 @compiled
 def _summed(indices: NDArray[np.int32], data: NDArray[np.float64], first: int, stop: int) -> int:
-    """Add up the entries of a sorted row that have one index; return where it ends then."""
+    """Add up the entries of a sorted row that have the same index; return the new end."""
     last = first
     for i in range(first + 1, stop):
         if indices[i] == indices[last]:
@@ -248,7 +248,7 @@ def _summed(indices: NDArray[np.int32], data: NDArray[np.float64], first: int, s
 
 @compiled
 def _written(number: int, digits: NDArray[np.uint8]) -> int:
-    """Write a whole number into `digits`; return how many it has."""
+    """Write a whole number into `digits`; return the number of digits."""
     count = 1
     rest = number // 10
     while rest > 0:
@@ -269,7 +269,7 @@ def _number_or_hard(
     hard_values: NDArray[np.float64],
     hard_known: int,
 ) -> tuple[float, int, bool, int]:
-    """Return the number at `pos`, where it ends, whether there is one, and how many were hard."""
+    """Return the number at `pos`, its end, whether there is one, and the count of hard numbers."""
     value, end, state = number_at(buffer, pos, _POINT)
     if state == HARD:
         hard[hards, 0] = pos
@@ -289,11 +289,10 @@ def _label_at(
     hard_values: NDArray[np.float64],
     hard_known: int,
 ) -> tuple[int, int, int, int, float, float, float, int]:
-    """Parse what is before the first bar: label, importance, base and a tag, all optional.
+    """Parse what precedes the first bar: label, importance, base and a tag, all optional.
 
-    Returns the position reached (the bar's, or that of the newline of an empty line), fault,
-    position of the faulty word, number of words but for the tag, label, importance, base, hard
-    numbers.
+    Returns the position reached (of the bar, or of the newline of an empty line), fault, position
+    of the faulty word, number of words without the tag, label, importance, base, hard numbers.
     """
     label = np.nan
     importance = 1.0
@@ -323,7 +322,7 @@ def _label_at(
         if byte_at(buffer, pos) == _TAB:
             return pos, TAB_BEFORE_BAR, token, words, label, importance, base, hards
         if byte == _QUOTE or byte_at(buffer, pos) == _BAR:
-            # A tag begins with a quote or touches the bar, whatever it is.
+            # A tag begins with a quote or touches the bar, even if it is a number.
             if is_tagged:
                 return pos, BAD_LABEL, token, words, label, importance, base, hards
             is_tagged = True
@@ -366,12 +365,12 @@ def parse_rows(
     hard_values: NDArray[np.float64],
     hard_known: int,
 ) -> tuple[int, int, int, int, int, int]:
-    """Parse whole lines from `pos` until `stop`, or until there are so many rows or nonzeros.
+    """Parse whole lines from `pos` until `stop` or a limit of rows or nonzeros.
 
     Parameters
     ----------
     buffer : ndarray of uint8
-        Text without NUL whose byte ``stop - 1`` is a newline, with `many_bytes.BYTES` more behind
+        Text without NUL whose byte ``stop - 1`` is a newline, with `many_bytes.BYTES` more after
         it.
     pos, stop : int
         Where to begin (a line's first byte) and to end.
@@ -384,13 +383,13 @@ def parse_rows(
     mask : int
         All ones up to the largest index of hashed features, or -1 for named ones.
     rows : int
-        Rows that the arrays hold already; parsing appends.
+        Rows already in the arrays; parsing appends.
     labels, importances, indptr, indices, data : ndarray
         Receive the rows.
     slots, arena : ndarray
         The table of names.
     counts : ndarray of shape (4,)
-        Counts that go on: `NAMES`, `BYTES`, `WEIGHTED`, `BASED`.
+        Running counts: `NAMES`, `BYTES`, `WEIGHTED`, `BASED`.
     digits : ndarray of uint8
         Room for a number.
     spare_indices, spare_data : ndarray
@@ -403,8 +402,8 @@ def parse_rows(
     Returns
     -------
     tuple of int
-        Position reached, which is the begin of a row that is not done; lines, rows; fault, position
-        of its word, hard numbers.
+        Position reached, which is the start of an unfinished row; lines, rows; fault, position of
+        its word, hard numbers.
     """
     lines = 0
     nonzeros = indptr[rows]
@@ -432,7 +431,7 @@ def parse_rows(
             while not _is_end(byte_at(buffer, pos)) and byte_at(buffer, pos) != _COLON:
                 pos += 1
             space = (token, pos)
-            # Features without a namespace are hashed as if there was none.
+            # Features without a namespace are hashed as if there were none.
             seed = hash_of(buffer, token, pos, np.uint64(0))
             scale = 1.0
             if byte_at(buffer, pos) == _COLON:
@@ -475,7 +474,7 @@ def parse_rows(
                         if value - value != 0.0:
                             fault = BAD_VALUE
                         if token == begin - 1:
-                            # Features without a name are counted; also those that are zero.
+                            # Features without a name are numbered, including those that are zero.
                             text = digits
                             name = (0, _written(unnamed, digits))
                             unnamed += 1

@@ -1,4 +1,4 @@
-"""Reading ahead: a stream is decompressed in a thread while what came before is parsed."""
+"""Reading ahead: a thread decompresses a stream while earlier bytes are parsed."""
 
 import io
 import os
@@ -12,9 +12,9 @@ _STOP_SECONDS = 0.01
 
 
 def read_ahead(stream: io.BufferedReader) -> io.BufferedReader:
-    """Return `stream`, read in a thread of its own where there is a second core for it; closing it closes `stream`.
+    """Return `stream`, read ahead in a thread if a second core is available.
 
-    Errors of `stream` are raised where its bytes would have been.
+    Closing it closes `stream`. Errors of `stream` are raised where its bytes would have been.
     """
     cores = (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -37,7 +37,7 @@ class _Ahead(io.RawIOBase):
         while block and not isinstance(block, BaseException) and not self._stop.is_set():
             try:
                 block = self._stream.read(_BLOCK_BYTES)
-            except BaseException as error:  # raised again by whoever reads
+            except BaseException as error:  # raised again in the reading thread
                 block = error
             self._blocks.put(block)
 
@@ -60,7 +60,7 @@ class _Ahead(io.RawIOBase):
     def close(self) -> None:
         if not self.closed:
             self._stop.set()
-            while self._thread.is_alive():  # it may wait for room
+            while self._thread.is_alive():  # the thread may wait for room
                 try:
                     self._blocks.get(timeout=_STOP_SECONDS)
                 except Empty:

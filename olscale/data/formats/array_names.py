@@ -1,4 +1,4 @@
-"""Which arrays of a file are features and targets: by usual names, or as ``--arrays`` says."""
+"""The arrays of a file that are features and targets: by usual names, or by ``--arrays``."""
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -11,7 +11,7 @@ from olscale.data.formats.base import ReadOptions, split_fragment
 from olscale.errors import FormatError, ParameterError
 
 ArrayPair: TypeAlias = tuple[str, str | None]
-"""Names of the features and of the targets; None where the targets are not read."""
+"""Names of the features and of the targets; None if the targets are not read."""
 
 ARRAY_FORMATS = ("mat", "npz")
 """Formats whose files hold arrays by name."""
@@ -39,7 +39,7 @@ class HeldArray:
     name : str
     shape : tuple of int
     other : str
-        What it is if it can be neither features nor targets, such as ``"struct"``; else empty.
+        Its kind if it can be neither features nor targets, such as ``"struct"``; else empty.
     """
 
     name: str
@@ -63,7 +63,7 @@ def parse_arrays(given: str | Mapping[str, str]) -> dict[str, str]:
     Raises
     ------
     ParameterError
-        When something is not named so, or twice.
+        When a name is none of these, or comes twice.
 
     Examples
     --------
@@ -156,10 +156,10 @@ def choose_arrays(
 def weights_array(
     source: str, held: Sequence[HeldArray], options: ReadOptions, split: str | None
 ) -> str | None:
-    """Return the name of the array of weights that `ReadOptions.weights` asks for; None where it asks for none.
+    """Return the name of the array of weights that `ReadOptions.weights` asks for, or None.
 
-    In a file of two splits the array ``w`` may be called ``w_train`` and ``w_test``; that of the
-    test rows beside ``w_train`` is ``w_test`` as well.
+    In a file of two splits the array ``w`` may be called ``w_train`` and ``w_test``; if the option
+    says ``w_train``, the weights of the test rows are ``w_test``.
 
     Raises
     ------
@@ -172,9 +172,9 @@ def weights_array(
     names = [name, f"{name}_train"]
     if split == "test":
         names = [f"{name}_test", name.replace("train", "test")]
-        names = [one for one in names if one != name] or [name]
-    there = {array.name for array in held}
-    chosen = next((one for one in names if one in there), None)
+        names = [candidate for candidate in names if candidate != name] or [name]
+    held_names = {array.name for array in held}
+    chosen = next((candidate for candidate in names if candidate in held_names), None)
     if chosen is None:
         listed = ", ".join(map(str, held[:_MOST_LISTED])) or "none"
         raise FormatError(
@@ -195,10 +195,10 @@ def _pairs(
     split: str,
     options: ReadOptions,
 ) -> Iterator[ArrayPair]:
-    given = options.arrays or {}
+    names = options.arrays or {}
     end = "_test" if split == "test" else ""
-    features = given.get(f"X{end}")
-    targets = given.get(f"y{end}")
+    features = names.get(f"X{end}")
+    targets = names.get(f"y{end}")
     pairs = [(features or x, targets or y) for x, y in usual[split]]
     if options.labelled:
         yield from dict.fromkeys(pairs)
@@ -214,13 +214,13 @@ def _role_and_name(word: str) -> tuple[str, str]:
 
 
 def _likely(held: Sequence[HeldArray], split: str | None, labelled: bool) -> str:
-    """Return what ``--arrays`` probably is: a matrix and, if wanted, a vector of as many rows."""
+    """Return likely words for ``--arrays``: a matrix and, if needed, a vector of as many rows."""
     usable = [array for array in held if not array.other and array.shape]
     test = [array for array in usable if _has_word(array, _TEST_WORDS)]
     train = [array for array in usable if array not in test]
     if split == "test":
-        apart = [array for array in usable if not _has_word(array, ("train",))]
-        return _likely_pair(test or apart, "_test", labelled) or "X_test=NAME,y_test=NAME"
+        not_train = [array for array in usable if not _has_word(array, ("train",))]
+        return _likely_pair(test or not_train, "_test", labelled) or "X_test=NAME,y_test=NAME"
     pair = _likely_pair(train, "", labelled)
     pair_of_tests = _likely_pair(test, "_test", labelled) if pair and split is None else ""
     return ",".join(filter(None, (pair, pair_of_tests))) or "X=NAME,y=NAME"
@@ -246,6 +246,6 @@ def _has_word(array: HeldArray, words: Sequence[str]) -> bool:
 
 
 def _width(array: HeldArray) -> int:
-    """Return the values of a row; a vector, lying or standing, has one."""
+    """Return the number of values in a row; a vector, of either orientation, has one."""
     values = prod(array.shape)
     return 1 if values == max(array.shape) else values // max(1, array.shape[0])

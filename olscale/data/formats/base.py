@@ -1,8 +1,8 @@
-"""What every source format promises: batches of rows in the order of the source.
+"""The contract of every source format: batches of rows in the order of the source.
 
 A format turns a source (a file, an archive member, a name such as ``sklearn:digits``) into `Batch`
-objects. It does not decide how rows are stored, which classes exist or how they are coded: that is
-ingestion, which sees raw targets.
+objects. It does not decide how rows are stored, which classes exist or how they are coded;
+ingestion does that from the raw targets.
 
 To add a format, write a module with a class that follows `Format` and name it in the registry of
 this package.
@@ -43,30 +43,30 @@ class Batch:
     target : ndarray of shape (rows,) or (rows, targets), float64, or list of str
         Labels as the source has them.
     columns : int
-        Width known so far: that of dense rows, or one more than the largest index of sparse rows
-        seen up to here.
+        Width known so far: that of dense rows, or one more than the largest index of the sparse
+        rows so far.
     feature_names : tuple of str, optional
-        Names of the first columns known so far, where the source has names. Grows with `columns`.
+        Names of the first columns known so far, if the source has names. Grows with `columns`.
     zero_based : bool, optional
-        Numbering of the indices in SVMlight text; pass it on in `ReadOptions` when further sources
-        of the same data set are read, so that all are numbered alike.
+        Whether the indices of SVMlight text start at 0; pass it on in `ReadOptions` to further
+        sources of the same data set, so that all are numbered alike.
     label : str or int, optional
         Column of a table that was taken as the target: its name, or its position where the table
         has no names. Pass a position on likewise.
     regression : bool, optional
-        Whether the targets are declared to be those of a regression, even where all are whole
-        numbers, or to be classes, even where they are many; None where neither is known.
+        Whether the targets are declared to be those of a regression (True), even if all are whole
+        numbers, or to be classes (False), even if there are many; None if neither is known.
     table : TableRows, optional
-        Of rows of a table: its columns, and which cells hold no value.
+        For rows of a table: its columns, and which cells hold no value.
     unlabelled : bool, default False
         Whether the source was read as one without labels; targets are then zeros.
     targets : tuple of str
         Names of the targets, where a row has several; else empty.
     notes : tuple of str
-        What the user should know of how the source was read, where that was unclear; with its first
-        rows.
+        What the user should know about how the source was read, where that was ambiguous; with its
+        first rows.
     weights : ndarray of shape (rows,), float64, optional
-        How much each row counts, where `ReadOptions.weights` asks for it: finite, 0 or more.
+        The weight of each row, if `ReadOptions.weights` asks for it: finite, 0 or more.
     """
 
     X: NDArray[Any] | CSR
@@ -83,7 +83,7 @@ class Batch:
     weights: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
-        refuse_masked(self.X, "the rows of a source")  # of a format of somebody's own
+        refuse_masked(self.X, "the rows of a source")  # from a user's own format
         refuse_masked(
             None if isinstance(self.target, list) else self.target, "the labels of a source"
         )
@@ -98,13 +98,13 @@ class ColumnsAside(NamedTuple):
     Parameters
     ----------
     dropped : frozenset of int
-        Those that are no features.
+        All columns that are no features.
     carried : tuple of int
-        Those that are carried along.
+        Columns that are carried along.
     as_written : frozenset of int
-        Both: text, as it is written.
+        Columns in both: text, as it is written.
     weights : int, optional
-        The one that says how much each row counts, among the dropped.
+        The column of row weights, one of the dropped.
     """
 
     dropped: frozenset[int]
@@ -123,59 +123,58 @@ class ReadOptions:
         Largest number of rows in a batch.
     label : str or int, optional
         Column that holds the target, by name or zero-based position (negative counts from the end);
-        several names with commas between are as many targets. When left out it is the last column,
+        several names separated by commas are several targets. When left out it is the last column,
         but see `olscale.data.formats.csv` for tables without names. Formats whose target has a
         fixed place ignore it.
     zero_based : bool, optional
-        Whether the indices of SVMlight text start at 0. Found out when left out; see
+        Whether the indices of SVMlight text start at 0. Detected when left out; see
         `olscale.data.formats.svmlight`.
     header : bool, optional
-        Whether the first row of a table names its columns. Found out when left out.
+        Whether the first row of a table names its columns. Detected when left out.
     stream : io.BufferedReader, optional
         Text to read instead of opening the source, which then only names it in errors: a member of
         an archive.
     drop : tuple of str
-        Columns of a table to leave out: names, or positions, or several of them with commas
-        between.
+        Columns of a table to leave out: names, positions, or several of them separated by commas.
     encode : tuple of str
-        Columns of a table that are read otherwise than by their type, most in a fixed number of
+        Columns of a table that are not read by their type, most of them as a fixed number of
         features, as `olscale.data.formats.coding.parse_codings` takes them.
     segments : str, optional
-        Column of a table whose cells are wanted in `TableRows.segments`.
+        Column of a table whose cells go to `TableRows.segments`.
     decimal : {'.', ','}, optional
         Mark between whole part and fraction of a number in CSV and TSV; a point when left out.
     table : TableColumns, optional
-        Columns of the source before, whose decisions hold for this one too.
+        Columns of the previous source, whose decisions also hold for this one.
     labelled : bool
-        Whether a column of a table is the target; else all are features. Also whether targets are
-        read from files of arrays.
+        Whether a column of a table is the target; if not, all are features. Also whether targets
+        are read from files of arrays.
     delimiter : str, optional
-        Character between the cells of a table in CSV and TSV; a space means any white space. Found
-        out when left out.
+        Character between the cells of a table in CSV and TSV; a space means any white space.
+        Detected when left out.
     labels_needed : bool
-        Whether a source that is no table must have labels. Rows to predict need none: where they
-        have none `Batch.unlabelled` says so, and a label that is no number is NaN.
+        Whether a source that is no table must have labels. Rows to predict need none:
+        `Batch.unlabelled` reports that they have none, and a label that is no number is NaN.
     drop_if_there : tuple of str
-        Names of columns of a table that are left out where the source has them.
+        Names of columns of a table to leave out if the source has them.
     carry : tuple of str
-        Names of columns of a table whose cells are wanted in `TableRows.carried` where the source
-        has them. Of columns that are left out the cells are text, as they are written.
+        Names of columns of a table whose cells go to `TableRows.carried` if the source has them.
+        Cells of columns that are left out are text, as it is written.
     constants : tuple of Constant
-        Columns that the names of folders say; a format of tables adds those that it lacks.
+        Columns named by folders; a format of tables adds those that the file lacks.
     arrays : mapping of str to str, optional
         ``X``, ``y``, ``X_test``, ``y_test`` -> names of the arrays in NPZ and MAT files, as
         `olscale.data.formats.array_names.parse_arrays` returns them; the usual ones when left out.
     quoting : {'none'}, optional
-        Of CSV and TSV: quotes are characters as any other. When left out a cell may stand between
+        Of CSV and TSV: quotes are ordinary characters. When left out a cell may stand between
         double quotes.
     escape : {'backslash'}, optional
-        Of CSV and TSV: a backslash takes the meaning of the next character, see
+        Of CSV and TSV: a backslash removes the meaning of the next character, see
         `olscale.data.formats.cell_form`.
     missing : tuple of str
-        Of CSV and TSV: words that mean "no value", beside those that do so in all tables.
+        Of CSV and TSV: words that mean "no value", in addition to those that do so in all tables.
     weights : str, optional
-        Column of a table, or array of a file of arrays, that says how much each row counts; of VW
-        text ``importance``. It is no feature, and wanted in `Batch.weights`.
+        Column of a table, or array of a file of arrays, with the weights of the rows; for VW text
+        ``importance``. It is no feature; its values go to `Batch.weights`.
     """
 
     chunk_rows: int = 8192
@@ -217,7 +216,7 @@ class ReadOptions:
     def set_aside(
         self, source: str, names: Sequence[str], dropped: frozenset[int], width: int
     ) -> ColumnsAside:
-        """Return which of the columns `names` are no features for another reason than that they are labels.
+        """Return which of the columns `names` are no features, other than the labels.
 
         `dropped` are left out anyway, and `width` of the columns are in the file.
         """
@@ -229,7 +228,7 @@ class ReadOptions:
         return ColumnsAside(dropped, carried, dropped.intersection(carried), weights)
 
     def added_columns(self, names: Collection[str]) -> tuple[Constant, ...]:
-        """Return the constant columns to put behind those of a table, which are called `names`."""
+        """Return the constant columns to append to those of a table, which are called `names`."""
         if not self.constants:
             return ()
         return constants_lacking(self.constants, names, parse_codings(self.encode), self.table)
@@ -250,15 +249,15 @@ class Format(Protocol):
     suffixes: ClassVar[tuple[str, ...]]
 
     def matches(self, source: str, head: bytes) -> bool:
-        """Return whether `head`, the first decompressed bytes of `source`, look like this format; no by default."""
+        """Return whether `head`, the first decompressed bytes, looks like this format."""
         return False
 
     def splits(self, source: str) -> tuple[str, ...]:
-        """Return the splits that `source` itself holds, ``("train",)``, the default, or ``("train", "test")``."""
+        """Return the splits that `source` contains: ``("train",)`` or ``("train", "test")``."""
         return ("train",)
 
     def read(self, source: str, options: ReadOptions) -> Iterator[Batch]:
-        """Yield the rows of `source` in its own order; raise `FormatError` where it breaks the format."""
+        """Yield the rows of `source` in order; raise `FormatError` if it breaks the format."""
         ...
 
 
@@ -295,20 +294,20 @@ def batches_of_arrays(
     X : ndarray of shape (rows, ...)
         Numbers; further axes (height and width of images) are flattened.
     y : ndarray of shape (rows,) or (rows, targets), or list of str, optional
-        Targets, numbers or text; several of a row are called y0, y1, ... Without them, or where
-        they are empty and `ReadOptions.labels_needed` is False, the rows have no labels.
+        Targets, numbers or text; several targets of a row are called y0, y1, ... If they are left
+        out, or empty while `ReadOptions.labels_needed` is False, the rows have no labels.
     options : ReadOptions
         `chunk_rows` and `labels_needed` are used.
     feature_names : tuple of str, optional
         Passed on.
     weights : ndarray, optional
-        As many numbers as there are rows: how much each counts.
+        One weight per row.
 
     Raises
     ------
     FormatError
-        When there are no rows, the numbers of rows and targets differ, or either holds something
-        else than said above.
+        When there are no rows, the numbers of rows and targets differ, or either array has another
+        type or shape.
     """
     if X.ndim < 2 or X.dtype.kind not in "buif":
         raise FormatError(
@@ -318,15 +317,15 @@ def batches_of_arrays(
     unlabelled = y is None or (not options.labels_needed and np.size(y) == 0)
     if y is None or unlabelled:
         y = np.zeros(len(X))
-    several = _target_names(y, len(X))
-    target = y if isinstance(y, list) else _target(source, y, bool(several))
+    target_names = _target_names(y, len(X))
+    target = y if isinstance(y, list) else _target(source, y, bool(target_names))
     if len(X) != len(target):
         raise FormatError(source, f"{len(X)} rows of features but {len(target)} targets")
     if len(X) == 0:
         raise NoRowsError(source, "no rows")
     columns = int(np.prod(X.shape[1:]))
-    kept = np.dtype(np.uint8) if X.dtype == bool else X.dtype.newbyteorder("=")
-    dtype = kept if kept.type in _KEPT else np.dtype(np.float64)
+    source_dtype = np.dtype(np.uint8) if X.dtype == bool else X.dtype.newbyteorder("=")
+    dtype = source_dtype if source_dtype.type in _KEPT else np.dtype(np.float64)
     counts = None if weights is None else _weights(source, weights, len(X), str(options.weights))
     for start in range(0, len(X), options.chunk_rows):
         part = slice(start, start + options.chunk_rows)
@@ -337,13 +336,13 @@ def batches_of_arrays(
             columns,
             feature_names,
             unlabelled=unlabelled,
-            targets=several,
+            targets=target_names,
             weights=None if counts is None else counts[part],
         )
 
 
 def _weights(source: str, weights: NDArray[Any], rows: int, name: str) -> NDArray[np.float64]:
-    """Return the array `name` as the weights of so many rows."""
+    """Return the array `name` as the weights of `rows` rows."""
     if (
         weights.size != rows
         or max(weights.shape, default=0) != rows
@@ -358,11 +357,11 @@ def _weights(source: str, weights: NDArray[Any], rows: int, name: str) -> NDArra
 
 
 def _target_names(y: NDArray[Any] | list[str], rows: int) -> tuple[str, ...]:
-    """Return names for the targets of a row where there are several: as many rows of them as of features."""
-    several = isinstance(y, np.ndarray) and y.ndim == 2 and len(y) == rows and y.shape[1] > 1
+    """Return names for the targets of a row if there are several, one array row per row."""
+    is_matrix = isinstance(y, np.ndarray) and y.ndim == 2 and len(y) == rows and y.shape[1] > 1
     return (
         tuple(f"y{number}" for number in range(y.shape[1]))
-        if isinstance(y, np.ndarray) and several
+        if isinstance(y, np.ndarray) and is_matrix
         else ()
     )
 
@@ -388,7 +387,7 @@ def _target(source: str, y: NDArray[Any], several: bool) -> Target:
 
 
 def _check_text(source: str, labels: NDArray[Any]) -> None:
-    """Refuse what is no text: Python fails at numbers beyond Unicode, and everything that is written at surrogates."""
+    """Refuse text that cannot be written: numbers beyond Unicode, or surrogates."""
     if not labels.dtype.itemsize:
         return
     codes = np.ascontiguousarray(labels).view(labels.dtype.str[0] + "u4")

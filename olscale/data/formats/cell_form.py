@@ -1,4 +1,4 @@
-"""How the cells of CSV and TSV are written: what is around them, what a backslash in them means, which hold no value."""
+"""How the cells of CSV and TSV are written: quotes, backslashes, and words for "no value"."""
 
 import csv
 import re
@@ -15,15 +15,18 @@ WHITESPACE = " "
 _ESCAPED = re.compile(r"\\(\r\n|[\s\S])")
 _MEANT = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
 _SHIFT = 0xDC00
-"""Added to a character of ASCII behind a backslash, so that it ends no cell and is no quote.
+"""Added to an ASCII character after a backslash, so that it ends no cell and is no quote.
 
-What comes out is half of a pair of UTF-16, which no text in UTF-8 holds."""
+The result is half of a UTF-16 pair, which no UTF-8 text contains.
+"""
 _NO_VALUE = chr(_SHIFT + 0x100)
 _PLAIN = {_SHIFT + code: chr(code) for code in range(128)} | {ord(_NO_VALUE): "N"}
 
 
 def missing_words(texts: Iterable[str]) -> tuple[str, ...]:
-    r"""Return the words that mean "no value", as users write them: each text holds one, or several with commas between.
+    r"""Return the words that mean "no value", as users write them.
+
+    Each text holds a word, or several separated by commas.
 
     Raises
     ------
@@ -47,16 +50,16 @@ def missing_words(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def check_quoting(quoting: str | None, escape: str | None) -> None:
-    """Refuse what is no way to write cells.
+    """Refuse unknown ways to write cells.
 
     Raises
     ------
     ParameterError
         When `quoting` is neither None nor ``"none"``, or `escape` neither None nor ``"backslash"``.
     """
-    for option, value, known in (("quoting", quoting, "none"), ("escape", escape, "backslash")):
-        if value not in (None, known):
-            raise ParameterError(f"{option} is {value!r}, expected {known!r} or nothing")
+    for option, value, choice in (("quoting", quoting, "none"), ("escape", escape, "backslash")):
+        if value not in (None, choice):
+            raise ParameterError(f"{option} is {value!r}, expected {choice!r} or nothing")
 
 
 @dataclass(frozen=True)
@@ -66,16 +69,16 @@ class CellForm:
     Parameters
     ----------
     quote : str, optional
-        What may stand around a cell, which then holds anything, itself twice for once; None where
-        it is a character as any other.
+        Character that may stand around a cell, which may then contain anything (the quote itself
+        doubled); None if quotes are ordinary characters.
     escaped : bool
-        Whether a backslash takes the meaning of the character behind it: of a delimiter, quote or
-        end of a line, and of itself. A cell ``\N`` has no value, and the letters of MySQL mean what
-        they mean there: ``\n`` an end of a line.
+        Whether a backslash removes the meaning of the next character: a delimiter, a quote, an end
+        of line, or a backslash. A cell ``\N`` has no value, and letters mean what they mean in
+        MySQL: ``\n`` is an end of line.
     words : tuple of str
-        Cells that have no value, beside those that never have one.
+        Cells that have no value, in addition to those that never have one.
     mark : str
-        The decimal mark of words that are numbers: any cell with one of their values has no value.
+        The decimal mark of words that are numbers: any cell equal to one of them has no value.
 
     Examples
     --------
@@ -97,7 +100,7 @@ class CellForm:
         return tuple(self._value(word) for word in self.words if is_number(word, self.mark))
 
     def whole_lines(self, lines: Iterable[str]) -> list[str]:
-        """Return `lines` without their ends, for `split`, each with those in which its cells go on behind a backslash."""
+        """Return `lines` without their ends, for `split`; a final backslash joins the next line."""
         if not self.escaped:
             return list(lines)
         return list(_protected_lines(f"{line}\n" for line in lines))
@@ -105,27 +108,28 @@ class CellForm:
     def split(
         self, lines: Iterable[str], delimiter: str, *, strict: bool = False
     ) -> Iterator[list[str]]:
-        """Yield the cells of rows, for `plain`; a quoted cell may go on in the next of `lines`.
+        """Yield the cells of rows, for `plain`; a quoted cell may continue in the next of `lines`.
 
         Raises
         ------
         csv.Error
-            When `strict`, and a quote is not closed or closes in front of the end of a cell.
+            When `strict`, and a quote is not closed or closes before the end of a cell.
         """
         if self.escaped:
             lines = _protected_lines(iter(lines))
         if delimiter == WHITESPACE:
+            # Bounded, since a cell takes much more memory than its text.
             return (line.split(maxsplit=MAX_CELLS) for line in lines)
         if self.quote is None:
             return csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE, strict=strict)
         return csv.reader(lines, delimiter=delimiter, quotechar=self.quote, strict=strict)
 
     def plain(self, cells: list[str]) -> list[str]:
-        """Return cells of `split` as they are meant."""
+        """Return the meaning of cells from `split`."""
         return [_plain(cell) for cell in cells] if self.escaped else cells
 
     def cell(self, position: int, raw: str) -> str:
-        """Return the cell that is written as `raw`; nothing where it has no value."""
+        """Return the cell that is written as `raw`; empty if it has no value."""
         del position
         if self.escaped:
             raw = _protected(raw)
@@ -136,7 +140,7 @@ class CellForm:
         return "" if self._is_word(raw) else raw
 
     def cleared(self, cells: list[str]) -> list[str]:
-        """Return `cells`, nothing in place of those that are among `words` or have the value of a number among them."""
+        """Return `cells`, with those in `words`, or equal to a number in `words`, made empty."""
         if not self.words:
             return cells
         return ["" if self._is_word(cell) else cell for cell in cells]
@@ -167,12 +171,13 @@ def _without_meaning(escaped: re.Match[str]) -> str:
 
 
 def _protected_lines(lines: Iterator[str]) -> Iterator[str]:
-    """Yield `lines` without the meaning of what stands behind a backslash; a line whose end does goes on in the next."""
+    """Yield `lines` with protected escaped characters; an escaped end joins the next line."""
     ends = chr(_SHIFT + ord("\n")), chr(_SHIFT + ord("\r"))
     for line in lines:
         text = _protected(line)
         while text.endswith(ends):
             more = next(lines, None)
+            # The last line may end in a backslash.
             if more is None:
                 break
             text += _protected(more)

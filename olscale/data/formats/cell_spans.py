@@ -1,4 +1,4 @@
-"""Cells of text as places in a buffer: the different ones among them."""
+"""Cells of text as positions in a buffer: the distinct ones among them."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 def different_cells(
     buffer: NDArray[np.uint8], spans: NDArray[np.int32]
 ) -> tuple[list[str], NDArray[Any]]:
-    """Return the different ones among cells, in order of first appearance, and which of them each is.
+    """Return the distinct cells in order of first appearance, and the number of each cell's.
 
     Parameters
     ----------
@@ -32,10 +32,10 @@ def different_cells(
 
 
 def codes_of(coded: Any) -> NDArray[np.int32]:
-    """Return which entry of its dictionary each item of an encoded array is, of which none is missing.
+    """Return the dictionary entry of each item of an encoded array without missing items.
 
-    Arrow's ``to_numpy`` imports pandas where that is installed, which takes longer than to read 30
-    MB of text.
+    Arrow's ``to_numpy`` imports pandas if it is installed, which takes longer than reading 30 MB of
+    text.
     """
     items = coded.indices
     return np.frombuffer(

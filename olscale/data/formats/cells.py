@@ -1,4 +1,4 @@
-"""Cells of a table, as text: which mean that there is no value, and which are numbers."""
+"""Cells of a table, as text: which have no value, and which are numbers."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -18,22 +18,22 @@ NO_LABEL = frozenset(("", "?"))
 """Cells that are no label: a class may well be called NA or none."""
 
 Cell: TypeAlias = str | None
-"""What a cell of text holds; None where it has no value."""
+"""The content of a text cell; None if it has no value."""
 
 Line: TypeAlias = tuple[int, list[str]]
 """A row of cells with its one-based line."""
 
 Row: TypeAlias = tuple[int, Sequence[Cell]]
-"""The same where some cells may have no value."""
+"""The same if some cells may have no value."""
 
 
 class CellRules(Protocol):
-    """How a format says that a cell has no value.
+    """The rules by which a format marks a cell as missing.
 
     Attributes
     ----------
     number : str
-        What is expected in a column of numbers, for errors.
+        What errors say is expected in a column of numbers.
     """
 
     number: ClassVar[str]
@@ -52,7 +52,7 @@ class CellRules(Protocol):
 
 
 class UntypedCells(CellRules):
-    """Cells of a format without types, as CSV: stripped, and some words mean that there is no value.
+    """Cells of a format without types, such as CSV: stripped, with words for missing values.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class UntypedCells(CellRules):
 
 
 class TypedCells(CellRules):
-    """Cells of a format that itself tells words from missing values, as Parquet: any word is a value as it stands.
+    """Cells of a format that marks missing values itself, such as Parquet: any word is a value.
 
     Examples
     --------
@@ -101,12 +101,12 @@ class TypedCells(CellRules):
 
 
 def is_missing(cell: str) -> bool:
-    """Return whether `cell` means that there is no value."""
+    """Return whether `cell` has no value."""
     return cell.strip().lower() in MISSING
 
 
 def is_number(cell: str, mark: str = ".") -> bool:
-    """Return whether `cell` is a number with the decimal mark `mark`, a point or a comma; no other one counts.
+    """Return whether `cell` is a number with the decimal mark `mark`, a point or a comma.
 
     Examples
     --------
@@ -121,11 +121,12 @@ def is_number(cell: str, mark: str = ".") -> bool:
         float(cell)
     except ValueError:
         return False
+    # Python reads 1_000 as a number, which tables do not mean.
     return "_" not in cell
 
 
 def numbers_of(cells: Sequence[Cell], mark: str = ".") -> NDArray[np.float64] | None:
-    """Return `cells` as numbers with the decimal mark `mark`, or None where one is none."""
+    """Return `cells` as numbers with the decimal mark `mark`, or None if any is not a number."""
     if None in cells:
         return None
     words = cast(Sequence[str], cells)
@@ -142,7 +143,9 @@ def numbers_of(cells: Sequence[Cell], mark: str = ".") -> NDArray[np.float64] | 
 
 
 def point_cure(cell: str) -> str | None:
-    """Return what a point in `cell` looks like, and the cure, where numbers have a decimal comma; None for any other cell.
+    """Return what a point in `cell` looks like, and the cure; None for cells without that problem.
+
+    For columns of numbers with a decimal comma.
 
     Examples
     --------
@@ -166,7 +169,7 @@ def checked_rows(
     Raises
     ------
     FormatError
-        Names the line of a row with another number of cells, or with less than `least`.
+        Names the line of a row with another number of cells, or with fewer than `least`.
     """
     as_what = "as declared" if width else "as in the first row"
     for line, row in rows:

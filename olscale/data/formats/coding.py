@@ -1,10 +1,10 @@
-"""Text columns in a bounded number of features; nothing is looked up in rows to come.
+"""Text columns as a bounded number of features, without looking ahead.
 
 ``hash``: the whole cell is hashed, as scikit-learn's ``FeatureHasher`` hashes a string. ``text``:
-its words are, as by scikit-learn's ``HashingVectorizer`` without norm. ``date``: its parts are
-numbers. ``one-hot``: the first values that are met are features, and one more stands for all
-others. Memory does not grow with the values. ``number``: the words are numbers, and the column is
-one of numbers.
+its words are hashed, as by scikit-learn's ``HashingVectorizer`` without norm. ``date``: its parts
+are numbers. ``one-hot``: the first distinct values are features, and one more feature stands for
+all others. Memory does not grow with the values. ``number``: the words are numbers, and the column
+is numeric.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _POWER = re.compile(r"2(?:\^|\*\*)(\d+)")
 _ENCODE = re.compile(r"(.+?)=([\w-]+)(?::(?:(?:features|values)=)?([^:=]*))?", re.DOTALL)
 
 OTHER = "other"
-"""The value that stands for those that are no features of their own; it may also be met."""
+"""The value that stands for all values without features; it may also occur itself."""
 
 
 class CodingError(OlscaleError):
-    """A cell that has no code: itself and what was expected; behind its column, once that is known."""
+    """A cell that has no code: the cell and what was expected, with its column once known."""
 
     def __init__(self, *parts: str) -> None:
         super().__init__(", expected ".join(parts))
@@ -42,7 +42,7 @@ class CodingError(OlscaleError):
 
 
 class Coding(ABC):
-    """How cells of one column become features, each by itself.
+    """A rule that turns each cell of a column into features independently.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Coding(ABC):
 
     @abstractmethod
     def encode(self, cells: Sequence[Cell]) -> CSR:
-        """Return a row for each cell; an empty one where it is None. Raise `CodingError` at one that has none."""
+        """Return a row per cell, empty for None; raise `CodingError` for a cell without a code."""
 
 
 class _Hashed(Coding):
@@ -75,10 +75,10 @@ class _Hashed(Coding):
         return f"{self.name}:features={len(self.parts)}"
 
     def encode(self, cells: Sequence[Cell]) -> CSR:
-        found = self._transform(["" if cell is None else cell for cell in cells])
-        found.sum_duplicates()
-        found.eliminate_zeros()
-        return CSR(found.indptr.astype(np.int64), found.indices.astype(np.int32), found.data)
+        hashed = self._transform(["" if cell is None else cell for cell in cells])
+        hashed.sum_duplicates()
+        hashed.eliminate_zeros()
+        return CSR(hashed.indptr.astype(np.int64), hashed.indices.astype(np.int32), hashed.data)
 
     @abstractmethod
     def _transform(self, cells: Sequence[str]) -> Any:
@@ -86,7 +86,7 @@ class _Hashed(Coding):
 
 
 class Hash(_Hashed):
-    """A category of many values: 1 or -1 in the feature that the hash of the cell says.
+    """A category of many values: 1 or -1 in the feature that the hash of the cell selects.
 
     Examples
     --------
@@ -104,7 +104,7 @@ class Hash(_Hashed):
 
 
 class Words(_Hashed):
-    """Text: words of two letters and more in lower case, counted in the features that their hashes say."""
+    """Text: lower-case words of two or more letters, counted in the features of their hashes."""
 
     name = "text"
 
@@ -115,7 +115,7 @@ class Words(_Hashed):
 
 
 class Date(Coding):
-    """A date or time as ISO 8601 writes it: its parts as numbers, Monday 0.
+    """A date or time in ISO 8601 notation: its parts as numbers, Monday 0.
 
     Examples
     --------
@@ -137,7 +137,7 @@ class Date(Coding):
 
 
 class FirstValues:
-    """One feature a value, of the first `values` that are met; `OTHER` is one more, for all that come later."""
+    """One feature per value for the first `values` of them; `OTHER` is one more for the rest."""
 
     name = "one-hot"
 
@@ -152,7 +152,7 @@ class FirstValues:
 
 @dataclass(frozen=True, slots=True)
 class AsNumber:
-    """No features of their own: the words of the column are numbers, which it has in place of a category's features."""
+    """No features of its own: the words of the column are numbers, and it becomes numeric."""
 
     name: ClassVar[str] = "number"
 
@@ -181,7 +181,9 @@ CODINGS: dict[str, type[AnyCoding]] = {
 def coded_as_text(
     names: Sequence[str], text: Sequence[bool], codings: Mapping[str, AnyCoding]
 ) -> tuple[bool, ...]:
-    """Return which columns are read as text, where `text` says what they hold: a coding decides for its column.
+    """Return which columns are read as text, given `text`, the types of their cells.
+
+    A coding decides for its column.
 
     Examples
     --------
@@ -195,7 +197,7 @@ def coded_as_text(
 
 
 def parse_codings(texts: Iterable[str]) -> dict[str, AnyCoding]:
-    """Return the coding of each column that one of `texts`, ``COLUMN=NAME`` or ``COLUMN=NAME:...``, names.
+    """Return the codings in `texts`, ``COLUMN=NAME`` or ``COLUMN=NAME:...``, by column.
 
     Raises
     ------
@@ -208,7 +210,7 @@ def parse_codings(texts: Iterable[str]) -> dict[str, AnyCoding]:
     >>> {column: str(coding) for column, coding in codings.items()}
     {'shop': 'hash:features=1024', 'placed': 'date'}
     """
-    found: dict[str, AnyCoding] = {}
+    codings: dict[str, AnyCoding] = {}
     for text in texts:
         match = _ENCODE.fullmatch(text)
         kind = CODINGS.get(match[2]) if match else None
@@ -224,12 +226,12 @@ def parse_codings(texts: Iterable[str]) -> dict[str, AnyCoding]:
                 ":features=N), COLUMN=date, "
                 "COLUMN=number or COLUMN=one-hot:values=N"
             )
-        if match[1] in found:
+        if match[1] in codings:
             raise ParameterError(
                 f"encode names the column {match[1]!r} twice; expected one coding for it"
             )
-        found[match[1]] = kind() if number is None else kind(_number(number))  # type: ignore[call-arg]
-    return found
+        codings[match[1]] = kind() if number is None else kind(_number(number))  # type: ignore[call-arg]
+    return codings
 
 
 def _number(text: str) -> int:

@@ -1,4 +1,4 @@
-"""What is noted of columns of numbers as their rows come: which are hardly features."""
+"""Statistics of numeric columns as their rows arrive, to spot those that are hardly features."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,18 +10,18 @@ from olscale.compiled.csr import CSR, Rows
 from olscale.data.formats.table_columns import TableColumns
 
 _FEW_ROWS = 100
-"""Rows below which it says nothing that a column's values are all different."""
+"""Smallest number of rows for which all values being different means anything."""
 _SAME_WHOLE = 2.0**53
-"""From here on float64 has not every whole number."""
+"""From here on float64 does not represent every whole number."""
 
 
 class RoundedColumns:
-    """Finds columns of whole numbers of which some may have been rounded, as identifiers are.
+    """Finds columns of whole numbers that may have been rounded, as identifiers are.
 
     Attributes
     ----------
     positions : set of int
-        The columns so far.
+        The columns found so far.
 
     Examples
     --------
@@ -36,7 +36,7 @@ class RoundedColumns:
         self._whole: NDArray[np.intp] | None = None
 
     def add(self, numbers: NDArray[np.floating[Any]], first_rows: int | None = None) -> None:
-        """Look at the next rows; so many of the first tell which columns are worth another look."""
+        """Examine the next rows; the first `first_rows` rows select the columns to watch."""
         if self._whole is None:
             self._whole = np.flatnonzero(_are_whole(numbers[:first_rows]).all(axis=0))
         if not len(self._whole):
@@ -45,15 +45,15 @@ class RoundedColumns:
         if _largest(numbers[:, self._whole] if few else numbers) < _SAME_WHOLE:
             return
         watched = numbers[:, self._whole]
-        whole = _are_whole(watched).all(axis=0)
+        are_whole = _are_whole(watched).all(axis=0)
         large = ((np.abs(watched) >= _SAME_WHOLE) & np.isfinite(watched)).any(axis=0)
-        self.positions -= set(self._whole[~whole].tolist())
-        self.positions |= set(self._whole[whole & large].tolist())
-        self._whole = self._whole[whole]
+        self.positions -= set(self._whole[~are_whole].tolist())
+        self.positions |= set(self._whole[are_whole & large].tolist())
+        self._whole = self._whole[are_whole]
 
 
 class ColumnWatch:
-    """Notes in `columns` which numbers never fall, are all different, or are too large to be told apart.
+    """Notes in `columns` which numbers never fall, are all different, or may have been rounded.
 
     Parameters
     ----------
@@ -77,9 +77,9 @@ class ColumnWatch:
         self._large, self._fractional = np.zeros((2, len(self._numeric)), dtype=np.bool_)
 
     def add(self, numbers: Rows, first_rows: int | None = None) -> None:
-        """Note the next rows; so many of the first tell whether the values of a column are all different.
+        """Examine the next rows; the first `first_rows` rows show which values are all different.
 
-        Of sparse rows only numbers that are too large are noted: no column of theirs is a row's
+        For sparse rows only numbers that are too large are noted: none of their columns is a row
         number.
         """
         if isinstance(numbers, CSR):
@@ -106,9 +106,9 @@ class ColumnWatch:
             watched = numbers[:, place]
             if self._last is not None:
                 watched = np.vstack([self._last[place], watched])
-            with np.errstate(over="ignore", invalid="ignore"):  # of infinities: no step
+            with np.errstate(over="ignore", invalid="ignore"):  # the step between infinities is NaN
                 steps = np.diff(watched, axis=0)
-            falls = np.any(~(steps >= 0), axis=0)  # so that a step to or from NaN is one
+            falls = np.any(~(steps >= 0), axis=0)  # so that a step to or from NaN counts as a fall
             rises = np.count_nonzero(steps > 0, axis=0)
             for j, fell, rose in zip(place, falls.tolist(), rises.tolist(), strict=True):
                 if fell:
@@ -128,12 +128,12 @@ class ColumnWatch:
 
 
 def _are_whole(numbers: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = (numbers == np.trunc(numbers)) | np.isnan(numbers)
-    return found
+    are_whole: NDArray[np.bool_] = (numbers == np.trunc(numbers)) | np.isnan(numbers)
+    return are_whole
 
 
 def _largest(numbers: NDArray[np.floating[Any]]) -> float:
-    """Return the largest absolute value; NaN is none."""
+    """Return the largest absolute value, ignoring NaN."""
     high = numbers.max()
     low = numbers.min()
     if np.isnan(high):

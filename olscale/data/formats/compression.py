@@ -1,4 +1,4 @@
-"""Sources as streams of plain bytes, whatever they were compressed with and wherever they are."""
+"""Sources as streams of plain bytes, for any compression and any location."""
 
 import errno
 import io
@@ -54,11 +54,8 @@ def open_raw(source: str) -> BinaryIO:
         raise FormatError(source, "no such file") from None
     except IsADirectoryError:
         raise FormatError(source, "is a directory, expected a file") from None
-    except (
-        PermissionError,
-        ValueError,
-        ImportError,
-    ) as error:  # the latter two: an unknown or uninstalled protocol
+    # The latter two are raised for an unknown or uninstalled protocol.
+    except (PermissionError, ValueError, ImportError) as error:
         raise FormatError(source, f"cannot be opened ({error})") from error
     except OSError as error:
         if error.errno != errno.EINVAL:
@@ -69,7 +66,7 @@ def open_raw(source: str) -> BinaryIO:
 def open_source(source: str) -> io.BufferedReader:
     """Open `source` and decompress it on the fly.
 
-    The compression (gzip, bzip2, xz, zstd or none) is known by the first bytes, never by the name.
+    The compression (gzip, bzip2, xz, zstd or none) is detected by the first bytes, not by the name.
 
     Parameters
     ----------
@@ -94,7 +91,7 @@ def open_source(source: str) -> io.BufferedReader:
 
 
 def decompressed(source: str, raw: BinaryIO, head: bytes) -> io.BufferedReader:
-    """Return the plain bytes of `raw`, an open file of which `head` are the first bytes; see `open_source`."""
+    """Return the plain bytes of `raw`, an open file that begins with `head`; see `open_source`."""
     codec = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
     inner = raw if codec is None else _decoder(raw, codec)
     return io.BufferedReader(_Stream(source, raw, inner, codec or "plain"), _READ_BYTES)
@@ -121,7 +118,7 @@ def _decoder(raw: BinaryIO, codec: str) -> Any:
 
 @contextmanager
 def errors_of(source: str) -> Iterator[None]:
-    """Turn into one line what a connection or an object store's client raises: these have errors of their own."""
+    """Turn errors of connections and object stores, which have their own classes, into one line."""
     try:
         yield
     except (
@@ -138,7 +135,7 @@ def errors_of(source: str) -> Iterator[None]:
 
 
 def unreadable(source: str, error: Exception) -> FormatError:
-    """Return the error of bytes that could not be got."""
+    """Return the error for bytes that could not be read."""
     reason = getattr(error, "strerror", None) or str(error).strip() or type(error).__name__
     return FormatError(
         source, f"cannot be read ({reason}); check disk or connection, and run the same again"
@@ -146,7 +143,7 @@ def unreadable(source: str, error: Exception) -> FormatError:
 
 
 class _RemoteFile(io.RawIOBase):
-    """A file elsewhere, of which every read succeeds or raises `FormatError`."""
+    """A remote file: every read succeeds or raises `FormatError`."""
 
     def __init__(self, source: str, file: Any) -> None:
         self._source = source
@@ -169,7 +166,7 @@ class _RemoteFile(io.RawIOBase):
             content = self._file.read(len(buffer))
         except OlscaleError:
             raise
-        except Exception as error:  # of the client's own kinds, and of those it is made of
+        except Exception as error:  # the client raises its own classes and those of its libraries
             raise unreadable(self._source, error) from error
         size = getattr(self._file, "size", None)
         if not content and len(buffer) and size is not None and self.tell() < size:
@@ -186,7 +183,7 @@ class _RemoteFile(io.RawIOBase):
 
 
 class _Stream(io.RawIOBase):
-    """The decompressed bytes; turns the four libraries' ways to say "damaged" into one."""
+    """The decompressed bytes; turns the four libraries' errors for damaged data into one."""
 
     def __init__(self, source: str, raw: BinaryIO, inner: Any, codec: str) -> None:
         self._source = source

@@ -1,8 +1,8 @@
-"""Columns that a file does not hold, since all its rows have one value: its folder is ``day=mon``.
+"""Columns missing from a file since all its rows have one value: its folder is ``day=mon``.
 
-Hive, Spark, pandas, Dask and DuckDB write tables in parts of that form. To a table such a column is
-one like any other, behind those of the file: a feature, a label or what makes the segments, encoded
-or dropped.
+Hive, Spark, pandas, Dask and DuckDB write tables in such parts. For the table such a column is like
+any other, after those of the file: a feature, a label or the source of the segments, encoded or
+dropped.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def constants_lacking(
     encoded: Collection[str],
     before: TableColumns | None,
 ) -> tuple[Constant, ...]:
-    """Return those of `constants` that a file with the columns `names` does not hold itself.
+    """Return those of `constants` that a file with the columns `names` lacks.
 
-    Each is text where the source `before` decided so or, if there is none, where it is or is
+    Each is text if the previous source `before` decided so or, if there is none, if it is or is
     `encoded` as text.
 
     Examples
@@ -48,9 +48,11 @@ def constants_lacking(
     >>> constants_lacking([day, hour], ["x", "day"], ["hour"], None)
     (Constant(name='hour', value='7', text=True),)
     """
-    known = {} if before is None else dict(zip(before.names, before.text, strict=True))
+    was_text = {} if before is None else dict(zip(before.names, before.text, strict=True))
     return tuple(
-        replace(constant, text=known.get(constant.name, constant.text or constant.name in encoded))
+        replace(
+            constant, text=was_text.get(constant.name, constant.text or constant.name in encoded)
+        )
         for constant in constants
         if constant.name not in names
     )

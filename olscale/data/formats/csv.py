@@ -1,13 +1,13 @@
-"""CSV and TSV: one row a line, cells apart by a delimiter, optionally a header.
+"""CSV and TSV: one row per line, cells separated by a delimiter, optionally a header.
 
-*Delimiter*: that of comma, tab, semicolon and bar which splits the first lines into equally many
-cells; of several that between which most cells are numbers, see `olscale.data.formats.delimiter`;
-else white space. Always a tab for ``tsv``. A first line ``sep=;`` says it, as it does to Excel;
-`ReadOptions.delimiter` overrides this.
+*Delimiter*: the one of comma, tab, semicolon and bar that splits the first lines into equally many
+cells; if several do, the one between which most cells are numbers, see
+`olscale.data.formats.delimiter`; if none does, white space. Always a tab for ``tsv``. A first line
+``sep=;`` sets it, as in Excel; `ReadOptions.delimiter` overrides all this.
 
 *Header*: the first row is one when it holds text above a column of numbers, or when it is all text,
-without repetition, and none of its cells comes back in its column, or when its numbers count from 0
-as those of pandas do. Where that is not clear `Batch.notes` say how the row was read, see
+without repetition, and none of its cells recurs in its column, or when its numbers count from 0 as
+those of pandas do. If that is ambiguous `Batch.notes` report how the row was read, see
 `olscale.data.formats.header`. `ReadOptions.header` overrides this. A column without a name is
 called as pandas calls it (``Unnamed: 0``), the second ``a`` is called ``a.1``.
 
@@ -15,16 +15,16 @@ called as pandas calls it (``Unnamed: 0``), the second ``a`` is called ``a.1``.
 missing, else it is numeric. Missing cells (empty, ``?``, ``NA``, ``nan``, ``null``, ``none``, and
 those of `ReadOptions.missing`) are NaN in numeric columns and no value at all in text columns.
 Tables with text columns become sparse one-hot rows, see `olscale.data.formats.table_encoder`; all
-others are dense. Text that first shows up in a numeric column later is an error. Columns that are
-dropped are not looked at. A last column without a name and empty in the first rows comes from a
-delimiter at the end of each row: it is left out.
+others are dense. Text that first appears in a numeric column later is an error. Dropped columns are
+not examined. A last column without a name that is empty in the first rows results from a delimiter
+at the end of each row: it is left out.
 
-*Quotes*: a cell may stand between double quotes, and then holds anything. The first that spans
-lines, or holds a tab in TSV, is noted with its line, see `olscale.data.formats.quotes`.
+*Quotes*: a cell may stand between double quotes, and may then contain anything. The first one that
+spans lines, or holds a tab in TSV, is noted with its line, see `olscale.data.formats.quotes`.
 `ReadOptions.quoting` makes quotes plain characters, `ReadOptions.escape` gives a meaning to
 backslashes, see `olscale.data.formats.cell_form`.
 
-*Numbers* have a decimal point. Where a column holds ``1,5`` it is asked which is meant
+*Numbers* have a decimal point. If a column holds ``1,5`` an error asks which is meant
 (`ReadOptions.decimal`). With a decimal comma a cell with a point is no number: ``31.310`` may well
 be thousands.
 
@@ -32,9 +32,8 @@ be thousands.
 
 *Label*: `ReadOptions.label`, or else the last column. A table of numbers without a header is the
 exception (USPS is published so): when the first column, and no other, holds only whole numbers in
-the first `SAMPLE_ROWS` rows, at most `MOST_LABELS` different ones and each twice on average, that
-is the label. Labels in a file of their own (`olscale.data.formats.text`) come before everything
-else.
+the first `SAMPLE_ROWS` rows, at most `MOST_LABELS` different ones and each twice on average, it is
+the label. Labels in a file of their own (`olscale.data.formats.text`) precede everything else.
 """
 
 import csv
@@ -101,7 +100,7 @@ class CsvFormat:
         )
 
     def splits(self, source: str) -> tuple[str, ...]:
-        """Return ``("train",)``: a table is one split."""
+        """Return ``("train",)``: a table is a single split."""
         return ("train",)
 
     def read(self, source: str, options: ReadOptions) -> Iterator[Batch]:
@@ -110,7 +109,7 @@ class CsvFormat:
 
 
 class TsvFormat(CsvFormat):
-    """Tables whose cells are apart by tabs."""
+    """Tables whose cells are separated by tabs."""
 
     name: ClassVar[str] = "tsv"
     suffixes: ClassVar[tuple[str, ...]] = (".tsv", ".tab")
@@ -127,7 +126,7 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
     options : ReadOptions
         All but `zero_based` are used.
     delimiter : str, optional
-        Character between cells (a space means any white space) where `options` name none; found out
+        Character between cells (a space means any white space) if `options` name none; detected
         when left out.
 
     Yields
@@ -149,8 +148,8 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
         excel = excel_delimiter(head)
         form = _form_of(options)
         lines = form.whole_lines(text_lines(head))
-        named = options.delimiter or excel or delimiter
-        sniffed = named or delimiter_of(lines, form)
+        chosen = options.delimiter or excel or delimiter
+        sniffed = chosen or delimiter_of(lines, form)
         if sniffed is None and not options.labelled and lines:
             sniffed = NO_DELIMITER
         if sniffed is None or b"\0" in head:
@@ -161,14 +160,14 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
             stream.readline()
         text = table_text(source, stream)
         text.line = int(excel is not None)
-        notes = () if named or options.decimal else delimiter_notes(lines, form)
+        notes = () if chosen or options.decimal else delimiter_notes(lines, form)
         watch = QuoteWatch(source, sniffed)
         try:
             yield from _batches(text, options, form, sniffed, watch, notes)
         except FormatError as error:
             if watch.span_note is None or CURE in error.problem:
                 raise
-            # The rows before it may be one that a quote made of several.
+            # A quote may have merged several rows before it into one.
             problem = f"{error.problem}; {watch.span_note}"
             raise FormatError(error.source, problem, error.line) from error
 
@@ -190,7 +189,7 @@ def _batches(
     watch: QuoteWatch,
     notes: tuple[str, ...],
 ) -> Iterator[Batch]:
-    """Yield the rows of `text`, the first with `notes`."""
+    """Yield the rows of `text`, the first ones with `notes`."""
     source = text.source
     rows = checked_rows(source, _cells(text, delimiter, form, watch), least=1 + options.labelled)
     sample = list(itertools.islice(rows, 1))
@@ -199,23 +198,29 @@ def _batches(
         sample += itertools.islice(rows, min(SAMPLE_ROWS, fit))
     names = [cell.strip() for _, row in sample[:1] for cell in row]
     sample = [(line, form.cleared(row)) for line, row in sample]
-    beside = options.stream is None and labels_beside(source) is not None
+    has_labels_file = options.stream is None and labels_beside(source) is not None
     decimal = options.decimal or "."
     header = options.header
     if header is None:
-        # Beside other delimiters 1,5 is a number that is asked about below, no name.
+        # With another delimiter 1,5 is a number, which the check below asks about, and not a name.
         marks = [decimal, ","] if options.decimal is None and delimiter != "," else [decimal]
         first_rows = [row for _, row in sample]
         fits = _fits(*marks)
-        header = not beside and is_header(first_rows, fits)
-        notes += () if beside else header_notes(first_rows, header, fits)
+        header = not has_labels_file and is_header(first_rows, fits)
+        if not has_labels_file:
+            notes += header_notes(first_rows, header, fits)
         if len(sample) == 1 and not any(map(fits_number, sample[0][1])):
             raise NoRowsError(source, "no rows below the line that names the columns", 1)
     body = sample[1:] if header else sample
     if not body:
         raise NoRowsError(source, "no rows")
     columns, empty, first = _columns(
-        text, names if header else [], body, options, beside=beside, commas=delimiter != ","
+        text,
+        names if header else [],
+        body,
+        options,
+        has_labels_file=has_labels_file,
+        commas=delimiter != ",",
     )
     notes += single_quote_notes(source, columns.names[: columns.width], [row for _, row in body])
     columns.delimiter = delimiter
@@ -241,13 +246,13 @@ def _batches(
     cleared = ((line, form.cleared(row)) for line, row in rows)
     parser = TableParser(text, cleared, encoder, dialect, form.cell, watch=watch)
     for batch in parser.batches(options.chunk_rows, first, [line for line, _ in body]):
-        told = (*notes, *watch.take_notes())
-        yield replace(batch, label=None if beside else batch.label, notes=told)
+        batch_notes = (*notes, *watch.take_notes())
+        yield replace(batch, label=None if has_labels_file else batch.label, notes=batch_notes)
         notes = ()
 
 
 def _no_table(source: str, head: bytes) -> FormatError:
-    """Return the error of a text whose first bytes are no rows."""
+    """Return the error for a text whose first bytes are no rows."""
     if not head.strip():
         return NoRowsError(
             source, f"no rows: the file {'has empty lines only' if head else 'is empty'}"
@@ -271,12 +276,13 @@ def _columns(
     body: Sequence[Line],
     options: ReadOptions,
     *,
-    beside: bool,
+    has_labels_file: bool,
     commas: bool,
 ) -> tuple[TableColumns, int | None, list[Column]]:
-    """Return the columns of a table whose first rows are `body`, the position of one that is always empty, and the cells.
+    """Return the columns of a table whose first rows are `body`.
 
-    Columns whose cells are all plain numbers come as these.
+    Also returns the position of a column that is always empty, and the cells; columns whose cells
+    are all plain numbers come as arrays.
     """
     source = blocks.source
     cells = list(zip(*(row for _, row in body), strict=True))
@@ -287,9 +293,9 @@ def _columns(
     dropped = columns_named(source, names, options.drop, width)
     last = width - 1
     empty = None
-    # More than one row: a last cell that is empty once may well be a missing label.
+    # Only with several rows: a last cell that is empty once may well be a missing label.
     if (
-        not beside
+        not has_labels_file
         and len(body) > 1
         and not (named and named[last])
         and not any(cell.strip() for cell in cells[last])
@@ -297,19 +303,19 @@ def _columns(
         empty = last
         dropped = dropped | {last}
     dropped, carried, as_written, weights = options.set_aside(source, names, dropped, width)
-    # There is nothing to carry in a column that a delimiter at the end of each row makes.
+    # The column that a delimiter at the end of each row makes has nothing to carry.
     carried = tuple(position for position in carried if position != empty)
     mark = options.decimal or "."
     fits = _fits(mark)
     segments = segment_position(source, names, options.segments)
     read = [position not in dropped or position in (segments, weights) for position in range(width)]
     numbers = [
-        column_of(each, blocks, mark) if is_read else None
-        for is_read, each in zip(read, cells, strict=True)
+        column_of(column_cells, blocks, mark) if is_read else None
+        for is_read, column_cells in zip(read, cells, strict=True)
     ]
     text = [
-        is_read and known is None and not all(map(fits, set(column)))
-        for is_read, known, column in zip(read, numbers, cells, strict=True)
+        is_read and parsed is None and not all(map(fits, set(column)))
+        for is_read, parsed, column in zip(read, numbers, cells, strict=True)
     ]
     text = [*coded_as_text(names[:width], text, parse_codings(options.encode))]
     if commas and options.decimal is None:
@@ -322,7 +328,7 @@ def _columns(
         chosen is None
         and options.labelled
         and 0 not in dropped
-        and (beside or (not named and not any(text) and label_is_first(cells)))
+        and (has_labels_file or (not named and not any(text) and label_is_first(cells)))
     ):
         chosen = 0
     labels: tuple[int, ...] = (UNLABELLED,)
@@ -337,8 +343,8 @@ def _columns(
     text += [constant.text for constant in added]
     text_or_not = text_columns(names, text, labels, options.table)
     first: list[Column] = [
-        column if known is None or is_text else known
-        for column, known, is_text in zip(cells, numbers, text_or_not[:width], strict=True)
+        column if parsed is None or is_text else parsed
+        for column, parsed, is_text in zip(cells, numbers, text_or_not[:width], strict=True)
     ]
     columns = TableColumns(
         tuple(names),
@@ -355,7 +361,7 @@ def _columns(
 
 
 def _fits(*marks: str) -> Callable[[str], bool]:
-    """Return what tells whether a cell may stand in a column of numbers with one of `marks` for a point."""
+    """Return a function that says whether a cell may be a number with one of `marks`."""
     if marks == (".",):
         return fits_number
     return lambda cell: is_missing(cell) or any(is_number(cell, mark) for mark in marks)
@@ -401,9 +407,9 @@ def _cells(text: TextBlocks, delimiter: str, form: CellForm, watch: QuoteWatch) 
 
 
 def _cells_without_quotes(text: TextBlocks, delimiter: str, form: CellForm) -> Iterator[Line]:
-    """Yield rows of a short text of which nothing is to be looked at but delimiters and newlines; none of any other.
+    """Yield the rows of a short text that has only delimiters and newlines to split at, else none.
 
-    They are what Python's csv makes of it, in a quarter of the time.
+    The cells are those of Python's csv, in a quarter of the time.
     """
     if delimiter == WHITESPACE or form.escaped or not text.fill() or pays(text):
         return
@@ -419,7 +425,7 @@ def _cells_without_quotes(text: TextBlocks, delimiter: str, form: CellForm) -> I
         return
     place = text.pos
     for line in lines:
-        if text.pos != place:  # a compiled loop that is there by now has read on
+        if text.pos != place:  # a compiled loop that is loaded by now has read further
             return
         place += len(line) + 1
         text.pos = place
@@ -429,7 +435,7 @@ def _cells_without_quotes(text: TextBlocks, delimiter: str, form: CellForm) -> I
 
 
 def _quote_problem(error: csv.Error) -> str:
-    """Return what is wrong with cells that may stand in quotes, and what to do."""
+    """Return what is wrong with quoted cells, and what to do."""
     problem = cells_problem(error)
     if "unexpected end" in str(error):
         problem = "cannot be split into cells: the quote that opens one is not closed"

@@ -1,4 +1,4 @@
-"""Decimals of Arrow as the nearest doubles, which are those that their text has in a CSV file."""
+"""Decimals of Arrow as the nearest doubles, equal to those that CSV text gives."""
 
 from typing import Any
 
@@ -12,11 +12,11 @@ _POWERS = 10.0 ** np.arange(23)
 
 
 def decimals_as_floats(column: Any) -> NDArray[np.float64]:
-    """Return an array of decimals of any width as doubles, NaN where it has no value.
+    """Return an array of decimals of any width as doubles, NaN for missing values.
 
-    The quotient of two doubles is rounded once. So where the digits of a decimal and its power of
-    ten are both doubles, their quotient is the double nearest to the decimal. Python converts the
-    other ones.
+    The quotient of two doubles is rounded once. So if the digits of a decimal and its power of ten
+    are both exact doubles, their quotient is the double nearest to the decimal. Python converts all
+    others.
 
     Parameters
     ----------
@@ -41,14 +41,14 @@ def decimals_as_floats(column: Any) -> NDArray[np.float64]:
     exact = present & short & (scales >= 0) & (scales < len(_POWERS))
     exact &= (digits >= -_EXACT) & (digits <= _EXACT)
     numbers[exact] = digits[exact].astype(np.float64) / _POWERS[scales[exact]]
-    rest = np.flatnonzero(present & ~exact)
-    if len(rest):
-        numbers[rest] = [float(decimal) for decimal in column.take(rest).to_pylist()]
+    inexact = np.flatnonzero(present & ~exact)
+    if len(inexact):
+        numbers[inexact] = [float(decimal) for decimal in column.take(inexact).to_pylist()]
     return numbers
 
 
 def _digits(column: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the digits of each decimal as a whole number, and where they fit into 64 bits."""
+    """Return the digits of each decimal as a whole number, and whether they fit into 64 bits."""
     rows = len(column)
     if not rows:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_)
@@ -68,9 +68,9 @@ def _without_end_zeros(
     digits: NDArray[np.int64],
     scale: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return `digits` and their scales after zeros at the end of large ones are cut off.
+    """Return `digits` and their scales after cutting trailing zeros off large ones.
 
-    Spark writes 1.5 with 18 digits behind the point.
+    Spark writes 1.5 with 18 digits after the point.
     """
     digits = digits.copy()
     scales = np.full(len(digits), scale)

@@ -1,4 +1,4 @@
-"""What stands between the cells of a table: as users name it, and as its first lines show it."""
+"""The character between the cells of a table: named by users, or detected from the first lines."""
 
 import re
 from collections.abc import Sequence
@@ -9,18 +9,20 @@ from olscale.data.formats.cells import is_missing
 from olscale.errors import ParameterError
 
 NO_DELIMITER = "\x1f"
-"""In place of that of a table of one column: it stands in no text."""
+"""In place of the delimiter of a table of one column: it occurs in no text."""
 NAMES = {"tab": "\t", "\\t": "\t", "space": WHITESPACE}
 _DELIMITERS = ",\t;|"
 _GROUPED = re.compile(r"\s*[-+]?\d{1,3}([ .'\u00a0\u202f]\d{3})+,\d+\s*")
-"""A number with a decimal comma and its thousands apart."""
+"""A number with a decimal comma and separated thousands."""
 _EXCEL = re.compile(rb'\A(?:\xef\xbb\xbf)?"?sep=([,;|\t])"?(?:\r?\n|\Z)')
 _NONE = re.compile(r'[\w.+"\0\r\n-]')
-"""Characters that end no cell: those of names and numbers, quotes and ends of lines."""
+"""Characters that cannot end a cell: those of names and numbers, quotes and ends of lines."""
 
 
 def delimiter_called(word: str) -> str:
-    r"""Return the delimiter that a user has named: one character, ``tab``, ``\t`` or ``space`` (any white space).
+    r"""Return the delimiter that a user names: one character, ``tab``, ``\t`` or ``space``.
+
+    A space stands for any white space.
 
     Raises
     ------
@@ -38,7 +40,7 @@ def delimiter_called(word: str) -> str:
 
 
 def check_delimiter(delimiter: str) -> None:
-    """Refuse what cannot stand between cells.
+    """Refuse characters that cannot separate cells.
 
     Raises
     ------
@@ -56,42 +58,43 @@ def check_delimiter(delimiter: str) -> None:
 
 
 def excel_delimiter(head: bytes) -> str | None:
-    """Return the delimiter that a first line such as ``sep=;`` names, which Excel takes and writes; None without one."""
-    found = _EXCEL.match(head)
-    return None if found is None else found[1].decode()
+    """Return the delimiter of a first line such as ``sep=;``, which Excel understands, or None."""
+    match = _EXCEL.match(head)
+    return None if match is None else match[1].decode()
 
 
 def text_lines(head: bytes) -> list[str]:
-    """Return the first whole lines of `head`, or none when it is no text."""
+    """Return the first complete lines of `head`, or none when it is no text."""
     if b"\0" in head:
         return []
     head = _EXCEL.sub(b"", head, count=1)
     lines = head.decode("utf-8-sig", "replace").splitlines()
-    whole = lines[:-1] if len(lines) > 1 and not head.endswith(b"\n") else lines
-    return [line for line in whole if line.strip()][:20]
+    complete = lines[:-1] if len(lines) > 1 and not head.endswith(b"\n") else lines
+    return [line for line in complete if line.strip()][:20]
 
 
 _FORM = CellForm()
 
 
 def delimiter_of(lines: Sequence[str], form: CellForm = _FORM) -> str | None:
-    """Return what splits `lines`, whose cells are written in `form`, into equally many cells, or None.
+    """Return the delimiter that splits `lines`, with cells in `form`, evenly, or None.
 
-    Of several it is that between which numbers stand most often, then that which leaves fewest
-    others in cells of text, then that of most columns, then the first of comma, tab, semicolon and
-    bar. Only where none of them does it is white space, or where all is numbers then: ``1,5 2,5``.
+    Of several it is the one between which numbers stand most often, then the one that leaves fewest
+    others in cells of text, then the one that makes most columns, then the first of comma, tab,
+    semicolon and bar. White space is the delimiter if none of them fits, or if only white space
+    makes all cells numbers: ``1,5 2,5``.
     """
     if not lines:
         return None
     fitting = _fitting(lines, form)
-    # Where none fits there is a ragged row among the first: the reader will name it.
+    # If none fits, one of the first rows is ragged: the reader will name it.
     return next(
         iter(fitting), next((delimiter for delimiter in _DELIMITERS if delimiter in lines[0]), None)
     )
 
 
 def delimiter_notes(lines: Sequence[str], form: CellForm = _FORM) -> tuple[str, ...]:
-    r"""Return what is to be said of the delimiter that `lines` were found to have; nothing where no other fits.
+    r"""Return notes about the delimiter of `lines`; none if no other delimiter fits.
 
     Examples
     --------
@@ -114,12 +117,14 @@ def _called(delimiter: str) -> str:
 
 
 def _fitting(lines: Sequence[str], form: CellForm) -> dict[str, list[list[str]]]:
-    """Return what splits `lines` into equally many cells, and these, the best first."""
+    """Return the delimiters that split `lines` evenly, and their cells, the best first."""
     splits = {delimiter: _split(lines, delimiter, form) for delimiter in _DELIMITERS}
     fitting = {delimiter: rows for delimiter, rows in splits.items() if _widths(rows)}
-    apart = _split(lines, WHITESPACE, form)
-    if _widths(apart) and (not fitting or _share(apart[1:] or apart, WHITESPACE) == 1):
-        fitting[WHITESPACE] = apart
+    split_rows = _split(lines, WHITESPACE, form)
+    if _widths(split_rows) and (
+        not fitting or _share(split_rows[1:] or split_rows, WHITESPACE) == 1
+    ):
+        fitting[WHITESPACE] = split_rows
     if len(fitting) == 1:
         return fitting
     best = sorted(
@@ -130,12 +135,12 @@ def _fitting(lines: Sequence[str], form: CellForm) -> dict[str, list[list[str]]]
 
 def _fitness(rows: Sequence[Sequence[str]], delimiter: str) -> tuple[float, int, int]:
     text = [cell for row in rows for cell in row if not _is_value(cell, delimiter)]
-    others = sum(any(other in cell for other in _DELIMITERS) for cell in text)
-    return _share(rows, delimiter), -others, len(rows[0])
+    with_delimiters = sum(any(mark in cell for mark in _DELIMITERS) for cell in text)
+    return _share(rows, delimiter), -with_delimiters, len(rows[0])
 
 
 def _share(rows: Sequence[Sequence[str]], delimiter: str) -> float:
-    """Return how many of the cells of `rows` that are not missing are numbers."""
+    """Return the share of numbers among the cells of `rows` that are not missing."""
     cells = [cell for row in rows for cell in row if not is_missing(cell)]
     return sum(_is_value(cell, delimiter) for cell in cells) / max(1, len(cells))
 

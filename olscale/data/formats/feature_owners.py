@@ -1,7 +1,7 @@
-"""Which column a feature is of, where the features of two columns may have one name.
+"""The column of each feature, where features of two columns may have the same name.
 
-A value of a text column ``a`` is the feature ``a=VALUE``, which a column of numbers may be called,
-and so may a value of a text column ``a=b``. Most tables have no such names; then nothing is kept
+A value of a text column ``a`` is the feature ``a=VALUE``; a column of numbers may have that name,
+and so may a value of a text column ``a=b``. Most tables have no such names; then nothing is stored
 and nothing is looked up.
 """
 
@@ -11,16 +11,16 @@ from olscale.errors import FormatError
 
 
 class FeatureOwners:
-    """Notes the column of each feature whose name another column may also make.
+    """Records the column of each feature whose name another column may also make.
 
     Parameters
     ----------
     source : str
         Named in errors.
     numeric, text : sequence of str
-        Names of the columns of numbers, each a feature, and of those of text, which make features.
+        Names of the numeric columns, each a feature, and of the text columns, which make features.
     known : dict of str to str
-        Features -> their columns, of sources before this one; those of this one are added.
+        Feature -> column, for the sources before this one; those of this one are added.
 
     Examples
     --------
@@ -43,37 +43,37 @@ them in the file, or leave one out with --drop
             self.claim(name, name)
 
     def __bool__(self) -> bool:
-        """Whether two columns may make features of one name at all."""
+        """Whether two columns may make features of the same name at all."""
         return bool(self._watched)
 
     def claim(self, column: str, feature: str) -> None:
-        """Note that `feature` is one of `column`.
+        """Record that `feature` belongs to `column`.
 
         Raises
         ------
         FormatError
-            When it is one of another column.
+            When it belongs to another column.
         """
         if column not in self._watched:
             return
-        other = self._known.setdefault(feature, column)
-        if other != column:
+        owner = self._known.setdefault(feature, column)
+        if owner != column:
             raise FormatError(
                 self._source,
-                f"columns {other!r} and {column!r} both make a feature {feature[:60]!r}; rename "
+                f"columns {owner!r} and {column!r} both make a feature {feature[:60]!r}; rename "
                 "one of them in the file, or "
                 "leave one out with --drop",
             )
 
 
 def _watched(names: Iterable[str], text: set[str]) -> set[str]:
-    """Return those of `names` that begin as the features of one of the columns `text` do, and these columns."""
+    """Return those of `names` that begin like features of a column in `text`, and these columns."""
     lengths = {len(column) for column in text}
-    found = set[str]()
+    watched = set[str]()
     for name in names:
         if "=" not in name:
             continue
         for length in lengths:
             if name[length : length + 1] == "=" and name[:length] in text:
-                found |= {name, name[:length]}
-    return found
+                watched |= {name, name[:length]}
+    return watched

@@ -1,13 +1,12 @@
 """Whether the first row of a table names its columns, and whether that is clear.
 
 A first row is names when it holds text above a column of numbers; when it is all text, without
-repetition, and none of its cells comes back in its column; or when its numbers count 0, 1, 2, ...
-as those of pandas do.
+repetition, and none of its cells recurs in its column; or when its numbers count 0, 1, 2, ... as
+those of pandas do.
 
-What was decided is *unclear*, and `header_notes` tells of it, when a row of names has numbers in it
-that do not count, or when a row of data looks as names do: no cell is a fraction, and a cell is a
-usual name, or all words stand nowhere else where others come back, or whole numbers stand above
-fractions.
+The decision is *unclear*, and `header_notes` reports it, when a row of names has numbers in it that
+do not count, or when a row of data looks like names: no cell is a fraction, and a cell is a usual
+name, or all words occur nowhere else while others recur, or whole numbers stand above fractions.
 """
 
 import re
@@ -20,9 +19,9 @@ from olscale.data.formats._guess import fits_number
 from olscale.data.formats.cells import is_missing, is_number
 
 _NAMES = frozenset(("class", "label", "target", "text", "id", "name", "x", "y"))
-"""Names of columns that are hardly values."""
+"""Names of columns that are unlikely to be values."""
 _COUNTED = 4
-"""So many numbers in a row do not count by chance."""
+"""So many numbers in a row do not count up by chance."""
 _SHOWN = 6
 _SHOWN_CELL = 20
 _WHOLE = re.compile(r"[-+]?\d+")
@@ -30,7 +29,7 @@ _WHOLE = re.compile(r"[-+]?\d+")
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """The cell of the first row, and those below."""
+    """The cell of the first row, and those below it."""
 
     first: str
     below: Sequence[str]
@@ -69,7 +68,7 @@ class _Column:
 
     @property
     def comes_back(self) -> bool:
-        """Whether the first cell stands below too, or as the same number."""
+        """Whether the first cell also stands below, as text or as the same number."""
         cells = {cell.strip() for cell in self.below}
         return self.first in cells or (
             _is_whole(self.first)
@@ -78,28 +77,28 @@ class _Column:
 
     @property
     def is_alone(self) -> bool:
-        """Whether the first cell stands nowhere below, where every other value comes back."""
+        """Whether the first cell stands nowhere below while every other value recurs."""
         return not self.comes_back and min(Counter(map(str.strip, self.below)).values()) > 1
 
 
 def is_header(rows: Sequence[Sequence[str]], fits: Callable[[str], bool] = fits_number) -> bool:
-    """Return whether the first of `rows` names the columns; `fits` tells whether a cell may be a number."""
+    """Return whether the first of `rows` names the columns; `fits` recognizes numbers."""
     if len(rows) < 2:
         return False
     columns = _columns(rows, fits)
     if any(column.is_word and column.is_numeric for column in columns) or _counts(columns):
         return True
     # A column of row numbers often has no name.
-    named = [column for column in columns if column.first]
-    names = [column.first for column in named]
+    columns_with_names = [column for column in columns if column.first]
+    names = [column.first for column in columns_with_names]
     all_text = bool(names) and not any(map(fits, names)) and len(set(names)) == len(names)
-    return all_text and all(column.first not in column.below for column in named)
+    return all_text and all(column.first not in column.below for column in columns_with_names)
 
 
 def header_notes(
     rows: Sequence[Sequence[str]], header: bool, fits: Callable[[str], bool] = fits_number
 ) -> tuple[str, ...]:
-    """Return what is to be said of the first of `rows`, guessed to be names or not; nothing where that is clear.
+    """Return notes about the first of `rows`, guessed to be names or not; none if that is clear.
 
     Examples
     --------
@@ -109,7 +108,8 @@ def header_notes(
     if len(rows) < 2:
         return ()
     columns = _columns(rows, fits)
-    if not (_unclear_names(columns) if header else _unclear_data(columns)):
+    unclear = _unclear_names(columns) if header else _unclear_data(columns)
+    if not unclear:
         return ()
     cells = [column.first[:_SHOWN_CELL] for column in columns[:_SHOWN]] + ["..."] * (
         len(columns) > _SHOWN
@@ -132,15 +132,17 @@ def _is_whole(cell: str) -> bool:
 
 
 def _is_fraction(cell: str, fits: Callable[[str], bool]) -> bool:
-    """Return whether `cell` is written as a number with a point or an exponent, which no name of a column is."""
+    """Return whether `cell` is a number with a point or an exponent, which no column name is."""
     return fits(cell) and any(map(str.isdigit, cell)) and not _is_whole(cell)
 
 
 def _counts(columns: Sequence[_Column]) -> bool:
-    """Return whether the first cells are 0, 1, 2, ..., with words between that are new, and the rows go on otherwise."""
-    index = (
-        columns[0] if not columns[0].first else None
-    )  # pandas writes the numbers of rows without a name
+    """Return whether the first cells count 0, 1, 2, ..., except for new words in between.
+
+    The rows below must not count the same way.
+    """
+    # The column of row numbers that pandas writes has no name.
+    index = columns[0] if not columns[0].first else None
     columns = columns[index is not None :]
     counted = [column for column in columns if not column.is_word]
     if not counted or not _is_numbered([column.first for column in counted]):
@@ -158,7 +160,7 @@ def _counts(columns: Sequence[_Column]) -> bool:
         ):
             return False
         return not all(column.comes_back for column in counted)
-    # 0 and 1 are in many a row of data.
+    # Many rows of data contain 0 and 1.
     if index is not None or len(counted) < 2:
         return False
     return any(column.is_text for column in counted) or (
@@ -171,7 +173,7 @@ def _is_numbered(cells: Sequence[str]) -> bool:
 
 
 def _goes_on(cells: Sequence[str]) -> bool:
-    """Return whether a row is evenly spaced too, as the rows of a table of products or of consecutive numbers are."""
+    """Return whether a row is evenly spaced, as multiples or consecutive numbers are."""
     if not all(map(is_number, cells)):
         return False
     numbers = [float(cell) for cell in cells]

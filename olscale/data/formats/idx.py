@@ -1,4 +1,4 @@
-"""IDX, the format of MNIST: images in one file, labels in another beside it.
+"""IDX, the format of MNIST: images in one file, labels in another file next to it.
 
 Name the images file. Its labels are found by the usual name: ``train-images-idx3-ubyte.gz`` goes
 with ``train-labels-idx1-ubyte.gz``, with or without the compression suffix.
@@ -75,7 +75,7 @@ class IdxFormat:
 
 
 def _labels(source: str, *, needed: bool) -> NDArray[Any] | None:
-    """Return the labels of the images `source`; None where there are none and they are not needed."""
+    """Return the labels of the images `source`; None if there are none and none are needed."""
     labels = _labels_beside(source, needed=needed)
     if labels is None:
         return None
@@ -88,7 +88,7 @@ def _labels(source: str, *, needed: bool) -> NDArray[Any] | None:
 
 
 def _labels_beside(source: str, *, needed: bool) -> str | None:
-    """Return the file of labels that belongs to `source`; None where there is none and it is not needed."""
+    """Return the file of labels of `source`; None if there is none and none is needed."""
     candidates = _label_names(source)
     if not candidates and not needed:
         return None
@@ -119,11 +119,12 @@ def labels_among(names: Collection[str]) -> set[str]:
 
 
 def _label_names(images: str) -> list[str]:
-    """Return what the file of labels may be called; nothing where `images` is called otherwise."""
+    """Return possible names of the file of labels; none if `images` has an unusual name."""
     renamed = _IMAGES.sub(r"labels\1idx1", images)
     if renamed == images:
         return []
     plain = strip_compression(renamed)
+    # The labels are usually compressed like the images.
     return [*dict.fromkeys([renamed, plain, f"{plain}.gz"])]
 
 
@@ -140,7 +141,10 @@ def _header(source: str, stream: BufferedReader) -> tuple[tuple[int, ...], np.dt
 
 
 def _read(stream: BufferedReader, size: int) -> bytearray:
-    """Return `size` bytes, fewer where the stream ends; what a header promises is not allocated before it is there."""
+    """Return `size` bytes, fewer if the stream ends.
+
+    Memory is allocated as bytes arrive: a header may promise any number.
+    """
     got = bytearray()
     while len(got) < size:
         start = len(got)

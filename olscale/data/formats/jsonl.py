@@ -1,7 +1,7 @@
-"""JSON lines: one flat record a line, whose keys are the columns.
+"""JSON lines: one flat record per line, whose keys are the columns.
 
 *Columns*: the keys of the first `SAMPLE_ROWS` records, in order of first appearance. A key that a
-record lacks is a missing value there, as ``null`` is. A key that no record of the sample has is an
+record lacks is a missing value there, like ``null``. A key that no record of the sample has is an
 error, unless it is dropped. Objects and arrays within a record are no cells: they are refused by
 name, unless their key is dropped.
 
@@ -11,8 +11,8 @@ are read as Python's ``float`` reads them.
 
 *Label*: `ReadOptions.label`, or else the last key of the first record.
 
-Records are parsed by Arrow, a block of lines at a time. What it does not take is left to Python's
-json line by line, which also tells what is wrong. Both give the same cells.
+Arrow parses the records, a block of lines at a time. Python's json parses, line by line, what Arrow
+refuses, and reports what is wrong. Both give the same cells.
 """
 
 import json
@@ -47,7 +47,7 @@ TRUTH = "true or false"
 """Types of a column."""
 
 _SAME_WHOLE = 2.0**53
-"""From here on float64 has not every whole number."""
+"""From here on float64 does not represent every whole number."""
 
 _TYPES: dict[type, str] = {float: NUMBER, str: TEXT, bool: TRUTH}
 _NESTED: dict[type, str] = {dict: "an object", list: "an array"}
@@ -60,12 +60,12 @@ class JsonLinesFormat:
     suffixes: ClassVar[tuple[str, ...]] = (".jsonl", ".ndjson", ".json")
 
     def matches(self, source: str, head: bytes) -> bool:
-        """Return whether the first line that is not blank begins as an object with a key does."""
+        """Return whether the first line that is not blank begins like an object with a key."""
         begin = head.removeprefix(b"\xef\xbb\xbf").lstrip()
         return begin.startswith(b"{") and begin[1:].lstrip(b" \t").startswith((b'"', b"}"))
 
     def splits(self, source: str) -> tuple[str, ...]:
-        """Return ``("train",)``: a text file is one split."""
+        """Return ``("train",)``: a text file is a single split."""
         return ("train",)
 
     def read(self, source: str, options: ReadOptions) -> Iterator[Batch]:
@@ -75,7 +75,7 @@ class JsonLinesFormat:
         ------
         FormatError
             Names file and line of what is no record, of a nested or repeated key, of a value of
-            another type than those before it in its column, of a key that comes too late, of a
+            another type than those before it in its column, of a key that appears too late, of a
             missing label. Names the file when it has no rows.
         UnknownNameError
             When no record has a key that `options` name.
@@ -88,7 +88,7 @@ class JsonLinesFormat:
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """What becomes of the values of a key: their type, whether they are read, or are carried along as text."""
+    """The treatment of a key's values: their type, and whether they are read or carried along."""
 
     type: str
     is_read: bool
@@ -96,7 +96,7 @@ class _Key:
 
 
 class _Records:
-    """The records of a text, whose columns its first ones decide."""
+    """The records of a text; the first ones decide the columns."""
 
     def __init__(self, text: TextBlocks, options: ReadOptions) -> None:
         self._text = text
@@ -161,16 +161,16 @@ class _Records:
         )
 
     def batches(self, chunk_rows: int) -> Iterator[Batch]:
-        """Yield all rows as batches of `chunk_rows`, fewer where wide."""
+        """Yield all rows as batches of `chunk_rows`, smaller if rows are wide."""
         encoder = self._encoder
         rows = encoder.batch_rows(chunk_rows)
         cells = encoder.cells(rows)
         for columns, lines in self._blocks():
-            done = 0
-            while done < len(lines):
-                part = slice(done, done + cells.room)
+            start = 0
+            while start < len(lines):
+                part = slice(start, start + cells.room)
                 encoder.put(cells, [column[part] for column in columns], lines[part])
-                done = part.stop
+                start = part.stop
                 if not cells.room:
                     yield encoder.batch(cells)
                     cells = encoder.cells(rows)
@@ -181,14 +181,14 @@ class _Records:
             raise UnknownNameError(kind, min(self._unmet), list(self._keys))
 
     def _blocks(self) -> Iterator[tuple[list[Column], Sequence[int]]]:
-        """Yield the columns of consecutive records, and the lines of these."""
+        """Yield the columns of consecutive records, and their lines."""
         yield self._columns_of(self._sample)
         self._sample = []
         while self._text.fill():
             yield self._parsed() or self._columns_of(self._take(None))
 
     def _take(self, most: int | None) -> list[Record]:
-        """Return the next records: so many, or all in the lines that the text holds now."""
+        """Return the next `most` records, or all in the lines that the text holds now."""
         records: list[Record] = []
         text = self._text
         values = 0
@@ -203,11 +203,11 @@ class _Records:
         return records
 
     def _record(self, line: str) -> dict[str, Any]:
-        """Return the record of a line."""
+        """Return the record in a line."""
         source = self._text.source
         number = self._text.line
         try:
-            # As float, since the digits of a whole number may be thousands.
+            # As float, since a whole number may have thousands of digits.
             record = json.loads(line, parse_int=float, object_pairs_hook=self._unrepeated)
         except (ValueError, RecursionError) as error:
             reason = getattr(error, "msg", None) or "it is nested too deeply"
@@ -240,12 +240,12 @@ class _Records:
         if not options.labelled:
             return (UNLABELLED,)
         if label is None and (before is None or before.label == UNLABELLED):
-            kept = [key for key in self._sample[0][1] if names.index(key) not in dropped]
-            label = next(reversed(kept), None)
+            remaining = [key for key in self._sample[0][1] if names.index(key) not in dropped]
+            label = next(reversed(remaining), None)
         return label_positions(source, names, label, dropped, width, before)
 
     def _types(self, read: set[str]) -> dict[str, str]:
-        """Return the type of each key of the sample that is read, where a record has a value."""
+        """Return the type of each key of the sample that is read and has a value."""
         types: dict[str, str] = {}
         for line, record in self._sample:
             for key, value in record.items():
@@ -273,7 +273,7 @@ class _Records:
     def _check_before(
         self, name: str, types: dict[str, str], before: TableColumns | None, *, is_label: bool
     ) -> None:
-        """Refuse a key that is text here and was none in the source before, or the other way."""
+        """Refuse a key that changed between text and numbers since the previous source."""
         if before is None or name not in before.names:
             return
         was_text = before.text[before.names.index(name)]
@@ -287,7 +287,7 @@ class _Records:
             raise FormatError(self._text.source, problem)
 
     def _columns_of(self, records: Sequence[Record]) -> tuple[list[Column], Sequence[int]]:
-        """Return the columns of `records` as Python read them."""
+        """Return the columns of `records`, as read by Python."""
         for line, record in records:
             for key, value in record.items():
                 self._check_value(key, value, line)
@@ -298,27 +298,27 @@ class _Records:
         return columns, [line for line, _ in records]
 
     def _check_value(self, key: str, value: object, line: int) -> None:
-        known = self._keys.get(key)
+        expected = self._keys.get(key)
         self._unmet.discard(key)
-        if known is None and key not in self._late:
+        if expected is None and key not in self._late:
             problem = f"key {key[:40]!r} is in none of the first {self._known_rows:,} records"
             cure = f"leave it out with --drop {key}, or put a record that has it among the first"
             raise FormatError(
                 self._text.source, f"{problem}, which decide the columns; {cure}", line
             )
-        if known is not None and known.is_read and value is not None:
-            self._check_type(key, value, known.type, line)
+        if expected is not None and expected.is_read and value is not None:
+            self._check_type(key, value, expected.type, line)
             if isinstance(value, str) and not _is_unicode(value):
                 problem = f"key {key[:40]!r} is {json.dumps(value)[:40]}, which is no valid text"
                 raise FormatError(self._text.source, problem, line)
 
     def _parsed(self) -> tuple[list[Column], Sequence[int]] | None:
-        """Return the columns of the text's block as Arrow reads them; None where it does not."""
+        """Return the columns of the text's block, as read by Arrow; None if it refuses."""
         import pyarrow
         from pyarrow import json as arrow_json
 
         text = self._text
-        # Of columns that are carried along Arrow does not know the types.
+        # Arrow does not know the types of columns that are carried along.
         if not text.is_plain() or any(key.as_written for key in self._keys.values()):
             return None
         block = bytes(text.buffer[text.pos : text.stop])
@@ -363,7 +363,7 @@ def _is_unicode(value: str) -> bool:
 
 
 def _column(values: Sequence[Any], key: _Key) -> Column:
-    """Return the cells of a column from what Python read."""
+    """Return the cells of a column read by Python."""
     if key.as_written:
         return [None if value is None else _word(value) for value in values]
     if not key.is_read:
@@ -385,7 +385,7 @@ def _word(value: object) -> str:
 
 
 def _arrow_column(column: Any, key: _Key) -> Column:
-    """Return the cells of a column from what Arrow read."""
+    """Return the cells of a column read by Arrow."""
     if key.type == TEXT:
         return column.to_pylist()  # type: ignore[no-any-return]
     if key.type == TRUTH:

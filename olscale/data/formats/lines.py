@@ -1,7 +1,7 @@
-"""Text in blocks of whole lines, none longer than can be held in memory: more than a limit is never read before it is told.
+"""Text in blocks of whole lines, read only up to a limit of bytes per line.
 
-Compiled loops parse a block where it lies; who needs lines as Python strings iterates over the same
-blocks. Both move one cursor, so that they can take turns.
+Compiled loops parse a block in place; code that needs lines as Python strings iterates over the
+same blocks. Both move one cursor, so that they can take turns.
 """
 
 import io
@@ -10,22 +10,25 @@ from collections.abc import Iterator
 from olscale.errors import FormatError
 
 MAX_LINE = 64 << 20
-"""Bytes of a line, and of a row of several lines. Ten times the longest row of any data set met."""
+"""Bytes of a line, or of a row of several lines: ten times the longest row of known data sets."""
 
 MAX_CELLS = 4_000_000
-"""Cells of a row of a table: as text in memory each takes twenty times its place in a file."""
+"""Cells of a row of a table: as text in memory each takes twenty times its size in a file."""
 
 BLOCK_BYTES = 1 << 20
 """Bytes of text parsed at a time."""
 
 ROOM_BYTES = 32
-"""Behind the text of a block: compiled loops look at so many bytes at once, see `olscale.compiled.many_bytes`."""
+"""Bytes after the text of a block, which compiled loops read in one step.
+
+See `olscale.compiled.many_bytes`.
+"""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def too_long(source: str, line: int) -> FormatError:
-    """Return the error of a line beyond the limit."""
+    """Return the error for a line beyond the limit."""
     return FormatError(
         source,
         f"the line is longer than {MAX_LINE >> 20} MiB, the most that is read; is a line break "
@@ -35,7 +38,7 @@ def too_long(source: str, line: int) -> FormatError:
 
 
 def cells_problem(error: Exception) -> str:
-    """Return what is wrong with a line that Python's csv cannot split."""
+    """Return why Python's csv cannot split a line."""
     if "field limit" in str(error):
         return (
             "a cell is longer than 131,072 characters, the most that is read; is a quote not "
@@ -53,18 +56,18 @@ class TextBlocks:
         Named in errors.
     stream : io.BufferedReader
     block_bytes : int, optional
-        Bytes of a block, `BLOCK_BYTES` when left out, more where a line is longer.
+        Bytes per block, `BLOCK_BYTES` when left out, more if a line is longer.
     returns : bool
         Whether a carriage return alone ends a line too.
 
     Attributes
     ----------
     buffer : bytearray
-        Used over and over.
+        Reused for every block.
     pos, stop : int
         The next byte, and the end of the whole lines, in `buffer`.
     line : int
-        Lines before `pos`; whoever moves `pos` counts them.
+        Lines before `pos`; code that moves `pos` must update it.
     ended : bool
         Whether all that is left of the text is in `buffer`.
     """
@@ -89,7 +92,7 @@ class TextBlocks:
         self._plain: bool | None = None
 
     def fill(self) -> bool:
-        """Read on where no whole line is left; return whether there is one now.
+        """Read on if no whole line is left; return whether there is one now.
 
         A last line without an end gets one: ``buffer[stop - 1]`` is a newline (or, with `returns`,
         a return).
@@ -106,7 +109,7 @@ class TextBlocks:
         return True
 
     def is_plain(self) -> bool:
-        """Return whether the whole lines from `pos` on are UTF-8 text whose last one ends in a newline."""
+        """Return whether the lines from `pos` on are UTF-8 text that ends in a newline."""
         if self._plain is None:
             block = self.buffer[self.pos : self.stop]
             self._plain = block.endswith(b"\n") and (block.isascii() or _is_text(block))
@@ -116,7 +119,7 @@ class TextBlocks:
         if self._filled == len(self.buffer) - ROOM_BYTES:
             if self._filled > MAX_LINE:
                 raise too_long(self.source, self.line + 1)
-            # A line longer than the buffer. A new one, since a parser may still look at the old
+            # For a line longer than the buffer. A new buffer, since a parser may still use the old
             # one.
             self.buffer = self.buffer + bytearray(min(len(self.buffer), MAX_LINE + 1))
         with memoryview(self.buffer) as view:
@@ -136,11 +139,11 @@ class TextBlocks:
                 self.stop += 1
             return
         self.stop = self.buffer.rfind(b"\n", self.pos, self._filled) + 1
-        if not self.stop and self._returns:  # not the last byte, which may be half of a line's end
+        if not self.stop and self._returns:  # not the last byte, which may be half of a line end
             self.stop = self.buffer.rfind(b"\r", self.pos, self._filled - 1) + 1
 
     def peek_line(self) -> bytes:
-        """Return the next line as `next_line` does, and leave it there."""
+        """Return the next line as `next_line` does, without consuming it."""
         if not self.fill():
             return b""
         pos = self.pos
@@ -151,13 +154,16 @@ class TextBlocks:
         return line
 
     def next_line(self) -> bytes:
-        """Return the next line with its end, nothing after the last; lines end in newlines, returns or both."""
+        """Return the next line with its end; lines end in newlines, returns or both.
+
+        Returns nothing after the last line.
+        """
         if not self.fill():
             return b""
         end = self.stop
         if self.buffer[self.stop - 1] == ord("\n"):
-            # Kept: of lines that end in returns each would be searched for the same newline, far
-            # behind it.
+            # Kept, since a search per line would look for the same newline, far ahead, if lines end
+            # in returns.
             if self._newline < self.pos:
                 self._newline = self.buffer.index(b"\n", self.pos)
             end = self._newline + 1
@@ -209,7 +215,7 @@ class TextLines:
         if not raw:
             raise StopIteration
         self._row += len(raw)
-        # A quoted cell goes on in the next line, so a row without an end need not have a long line.
+        # A quoted cell continues on the next line, so an endless row need not have a long line.
         if self._row > MAX_LINE:
             raise too_long(text.source, text.line)
         try:
@@ -228,5 +234,5 @@ class TextLines:
         return line
 
     def begin_row(self) -> None:
-        """Note that the next line begins a row."""
+        """Mark the next line as the first of a row."""
         self._row = 0

@@ -3,8 +3,8 @@
 Recognised names: ``X, Y``; ``X, y``; ``x, y``; ``fea, gnd``; ``data, labels``; ``data, target``;
 any other with `ReadOptions.arrays`, which may also name test arrays, to be read as
 ``FILE.mat#test``. Sparse matrices are read too, and a cell array of matrices with the same rows
-(views) is read side by side. Labels are numbers, a cell array of text, or a matrix of characters,
-whose rows lose the blanks that fill them up, as ``cellstr`` makes them do.
+(views) is joined side by side. Labels are numbers, a cell array of text, or a matrix of characters,
+whose rows lose their trailing blanks, as with ``cellstr``.
 """
 
 import json
@@ -41,7 +41,7 @@ _NAMES = {
     "test": (("X_test", "y_test"),),
 }
 _FILL = " \0\t\n\v\f\r"
-"""White space at a row's end that ``cellstr`` takes away."""
+"""White space that ``cellstr`` removes at a row's end."""
 _CURE = "save a matrix of real numbers, and labels as numbers or text (table2array(T), cellstr(y))"
 _TOO_NEW = b"MATLAB 7.3"
 _COPY_BYTES = 1 << 17
@@ -58,7 +58,7 @@ class MatFormat:
         return head.startswith(b"MATLAB 5.0 MAT-file")
 
     def splits(self, source: str) -> tuple[str, ...]:
-        """Return ``("train",)``: a test split is read only where `ReadOptions.arrays` names it."""
+        """Return ``("train",)``: test rows are read only if `ReadOptions.arrays` names them."""
         return ("train",)
 
     def read(self, source: str, options: ReadOptions) -> Iterator[Batch]:
@@ -108,12 +108,12 @@ class Other:
 
 
 def _held(name: str, variable: Any) -> HeldArray:
-    other = variable.what if isinstance(variable, Other) else ""
-    return HeldArray(name, tuple(variable.shape), other)
+    kind = variable.what if isinstance(variable, Other) else ""
+    return HeldArray(name, tuple(variable.shape), kind)
 
 
 def _labels(source: str, name: str, y: Any, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Return the targets of features of that `shape`."""
+    """Return the targets for features of that `shape`."""
     if not isinstance(y, np.ndarray):
         if math.prod(y.shape) > max(shape):
             problem = f"its targets {name} are a sparse matrix of shape {y.shape}"
@@ -122,14 +122,14 @@ def _labels(source: str, name: str, y: Any, shape: tuple[int, ...]) -> NDArray[A
     if y.dtype == object:
         return np.array([_text(source, name, cell) for cell in y.reshape(-1)])
     if y.dtype.kind == "U":
-        # A matrix of characters: its shorter rows are filled up.
+        # A matrix of characters: blanks fill up its shorter rows.
         return np.array([row.rstrip(_FILL) for row in y.reshape(-1).tolist()])
     labels: NDArray[Any] = y
     return labels
 
 
 def _text(source: str, name: str, cell: Any) -> str:
-    """Return the label that a cell holds: text, or one number."""
+    """Return the label in a cell: text, or one number."""
     if isinstance(cell, np.ndarray) and cell.dtype.kind == "U" and not cell.size:
         return ""
     if isinstance(cell, np.ndarray) and cell.dtype.kind in "buifU" and cell.size == 1:
@@ -152,7 +152,10 @@ def _side_by_side(source: str, X: NDArray[Any]) -> NDArray[Any]:
 
 
 def start_reader() -> subprocess.Popen[bytes]:
-    """Start the process that takes a file on its standard input and gives its matrices (`_loadmat`)."""
+    """Start the process that reads a file on standard input and returns its matrices.
+
+    See `_loadmat`.
+    """
     command = [sys.executable, "-P", str(Path(_loadmat.__file__))]
     return subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -160,7 +163,7 @@ def start_reader() -> subprocess.Popen[bytes]:
 
 
 def _load(source: str) -> dict[str, Any]:
-    """Return the matrices of a file by name; a process of its own reads them, because a damaged file can end it."""
+    """Return the matrices of a file by name, read by a process that a damaged file may end."""
     with open_raw(source) as file:
         head = file.read(len(_TOO_NEW))
         if head == _TOO_NEW:
@@ -168,12 +171,12 @@ def _load(source: str) -> dict[str, Any]:
         with start_reader() as child:
             assert child.stdin is not None
             assert child.stdout is not None
-            with suppress(BrokenPipeError):  # it ended, which is seen below
+            with suppress(BrokenPipeError):  # the process ended, which is handled below
                 child.stdin.write(head)
                 shutil.copyfileobj(file, child.stdin, _COPY_BYTES)
                 child.stdin.close()
             answer = json.loads(child.stdout.readline() or "{}")
-            # A pipe is no file to NumPy, which would look for its position.
+            # NumPy cannot read from a pipe: it would ask for the position.
             arrays = SimpleNamespace(read=child.stdout.read)
             matrices = {
                 name: _value(about, arrays) for name, about in answer.get("matrices", {}).items()
@@ -185,7 +188,7 @@ def _load(source: str) -> dict[str, Any]:
 
 
 def _value(about: dict[str, Any], arrays: Any) -> Any:
-    """Return the matrix that `about` describes, of the next arrays."""
+    """Return the matrix that `about` describes, taken from the next arrays."""
     from scipy.sparse import csc_array
 
     if about["kind"] == "other":

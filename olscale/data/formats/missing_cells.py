@@ -1,4 +1,4 @@
-"""Which cells of some rows of a table hold no value."""
+"""Which cells of some rows of a table have no value."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,10 @@ def missing_cells(
     categorical: Sequence[int],
     columns: int,
 ) -> NDArray[np.bool_] | CSR | None:
-    """Return a mask of shape (rows, columns); of sparse rows the positions that hold no value; None where all do.
+    """Return a mask of shape (rows, columns) of the cells without a value, or None.
+
+    For sparse rows the result is the positions of these cells; None means that all cells have a
+    value.
 
     Parameters
     ----------

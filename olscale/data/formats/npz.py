@@ -1,9 +1,9 @@
 """NPZ: arrays stored by `numpy.savez`, or a sparse matrix by `scipy.sparse.save_npz`.
 
 Recognised names: ``X_train, y_train`` with or without ``X_test, y_test``; ``x_train ...`` as Keras
-writes them; ``X, y``; ``x, y``; ``data, target``; any other with `ReadOptions.arrays`. ``FILE.npz``
-and ``FILE.npz#train`` read the training rows, ``FILE.npz#test`` the test rows; a file that holds
-test rows alone needs no ``#test``. A sparse matrix is called ``X``, and its labels are an array
+writes them; ``X, y``; ``x, y``; ``data, target``; any other with `ReadOptions.arrays`.
+``FILE.npz`` and ``FILE.npz#train`` read the training rows, ``FILE.npz#test`` the test rows; a file
+with only test rows needs no ``#test``. A sparse matrix is called ``X``, and its labels are an array
 ``y`` in the same archive. Pickled objects are never loaded.
 """
 
@@ -48,7 +48,7 @@ class NpzFormat:
         return head.startswith(b"PK\x03\x04") and b".npy" in head[:512]
 
     def splits(self, source: str) -> tuple[str, ...]:
-        """Return ``("train", "test")`` when the archive holds test arrays too."""
+        """Return ``("train", "test")`` if the archive also contains test arrays."""
         path, fragment = split_fragment(source)
         if fragment is not None:
             return ("train",)
@@ -86,7 +86,7 @@ class NpzFormat:
 
 
 def _held(source: str, arrays: np.lib.npyio.NpzFile, sparse: tuple[str, ...]) -> list[HeldArray]:
-    """Return what an archive holds; the members of a sparse matrix are one array."""
+    """Return the arrays of an archive; the members of a sparse matrix count as one."""
     held = [_held_array(arrays, name) for name in arrays.files if name not in sparse]
     if sparse:
         shape = _array(source, arrays, "shape")
@@ -97,7 +97,7 @@ def _held(source: str, arrays: np.lib.npyio.NpzFile, sparse: tuple[str, ...]) ->
 def _held_array(arrays: np.lib.npyio.NpzFile, name: str) -> HeldArray:
     try:
         header = array_header(arrays, name)
-    except Exception:  # zipfile and NumPy raise nearly anything at damaged bytes
+    except Exception:  # zipfile and NumPy raise nearly anything for damaged bytes
         return HeldArray(name, (), "(no array, or damaged)")
     if header is None:
         return HeldArray(name, (), "with fields")
@@ -116,7 +116,7 @@ def _archive(path: str, file: BinaryIO) -> np.lib.npyio.NpzFile:
         archive = np.load(file, allow_pickle=False)
     except FormatError:
         raise
-    except Exception as error:  # zipfile raises nearly anything at damaged bytes
+    except Exception as error:  # zipfile raises nearly anything for damaged bytes
         raise FormatError(
             path, f"is no NPZ archive or is truncated ({str(error) or repr(error)})"
         ) from error
@@ -135,9 +135,8 @@ def _array(source: str, arrays: np.lib.npyio.NpzFile, key: str) -> NDArray[Any]:
         array = arrays[key]
     except FormatError:
         raise
-    except (
-        Exception
-    ) as error:  # zipfile, its four decompressors and NumPy raise nearly anything at damaged bytes
+    # zipfile, its four decompressors and NumPy raise nearly anything for damaged bytes.
+    except Exception as error:
         raise FormatError(
             source, f"its array {key} cannot be read ({str(error) or repr(error)})"
         ) from error
@@ -149,7 +148,7 @@ def _array(source: str, arrays: np.lib.npyio.NpzFile, key: str) -> NDArray[Any]:
 def _labels(
     source: str, arrays: np.lib.npyio.NpzFile, key: str, options: ReadOptions
 ) -> NDArray[Any] | None:
-    """Return the labels; None where they are none, as an array of `None`, and need not be."""
+    """Return the labels; None if the array holds only `None` and labels are not needed."""
     try:
         return _array(source, arrays, key)
     except FormatError:

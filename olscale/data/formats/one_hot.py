@@ -15,11 +15,11 @@ from olscale.data.formats.feature_owners import FeatureOwners
 _ABSENT = np.iinfo(np.int32).max
 _LOOP = "olscale.compiled.decorator"
 _FEW_CELLS = 1 << 20
-"""Of a batch that NumPy makes sparse, which takes it five times as long as the loop."""
+"""Cells of a batch that NumPy makes sparse, five times as slowly as the loop."""
 
 
 class OneHot:
-    """Makes sparse rows of numeric columns and of text columns, each value of which is a column of its own.
+    """Makes sparse rows of numeric columns and of text columns, one feature per text value.
 
     Parameters
     ----------
@@ -28,19 +28,19 @@ class OneHot:
     numeric, text : sequence of int
         Positions of the features.
     values : mapping of int to sequence of str
-        Declared values of text columns: they are numbered in this order before any row is seen.
+        Declared values of text columns, numbered in this order before any row is seen.
     codings : mapping of int to Coding or FirstValues, optional
-        Text columns whose cells become features otherwise; these are numbered before all values.
+        Text columns with another coding; their features are numbered before all values.
     kept : mapping of int to list of str, optional
-        For each column of `FirstValues` those that are features by now, to which new ones are
-        added.
+        For each column of `FirstValues` the values that have features so far; new ones are
+        appended.
     owners : FeatureOwners, optional
-        Refuses features of two columns that have one name.
+        Refuses features of two columns with the same name.
 
     Attributes
     ----------
     feature_names : list of str
-        Those known so far; it only ever grows.
+        Names known so far; the list only grows.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class OneHot:
                 self._add(names[text[j]], part)
         self._names = [names[position] for position in text]
         self._declared: list[dict[str, int]] = [{} for _ in text]
-        # The feature of each value by its number.
+        # The feature of each value, by the number of the value.
         self._codes = [np.empty(0, dtype=np.int32) for _ in text]
         for j, position in enumerate(text):
             for value in kept.get(position, values.get(position, ())):
@@ -92,8 +92,8 @@ class OneHot:
         ids : ndarray of shape (text columns, rows)
             The cells of each text column, as positions in `values`.
         values : sequence of sequences of str or None
-            Of each text column: its different cells, None for a missing one, in order of first
-            appearance in all rows so far; in those of `codings` in these rows.
+            For each text column its distinct cells, None for a missing one, in order of first
+            appearance in all rows so far; for columns in `codings` in these rows.
         """
         rows = rows_of(numbers)
         for j in self._bounds:
@@ -113,30 +113,33 @@ class OneHot:
         return side_by_side([_with_codes(numbers, codes), *parts]), missing
 
     def _in_code(self, j: int, ids: NDArray[np.int32], values: Sequence[Cell]) -> CSR:
-        """Return the features of the cells of a column that has a coding; raise `CodingError` at one that has none."""
+        """Return the features of the cells of a coded column.
+
+        Raises `CodingError` for an invalid cell.
+        """
         coding = self._coded[j]
         try:
             X = coding.encode(values)
         except CodingError as error:
             raise CodingError(self._names[j], *error.parts) from None
         X = CSR(X.indptr, X.indices + np.int32(self._first[j]), X.data)
-        taken = take_rows(X, ids.astype(np.int64))
-        assert isinstance(taken, CSR)
-        return taken
+        features = take_rows(X, ids.astype(np.int64))
+        assert isinstance(features, CSR)
+        return features
 
     def _learn(self, ids: NDArray[np.int32], values: Sequence[Sequence[Cell]]) -> None:
-        """Give numbers to the values not seen before in order of their first row, then of their column."""
+        """Number the new values in order of their first row, then of their column."""
         new = []
-        for j, known in enumerate(self._codes):
-            if j not in self._coded and len(values[j]) > len(known):
-                unseen = np.flatnonzero(ids[j] >= len(known))
-                found, first = np.unique(ids[j][unseen], return_index=True)
+        for j, codes in enumerate(self._codes):
+            if j not in self._coded and len(values[j]) > len(codes):
+                unseen = np.flatnonzero(ids[j] >= len(codes))
+                ids_seen, first = np.unique(ids[j][unseen], return_index=True)
                 new += [
                     (row, j, i)
-                    for row, i in zip(unseen[first].tolist(), found.tolist(), strict=True)
+                    for row, i in zip(unseen[first].tolist(), ids_seen.tolist(), strict=True)
                 ]
-                more = np.full(len(values[j]) - len(known), _ABSENT, dtype=np.int32)
-                self._codes[j] = np.concatenate([known, more])
+                more = np.full(len(values[j]) - len(codes), _ABSENT, dtype=np.int32)
+                self._codes[j] = np.concatenate([codes, more])
         for _, j, i in sorted(new):
             value = values[j][i]
             if value is None:
@@ -149,15 +152,15 @@ class OneHot:
                 self._codes[j][i] = self._number(j, value)
 
     def _admitted(self, j: int, value: str) -> str:
-        """Return the value of a bounded column that has a feature for `value`: itself or `OTHER`."""
-        known = self._declared[j]
-        kept = self._kept[j]
-        if value not in known:
-            full = len(kept) - (OTHER in known) >= self._bounds[j]
+        """Return the value of a bounded column that has a feature for `value`, or `OTHER`."""
+        numbers = self._declared[j]
+        first_values = self._kept[j]
+        if value not in numbers:
+            full = len(first_values) - (OTHER in numbers) >= self._bounds[j]
             value = OTHER if full else value
-            if value not in known:
-                kept.append(value)
-                known[value] = self._number(j, value)
+            if value not in numbers:
+                first_values.append(value)
+                numbers[value] = self._number(j, value)
         return value
 
     def _number(self, j: int, value: str) -> int:
@@ -172,7 +175,7 @@ class OneHot:
 
 
 def _with_codes(numbers: Rows, codes: NDArray[np.int32]) -> CSR:
-    """Return the numbers that are not 0, and behind those of a row a 1 for each of its codes."""
+    """Return the nonzero numbers of each row, followed by a 1 for each of its codes."""
     if isinstance(numbers, np.ndarray) and _LOOP not in sys.modules and numbers.size < _FEW_CELLS:
         return _dense_with_codes(numbers, codes)
     from olscale.data.formats._one_hot_loop import fill_rows, fill_sparse_rows
@@ -190,7 +193,7 @@ def _with_codes(numbers: Rows, codes: NDArray[np.int32]) -> CSR:
 
 
 def _dense_with_codes(numbers: NDArray[np.float64], codes: NDArray[np.int32]) -> CSR:
-    """Return what the loop does, by NumPy alone: of few cells sooner than the machinery of compiled loops is imported."""
+    """Do what the loop does with NumPy: faster than importing Numba if there are few cells."""
     columns = np.broadcast_to(np.arange(numbers.shape[1], dtype=np.int32), numbers.shape)
     indices = np.hstack([columns, np.sort(codes, axis=1)])  # `_ABSENT` is the greatest
     values = np.hstack([numbers, np.ones(codes.shape)])
@@ -201,7 +204,7 @@ def _dense_with_codes(numbers: NDArray[np.float64], codes: NDArray[np.int32]) ->
 
 
 def side_by_side(parts: Sequence[CSR]) -> CSR:
-    """Return the entries that several CSR of equally many rows have in each, in the order of their columns."""
+    """Join several CSR of equally many rows side by side."""
     if len(parts) == 1:
         return parts[0]
     row = np.concatenate(

@@ -1,8 +1,8 @@
-r"""Files that hold no rows of a format that is read: what they are, and what makes rows of them.
+r"""Files that hold no rows of a known format: what they are, and how to make rows of them.
 
-A guess by the first lines would take many of them for tables of text. Most are known by their
-first bytes, the others by the form of all their first lines. Where a format is guessed,
-`olscale.data.formats.find_format` refuses all of them. Where a format was named, text is refused
+A guess by the first lines would take many of them for tables of text. Most are recognized by their
+first bytes, the others by the form of all their first lines. If the format is guessed,
+`olscale.data.formats.find_format` refuses all of them. If the format was named, text is refused
 only if it begins as no table does, such as a page of HTML.
 """
 
@@ -27,7 +27,7 @@ _NAMES_CURE = f"{_DATA}, whose name often ends in .data"
 
 @dataclass(frozen=True, slots=True)
 class FirstBytes:
-    """A kind of file that is known by its first bytes: its name, what makes rows of it, and they."""
+    """A kind of file recognized by its first bytes: its name, the advice, and the bytes."""
 
     name: str
     cure: str
@@ -40,9 +40,9 @@ class FirstBytes:
 
 @dataclass(frozen=True, slots=True)
 class FirstLines:
-    """A kind of text whose every line has a form: its name, what makes rows of it, and the form.
+    """A kind of text recognized by the form of its lines: its name, the advice, and the form.
 
-    Lines of that form may be those of a table; then `proof` must be somewhere in them.
+    If lines of a table may have that form, `proof` must also occur in them.
     """
 
     name: str
@@ -61,8 +61,8 @@ def _magic(name: str, cure: str, pattern: bytes) -> FirstBytes:
 
 
 def _begin(name: str, cure: str, pattern: bytes) -> FirstBytes:
-    """Return a kind of text, before which a byte-order mark and white space may stand."""
-    # Possessive: from a file of blanks no pattern is tried at each of them.
+    """Return a kind of text that may begin with a byte-order mark and white space."""
+    # Possessive, so that no pattern is tried at each blank of a file of blanks.
     begin = rb"(?:\xef\xbb\xbf)?+\s*+(?:" + pattern + rb")"
     return FirstBytes(name, cure, re.compile(begin, re.IGNORECASE))
 
@@ -199,7 +199,8 @@ LIKELY = (
         "with a bar behind the label it is Vowpal Wabbit's, where features have names: sed 's/ / "
         "| /' FILE > NEW.vw",
         rf"{_NUMBER}(?:\s+[^\s:|,#]+:{_NUMBER})*(?:\s*#.*)?",
-        # In the first row: in later ones a name is a typing error, whose line the reader names.
+        # Only in the first row: a name in a later one is a typing error, whose line the reader
+        # names.
         rf"\A[^#\n]*\s(?!qid:)[^\s:|,#]*[^\W\d][^\s:|,#]*:{_NUMBER}(?:\s|$)",
     ),
     _begin(
@@ -267,7 +268,7 @@ LIKELY = (
         r"[^:]+(?:::[^:]*(?::[^:]+)*)+",
     ),
 )
-"""Kinds that a table may resemble: one that does is read where its format is named."""
+"""Kinds that a table may resemble: such a file is read if its format is named."""
 
 
 def refuse_other_kinds(source: str, head: bytes, *, guessed: bool) -> None:
@@ -280,7 +281,7 @@ def refuse_other_kinds(source: str, head: bytes, *, guessed: bool) -> None:
     head : bytes
         Its first bytes, decompressed.
     guessed : bool
-        Whether its format was guessed: then what a table may resemble is refused, too.
+        Whether its format was guessed: then text that resembles a table is refused, too.
 
     Raises
     ------

@@ -1,11 +1,11 @@
 """Parquet tables: numeric, boolean and text columns, read a few rows at a time.
 
-Text columns, and dictionaries of whatever type, such as a categorical of pandas, become sparse
-one-hot columns after the numeric ones, see `olscale.data.formats.table_encoder`; nulls are NaN or
-no value at all, and any text is a value as it stands, ``NA`` and ``none`` too. A label that is a
-dictionary of numbers is these numbers. Checksums of pages are verified where the file has them. The
-target is the last column or `ReadOptions.label`. What pandas wrote as the index of its rows is left
-out, unless it is named as the label: it stands behind all columns, where the label is looked for.
+Text columns, and dictionaries of any type, such as a categorical of pandas, become sparse one-hot
+columns after the numeric ones, see `olscale.data.formats.table_encoder`; nulls are NaN or no value
+at all, and any text is a value as it stands, including ``NA`` and ``none``. A label that is a
+dictionary of numbers is these numbers. Checksums of pages are verified if the file has them. The
+target is the last column or `ReadOptions.label`. The index of a pandas data frame is left out,
+unless it is named as the label: it stands after all columns, where the label is expected.
 """
 
 import json
@@ -39,7 +39,7 @@ from olscale.errors import FormatError, NoRowsError
 _ENCRYPTED = "is encrypted; write it without encryption"
 _ARROW = "is an Arrow (Feather) file, no Parquet file; write it as Parquet"
 _OTHER_KINDS = {b"PARE": _ENCRYPTED, b"ARROW1": _ARROW, b"FEA1": _ARROW}
-"""First bytes of files that are called .parquet and cannot be read -> what they are."""
+"""First bytes of files that are called .parquet but cannot be read -> their kinds."""
 _MAGIC_BYTES = 6
 
 
@@ -54,7 +54,7 @@ class ParquetFormat:
         return head.startswith(b"PAR1")
 
     def splits(self, source: str) -> tuple[str, ...]:
-        """Return ``("train",)``: a table is one split."""
+        """Return ``("train",)``: a table is a single split."""
         return ("train",)
 
     def read(self, source: str, options: ReadOptions) -> Iterator[Batch]:
@@ -87,7 +87,7 @@ def _refuse_other_kinds(source: str, file: BinaryIO) -> None:
 
 
 def _problem(words: str) -> str:
-    """Say why a file could not be read, of which pyarrow says `words`."""
+    """Return why a file could not be read, given pyarrow's message."""
     if "decrypt" in words:
         return _ENCRYPTED
     return f"is no Parquet file or is damaged ({words})"
@@ -144,8 +144,8 @@ def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
         before=options.table,
         rules=TypedCells(),
     )
-    text = columns.text  # as the codings say
-    # Of declared categories each is a class, however many there are.
+    text = columns.text  # as the codings decide
+    # Each declared category is a class, no matter how many there are.
     declared = options.labelled and all(names[label] in categories for label in labels)
     row = 1
     for part in table.iter_batches(
@@ -162,19 +162,19 @@ def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
         yield replace(batch, regression=False) if declared else batch
         row += part.num_rows
     if row - 1 != table.metadata.num_rows:
-        # pyarrow leaves rows out where the header of a page is damaged, which no checksum covers.
+        # pyarrow leaves rows out if the header of a page is damaged, which no checksum covers.
         promise = f"its footer promises {table.metadata.num_rows}"
         raise FormatError(source, f"is damaged: {row - 1} rows, though {promise}")
 
 
 def _index_of(schema: Any, names: list[str]) -> frozenset[int]:
-    """Return the positions of the columns that are the index of a data frame of pandas, as its metadata say."""
+    """Return the positions of the index columns of a pandas data frame, from its metadata."""
     try:
         index = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
         return frozenset(
             names.index(name) for name in index if isinstance(name, str) and name in names
         )
-    except (LookupError, ValueError, TypeError):  # not of pandas, or of none that we know
+    except (LookupError, ValueError, TypeError):  # not written by pandas, or by an unknown version
         return frozenset()
 
 
@@ -191,7 +191,7 @@ def _as_written(column: Any) -> list[str | None]:
     import pyarrow
 
     if pyarrow.types.is_boolean(column.type):
-        column = column.cast("uint8")  # as features and labels are read
+        column = column.cast("uint8")  # as for features and labels
     return [None if cell is None else str(cell) for cell in column.to_pylist()]
 
 

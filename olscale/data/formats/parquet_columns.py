@@ -14,10 +14,10 @@ from olscale.data.formats.table_columns import TableColumns, listed_columns
 from olscale.errors import FormatError
 
 _SAME_WHOLE = 2.0**53
-"""From here on float64 has not every whole number."""
+"""From here on float64 does not represent every whole number."""
 
 _LONGEST_TYPE = 40
-"""Characters of a column's type that are told: that of a struct has all its fields."""
+"""Largest number of characters of a column's type in errors: a struct lists all its fields."""
 
 
 def text_fields(
@@ -30,11 +30,11 @@ def text_fields(
     source : str
         Named in errors.
     fields : sequence of pyarrow.Field or None
-        The columns; None for one that is not read.
+        The columns; None for those that are not read.
     names : sequence of str
-        What they are called.
+        Their names.
     before : TableColumns, optional
-        Those of an earlier source. A column without any value is text where it was text there.
+        Columns of an earlier source. A column without any value is text where it was text there.
 
     Raises
     ------
@@ -55,7 +55,10 @@ def text_fields(
 
 
 def declared_categories(metadata: Mapping[bytes, bytes]) -> frozenset[str]:
-    """Return the columns that Arrow or pandas declared as categories: of numbers Parquet does not keep that."""
+    """Return the columns that Arrow or pandas declared as categories.
+
+    Parquet itself does not record that for numbers.
+    """
     import pyarrow
 
     names: set[str] = set()
@@ -63,7 +66,7 @@ def declared_categories(metadata: Mapping[bytes, bytes]) -> frozenset[str]:
         arrow = pyarrow.BufferReader(base64.b64decode(metadata[b"ARROW:schema"]))
         schema = pyarrow.ipc.read_schema(arrow)
         names.update(field.name for field in schema if pyarrow.types.is_dictionary(field.type))
-    except (LookupError, ValueError, OSError, pyarrow.ArrowException):  # of another writer
+    except (LookupError, ValueError, OSError, pyarrow.ArrowException):  # from another writer
         pass
     try:
         columns = json.loads(metadata[b"pandas"])["columns"]
@@ -72,7 +75,7 @@ def declared_categories(metadata: Mapping[bytes, bytes]) -> frozenset[str]:
             for column in columns
             if column["pandas_type"] == "categorical"
         )
-    except (LookupError, ValueError, TypeError):  # not of pandas, or of none that we know
+    except (LookupError, ValueError, TypeError):  # not written by pandas, or by an unknown version
         pass
     return frozenset(names)
 
@@ -91,7 +94,7 @@ def text_cells(column: Any) -> Sequence[Cell]:
 
 
 def _word(value: Any) -> Cell:
-    """Return a value of a column of numbers as the name of a category, a whole one as such: 7.0 is 7."""
+    """Return a value of a numeric column as the name of a category; 7.0 becomes 7."""
     if value is None or value != value:
         return None
     if isinstance(value, float) and value.is_integer() and abs(value) < _SAME_WHOLE:
@@ -112,7 +115,7 @@ def number_cells(column: Any) -> NDArray[np.float64]:
         return decimals_as_floats(column)
     if pyarrow.types.is_boolean(column.type):
         column = column.cast("uint8")
-    # Whole numbers beyond 2^53, as identifiers have, are rounded as they are in text.
+    # Whole numbers beyond 2^53, as in identifiers, are rounded as they are in text.
     safe = not pyarrow.types.is_integer(column.type)
     floats = column.cast(pyarrow.float64(), safe=safe).to_numpy(zero_copy_only=False)
     return np.asarray(floats, dtype=np.float64)
@@ -145,7 +148,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _value_type(type: Any) -> Any:
-    """Return the type of the values of a dictionary, or those that an extension is stored as."""
+    """Return the type of the values of a dictionary, or the storage type of an extension."""
     from pyarrow import BaseExtensionType, types
 
     if isinstance(type, BaseExtensionType):
@@ -154,7 +157,7 @@ def _value_type(type: Any) -> Any:
 
 
 def _stored(column: Any) -> Any:
-    """Return what an array of an extension's type is stored as; any other array as it is."""
+    """Return the storage of an array of an extension type; any other array unchanged."""
     from pyarrow import ExtensionArray
 
     return column.storage if isinstance(column, ExtensionArray) else column
@@ -162,10 +165,10 @@ def _stored(column: Any) -> Any:
 
 def _refusal(refused: dict[str, Any]) -> str:
     kinds = {name: _short(str(type)) for name, type in refused.items()}
-    them = "it" if len(kinds) == 1 else "them"
+    pronoun = "it" if len(kinds) == 1 else "them"
     cure = (
-        f"leave {them} out with --drop {listed_columns(kinds)}, or cast {them} to numbers or text "
-        "(a time as text: --encode makes numbers of it)"
+        f"leave {pronoun} out with --drop {listed_columns(kinds)}, or cast {pronoun} to numbers or "
+        "text (a time as text: --encode makes numbers of it)"
     )
     if len(kinds) == 1:
         ((name, kind),) = kinds.items()

@@ -1,4 +1,4 @@
-"""Quotes that may have swallowed rows: a cell that opens with one ends at the next, however far that is."""
+"""Quotes that may have swallowed rows: a quoted cell ends only at the next quote."""
 
 import re
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ _TAB = "\t"
 def single_quote_notes(
     source: str, names: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> tuple[str, ...]:
-    """Return what is to be said of the first column whose cells all stand between single quotes, if there is one.
+    """Return notes about the first column whose cells all stand between single quotes, if any.
 
     Examples
     --------
@@ -21,18 +21,18 @@ def single_quote_notes(
     """
     for name, cells in zip(names, zip(*rows, strict=True), strict=True):
         if all(map(_SINGLE.fullmatch, cells)):
-            told = (
+            problem = (
                 f"the cells of column {name!r} stand between single quotes, which are part of them"
             )
-            return (f"{source}: {told}; write double ones if not",)
+            return (f"{source}: {problem}; write double ones if not",)
     return ()
 
 
 class QuoteWatch:
-    r"""Notes the first cell in quotes that spans lines, and the first that holds a tab where tabs end cells.
+    r"""Notes the first quoted cell that spans lines, and the first with a tab if tabs end cells.
 
-    A comma in quotes is what quotes are for. A tab is hardly ever written in them, but free text
-    between tabs may well begin with one.
+    Quotes are meant for cells with commas. A tab is hardly ever quoted, but free text between tabs
+    may well begin with a quote.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class QuoteWatch:
     Attributes
     ----------
     span_note : str or None
-        What is to be said of the first cell that spans lines.
+        The note about the first cell that spans lines.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class QuoteWatch:
             self._notes.append(f"{self._source}, line {line}: a cell in quotes holds a tab; {CURE}")
 
     def take_notes(self) -> tuple[str, ...]:
-        """Return what is to be said and was not yet."""
+        """Return the notes that were not returned before."""
         notes = tuple(self._notes)
         self._notes.clear()
         return notes

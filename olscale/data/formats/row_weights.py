@@ -1,4 +1,4 @@
-"""Weights of rows: how much each counts. Every format that has them says with these words what is wrong with one."""
+"""Weights of rows: how much each counts, and the error messages that all formats share."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ _CURE = "mend it, or take the row out"
 
 
 def first_wrong_weight(weights: NDArray[np.float64]) -> int | None:
-    """Return the first of some weights that is negative, infinite or missing; None where all are right.
+    """Return the position of the first weight that is negative, infinite or missing, or None.
 
     Examples
     --------
@@ -25,7 +25,7 @@ def first_wrong_weight(weights: NDArray[np.float64]) -> int | None:
 
 
 def weight_problem(weight: float, column: str) -> str:
-    """Return what is wrong with a weight, NaN where it is missing, and what to do.
+    """Return what is wrong with a weight, NaN if it is missing, and what to do.
 
     Examples
     --------
@@ -38,12 +38,12 @@ def weight_problem(weight: float, column: str) -> str:
 
 
 def checked_weights(source: str, weights: NDArray[np.float64], column: str) -> NDArray[np.float64]:
-    """Return weights, without signs of zeros.
+    """Return weights with -0 replaced by 0.
 
     Raises
     ------
     FormatError
-        At the first that is no weight, with its row, counted from 1.
+        At the first invalid weight, with its row, counted from 1.
     """
     wrong = first_wrong_weight(weights)
     if wrong is not None:
@@ -61,7 +61,7 @@ def weights_position(
     dropped: frozenset[int],
     width: int,
 ) -> int | None:
-    """Return the position of the column of weights among the columns `names`; None where none is asked for.
+    """Return the position of the column of weights among `names`; None if `weights` is None.
 
     Parameters
     ----------
@@ -72,18 +72,18 @@ def weights_position(
     weights : str, optional
         Name or position of the column.
     label : str or int, optional
-        What was said of the label.
+        The label option.
     dropped : frozenset of int
         Columns that are left out.
     width : int
-        How many of the columns the file holds.
+        How many of the columns are in the file.
 
     Raises
     ------
     UnknownNameError
         When there is no column of that name.
     FormatError
-        When it is the label, or is dropped, or not just one is named.
+        When it is the label, or is dropped, or several are named.
     """
     if weights is None:
         return None
@@ -93,11 +93,11 @@ def weights_position(
             source, f"{len(positions)} columns are named for the weights, {weights!r}; name one"
         )
     [position] = positions
-    other = "is to be dropped" if position in dropped else ""
+    conflict = "is to be dropped" if position in dropped else ""
     if label is not None and position in label_positions(source, names, label, width=width):
-        other = "is the label"
-    if other:
+        conflict = "is the label"
+    if conflict:
         raise FormatError(
-            source, f"column {names[position]!r} has the weights and {other}; choose one of them"
+            source, f"column {names[position]!r} has the weights and {conflict}; choose one of them"
         )
     return position

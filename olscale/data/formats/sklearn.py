@@ -22,7 +22,7 @@ class SklearnFormat:
         return source.startswith(_PREFIX)
 
     def splits(self, source: str) -> tuple[str, ...]:
-        """Return ``("train",)``: these sets come without a split."""
+        """Return ``("train",)``: these sets have no test split."""
         return ("train",)
 
     def read(self, source: str, options: ReadOptions) -> Iterator[Batch]:
@@ -46,9 +46,9 @@ class SklearnFormat:
         bunch = getattr(datasets, f"load_{name}")()
         names = tuple(map(str, bunch.feature_names))
         for batch in batches_of_arrays(source, bunch.data, bunch.target, options, names):
-            several = (
-                tuple(bunch.target_names) if batch.targets else ()
-            )  # of classes, names of these
+            target_names = tuple(bunch.target_names) if batch.targets else ()  # names, for classes
             yield replace(
-                batch, regression="target_names" not in bunch or bool(several), targets=several
+                batch,
+                regression="target_names" not in bunch or bool(target_names),
+                targets=target_names,
             )

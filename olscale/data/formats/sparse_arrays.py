@@ -1,4 +1,4 @@
-"""Sparse matrices of SciPy as batches, and as the archives of `scipy.sparse.save_npz` hold them."""
+"""Sparse matrices of SciPy as batches, and as members of `scipy.sparse.save_npz` archives."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -18,7 +18,7 @@ _MEMBERS = {
     "coo": ("data", "row", "col"),
     "dia": ("data", "offsets"),
 }
-"""Members of an archive by the format of its matrix, beside ``format`` and ``shape``."""
+"""Members of an archive by the format of its matrix, in addition to ``format`` and ``shape``."""
 _MOST_COLUMNS = 2**31 - 1
 
 
@@ -45,13 +45,13 @@ def batches_of_sparse(
     Raises
     ------
     FormatError
-        When there are no rows, or as many targets as rows are not there.
+        When there are no rows, or the numbers of rows and targets differ.
     """
     rows, columns = X.shape
     if columns > _MOST_COLUMNS:
         raise FormatError(source, f"has {columns:,} columns, expected at most {_MOST_COLUMNS:,}")
-    # The targets are checked and cut like those of dense rows of no width; only then are there as
-    # many rows as promised.
+    # The targets are checked and cut like those of dense rows of width 0; only then is it certain
+    # that there are as many rows as promised.
     parts = batches_of_arrays(source, np.empty((rows, 0)), y, options, weights=weights)
     indptr = np.empty(0, dtype=np.int64)
     for start, part in enumerate(parts):
@@ -68,7 +68,7 @@ def batches_of_sparse(
 
 
 def sparse_members(names: Mapping[str, Any] | list[str]) -> tuple[str, ...]:
-    """Return which members of an archive make a sparse matrix; none of any other archive.
+    """Return the members of an archive that make up a sparse matrix; none for other archives.
 
     Examples
     --------
@@ -78,19 +78,19 @@ def sparse_members(names: Mapping[str, Any] | list[str]) -> tuple[str, ...]:
     ()
     """
     for members in _MEMBERS.values():
-        wanted = ("format", "shape", *members)
-        if all(name in names for name in wanted):
-            return wanted
+        expected = ("format", "shape", *members)
+        if all(name in names for name in expected):
+            return expected
     return ()
 
 
 def sparse_matrix(source: str, members: Mapping[str, NDArray[Any]]) -> Any:
-    """Return the matrix that the `members` of an archive make.
+    """Return the matrix that the `members` of an archive make up.
 
     Raises
     ------
     FormatError
-        When they do not fit together, or hold something else than numbers.
+        When they do not fit together, or hold anything but numbers.
     """
     import scipy.sparse
 
@@ -110,7 +110,7 @@ def sparse_matrix(source: str, members: Mapping[str, NDArray[Any]]) -> Any:
             raise ValueError(f"its shape is {shape}")
         if hasattr(matrix, "check_format"):
             matrix.check_format(full_check=True)
-            # SciPy does not look where the last pointer says that there are no values.
+            # SciPy skips this check when the last pointer promises no values.
             if (np.diff(matrix.indptr) < 0).any():
                 raise ValueError("its rows overlap")
     except (KeyError, TypeError, ValueError, OverflowError, MemoryError, IndexError) as error:

@@ -1,16 +1,16 @@
-"""LIBSVM / SVMlight text: ``label index:value index:value ... # comment``, one row a line.
+"""LIBSVM / SVMlight text: ``label index:value index:value ... # comment``, one row per line.
 
 Indices of a row must increase. ``qid:N`` and comments are ignored, blank lines are skipped, a line
-with a label alone is an empty row, lines may end in CRLF and the last one in nothing.
+with only a label is an empty row, lines may end in CRLF and the last one need not end at all.
 
-Indices count from 1 unless the source says otherwise: with ``zero_based=None`` an index 0 in the
-rows of the first batch makes the whole source zero-based. An index 0 that first shows up later,
-when rows numbered from 1 were already handed on, is a `ZeroIndexError`: whoever gets it reads the
-source again with ``zero_based=True``. Sources that belong together must be numbered alike: pass
-`Batch.zero_based` of the first on to the others.
+Indices count from 1 unless the source shows otherwise: with ``zero_based=None`` an index 0 in the
+rows of the first batch makes the whole source zero-based. An index 0 that first appears later, when
+rows numbered from 1 have already been passed on, is a `ZeroIndexError`: read the source again with
+``zero_based=True``. Sources that belong together must be numbered alike: pass `Batch.zero_based` of
+the first on to the others.
 
 Rows to predict (`ReadOptions.labels_needed` is False) may have any word for a label, or none: their
-labels are NaN then.
+labels are then NaN.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _ROW = re.compile(rb"\s*[-+]?[\w.][-+\w.]*(\s+qid:\S+)?(\s+\d+:[-+\w.]+)+\s*(#.*
 _ROW_WITHOUT_LABEL = re.compile(
     rb"\s*((\?|\d+(,\d+)+)\s+)?(qid:\S+\s+)?\d+:[-+\w.]+(\s+\d+:[-+\w.]+)*\s*"
 )
-"""Also a row with several labels, which is refused by its name."""
+"""Also matches a row with several labels, which is refused by name."""
 _NO_INDEX = 2**31 - 1
 """Larger than any index."""
 
@@ -51,10 +51,10 @@ class SvmlightFormat:
     suffixes: ClassVar[tuple[str, ...]] = (".svm", ".svmlight", ".libsvm", ".svml")
 
     def matches(self, source: str, head: bytes) -> bool:
-        """Return whether the first lines that are not empty rows or comments look like rows."""
+        """Return whether the first lines, except empty rows and comments, look like rows."""
         lines = head.splitlines()
-        whole = lines[:-1] if len(lines) > 1 and not head.endswith(b"\n") else lines
-        for line in whole[:100]:
+        complete = lines[:-1] if len(lines) > 1 and not head.endswith(b"\n") else lines
+        for line in complete[:100]:
             text = line.split(b"#")[0]
             if len(text.split()) > 1:
                 matches = (
@@ -66,7 +66,7 @@ class SvmlightFormat:
         return False
 
     def splits(self, source: str) -> tuple[str, ...]:
-        """Return ``("train",)``: a text file is one split."""
+        """Return ``("train",)``: a text file is a single split."""
         return ("train",)
 
     def read(self, source: str, options: ReadOptions) -> Iterator[Batch]:
@@ -84,10 +84,10 @@ def read_svmlight(
     source : str
         Text file, compressed or not.
     options : ReadOptions
-        `chunk_rows`, `zero_based` and `labels_needed` are used. A batch is also cut after the row
+        `chunk_rows`, `zero_based` and `labels_needed` are used. A batch also ends after the row
         with which it reaches 4 million nonzeros.
     block_bytes : int, optional
-        Bytes of text parsed at a time; has no influence on the batches.
+        Bytes of text parsed at a time; it does not affect the batches.
 
     Raises
     ------
@@ -108,13 +108,13 @@ def read_svmlight(
 
 @dataclass(frozen=True, slots=True)
 class IndexRange:
-    """The smallest and the largest index of a source as they are written; -1 is the largest where there is none."""
+    """The smallest and largest index of a source as written; the largest is -1 if there is none."""
 
     smallest: int = _NO_INDEX
     largest: int = -1
 
     def widened(self, batch: Batch) -> IndexRange:
-        """Return the range with the indices of `batch`, whose source counts from 0."""
+        """Return the range extended by the indices of `batch`, whose source counts from 0."""
         X = batch.X
         assert isinstance(X, CSR)
         used = X.indices[X.indptr[0] : X.indptr[-1]]
@@ -132,10 +132,10 @@ def index_range(source: str) -> IndexRange:
     FormatError
         As `read_svmlight` does.
     """
-    found = IndexRange()
+    span = IndexRange()
     for batch in read_svmlight(source, ReadOptions(zero_based=True, labels_needed=False)):
-        found = found.widened(batch)
-    return found
+        span = span.widened(batch)
+    return span
 
 
 class _Parser:
@@ -210,7 +210,7 @@ class _Parser:
 
     @property
     def _open(self) -> bool:
-        """Whether the rows at hand are those that decide whether indices count from 0 or 1."""
+        """Whether the current rows are those that decide whether indices count from 0 or 1."""
         return self._zero_based is None and not self._emitted
 
     def _emit(self) -> Batch:
@@ -220,7 +220,7 @@ class _Parser:
         base = 0 if self._zero_based else 1
         rows = self._rows
         nonzeros = int(self._indptr[self._rows])
-        # The large arrays are handed on, not copied: the next batch gets new ones.
+        # The large arrays are passed on, not copied: the next batch gets new ones.
         indices = self._indices[:nonzeros]
         data = self._data[:nonzeros]
         self._indices, self._data = np.empty_like(self._indices), np.empty_like(self._data)
@@ -233,12 +233,12 @@ class _Parser:
         return Batch(X, self._labels[:rows].copy(), self._columns, zero_based=base == 0)
 
     def _make_room(self, size: int) -> None:
-        """Let the arrays hold whatever `size` more bytes can say: a row takes two bytes, a pair four."""
+        """Make room for any rows in `size` more bytes: a row takes two bytes, a pair four."""
         used = int(self._indptr[self._rows])
         rows = min(self._rows + size // 2 + 1, self._options.chunk_rows)
         pairs = used + size // 4 + 1
-        # When they are full, what the whole batch will have if it goes on like this: then they grow
-        # once, not by and by.
+        # When full, the arrays grow to the likely size of the whole batch: once, not little by
+        # little.
         likely = (
             min(used * self._options.chunk_rows // max(1, self._rows), MAX_NONZEROS) + size // 2
         )
@@ -255,7 +255,7 @@ class _Parser:
         word = re.split(rb"[ \t\r\n]", bytes(buffer[token : token + 200]), maxsplit=1)[0]
         got = repr(word[:40].decode("utf-8", "replace") + ("..." if len(word) > 40 else ""))
         index = got.strip("'").partition(":")[0]
-        known = (
+        reason = (
             "in the files before, or as asked"
             if self._zero_based is False
             else "in the rows before"
@@ -275,14 +275,14 @@ class _Parser:
             loop.UNORDERED: f"index {index} in {got} comes "
             f"{'twice' if index == str(previous) else f'after {previous}'}"
             ", expected indices to increase",
-            loop.ZERO_INDEX: f"index 0 in {got}, but indices count from 1 {known}; --index-base 0 "
+            loop.ZERO_INDEX: f"index 0 in {got}, but indices count from 1 {reason}; --index-base 0 "
             "if all count from 0",
         }
         return problems[fault]
 
 
 def _grown(array: NDArray[Any], needed: int, used: int, likely: int) -> NDArray[Any]:
-    """Return `array`, or one of at least `needed` and `likely` entries with the same first `used`."""
+    """Return `array`, or a larger one of `needed` or `likely` entries that begins like it."""
     if len(array) >= needed:
         return array
     longer = np.empty(max(needed, likely), dtype=array.dtype)

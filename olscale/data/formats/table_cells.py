@@ -1,4 +1,4 @@
-"""The cells of some rows of a table as arrays: numbers, and positions among the different cells of a text column."""
+"""The cells of some rows of a table as arrays: numbers, and positions among distinct words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from olscale.data.formats.table_columns import TableColumns
 
 
 class Values:
-    """The different cells of a text column in order of first appearance; None stands for a missing one.
+    """The distinct cells of a text column in order of first appearance; None if missing.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Values:
         self._ids: dict[Cell, int] = {}
 
     def ids(self, cells: Sequence[Cell]) -> NDArray[np.int32]:
-        """Return the position of each of `cells` in `known`, to whose end new ones go."""
+        """Return the position of each of `cells` in `known`, to which new ones are appended."""
         ids = self._ids
         for cell in dict.fromkeys(cells):
             if cell not in ids:
@@ -40,7 +40,7 @@ class Values:
 
 
 class CellPlaces:
-    """Where the cells of each column go.
+    """The destination of the cells of each column.
 
     Parameters
     ----------
@@ -49,24 +49,24 @@ class CellPlaces:
     Attributes
     ----------
     numeric, categorical : list of int
-        Features that are numbers, and that are text.
+        Numeric features, and text features.
     others : list of int
-        Further columns of numbers that are wanted: the labels, the weights, the segments, what is
+        Further columns of numbers that are needed: the labels, the weights, the segments, those
         carried along.
     text : list of int
-        All columns of text that are wanted, those of `categorical` first.
+        All columns of text that are needed, those of `categorical` first.
     """
 
     def __init__(self, columns: TableColumns) -> None:
         features = columns.features
-        wanted = [*columns.labels]
+        needed = [*columns.labels]
         for position in (columns.weights, columns.segments, *columns.carried):
-            if position is not None and position not in features and position not in wanted:
-                wanted.append(position)
+            if position is not None and position not in features and position not in needed:
+                needed.append(position)
         self.numeric = [position for position in features if not columns.text[position]]
         self.categorical = [position for position in features if columns.text[position]]
-        self.others = [position for position in wanted if not columns.text[position]]
-        self.text = self.categorical + [position for position in wanted if columns.text[position]]
+        self.others = [position for position in needed if not columns.text[position]]
+        self.text = self.categorical + [position for position in needed if columns.text[position]]
 
     def empty(self, rows: int) -> TableCells:
         """Return arrays that have room for `rows` rows."""
@@ -79,7 +79,7 @@ class CellPlaces:
 
 
 class TableCells:
-    """Rows that are filled in by and by.
+    """Rows that are filled in step by step.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class TableCells:
     Attributes
     ----------
     rows : int
-        Those that are filled.
+        Number of rows filled in so far.
     """
 
     def __init__(
@@ -109,10 +109,10 @@ class TableCells:
 
     @property
     def features(self) -> NDArray[np.float64]:
-        """The numeric features of the rows that are filled."""
+        """The numeric features of the rows filled in so far."""
         return self.numbers[: self.rows]
 
     @property
     def room(self) -> int:
-        """Rows that can still be filled in."""
+        """The number of rows that still fit."""
         return len(self.numbers) - self.rows

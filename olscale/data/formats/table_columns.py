@@ -1,4 +1,4 @@
-"""The columns of a table: their names, which are left out, and what becomes of the others."""
+"""The columns of a table: their names, which are left out, and the treatment of the others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UNLABELLED = -1
 """In place of the position of the target: there is none, all columns are features."""
 
 _UNNAMED = "Unnamed: {}"
-"""How pandas calls a column without a name, most often the one of its row numbers."""
+"""The name that pandas gives to a column without one, usually that of its row numbers."""
 
 
 @dataclass(slots=True)
@@ -36,47 +36,46 @@ class TableColumns:
     names : tuple of str
         All columns, in the order of the source.
     label : int
-        Position of the target, or `UNLABELLED`; of several that of the first.
+        Position of the target, the first of several, or `UNLABELLED`.
     text : tuple of bool
-        Whether each holds text; a text feature becomes one column a value.
+        Whether each holds text; a text feature becomes one column per value.
     dropped : frozenset of int
         Positions of the columns that are left out.
     segments : int, optional
         Position of the column whose changes begin a segment.
     rises : dict of int to int
-        Numeric features that never fell so far -> how often their value rose from a row to the
-        next.
+        Numeric features that never fell so far -> how often their value rose between consecutive
+        rows.
     distinct : set of int
         Numeric features of whole numbers, all different in the first rows.
     rounded : set of int
-        Numeric features of whole numbers of which some are so large that float64 may have rounded
-        them.
+        Numeric features of whole numbers, some so large that float64 may have rounded them.
     coded : dict of str to str
-        Features that are read otherwise than by the type of their column -> their codings, as
-        ``--encode`` takes them.
+        Features that are not read by the type of their column -> their codings, as ``--encode``
+        takes them.
     kept : dict of str to list of str
-        Those of them that have a feature for each of the first values -> these values.
+        Coded columns with a feature for each of the first values -> these values.
     more : tuple of int
         Positions of the targets after the first.
     owners : dict of str to str
-        Features whose name another column may also make -> their columns, in all sources so far.
+        Features whose name another column may also make -> columns, in all sources so far.
     decimal : str
         The mark between whole part and fraction of a number.
     constants : tuple of str or None
-        Cells of the last columns, which the file does not hold: all its rows have one value there.
+        Cells of the last columns, which are not in the file: all its rows have one value there.
     carried : tuple of int
-        Positions of the columns whose cells are wanted in `TableRows.carried`.
+        Positions of the columns whose cells go to `TableRows.carried`.
     delimiter : str, optional
-        What is between cells of CSV and TSV; None of other formats.
+        Character between cells of CSV and TSV; None for other formats.
     header : bool, optional
-        Whether the first row of CSV and TSV names the columns; None of other formats.
+        Whether the first row of CSV and TSV names the columns; None for other formats.
     quoting, escape : str, optional
     missing : tuple of str
-        How cells are written, as `olscale.data.formats.base.ReadOptions` says it.
+        How cells are written, as in `olscale.data.formats.base.ReadOptions`.
     sparse : bool, optional
-        Whether its rows list their cells, as those of sparse ARFF do; None where that is open.
+        Whether its rows list their cells, as those of sparse ARFF do; None if undecided.
     weights : int, optional
-        Position of the column that says how much each row counts, among the dropped.
+        Position of the column of row weights, one of the dropped.
     """
 
     names: tuple[str, ...]
@@ -104,11 +103,11 @@ class TableColumns:
 
     @property
     def width(self) -> int:
-        """How many of the columns the file holds."""
+        """How many of the columns are in the file."""
         return len(self.names) - len(self.constants)
 
     def in_file(self, positions: Sequence[int]) -> list[tuple[int, int]]:
-        """Return place and value of those of `positions` that are columns of the file."""
+        """Return index and value of those of `positions` that are columns of the file."""
         return [
             (place, position) for place, position in enumerate(positions) if position < self.width
         ]
@@ -132,13 +131,13 @@ class TableColumns:
 
 @dataclass(frozen=True, slots=True)
 class TableRows:
-    """What is known of consecutive rows of a table beside their features and targets.
+    """Facts about consecutive rows of a table, in addition to their features and targets.
 
     Parameters
     ----------
     columns : TableColumns
     missing : ndarray of shape (rows, columns of the source), bool, or CSR, optional
-        Which cells hold no value: all cells, or of sparse rows the positions of those; None where
+        Which cells have no value: a mask or, for sparse rows, the positions of these cells; None if
         there are none.
     segments : ndarray or list of str, optional
         Cells of the column that makes the segments.
@@ -152,7 +151,7 @@ class TableRows:
     carried: dict[str, Carried] = field(default_factory=dict)
 
     def slice(self, first: int, last: int) -> TableRows:
-        """Return what is known of some of the rows."""
+        """Return the facts about some of the rows."""
         return replace(
             self,
             missing=_part(self.missing, first, last),
@@ -170,7 +169,7 @@ def _part(
 
 
 def unique_names(cells: Iterable[str]) -> list[str]:
-    """Return the names of columns, each once: one without a name is called by its position, a second ``a`` ``a.1``.
+    """Return unique names of columns: a nameless one is ``Unnamed: N``, a second ``a`` is ``a.1``.
 
     Examples
     --------
@@ -178,15 +177,15 @@ def unique_names(cells: Iterable[str]) -> list[str]:
     ['Unnamed: 0', 'a', 'b', 'a.1']
     """
     names = [cell.strip() or _UNNAMED.format(i) for i, cell in enumerate(cells)]
-    given = set(names)
-    known = set[str]()
+    originals = set(names)
+    used = set[str]()
     count = dict[str, int]()
     for i, name in enumerate(names):
-        while names[i] in known:
+        while names[i] in used:
             count[name] = count.get(name, 0) + 1
-            other = f"{name}.{count[name]}"
-            names[i] = other if other not in given else name
-        known.add(names[i])
+            numbered = f"{name}.{count[name]}"
+            names[i] = numbered if numbered not in originals else name
+        used.add(names[i])
     return names
 
 
@@ -198,7 +197,7 @@ def label_positions(
     width: int | None = None,
     before: TableColumns | None = None,
 ) -> tuple[int, ...]:
-    """Return the positions of the targets among the columns `names`; most often there is one.
+    """Return the positions of the targets among the columns `names`; usually there is one.
 
     Parameters
     ----------
@@ -207,16 +206,15 @@ def label_positions(
     names : sequence of str
         Column names.
     label : str or int, optional
-        Name or position; text that is no name may be a position, or several names with commas
-        between. The last column that is not dropped when left out.
+        Name or position; text that is no name may be a position, or several names separated by
+        commas. When left out, the last column that is not dropped.
     dropped : frozenset of int
         Columns that are left out.
     width : int, optional
-        How many of the columns the file holds, where that is not all: negative positions count
-        from there.
+        How many of the columns are in the file, if not all: negative positions count from there.
     before : TableColumns, optional
-        Those of the source before, whose label is the one where it is left out and there is a
-        column of its name.
+        Columns of the previous source: its label is used if `label` is left out and a column has
+        its name.
 
     Raises
     ------
@@ -235,14 +233,14 @@ def label_positions(
     (3, 2)
     """
     if label is None and before is not None and before.labels:
-        known = [before.names[position] for position in before.labels]
-        if all(name in names for name in known):
-            return tuple(list(names).index(name) for name in known)
+        label_names = [before.names[position] for position in before.labels]
+        if all(name in names for name in label_names):
+            return tuple(list(names).index(name) for name in label_names)
     if label is None:
-        kept = [i for i in range(len(names) if width is None else width) if i not in dropped]
-        if not kept:
+        remaining = [i for i in range(len(names) if width is None else width) if i not in dropped]
+        if not remaining:
             raise FormatError(source, "all columns are dropped, none is left for the label")
-        return (kept[-1],)
+        return (remaining[-1],)
     words: list[str | int] = [label]
     if isinstance(label, str) and label not in names and "," in label:
         words = [name.strip() for name in next(csv.reader([label], skipinitialspace=True), [])]
@@ -265,7 +263,7 @@ def label_positions(
 def columns_named(
     source: str, names: Sequence[str], words: Iterable[str], width: int | None = None
 ) -> frozenset[int]:
-    """Return the positions of the columns to drop that `words` name, as `column_positions` takes them."""
+    """Return the positions of the columns to drop that `words` name; see `column_positions`."""
     return frozenset(column_positions(source, names, words, "to drop", width))
 
 
@@ -276,10 +274,10 @@ def column_positions(
     purpose: str,
     width: int | None = None,
 ) -> tuple[int, ...]:
-    """Return the positions of the columns that `words` name: each word a name, a position or several with commas between.
+    """Return the positions of the columns that `words` name.
 
-    Negative positions count from the end of the columns that the file holds, `width` where that is
-    not all. Errors say the `purpose`.
+    Each word is a name, a position, or several separated by commas. Negative positions count from
+    the end of the columns in the file, `width` if that is not all. Errors mention the `purpose`.
 
     Raises
     ------
@@ -295,8 +293,8 @@ def column_positions(
     """
     positions: list[int] = []
     for word in words:
-        several = [word] if word in names else next(csv.reader([word], skipinitialspace=True), [])
-        for name in several:
+        parts = [word] if word in names else next(csv.reader([word], skipinitialspace=True), [])
+        for name in parts:
             exact = name if name in names else name.strip()
             kind = f"column of {source}"
             positions.append(_position(source, names, exact, kind, f"{purpose}, there are", width))
@@ -304,7 +302,7 @@ def column_positions(
 
 
 def columns_there(names: Sequence[str], wanted: Iterable[str]) -> tuple[int, ...]:
-    """Return the positions of those columns of the names `wanted` that are there.
+    """Return the positions of those columns of the names `wanted` that exist.
 
     Examples
     --------
@@ -347,19 +345,19 @@ def segment_position(source: str, names: Sequence[str], column: str | None) -> i
 def text_columns(
     names: Sequence[str], text: Sequence[bool], labels: Sequence[int], before: TableColumns | None
 ) -> tuple[bool, ...]:
-    """Return which columns hold text: as in the source `before`, if there is one, else as this one's first rows say."""
+    """Return which columns hold text: as in the source `before`, else as the first rows show."""
     if before is None:
         return tuple(text)
-    known = dict(zip(before.names, before.text, strict=True))
-    # A label that is text here and was a number before is told where labels are put together.
+    was_text = dict(zip(before.names, before.text, strict=True))
+    # Where labels are combined, an error reports a label that was a number and is text here.
     return tuple(
-        known.get(name, here) or (position in labels and here)
-        for position, (name, here) in enumerate(zip(names, text, strict=True))
+        was_text.get(name, is_text) or (position in labels and is_text)
+        for position, (name, is_text) in enumerate(zip(names, text, strict=True))
     )
 
 
 def value_of(feature: str, categorical: Container[str]) -> tuple[str, str]:
-    """Return the column and the value that the feature ``COLUMN=VALUE`` of a text column stands for.
+    """Return the column and the value that the feature ``COLUMN=VALUE`` stands for.
 
     Examples
     --------

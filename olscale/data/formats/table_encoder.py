@@ -1,9 +1,9 @@
-"""Rows of text cells become numbers: shared by the table formats.
+"""Rows of text cells as numbers: shared by the table formats.
 
 Numeric columns keep their order and come first. Every value of a text column is a column of its own
 (one-hot), numbered after the numeric ones in order of first appearance (row by row, left to right),
 and the rows are then sparse. So a stream can be encoded without knowing its values in advance:
-columns are only ever added at the end.
+columns are only ever appended.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ Column: TypeAlias = Sequence[Cell] | NDArray[np.float64]
 
 _NAN = "nan"
 _NO_VALUE = "?"
-"""Name of the segment of rows that have no value in the column of the segments."""
+"""Name of the segment of rows without a value in the column of the segments."""
 
 
 class FilledCells(Protocol):
@@ -67,20 +67,20 @@ class TableEncoder:
     source : str
         Named in errors.
     columns : TableColumns
-        All columns, the target's included. What is seen of them is noted there.
+        All columns, including the target. Facts about them are noted there.
     values : mapping of int to sequence of str, optional
-        Declared values of text columns: they are numbered in this order before any row is seen.
+        Declared values of text columns, numbered in this order before any row is seen.
     label_name : str or int, optional
-        What to call the target in `Batch.label`; by its name when left out.
+        Value of `Batch.label`; the name of the target when left out.
     decimal : str
         The mark between whole part and fraction of a number.
     empty : int, optional
-        Position of a column that holds nothing: what a delimiter at the end of every row makes.
+        Position of an empty column, made by a delimiter at the end of every row.
     codings : mapping of str to Coding, FirstValues or AsNumber, optional
-        Columns that are read otherwise than by their type, by name: as text that does not become
-        one column a value, or as numbers.
+        Columns, by name, that are not read by their type: as text that does not become one column
+        per value, or as numbers.
     before : TableColumns, optional
-        Those of an earlier source, whose first values are also this one's.
+        Columns of an earlier source, whose first values this one continues.
     rules : CellRules, optional
         Which cells hold no value; `UntypedCells` when left out.
 
@@ -90,7 +90,7 @@ class TableEncoder:
     places : CellPlaces
         Where the cells of each column go.
     values : list of Values
-        Of each column of text.
+        For each column of text.
     empty : int or None
     """
 
@@ -108,9 +108,7 @@ class TableEncoder:
     ) -> None:
         self._rules = rules or UntypedCells()
         columns.text = coded_as_text(columns.names, columns.text, codings)
-        if (
-            columns.weights is not None
-        ):  # numbers, whatever they look like: a word among them is told with its line
+        if columns.weights is not None:  # numbers: an error names the line of a word among them
             columns.text = tuple(
                 is_text and i != columns.weights for i, is_text in enumerate(columns.text)
             )
@@ -144,7 +142,7 @@ class TableEncoder:
         columns.kept = columns.kept if before is None else before.kept
         columns.owners = columns.owners if before is None else before.owners
         bounded = [name for name, coding in codings.items() if isinstance(coding, FirstValues)]
-        kept = {self._position(name): columns.kept.setdefault(name, []) for name in bounded}
+        first_values = {self._position(name): columns.kept.setdefault(name, []) for name in bounded}
         numeric = self.places.numeric
         text = self.places.categorical
         numbers, words = (
@@ -152,13 +150,16 @@ class TableEncoder:
         )
         owners = FeatureOwners(source, numbers, words, columns.owners)
         self._one_hot = OneHot(
-            self._names, numeric, text, values or {}, self._codings, kept, owners
+            self._names, numeric, text, values or {}, self._codings, first_values, owners
         )
         self._feature_names: tuple[str, ...] = ()
         self._watch = ColumnWatch(columns, self.places.numeric)
 
     def batch_rows(self, chunk_rows: int, most_cells: int = 4_000_000) -> int:
-        """Return how many rows, at most `chunk_rows`, have no more than `most_cells` cells (as numbers: 32 MB)."""
+        """Return how many rows, at most `chunk_rows`, have at most `most_cells` cells.
+
+        As numbers, 4 million cells take 32 MB.
+        """
         return min(chunk_rows, max(1, most_cells // len(self._names)))
 
     def encode(self, columns: Sequence[Column], lines: Sequence[int]) -> Batch:
@@ -168,7 +169,7 @@ class TableEncoder:
         return self.batch(cells)
 
     def cells(self, rows: int) -> TableCells:
-        """Return room for the `rows` of a batch, with the columns of one value filled in."""
+        """Return room for the `rows` of a batch, with constant columns filled in."""
         places = self.places
         cells = places.empty(rows)
         for position, value in enumerate(self.columns.constants, self.columns.width):
@@ -191,7 +192,7 @@ class TableEncoder:
         return cells
 
     def _number(self, position: int, value: str | None) -> float:
-        """Return the number that a column of one value has; a decimal comma is for files only."""
+        """Return the number in a constant column; a decimal comma applies to files only."""
         if value is None:
             return np.nan
         if not is_number(value):
@@ -210,8 +211,7 @@ class TableEncoder:
         cells : TableCells
             Has room for them.
         columns : sequence of columns of cells
-            All columns of the file, the target's included; those that are dropped are not
-            looked at.
+            All columns of the file, including the target; dropped ones are not examined.
         lines : sequence of int
             The line of each row, for errors.
 
@@ -223,7 +223,8 @@ class TableEncoder:
         try:
             self._put(cells, columns, lines)
         except FormatError:
-            # Of several faults the first in the file is told, however its rows are put.
+            # Of several errors the first in the file is reported, regardless of how rows are filled
+            # in.
             for i in range(len(lines)):
                 self._put(cells, [column[i : i + 1] for column in columns], lines[i : i + 1])
             raise
@@ -253,15 +254,15 @@ class TableEncoder:
             cells.numbers[span, j] = self.floats(position, columns[position], lines)
 
     def words(self, position: int, cells: Sequence[Cell]) -> list[Cell]:
-        """Return what `cells` of a column of text hold, None where that is no value."""
+        """Return the words in `cells` of a text column, None if a cell has no value."""
         rule = self._rules.feature if position in self.places.categorical else self._rules.label
-        meant = {cell: rule(cell) for cell in set(cells)}  # most come again and again
+        meant = {cell: rule(cell) for cell in set(cells)}  # most recur often
         return [meant[cell] for cell in cells]
 
     def batch(self, cells: FilledCells, first_rows: int | None = None) -> Batch:
         """Return the rows of `cells`.
 
-        So many of the first rows of all, or the first batch, tell whether the values of a column
+        The first `first_rows` rows of all, or the first batch, show whether the values of a column
         are all different.
         """
         places = self.places
@@ -269,7 +270,7 @@ class TableEncoder:
         numbers = cells.features
         self._watch.add(numbers, first_rows)
         by = self.columns.segments
-        # Before the cells of coded columns are forgotten, which may make the segments as well.
+        # Before the cells of coded columns are cleared, since they may make the segments as well.
         segments = None if by is None else self._column(cells, by)
         carried = {
             self._names[position]: self._carried(cells, position)
@@ -289,7 +290,7 @@ class TableEncoder:
             if position in self.columns.carried and position in self.columns.dropped:
                 self.values[j] = Values()  # identifiers are all different
         table = TableRows(self.columns, missing, segments, carried)
-        found = Batch(
+        batch = Batch(
             X,
             self._target(cells),
             len(names),
@@ -298,13 +299,13 @@ class TableEncoder:
             table=table,
         )
         if self.columns.more:
-            found = replace(
-                found, targets=tuple(self._names[label] for label in self.columns.labels)
+            batch = replace(
+                batch, targets=tuple(self._names[label] for label in self.columns.labels)
             )
         if self.columns.weights is not None:
             weights = cells.others[places.others.index(self.columns.weights), :rows]
-            found = replace(found, weights=weights + 0.0)  # no zero has a sign
-        return found if self._labelled else replace(found, label=None, unlabelled=True)
+            batch = replace(batch, weights=weights + 0.0)  # -0 becomes 0
+        return batch if self._labelled else replace(batch, label=None, unlabelled=True)
 
     def _in_features(self, numbers: Rows, ids: NDArray[np.int32]) -> tuple[CSR, NDArray[np.bool_]]:
         """Return rows of numbers and text as features, and which cells of text are missing."""
@@ -317,9 +318,8 @@ class TableEncoder:
             message = f"column {column!r} is {cell[:40]!r}, expected {expected}, as --encode says"
             raise FormatError(self._source, message) from None
         for j, position in enumerate(categorical):
-            if (
-                position in self._codings
-            ):  # each cell by itself: those of other batches need not be kept
+            # Each cell is coded independently: earlier batches need not be kept.
+            if position in self._codings:
                 self.values[j] = Values()
         return X, absent
 
@@ -347,21 +347,21 @@ class TableEncoder:
         rows = cells.rows
         if position in places.text:
             j = places.text.index(position)
-            known = self.values[j].known
-            words = [_NO_VALUE if word is None else word for word in known]
+            known_words = self.values[j].known
+            words = [_NO_VALUE if word is None else word for word in known_words]
             return [words[i] for i in cells.ids[j, :rows].tolist()]
         if position in places.others:
             return cells.others[places.others.index(position), :rows]
         features = cells.features
-        assert not isinstance(features, CSR)  # those have such a column among the others
+        assert not isinstance(features, CSR)  # sparse rows have such a column among the others
         return features[:, places.numeric.index(position)].copy()
 
     def _carried(self, cells: FilledCells, position: int) -> Carried:
         places = self.places.text
         if position in places:
             j = places.index(position)
-            known = self.values[j].known
-            return [known[i] for i in cells.ids[j, : cells.rows].tolist()]
+            words = self.values[j].known
+            return [words[i] for i in cells.ids[j, : cells.rows].tolist()]
         numbers = self._column(cells, position)
         assert isinstance(numbers, np.ndarray)
         return numbers
@@ -395,14 +395,14 @@ class TableEncoder:
         return self._names[self.columns.weights]
 
     def check_weights(self, weights: NDArray[np.float64], lines: Sequence[int]) -> None:
-        """Refuse the first of some weights that is none."""
+        """Refuse the first invalid weight."""
         wrong = first_wrong_weight(weights)
         if wrong is not None:
             problem = weight_problem(float(weights[wrong]), self._weights_name)
             raise FormatError(self._source, problem, lines[wrong])
 
     def takes_weights(self, cells: FilledCells, first: int, stop: int) -> bool:
-        """Return whether rows `first` to `stop` have weights that are right, where there are any."""
+        """Return whether rows `first` to `stop` have valid weights, if there are any."""
         position = self.columns.weights
         if position is None:
             return True
@@ -412,20 +412,20 @@ class TableEncoder:
         )
 
     def floats(self, position: int, cells: Column, lines: Sequence[int]) -> NDArray[np.float64]:
-        """Return `cells` of a column of numbers, NaN where they have no value; refuse other words."""
+        """Return `cells` of a numeric column, NaN if missing; refuse other words."""
         if isinstance(cells, np.ndarray):
             return cells
         mark = self.columns.decimal
-        known = numbers_of(cells, mark)
-        if known is None:
+        floats = numbers_of(cells, mark)
+        if floats is None:
             absent = {cell for cell in set(cells) if cell is None or self._rules.is_missing(cell)}
-            known = numbers_of([_NAN if cell in absent else cell for cell in cells], mark)
-        if known is not None:
-            return known
+            floats = numbers_of([_NAN if cell in absent else cell for cell in cells], mark)
+        if floats is not None:
+            return floats
         numbers = np.empty(len(cells))
         for i, cell in enumerate(cells):
-            # Numbers first, since most cells are; the one word for a missing value that is a number
-            # too is nan.
+            # Numbers first, since most cells are numbers; nan is both a number and a word for a
+            # missing value.
             if cell is not None and is_number(cell, mark):
                 numbers[i] = float(cell.replace(mark, "."))
             elif cell is None or self._rules.is_missing(cell):

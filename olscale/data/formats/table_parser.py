@@ -1,7 +1,7 @@
-"""Rows of cells, from text to batches: by a compiled loop, and row by row where that finds no plain matter.
+"""Rows of cells, from text to batches: by a compiled loop, or row by row where it stops.
 
-Both ways give the same bytes. The slow one (Python's csv, or ARFF's own) is the only one that says
-what is wrong.
+Both ways give the same bytes. Only the slow one (Python's csv, or ARFF's own) reports what is
+wrong.
 """
 
 import io
@@ -25,13 +25,16 @@ from olscale.data.formats.turns import Turns
 from olscale.errors import FormatError
 
 BLOCK_BYTES = 1 << 22
-"""Bytes of text parsed at a time. Python's csv reads as many while the machinery of compiled loops starts."""
+"""Bytes of text parsed at a time, about as many as Python's csv reads while Numba starts."""
 
 _MOST_CELLS = 1 << 20
 """Cells of a batch: 8 MB of numbers."""
 _FEW_ROWS = 2_048
 _FEW_CELLS = 200_000
-"""Rows put at once as Python strings, of some 60 bytes a cell; and those that tell whether the values of a column differ."""
+"""Rows parsed at once as Python strings, of some 60 bytes per cell.
+
+The first so many also show whether the values of a column differ.
+"""
 _LOOP = "olscale.data.formats._table_loop"
 
 
@@ -45,11 +48,11 @@ class Dialect(Protocol):
 
     @property
     def has_loop(self) -> bool:
-        """Whether a compiled loop reads it."""
+        """Whether a compiled loop can read it."""
         ...
 
     def loop(self) -> Callable[..., tuple[int, int, int, int, bool]]:
-        """Return the loop, `olscale.data.formats._table_loop.parse_rows` or one like it."""
+        """Return the loop, `olscale.data.formats._table_loop.parse_rows` or a similar one."""
         ...
 
     @property
@@ -58,20 +61,20 @@ class Dialect(Protocol):
         ...
 
     def form(self, quoted: NDArray[np.int64]) -> tuple[Any, ...]:
-        """Return what the loop takes before the kinds of the columns.
+        """Return the arguments of the loop before the kinds of the columns.
 
-        `quoted` receives lines of quoted cells, as `olscale.data.formats._table_loop.parse_rows`
-        says.
+        `quoted` receives the lines of quoted cells, as in
+        `olscale.data.formats._table_loop.parse_rows`.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class TextDialect:
-    """Cells of CSV and TSV: what is between and around them, and the decimal point.
+    """Cells of CSV and TSV: the characters between and around them, and the decimal mark.
 
-    Further whether a backslash takes the meaning of the next character, and the words and numbers,
-    beside those that all tables have, that mean "no value".
+    Also whether a backslash removes the meaning of the next character, and the words and numbers
+    that mean "no value" in addition to those of all tables.
     """
 
     delimiter: str
@@ -83,7 +86,7 @@ class TextDialect:
 
     @property
     def has_loop(self) -> bool:
-        """Whether a compiled loop reads it."""
+        """Whether a compiled loop can read it."""
         return self.decimal != self.delimiter
 
     def loop(self) -> Callable[..., tuple[int, int, int, int, bool]]:
@@ -93,7 +96,7 @@ class TextDialect:
         return parse_rows
 
     def form(self, quoted: NDArray[np.int64]) -> tuple[Any, ...]:
-        """Return what the loop takes before the kinds of the columns."""
+        """Return the arguments of the loop before the kinds of the columns."""
         quote = -1 if self.quote is None else ord(self.quote)
         return (
             ord(self.delimiter),
@@ -105,8 +108,8 @@ class TextDialect:
         )
 
     def _word_bytes(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """Return the words that mean "no value" one behind the other, as they are written, and where each ends."""
-        # Quotes and backslashes are written otherwise than they are meant: left to the slow way.
+        """Return the words that mean "no value", concatenated as written, and where each ends."""
+        # Words with quotes or backslashes are not written as they are meant: left to the slow way.
         odd = {self.quote, "\\"} if self.escaped else {self.quote}
         words = [word.encode() for word in self.words if odd.isdisjoint(word)]
         if self.escaped:
@@ -121,12 +124,15 @@ def table_text(source: str, stream: io.BufferedReader) -> TextBlocks:
 
 
 def pays(text: TextBlocks) -> bool:
-    """Return whether there is so much text, or the loop there already, that it is worth while to have it."""
+    """Return whether the loop pays: it is loaded already, or there is enough text."""
     return not text.ended or _LOOP in sys.modules
 
 
 def column_of(cells: Sequence[str], text: TextBlocks, mark: str) -> NDArray[np.float64] | None:
-    """Return `cells` of `text` as a column of numbers with the decimal mark `mark`, or None where one is none."""
+    """Return `cells` of `text` as numbers with the decimal mark `mark`, or None.
+
+    None if any of them is no number.
+    """
     if pays(text):
         from olscale.data.formats._table_loop import parse_numbers
 
@@ -146,17 +152,17 @@ class TableParser:
     ----------
     text : TextBlocks
     rows : iterator of Row
-        The rows of `text`, checked; it reads no further than it was asked.
+        The rows of `text`, checked; it reads no further than asked.
     encoder : TableEncoder
     dialect : Dialect
     cell_of : callable
-        Returns a text cell of a column given by its position, from what is written in the file,
-        None where it has no value; raises `FormatError` where it may not stand there, which the
+        Returns the meaning of a text cell, from the position of its column and the text in the
+        file; None if it has no value. It raises `FormatError` if the cell is not allowed, which the
         slow way raises again with the line.
     declared : mapping of int to collection of float
-        Columns of numbers, by position, in which no others may stand.
+        Numeric columns, by position, in which no other numbers are allowed.
     watch : QuoteWatch, optional
-        Is told of cells in quotes that the loop reads.
+        Notified of quoted cells that the loop reads.
     """
 
     def __init__(
@@ -182,19 +188,19 @@ class TableParser:
     def batches(
         self, chunk_rows: int, first: Sequence[Column] = (), lines: Sequence[int] = ()
     ) -> Iterator[Batch]:
-        """Yield all rows as batches of `chunk_rows`, fewer where wide.
+        """Yield all rows as batches of `chunk_rows`, smaller if rows are wide.
 
-        `first` are the columns of the rows that were read before, and `lines` their lines.
+        `first` are the columns of the rows read before, and `lines` their lines.
         """
         encoder = self._encoder
         chunk_rows = encoder.batch_rows(chunk_rows, _MOST_CELLS)
-        done = 0
+        start = 0
         while True:
             cells = encoder.cells(chunk_rows)
             while cells.room:
-                if done < len(lines):
-                    part = slice(done, done + cells.room)
-                    done = part.stop
+                if start < len(lines):
+                    part = slice(start, start + cells.room)
+                    start = part.stop
                     encoder.put(cells, [column[part] for column in first], lines[part])
                 elif not self._text.fill():
                     break
@@ -220,7 +226,7 @@ class TableParser:
 
 
 class _Loop:
-    """The compiled loop, and what it must know of the columns."""
+    """The compiled loop, and what it needs to know about the columns."""
 
     def __init__(
         self,
@@ -253,7 +259,7 @@ class _Loop:
         self._parse_rows, self._form = dialect.loop(), (*dialect.form(self._quoted), kinds, slots)
         self._hard = np.empty((loop.MOST_HARD + 1 + len(kinds), 4), dtype=np.int64)
         self._decimal = dialect.decimal.encode()
-        # A column that is coded as text holds no numbers to be checked.
+        # A column that is coded as text holds no numbers to check.
         declared = {
             position: numbers
             for position, numbers in declared.items()
@@ -270,7 +276,7 @@ class _Loop:
     def parse(
         self, text: TextBlocks, cells: TableCells, cell_of: Callable[[int, str], Cell]
     ) -> bool:
-        """Fill in the rows of a block as far as they are plain; return whether there was nothing else."""
+        """Fill in the plain rows of a block; return whether all of them were plain."""
         if not text.is_plain():
             return False
         buffer = np.frombuffer(text.buffer, dtype=np.uint8)
@@ -317,7 +323,7 @@ class _Loop:
         return not odd
 
     def _note_quotes(self, line: int) -> None:
-        """Tell of the first cells in quotes that span lines or hold a tab; those before have `line` lines."""
+        """Note the first quoted cells that span lines or hold a tab, after `line` earlier lines."""
         if self._watch is not None:
             first, last, tab = self._quoted.tolist()
             if first:
@@ -327,17 +333,17 @@ class _Loop:
         self._quoted[:] = 0
 
     def _clear(self, cells: TableCells, before: int, rows: int) -> bool:
-        """Make NaN of numbers that mean "no value" in new rows; return whether no label is among them."""
+        """Replace numbers that mean "no value" by NaN; return whether no label is one."""
         absent = np.array(self._absent)
         numbers = cells.numbers[before:rows]
         numbers[np.isin(numbers, absent)] = np.nan
-        others = cells.others[:, before:rows]
-        others[np.isin(others, absent)] = np.nan
+        columns = cells.others[:, before:rows]
+        columns[np.isin(columns, absent)] = np.nan
         places = self._encoder.places.others
         labels = [
             j for j, position in enumerate(places) if position in self._encoder.columns.labels
         ]
-        return not np.isnan(others[labels]).any()
+        return not np.isnan(columns[labels]).any()
 
     def _put_text(
         self,
@@ -348,7 +354,7 @@ class _Loop:
         cells: TableCells,
         cell_of: Callable[[int, str], Cell],
     ) -> bool:
-        """Fill in the cells of a column of text; return whether all of them may stand there."""
+        """Fill in the cells of a text column; return whether all of them are allowed."""
         raw, which = different_cells(buffer, spans)
         try:
             words = self._encoder.words(position, [cell_of(position, cell) for cell in raw])

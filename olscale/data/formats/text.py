@@ -1,8 +1,8 @@
-"""Text sources: a file, a member of an archive, or a file of features with its labels in another file beside it.
+"""Text sources: a file, a member of an archive, or a pair of files of features and labels.
 
 UCI publishes some sets as ``dexter_train.data`` (rows without labels, as a table or as
-``index:value`` pairs) and ``dexter_train.labels`` (a label a line). Such a pair is read as one text
-with the label in front of each row, which is what the table and SVMlight formats know how to read.
+``index:value`` pairs) and ``dexter_train.labels`` (a label per line). Such a pair is read as one
+text with the label before each row, as the table and SVMlight formats expect.
 """
 
 import codecs
@@ -32,7 +32,7 @@ def labels_beside(source: str) -> str | None:
 
 
 def labels_names(source: str) -> list[str]:
-    """Return what the file of labels of `source` may be called; nothing where that has another ending.
+    """Return the possible names of the file of labels of `source`; none for other endings.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def labels_names(source: str) -> list[str]:
 def open_text(
     source: str, stream: io.BufferedReader | None = None, delimiter: str | None = None
 ) -> io.BufferedReader:
-    """Open text to be read from its first byte to its last.
+    """Open text to read it from its first byte to its last.
 
     Parameters
     ----------
@@ -59,20 +59,20 @@ def open_text(
     stream : io.BufferedReader, optional
         The text itself.
     delimiter : str, optional
-        Of a table: what is put between a label from a file beside `source` and its row; found out
-        when left out.
+        For a table: the character between a label from the other file and its row; detected when
+        left out.
 
     Returns
     -------
     io.BufferedReader
-        The decompressed text; each row begins with its label where that comes from a file beside
+        The decompressed text; each row begins with its label if that comes from a file next to
         `source`.
 
     Raises
     ------
     FormatError
         When there is no such file, its text is UTF-16, or it begins as no rows do; while reading,
-        when it is damaged or has another number of rows than labels.
+        when it is damaged or the numbers of rows and labels differ.
     """
     if stream is not None:
         return _checked(source, stream)
@@ -86,7 +86,7 @@ def open_text(
 
 
 def _checked(source: str, text: io.BufferedReader) -> io.BufferedReader:
-    """Return `text`, unless it begins as no text of rows does."""
+    """Return `text`, unless it does not begin like text of rows."""
     head = text.peek(_HEAD_BYTES)
     try:
         _refuse_wide(source, head)
@@ -98,10 +98,10 @@ def _checked(source: str, text: io.BufferedReader) -> io.BufferedReader:
 
 
 def _refuse_wide(source: str, head: bytes) -> None:
-    """Refuse UTF-16, as spreadsheets write where they are asked for Unicode."""
+    """Refuse UTF-16, which spreadsheets write when asked for Unicode."""
     marked = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     halves = head[0::2], head[1::2]
-    # Without a mark nearly every other byte is zero, and none between them.
+    # Without a mark nearly every other byte is zero, and none in between.
     zeros = sorted(half.count(0) for half in halves)
     if marked or (len(head) > _FEW_BYTES and zeros[0] == 0 and zeros[1] > 0.9 * len(halves[1])):
         cure = "write it anew: iconv -f UTF-16 -t UTF-8 FILE > NEW"
@@ -109,7 +109,7 @@ def _refuse_wide(source: str, head: bytes) -> None:
 
 
 class _Labelled(io.RawIOBase):
-    """The rows of one file, each with its label from another in front."""
+    """The rows of one file, each preceded by its label from another file."""
 
     def __init__(
         self, source: str, rows: io.BufferedReader, labels: str, delimiter: str | None
@@ -123,8 +123,7 @@ class _Labelled(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any, /) -> int:
-        # As much as there is room for: who peeks at a text wants its first lines, not its first
-        # line.
+        # As much as fits: code that peeks at a text needs its first lines, not its first line.
         filled = 0
         while filled < len(buffer):
             if not self._rest:
@@ -145,27 +144,27 @@ class _Labelled(io.RawIOBase):
 
 
 def _joined(
-    source: str, rows: io.BufferedReader, labels: str, of: io.BufferedReader, apart: bytes
+    source: str, rows: io.BufferedReader, labels: str, of: io.BufferedReader, separator: bytes
 ) -> Iterator[bytes]:
-    given = (line.strip() for line in _lines(labels, of) if line.strip())
+    label_lines = (line.strip() for line in _lines(labels, of) if line.strip())
     pairs = False
     count = 0
     for row in _lines(source, rows):
         text = row.strip()
-        if text and not apart:
-            apart = next((mark for mark in (b",", b"\t", b";") if mark in text), b" ")
+        if text and not separator:
+            separator = next((mark for mark in (b",", b"\t", b";") if mark in text), b" ")
             pairs = b":" in text
-        # Of pairs a blank line between others is a row of zeros.
-        label = next(given, None) if text or pairs else b""
+        # A blank line between pairs is a row of zeros.
+        label = next(label_lines, None) if text or pairs else b""
         if label is None and text:
             raise FormatError(
                 labels,
                 f"ends after {count} labels but {source} goes on; expected a label for each row",
             )
         count += bool(label)
-        # A blank line stays one: errors count lines.
-        yield label + apart + text + b"\n" if label else b"\n"
-    if next(given, None) is not None:
+        # A blank line stays blank: errors count lines.
+        yield label + separator + text + b"\n" if label else b"\n"
+    if next(label_lines, None) is not None:
         raise FormatError(
             source, f"ends after {count} rows but {labels} goes on; expected a row for each label"
         )

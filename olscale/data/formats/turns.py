@@ -1,7 +1,7 @@
 """A compiled loop and an exact but slow way take turns at the rows of a text.
 
-The loop stops before a row that is no plain matter. The exact way then reads a few rows: more and
-more, as long as the loop gets nowhere.
+The loop stops before a row that is not plain. The exact way then reads a few rows, and more and
+more as long as the loop makes no progress.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,13 +12,13 @@ from olscale.errors import FormatError
 
 
 class Fillable(Protocol):
-    """Rows that are filled in by and by."""
+    """Rows that are filled in step by step."""
 
     rows: int
 
     @property
     def room(self) -> int:
-        """Rows that can still be filled in."""
+        """The number of rows that still fit."""
         ...
 
 
@@ -27,16 +27,16 @@ R = TypeVar("R")
 
 
 class Turns(Generic[F, R]):
-    """Fills in rows.
+    """Fills in rows by turns.
 
     Parameters
     ----------
     rows : iterator
-        The rows of the text in the exact way; it reads no further than it was asked.
+        The rows of the text, read the exact way; it reads no further than asked.
     put : callable
-        Fills some of them in.
+        Fills in some of them.
     most : int
-        Rows put at once.
+        Largest number of rows filled in at once.
     """
 
     def __init__(self, rows: Iterator[R], put: Callable[[F, list[R]], None], most: int) -> None:
@@ -46,11 +46,11 @@ class Turns(Generic[F, R]):
         self._odd_rows = 1
 
     def exact(self, cells: F) -> None:
-        """Fill in rows by the exact way alone."""
+        """Fill in rows only the exact way."""
         self._read(cells, self._most)
 
     def both(self, cells: F, loop: Callable[[F], bool]) -> None:
-        """Fill in rows by `loop`, which returns whether there was nothing else, and then some by the exact way."""
+        """Fill in rows by `loop`, which returns whether that was all, then some the exact way."""
         before = cells.rows
         if loop(cells):
             return
@@ -59,12 +59,12 @@ class Turns(Generic[F, R]):
         self._read(cells, self._odd_rows)
 
     def _read(self, cells: F, most: int) -> None:
-        """Fill in at most so many rows; a fault is told after those in the rows before it."""
+        """Fill in at most `most` rows; raise an error only after filling in the rows before it."""
         block: list[R] = []
         fault: FormatError | None = None
         try:
             for row in islice(self._rows, min(most, cells.room)):
-                block.append(row)  # those before a fault are kept
+                block.append(row)  # rows before an error are kept
         except FormatError as error:
             fault = error
         if block:

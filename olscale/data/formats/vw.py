@@ -1,17 +1,16 @@
-"""Vowpal Wabbit text: ``[label [importance [base]]] ['tag]|namespace[:weight] feature[:value] ...``.
+"""Vowpal Wabbit text: ``[label [importance [base]]] ['tag]|namespace[:weight] feature[:value] ..``.
 
 *Labels* are numbers: classes such as -1 and 1 or 1 to k, or real values. A row without one is an
-error, unless rows are only to be predicted. Labels of several numbers (``--csoaa``, ``--cb``,
-``--multilabel_oaa``) are refused by name. Importances are the weights of the rows where
-`ReadOptions.weights` is ``importance``, else they are not used, and neither are bases: how many
-rows have one is noted. A word that touches the first bar is a tag, as it is to Vowpal Wabbit, even
-a number.
+error, unless rows are only predicted. Labels of several numbers (``--csoaa``, ``--cb``,
+``--multilabel_oaa``) are refused by name. Importances are the weights of the rows if
+`ReadOptions.weights` is ``importance``, else they are not used; neither are bases. A note says how
+many rows have one. A word that touches the first bar is a tag, as in Vowpal Wabbit, even a number.
 
-*Features* are named as ``vw --audit`` names them: ``namespace^name``, or ``name`` alone without a
+*Features* are named as ``vw --audit`` names them: ``namespace^name``, or just ``name`` without a
 namespace, numbered in order of first appearance. A feature without a value is 1, one without a name
-is called by its position among those of its namespace that have none, and a value that is a word
+is called by its position among the nameless features of its namespace, and a value that is a word
 makes the feature ``namespace^name^word``. Values are multiplied by the weight of the namespace;
-zeros are left out; values of a feature that a row has twice are added up.
+zeros are left out; values of a feature that occurs twice in a row are added.
 
 *Hashed*, with ``--encode '*=hash:features=2^N'``: features are numbered as ``vw --bit_precision N``
 numbers them, with memory that does not grow with the names.
@@ -36,13 +35,13 @@ from olscale.data.formats.text import open_text
 from olscale.errors import FormatError, NoRowsError
 
 MAX_NONZEROS = 4_000_000
-"""Nonzeros of a batch, after which it ends with the row."""
+"""Nonzeros of a batch, which ends after the row that reaches them."""
 
 ALL = "*"
 """The column that ``--encode`` names for all features."""
 
 IMPORTANCE = "importance"
-"""What ``--weights`` calls the second number before the first bar."""
+"""The name of the second number before the first bar in ``--weights``."""
 
 _DIGITS_ROOM = 64
 _FIRST_NAMES = 1 << 12
@@ -60,7 +59,7 @@ class VwFormat:
     suffixes: ClassVar[tuple[str, ...]] = (".vw",)
 
     def matches(self, source: str, head: bytes) -> bool:
-        """Return whether the first lines are rows, and are hardly those of a table with bars."""
+        """Return whether the first lines are rows, and probably not those of a table with bars."""
         lines = text_lines(head)
         if not lines or not all(_ROW.fullmatch(line) for line in lines):
             return False
@@ -68,13 +67,13 @@ class VwFormat:
         parts = [part for row in rows for part in row]
         if any(_VALUED.search(part) and not _TIME.search(part) for part in parts):
             return True
-        # Words alone: a namespace stands in many rows, what begins a cell of text does not.
+        # Words alone: a namespace occurs in many rows, the beginning of a text cell does not.
         namespaces = {re.split(r"\s", part, maxsplit=1)[0] for part in parts}
         has_words = any(len(part.split()) > 2 for part in parts)
         return has_words and len(namespaces) <= max(map(len, rows)) and len(lines) > 1
 
     def splits(self, source: str) -> tuple[str, ...]:
-        """Return ``("train",)``: a text file is one split."""
+        """Return ``("train",)``: a text file is a single split."""
         return ("train",)
 
     def read(self, source: str, options: ReadOptions) -> Iterator[Batch]:
@@ -117,7 +116,7 @@ def _coding(source: str, options: ReadOptions) -> Hash | None:
 
 
 class _Names:
-    """The names of the features met so far; `_vw_loop` describes the arrays."""
+    """The names of the features so far; `_vw_loop` describes the arrays."""
 
     def __init__(self) -> None:
         self.slots = np.zeros(4 * _FIRST_NAMES, dtype=np.uint64)
@@ -126,7 +125,7 @@ class _Names:
         self._read = 0
 
     def grow(self, used: int, more: int) -> None:
-        """Make room for as many names again, and for `more` bytes behind the `used` ones."""
+        """Make room for as many names again, and for `more` bytes after the `used` ones."""
         from olscale.data.formats._vw_loop import move_names
 
         arena = np.empty(2 * used + more, dtype=np.uint8)
@@ -137,7 +136,7 @@ class _Names:
         self.slots = slots
 
     def names(self, used: int) -> tuple[str, ...]:
-        """Return the names in the `used` bytes, of which only the new ones are made."""
+        """Return the names in the `used` bytes, decoding only the new ones."""
         keys = b"\n" + self.arena[self._read : used].tobytes()
         text = keys.replace(b"\n\0", b"\n").replace(b"\0", b"^").decode()
         self._names += tuple(text.split("\n")[1:-1])
@@ -165,7 +164,7 @@ class _Parser:
         self._counts = np.zeros(4, dtype=np.int64)
 
     def batches(self) -> Iterator[Batch]:
-        """Yield all rows; what is to be noted comes with the last ones."""
+        """Yield all rows; notes come with the last ones."""
         text = self._text
         last: Batch | None = None
         while text.fill():
@@ -186,7 +185,7 @@ class _Parser:
         yield replace(last, notes=self._notes())
 
     def _size(self) -> tuple[int, int]:
-        """Return how many rows and nonzeros there are since the last batch."""
+        """Return the numbers of rows and nonzeros since the last batch."""
         rows = sum(len(labels) for _, labels, _ in self._parts)
         return rows, sum(len(X.data) for X, _, _ in self._parts)
 
@@ -224,7 +223,7 @@ class _Parser:
         )
 
     def _parse(self) -> None:
-        """Parse the text's block as far as the batch takes rows."""
+        """Parse the text's block as far as rows fit in the batch."""
         from olscale.data.formats import _vw_loop as loop
 
         text = self._text
@@ -244,9 +243,9 @@ class _Parser:
         digits = np.empty(_DIGITS_ROOM, dtype=np.uint8)
         hard = np.empty((entries, 2), dtype=np.int64)
         hard_values = np.empty(0)
-        done = 0
+        row_count = 0
         while True:
-            text.pos, lines, done, fault, token, hards = loop.parse_rows(
+            text.pos, lines, row_count, fault, token, hards = loop.parse_rows(
                 buffer,
                 text.pos,
                 text.stop,
@@ -255,7 +254,7 @@ class _Parser:
                 self._options.labelled and self._options.labels_needed,
                 self._weighted,
                 self._mask,
-                done,
+                row_count,
                 labels,
                 importances,
                 indptr,
@@ -282,10 +281,10 @@ class _Parser:
                 raise FormatError(text.source, self._problem(fault, token), text.line + 1)
             else:
                 break
-        stop = int(indptr[done])
-        if done:
-            X = CSR(indptr[: done + 1], indices[:stop].copy(), data[:stop].copy())
-            self._parts.append((X, labels[:done], importances[:done]))
+        stop = int(indptr[row_count])
+        if row_count:
+            X = CSR(indptr[: row_count + 1], indices[:stop].copy(), data[:stop].copy())
+            self._parts.append((X, labels[:row_count], importances[:row_count]))
 
     def _check_text(self) -> None:
         """Refuse a block that is no text."""

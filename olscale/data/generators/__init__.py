@@ -1,12 +1,12 @@
 """Synthetic datasets by name and seed.
 
 A generator is a module with a function ``batches(rows, seed)`` that yields `Batch` objects in time
-order, and two constants: ``ROWS``, how many rows it makes when not told, and ``SEGMENTS``, whether
-each batch is a segment. One whose width can be chosen takes a third argument, ``columns``. One with
-a test split has a function ``test_batches(seed)``, one of novelties (targets -1) and normal rows
-(+1) a constant ``TASK = "novelty"``. The same seed, that of PCG64, gives the same rows, and fewer
-rows are the beginning of more. To add one, name its module below. Those that only benchmarks use
-are in `olscale.bench.workloads`, which adds their names.
+order, and two constants: ``ROWS``, the default number of rows, and ``SEGMENTS``, whether each batch
+is a segment. A generator with a configurable width takes a third argument, ``columns``. One with a
+test split has a function ``test_batches(seed)``, one of novelties (targets -1) and normal rows (+1)
+a constant ``TASK = "novelty"``. The same seed of PCG64 gives the same rows, and fewer rows are the
+beginning of more. To add one, name its module below. Generators that only benchmarks use are in
+`olscale.bench.workloads`, which adds their names.
 """
 
 import inspect
@@ -62,7 +62,7 @@ def generate(
     rows : int, optional
         Number of rows; the generator's own when left out.
     columns : int, optional
-        Number of features, where it can be chosen; the generator's own when left out.
+        Number of features, if configurable; the generator's own when left out.
     layout, chunk_rows
         As for `olscale.data.ingest.ingest.ingest`.
 
@@ -83,11 +83,10 @@ def generate(
     batches = module.batches(**arguments)
     labels = Labels(novel=str(NOVEL)) if getattr(module, "TASK", None) == "novelty" else Labels()
     sources = [SourceEntry(name=source, split="train")]
+    segments = "files" if module.SEGMENTS else None
     with (
         claim(path_text(dest, "dest"), {"generator": name, **arguments}) as directory,
-        DatasetWriter(
-            directory, layout, chunk_rows, "files" if module.SEGMENTS else None, labels=labels
-        ) as writer,
+        DatasetWriter(directory, layout, chunk_rows, segments, labels=labels) as writer,
     ):
         for number, batch in enumerate(batches):
             writer.write("train", Member(f"{source}, segment {number}", str(number)), batch)
@@ -102,7 +101,7 @@ def generate(
 def recipe(
     name: str, form: str, seed: int, rows: int | None, columns: int | None
 ) -> tuple[Any, dict[str, int], str]:
-    """Return the generator's module, the arguments of its function `form`, and what to call the rows."""
+    """Return the generator's module, the arguments of its function `form`, and a name."""
     module = GENERATORS.load(name)
     if not hasattr(module, form):
         raise ParameterError(

@@ -5,8 +5,8 @@ at ``N(2, 1)``. With the paper's 100 rows some draws, one in 170, have no novelt
 
 References
 ----------
-G. Li, C. Wen, Z. G. Li, A. Zhang, F. Yang, K. Mao, "Model-based online learning with kernels", IEEE TNNLS 24(3), 2013,
-section IV, Example 3.
+G. Li, C. Wen, Z. G. Li, A. Zhang, F. Yang, K. Mao, "Model-based online learning with kernels", IEEE
+TNNLS 24(3), 2013, section IV, Example 3.
 """
 
 from collections.abc import Iterator
@@ -24,10 +24,10 @@ _BATCH_ROWS = 1_000
 
 
 def batches(rows: int, seed: int) -> Iterator[Batch]:
-    """Yield `rows` rows, 1,000 at a time: dense, of shape (at most 1,000, 2), with targets -1 (a novelty) and +1."""
+    """Yield `rows` rows, 1,000 at a time: dense, two columns, targets -1 (a novelty) and +1."""
     generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
     for start in range(0, rows, _BATCH_ROWS):
         y = np.where(generator.uniform(-0.05, 0.95, _BATCH_ROWS) < 0.0, float(NOVEL), float(NORMAL))
         X = 2.0 * y[:, None] + generator.standard_normal((_BATCH_ROWS, 2))
-        rest = slice(0, rows - start)
-        yield Batch(X[rest], y[rest], 2)
+        remaining = slice(0, rows - start)
+        yield Batch(X[remaining], y[remaining], 2)

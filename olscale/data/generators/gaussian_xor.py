@@ -1,4 +1,4 @@
-"""The XOR of the OLLC paper: a Gaussian in each quadrant, labelled by the signs of its mean's coordinates.
+"""The XOR of the OLLC paper: a Gaussian in each quadrant, labelled by the signs of its mean.
 
 Rows are independent. The paper states neither the number of rows nor means and spread; here there
 are 2,000 rows, means at (+-1, +-1) and a standard deviation of 0.3, as in `rotating_xor`.
@@ -22,10 +22,10 @@ _DEVIATION = 0.3
 
 
 def batches(rows: int, seed: int) -> Iterator[Batch]:
-    """Yield `rows` rows, 1,000 at a time: dense, of shape (at most 1,000, 2), with targets -1 and +1."""
+    """Yield `rows` rows, 1,000 at a time: dense, two columns, targets -1 and +1."""
     generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
     for start in range(0, rows, _BATCH_ROWS):
         means = 2.0 * generator.integers(2, size=(_BATCH_ROWS, 2)) - 1.0
         X = means + _DEVIATION * generator.standard_normal((_BATCH_ROWS, 2))
-        rest = slice(0, rows - start)
-        yield Batch(X[rest], means.prod(axis=1)[rest], 2)
+        remaining = slice(0, rows - start)
+        yield Batch(X[remaining], means.prod(axis=1)[remaining], 2)

@@ -5,8 +5,8 @@ rows have no noise; the paper does not say how many there are, here 1,000.
 
 References
 ----------
-G. Li, C. Wen, Z. G. Li, A. Zhang, F. Yang, K. Mao, "Model-based online learning with kernels", IEEE TNNLS 24(3), 2013,
-section IV, Example 2.
+G. Li, C. Wen, Z. G. Li, A. Zhang, F. Yang, K. Mao, "Model-based online learning with kernels", IEEE
+TNNLS 24(3), 2013, section IV, Example 2.
 """
 
 from collections.abc import Iterator
@@ -23,13 +23,13 @@ _BATCH_ROWS = 1_000
 
 
 def batches(rows: int, seed: int) -> Iterator[Batch]:
-    """Yield `rows` rows, 1,000 at a time: dense, of shape (at most 1,000, 1), with noisy targets."""
+    """Yield `rows` rows, 1,000 at a time: dense, one column, with noisy targets."""
     generator = _generator(seed)
     for start in range(0, rows, _BATCH_ROWS):
         x = generator.uniform(-np.pi, np.pi, _BATCH_ROWS)
         y = curve(x) + generator.uniform(-0.5, 0.5, _BATCH_ROWS)
-        rest = slice(0, rows - start)
-        yield Batch(x[rest, None], y[rest], 1, regression=True)
+        remaining = slice(0, rows - start)
+        yield Batch(x[remaining, None], y[remaining], 1, regression=True)
 
 
 def test_batches(seed: int) -> Iterator[Batch]:

@@ -1,7 +1,7 @@
-"""Archives of several files, and reading tar: a file per segment, as the URL set is published.
+"""Archives of several files, and reading tar: one file per segment, as the URL set is published.
 
-A tar archive is read in one pass, in any order of its members; for those of zip see
-`olscale.data.ingest.zip_archive`.
+A tar archive is read in one pass, with its members in any order; see
+`olscale.data.ingest.zip_archive` for zip.
 """
 
 import re
@@ -27,11 +27,11 @@ _READ_BYTES = 1 << 17
 """Few enough to stay in the cache between decompressing and writing."""
 
 _MOST_BYTES = 1 << 24
-"""Of one name; the contents of members are read in much smaller pieces."""
+"""Largest size of a name; the contents of members are read in much smaller pieces."""
 
 
 def is_archive(source: str) -> bool:
-    """Return whether `source` is a tar or zip archive by its name; NumPy's archives of arrays are none.
+    """Return whether `source` has the name of a tar or zip archive; NumPy's archives are neither.
 
     Examples
     --------
@@ -42,12 +42,12 @@ def is_archive(source: str) -> bool:
 
 
 def is_zip(source: str) -> bool:
-    """Return whether `source` is a zip archive by its name."""
+    """Return whether `source` has the name of a zip archive."""
     return source.lower().endswith(".zip")
 
 
 def split_archive(source: str) -> tuple[str, str | None]:
-    """Return an archive and the pattern behind its name, which says what to read of it.
+    """Return an archive and the pattern after its name, which selects the members to read.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def split_archive(source: str) -> tuple[str, str | None]:
 
 
 def fits(path: str, pattern: str) -> bool:
-    """Return whether the end of the path of a member fits a pattern.
+    """Return whether the end of a member's path matches a pattern.
 
     Examples
     --------
@@ -76,21 +76,21 @@ def fits(path: str, pattern: str) -> bool:
 
 
 def may_be_data(path: str, pattern: str | None) -> bool:
-    """Return whether the name of a member fits `pattern` or, without one, is not that of a note."""
+    """Return whether a member's name matches `pattern` or, without one, is not that of a note."""
     return not is_note(path) if pattern is None else fits(path, pattern)
 
 
 def is_data(path: str, pattern: str | None, format: str | None, content: BufferedReader) -> bool:
-    """Return whether a member, which `may_be_data`, is: it has been named, or looks like rows.
+    """Return whether a member that `may_be_data` is data: it is named, or looks like rows.
 
     Parameters
     ----------
     path : str
     pattern : str, optional
     format : str, optional
-        Where the user named it, every member is of that format.
+        If the user names it, every member is of that format.
     content : BufferedReader
-        Of the member, at its first byte, where it is left.
+        The member's bytes; the position, the first byte, does not change.
     """
     if pattern is not None or format is not None or tells_format(path):
         return True
@@ -105,7 +105,7 @@ def open_members(
 ) -> Generator[tuple[str, BufferedReader]]:
     """Yield path and decompressed content of the data files in a tar archive, in its order.
 
-    Read one before the next.
+    Read each before asking for the next.
 
     Parameters
     ----------
@@ -135,18 +135,15 @@ def open_members(
                         yield path, content
                     elif passed_over is not None:
                         passed_over.append(path)
-        except (
-            tarfile.TarError,
-            ValueError,
-            OverflowError,
-        ) as error:  # sizes and names of members may be anything
+        # The last two are raised for invalid sizes and names of members.
+        except (tarfile.TarError, ValueError, OverflowError) as error:
             raise FormatError(archive, f"is no tar archive or is damaged ({error})") from error
 
 
 def _opened(archive: str, forward: "_Forward", info: tarfile.TarInfo) -> BufferedReader | None:
-    """Return the decompressed content of a member, or None where it is no file, as a link."""
+    """Return the decompressed content of a member, or None if it is no file, such as a link."""
     if info.issparse():
-        # Holes are zero bytes, as many as a header of 512 bytes says.
+        # Holes are zero bytes, in any number that a header of 512 bytes claims.
         raise FormatError(
             archive, f"{info.name} has holes, which no text has; pack it without --sparse"
         )
@@ -170,10 +167,10 @@ def _holds_arrays(source: str) -> bool:
 
 
 class _Forward:
-    """A stream as a file that tarfile moves about in, which it does towards the end only.
+    """A stream as a file in which tarfile seeks, always forward.
 
-    Its own way with streams copies more, for a tenth of the time of gunzip; and there a header that
-    promises 2**60 bytes would keep it reading on and on behind the end.
+    tarfile's own stream mode copies more, for a tenth of the time of gunzip, and with it a header
+    that claims 2**60 bytes would keep it reading long after the end.
     """
 
     def __init__(self, archive: str, stream: BufferedReader) -> None:
@@ -185,7 +182,7 @@ class _Forward:
         return self._at
 
     def read(self, size: int) -> bytes:
-        if size > _MOST_BYTES:  # room for all of it would be made before the first byte is read
+        if size > _MOST_BYTES:  # memory is allocated before the first byte is read
             raise FormatError(
                 self.archive,
                 f"is no tar archive or is damaged (a name of {size:,} bytes); get it again",
@@ -208,7 +205,7 @@ class _Forward:
 
 
 class _Content(RawIOBase):
-    """A file in an archive, decompressed to where it is wanted; tarfile's own way copies it three times more."""
+    """A file in an archive, decompressed in place; tarfile's own way copies it three times more."""
 
     def __init__(self, forward: _Forward, size: int) -> None:
         self._forward = forward
@@ -218,9 +215,9 @@ class _Content(RawIOBase):
         return True
 
     def readinto(self, buffer: Any, /) -> int:
-        wanted = min(len(buffer), self._left)
-        got = self._forward.readinto(memoryview(buffer)[:wanted]) if wanted else 0
-        if wanted and not got:
+        size = min(len(buffer), self._left)
+        got = self._forward.readinto(memoryview(buffer)[:size]) if size else 0
+        if size and not got:
             raise FormatError(
                 self._forward.archive, "is no tar archive or is damaged (unexpected end of data)"
             )
@@ -230,7 +227,7 @@ class _Content(RawIOBase):
 
 @contextmanager
 def open_member(archive: str, number: int) -> Iterator[BufferedReader]:
-    """Open data file `number` of `archive`, counted from 0 in its order.
+    """Open data file `number` of `archive`, counted from 0 in archive order.
 
     Raises
     ------
@@ -238,9 +235,9 @@ def open_member(archive: str, number: int) -> Iterator[BufferedReader]:
         When there are fewer.
     """
     with closing(open_members(archive)) as members:
-        found = next(islice(members, number, None), None)
-        if found is None:
+        member = next(islice(members, number, None), None)
+        if member is None:
             raise FormatError(
                 archive, "changed while it was read: files in it are gone; ingest it again"
             )
-        yield found[1]
+        yield member[1]

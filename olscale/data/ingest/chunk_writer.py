@@ -1,4 +1,4 @@
-"""Writing the rows of one split: cut into chunks, hashed, and handed to the layout."""
+"""Writing the rows of one split: cut into chunks, hashed, and passed to the layout."""
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor, Future
@@ -13,7 +13,7 @@ from olscale.storage.base import Storage
 class ChunkWriter:
     """Writes blocks of rows as the chunks of a split.
 
-    One chunk is hashed and written while the rows of the next are read; never more than one waits.
+    One chunk is hashed and written while the rows of the next are read; at most one waits.
 
     Parameters
     ----------
@@ -31,9 +31,9 @@ class ChunkWriter:
     Attributes
     ----------
     rows : int
-        Rows put so far.
+        Number of rows so far.
     chunks : list of ChunkEntry
-        Those that are written.
+        Chunks written so far.
     """
 
     def __init__(
@@ -67,20 +67,20 @@ class ChunkWriter:
             self._submit(parts)
 
     def end(self, columns: int) -> None:
-        """Write the last chunk, and what the layout holds back; `columns` is the width so far."""
-        if rest := self.take_rest():
-            self._submit(rest)
+        """Write the last chunk and all buffered rows; `columns` is the width so far."""
+        if blocks := self.take_rest():
+            self._submit(blocks)
         self.finish(columns)
-        # The next split may be long, and what is held back would be lost with the process.
+        # The next split may be long, and buffered rows would be lost with the process.
         self._report()
 
     def take_rest(self) -> list[Block]:
-        """Return the rows that do not fill a chunk yet, and forget them."""
-        rest, self._rebatch.rest = self._rebatch.rest, []
-        return rest
+        """Return and forget the rows that do not fill a chunk yet."""
+        blocks, self._rebatch.rest = self._rebatch.rest, []
+        return blocks
 
     def finish(self, columns: int) -> None:
-        """Write what the layout holds back; again once the final width is known."""
+        """Write what the layout has buffered; called again once the final width is known."""
         self._wait()
         self._files.finish(columns)
 
@@ -91,7 +91,7 @@ class ChunkWriter:
         missing: dict[str, int] | None,
         infinite: dict[str, int] | None = None,
     ) -> SplitEntry:
-        """Return what the manifest says of the split."""
+        """Return the manifest's entry for the split."""
         return SplitEntry(
             rows=sum(chunk.rows for chunk in self.chunks),
             nonzeros=sum(chunk.nonzeros for chunk in self.chunks),

@@ -1,8 +1,8 @@
-"""The directory of a dataset while it is built.
+"""The directory of a dataset while it is being built.
 
-Until ``manifest.json`` is there, the directory holds ``ingest.json``, the marker of an unfinished
-dataset with what it is made of. A build that fails removes what it made; one that is killed leaves
-the marker, and the next clears what there is, but for what `olscale.data.ingest.resume` can use.
+Until ``manifest.json`` exists, the directory holds ``ingest.json``, the marker of an unfinished
+dataset with its recipe. A build that fails removes its files; one that is killed leaves the marker,
+and the next build removes everything except what `olscale.data.ingest.resume` can use.
 """
 
 import json
@@ -26,13 +26,13 @@ _OWN = ("train", "test", REWRITE, SPILL, PROGRESS, f"{PROGRESS}.part", EARLIER, 
 
 @contextmanager
 def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Storage]:
-    """Make `dest` ours until a manifest is in it.
+    """Reserve `dest` until a manifest is in it.
 
     Parameters
     ----------
     dest : str
-        A directory that is absent, empty, or holds an interrupted build, which is cleared. What one
-        of the same recipe has written is kept for `olscale.data.ingest.resume.Earlier`.
+        A directory that is absent, empty, or holds an interrupted build, which is cleared. The rows
+        of a build with the same recipe are kept for `olscale.data.ingest.resume.Earlier`.
     recipe : dict
         Sources and options, kept in the marker.
 
@@ -40,7 +40,7 @@ def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Storage]:
     ------
     DatasetError
         When `dest` is a finished dataset, holds other files, or another process is building there;
-        it stays untouched.
+        it stays unchanged.
     """
     directory = open_storage(dest)
     try:
@@ -62,20 +62,20 @@ def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Storage]:
         )
     with ExitStack() as stack:
         try:
-            ours = stack.enter_context(directory.lock(MARKER))
+            is_locked = stack.enter_context(directory.lock(MARKER))
         except OSError as error:
             directory.remove_empty(missing)
             raise DatasetError(
                 f"{dest} cannot be made ({error.strerror or error}); choose another directory"
             ) from error
-        # The other process may have finished between the look and the lock.
-        if not ours or directory.exists(MANIFEST):
+        # The other process may have finished between the check and the lock.
+        if not is_locked or directory.exists(MANIFEST):
             raise DatasetError(
                 f"another process is building {dest}; wait for it, or choose another directory"
             )
         before = _marker(directory)
-        made = missing or [str(path) for path in before.get("made", ())]
-        content = {"created_by": f"olscale {__version__}", "made": made, **recipe}
+        directories = missing or [str(path) for path in before.get("made", ())]
+        content = {"created_by": f"olscale {__version__}", "made": directories, **recipe}
         begun = False
         try:
             if before == json.loads(json.dumps(content)):
@@ -88,12 +88,11 @@ def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Storage]:
             begun = True
             yield directory
         except Exception as error:
-            with suppress(
-                OSError
-            ):  # of a disk that has become read-only; the marker then says that it is not finished
+            # The disk may have become read-only; the marker then says "unfinished".
+            with suppress(OSError):
                 for name in _OWN:
                     directory.remove(name)
-            directory.remove_empty(made)
+            directory.remove_empty(directories)
             if isinstance(error, OSError) and (error.errno in UNWRITABLE or not begun):
                 raise _refused(dest, error) from error
             raise
@@ -102,7 +101,7 @@ def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Storage]:
 
 
 def start_over(directory: Storage) -> None:
-    """Remove all that a claimed build has written, and what an earlier one left to resume."""
+    """Remove everything that a claimed build wrote, and what an earlier one left to resume."""
     for name in _OWN:
         if name != MARKER:
             directory.remove(name)
@@ -119,7 +118,7 @@ def _refused(dest: str, error: OSError) -> DatasetError:
 
 
 def _marker(directory: Storage) -> dict[str, Any]:
-    """Return the marker of an interrupted build: the directories that it made, and its recipe."""
+    """Return the marker of an interrupted build: the directories it created, and its recipe."""
     try:
         content = json.loads(directory.read(MARKER))
     except (OSError, ValueError):

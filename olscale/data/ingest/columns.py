@@ -15,12 +15,11 @@ _STORED = tuple(np.dtype(name) for name in ("u1", "i1", "u2", "i2", "u4", "i4", 
 
 
 class Columns:
-    """Brings every batch to the columns of the dataset.
+    """Maps every batch to the columns of the dataset.
 
-    Sparse rows may widen the dataset. Where the sources name their columns (a table whose
-    categories become columns), the name decides, so that two files which met the categories in
-    another order agree. Each split of dense rows has a stored type of its own; `dtype` is one that
-    holds them all.
+    Sparse rows may widen the dataset. If the sources name their columns (a table whose categories
+    become columns), the name decides, so that two files with categories in different orders agree.
+    Each split of dense rows has its own stored type; `dtype` is one that holds them all.
     """
 
     def __init__(self) -> None:
@@ -33,12 +32,15 @@ class Columns:
         self._target = np.empty(0, dtype=np.int32)
 
     def begin(self) -> None:
-        """Begin a split, whose dense rows are stored in the type of the first, or in float64 where that is too narrow."""
+        """Begin a split.
+
+        Its dense rows are stored in the type of the first, or in float64 if that is too narrow.
+        """
         self._stored = None
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """Names of the columns, where there are any."""
+        """Names of the columns, if there are any."""
         return None if self._names is None else tuple(self._names)
 
     def align(self, batch: Batch, source: str) -> StoredRows:
@@ -47,8 +49,8 @@ class Columns:
         Raises
         ------
         DatasetError
-            When `batch` is of another kind or width than the batches before it, or two of its
-            features have one name.
+            When the kind or width of `batch` differs from earlier batches, or two of its features
+            have the same name.
         """
         kind: Literal["dense", "sparse"] = "sparse" if isinstance(batch.X, CSR) else "dense"
         first = self.kind is None
@@ -102,18 +104,18 @@ class Columns:
     def _placed(
         self, names: tuple[str, ...], known: dict[str, int], source: str
     ) -> NDArray[np.int32]:
-        """Return the dataset's column of each of `names`: a source only ever adds to those it had."""
-        seen = len(self._seen)
-        if names[:seen] != self._seen:
-            seen = 0
-        if len(names) > seen:
+        """Return the dataset's column of each of `names`; a source only ever appends columns."""
+        count = len(self._seen)
+        if names[:count] != self._seen:
+            count = 0
+        if len(names) > count:
             new = np.array(
-                [known.setdefault(name, len(known)) for name in names[seen:]], dtype=np.int32
+                [known.setdefault(name, len(known)) for name in names[count:]], dtype=np.int32
             )
-            self._target = np.concatenate([self._target[:seen], new])
+            self._target = np.concatenate([self._target[:count], new])
             self._seen = names
             counts = np.bincount(self._target)
-            if counts.max() > 1:  # the two would be one column, and a row may have it twice
+            if counts.max() > 1:  # two features would share a column
                 twice = names[int(np.flatnonzero(self._target == counts.argmax())[0])]
                 raise DatasetError(
                     f"{source} has two features {twice!r}; rename one of them, or leave one out"

@@ -1,7 +1,7 @@
-"""Which files of a folder or an archive are data, and which stand there for people and programs.
+"""Which files of a folder or an archive are data, and which are for people and programs.
 
-Nothing is left out in silence: what is passed over is told, and where it is not clear which files
-belong together they are refused, with the words that name them.
+Nothing is left out silently: skipped files are reported, and if it is ambiguous which files belong
+together they are refused, with the words that select them.
 """
 
 import re
@@ -36,13 +36,13 @@ _MOST_NAMES = 5
 
 @cache
 def _formats() -> dict[str, str]:
-    """Return the format that each ending of file names tells."""
-    known = {suffix: format.name for format in FORMATS.load_all() for suffix in format.suffixes}
-    return known | dict.fromkeys(_ARCHIVES, "archive")
+    """Return the format that each ending of file names identifies."""
+    formats = {suffix: format.name for format in FORMATS.load_all() for suffix in format.suffixes}
+    return formats | dict.fromkeys(_ARCHIVES, "archive")
 
 
 def suffix_of(path: str) -> str:
-    """Return the ending of a file name behind which there is that of a compression, if any.
+    """Return the ending of a file name, before that of a compression, if any.
 
     Examples
     --------
@@ -53,12 +53,12 @@ def suffix_of(path: str) -> str:
 
 
 def tells_format(path: str) -> bool:
-    """Return whether the ending of a file name tells its format."""
+    """Return whether the ending of a file name identifies its format."""
     return suffix_of(path) in _formats()
 
 
 def is_note(path: str) -> bool:
-    """Return whether a file is no data by its name or that of a folder it is in.
+    """Return whether a file is no data, by its name or that of a folder it is in.
 
     Examples
     --------
@@ -78,15 +78,15 @@ def is_note(path: str) -> bool:
 
 
 def _is_hidden(folder: str) -> bool:
-    """Return whether a program keeps its own files in a folder; ``_day=mon`` is a column of the table."""
+    """Return whether a folder is a program's own; ``_day=mon`` is a column of the table."""
     return folder.startswith((".", "_")) and folder not in (".", "..") and "=" not in folder
 
 
 def data_among(paths: Iterable[str], holds_data: Callable[[str], bool]) -> list[str]:
     """Return those of `paths` that are data.
 
-    Where they are of several kinds, a file whose name does not tell its format must look like one:
-    `holds_data` opens it.
+    If they are of several kinds, a file whose name does not identify its format must look like
+    data: `holds_data` opens it.
     """
     candidates = [path for path in paths if not is_note(path)]
     if len({kind_of(path) for path in candidates}) < 2:
@@ -95,7 +95,7 @@ def data_among(paths: Iterable[str], holds_data: Callable[[str], bool]) -> list[
 
 
 def looks_like_rows(path: str, content: BufferedReader) -> bool:
-    """Return whether a file, at whose first byte `content` is left, looks like any format.
+    """Return whether a file looks like any format; the position of `content` does not change.
 
     Raises
     ------
@@ -111,24 +111,24 @@ def looks_like_rows(path: str, content: BufferedReader) -> bool:
 
 
 def kind_of(path: str) -> str:
-    """Return what files of one kind have in common: the format that their ending tells, or that."""
+    """Return the kind of a file: the format that its ending identifies, else the ending."""
     suffix = suffix_of(path)
     return _formats().get(suffix, suffix)
 
 
 def has_role(path: str) -> bool:
-    """Return whether a name says that a file is to train or to test with."""
+    """Return whether a name says that a file is for training or testing."""
     return _role(path) is not None
 
 
 def conflict(paths: Sequence[str], pattern: Callable[[Sequence[str]], str]) -> str | None:
-    """Return what is wrong where data files do not belong together, and what to write.
+    """Return what is wrong if data files do not belong together, and what to write.
 
     Parameters
     ----------
     paths : sequence of str
     pattern : callable
-        Returns what a user writes for some of them.
+        Returns the words with which a user selects some of them.
     """
     train, test = _training_and_test(paths)
     if train and test:
@@ -150,7 +150,7 @@ def conflict(paths: Sequence[str], pattern: Callable[[Sequence[str]], str]) -> s
 
 
 def pattern_of(group: Sequence[str], matches: Callable[[str], Iterable[str]]) -> str | None:
-    """Return a pattern that fits the files of `group` and no others, or None where none does."""
+    """Return a pattern that matches the files of `group` and no others, or None."""
     names = [PurePosixPath(path).name for path in group]
     start = _common_start(group)
     end = _common_start([name[::-1] for name in names])[::-1]
@@ -176,7 +176,7 @@ def _common_start(words: Sequence[str]) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return the first of `names`, and how many more there are."""
+    """Return the first of `names`, and the number of the rest."""
     more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
     return ", ".join(names[:_MOST_NAMES]) + more
 
@@ -187,17 +187,17 @@ def passed_over_note(where: str, names: Sequence[str]) -> str:
 
 
 def _role(path: str) -> tuple[str, str] | None:
-    """Return whether a file is to train or to test with, and its name without that word."""
+    """Return whether a file is for training or testing, and its name without that word."""
     *folders, name = strip_compression(path).lower().split("/")
     if suffix_of(name) == ".t":
         return "test", name.removesuffix(".t")
     train = _TRAIN.search(name)
     test = _TEST.search(name)
     word = train or test
-    # A name with both words, as train_test.csv, says neither.
+    # A name with both words, such as train_test.csv, says neither.
     if word is not None and not (train and test):
-        rest = name[: word.start()].rstrip("._- ") + name[word.end() :]
-        return "train" if train else "test", rest.lstrip("._- ")
+        remainder = name[: word.start()].rstrip("._- ") + name[word.end() :]
+        return "train" if train else "test", remainder.lstrip("._- ")
     for folder in folders:
         if _TRAIN.fullmatch(folder):
             return "train", name
@@ -211,7 +211,7 @@ def _training_and_test(paths: Sequence[str]) -> tuple[list[str], list[str]]:
     train = [path for path, role in roles.items() if role is not None and role[0] == "train"]
     test = [path for path, role in roles.items() if role is not None and role[0] == "test"]
     if not train:
-        # As a9a, beside which there is a9a.t.
+        # Such as a9a next to a9a.t.
         without = {role[1] for role in roles.values() if role is not None}
         plain = {path: strip_compression(path).lower().rpartition("/")[2] for path in paths}
         train = [path for path, role in roles.items() if role is None and plain[path] in without]

@@ -10,12 +10,15 @@ from olscale.data.ingest.number_looks import has_thousands, look_of
 from olscale.data.manifest import Manifest, TableEntry
 
 _FEW = 50
-"""Values up to which a column is not worth a word."""
+"""Largest number of values for which a column needs no hint."""
 _FEW_NUMBERS = 20
 _LEAST_NUMBERS = 3
-"""Numbers beside a word from which on a column is told; where there is none among them, they may be meant as categories."""
+"""Smallest number of numbers next to a word for which a column is reported.
+
+Without such a word up to `_FEW_NUMBERS` numbers may be meant as categories.
+"""
 _SEGMENT = 20
-"""Rows that a segment should have."""
+"""Rows that a segment should have at least."""
 _TIME = re.compile(
     r"\d{4}[-/.]\d{1,2}([-/.]\d{1,2})?([ T].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}( .*)?|\d{1,2}:\d{2}(:.*)?"
 )
@@ -26,36 +29,36 @@ _ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
 def column_hints(manifest: Manifest) -> list[str]:
     """Return a line for each column that is hardly a feature, with the cure.
 
-    Told are labels and columns of text that looks like numbers, of dates, and of numbers with a
-    word among them; text with more values than half the rows; numbers that never fall, as a row's
-    number; whole numbers, all different or from 2^53 on; and labels that mean most often that there
+    Reported are labels and columns of text that look like numbers, of dates, and of numbers with a
+    word among them; text with more values than half the rows; numbers that never fall, such as row
+    numbers; whole numbers, all different or from 2^53 on; and labels that usually mean that there
     is none.
     """
     table = manifest.table
     label = label_hint(manifest)
-    found = [] if label is None else [label]
+    hints = [] if label is None else [label]
     if table is None:
         cure = "take them out of the array"
-        return [*found, *(_rounded_hint(column, cure) for column in manifest.rounded or ())]
-    return [*found, *_of_text(manifest), *_of_numbers(table)]
+        return [*hints, *(_rounded_hint(column, cure) for column in manifest.rounded or ())]
+    return [*hints, *_of_text(manifest), *_of_numbers(table)]
 
 
 def label_hint(manifest: Manifest) -> str | None:
-    """Return a line for labels that are text and look like something else: each is a class then."""
-    found = [str(label) for label in manifest.label_names or ()]
+    """Return a line about text labels that look like something else: each would be a class."""
+    labels = [str(label) for label in manifest.label_names or ()]
     mark = (manifest.table and manifest.table.decimal) or "."
     where = (
         "the label"
         if manifest.label_column is None
         else f"the label, column {manifest.label_column!r},"
     )
-    absent = [label for label in found if is_missing(label)]
-    word = _word_among(found, mark)
-    points = _points(found, mark)
-    looks = look_of(_pointed(found, mark), mark == ".")
-    if len(found) > 1 and all(map(_TIME.fullmatch, found)):
+    absent = [label for label in labels if is_missing(label)]
+    word = _word_among(labels, mark)
+    points = _points(labels, mark)
+    looks = look_of(_pointed(labels, mark), mark == ".")
+    if len(labels) > 1 and all(map(_TIME.fullmatch, labels)):
         return (
-            f"{where} holds dates or times, {len(found):,} of them; each is a class now: name "
+            f"{where} holds dates or times, {len(labels):,} of them; each is a class now: name "
             "another column with --label"
         )
     if points:
@@ -67,17 +70,17 @@ def label_hint(manifest: Manifest) -> str | None:
     if looks is not None:
         return f"{where} is text, {looks.told}; each is a class now: {looks.cure}"
     if word is not None:
-        numbers = sum(is_number(label, mark) for label in found)
+        numbers = sum(is_number(label, mark) for label in labels)
         return (
-            f"{where} is text because of {word[:40]!r}, but {numbers:,} of its {len(found):,} "
+            f"{where} is text because of {word[:40]!r}, but {numbers:,} of its {len(labels):,} "
             "values are numbers; each is a "
             "class now: take the rows out whose label is none"
         )
     if absent:
         which = "which is a class" if len(absent) == 1 else "which are classes"
-        named = ", ".join(map(repr, absent[:3]))
+        examples = ", ".join(map(repr, absent[:3]))
         return (
-            f"{where} is {named} in some rows, {which} now; if that means that there is none, "
+            f"{where} is {examples} in some rows, {which} now; if that means that there is none, "
             "take these rows out"
         )
     return None
@@ -92,24 +95,23 @@ def _of_text(manifest: Manifest) -> Iterator[str]:
         column, value = value_of(name, table.categorical)
         values[column].append(value)
     mark = table.decimal or "."
-    asks = mark == "." and not any(
-        map(has_thousands, values.values())
-    )  # --decimal would take 1,000 for 1
-    for column, found in values.items():
+    # With thousands among the words --decimal would take 1,000 for 1.
+    asks = mark == "." and not any(map(has_thousands, values.values()))
+    for column, words in values.items():
         if column in (table.coded or ()):
             continue
-        count = f"{len(found):,}"
+        count = f"{len(words):,}"
         cure = f"--drop {listed_columns([column])}"
-        numbers = sum(is_number(value, mark) for value in found)
-        looks = look_of(_pointed(found, mark), asks)
-        points = _points(found, mark)
-        word = _word_among(found, mark)
-        if len(found) > 1 and all(map(_TIME.fullmatch, found)):
+        numbers = sum(is_number(value, mark) for value in words)
+        looks = look_of(_pointed(words, mark), asks)
+        points = _points(words, mark)
+        word = _word_among(words, mark)
+        if len(words) > 1 and all(map(_TIME.fullmatch, words)):
             also = ""
-            if _SEGMENT * len(found) <= rows:
+            if _SEGMENT * len(words) <= rows:
                 also = f" (--segments {listed_columns([column])} shows the error in each)"
             encode = (
-                f" or --encode {quote(f'{column}=date')}" if all(map(_ISO.match, found)) else ""
+                f" or --encode {quote(f'{column}=date')}" if all(map(_ISO.match, words)) else ""
             )
             yield (
                 f"column {column!r} holds dates or times, {count} of them; each became a column, "
@@ -127,7 +129,7 @@ def _of_text(manifest: Manifest) -> Iterator[str]:
                 f"column {column!r} is text, {looks.told}; each became a column: {looks.cure}, "
                 f"or {cure}"
             )
-        elif word is not None or numbers == len(found) > _FEW_NUMBERS:
+        elif word is not None or numbers == len(words) > _FEW_NUMBERS:
             why = "" if word is None else f" because of {word[:40]!r}"
             numeric = (
                 f"--encode {quote(f'{column}=number')}"
@@ -139,7 +141,7 @@ def _of_text(manifest: Manifest) -> Iterator[str]:
                 "numbers; each became a column: "
                 f"{numeric}, or {cure}"
             )
-        elif len(found) > _FEW and 2 * len(found) > rows:
+        elif len(words) > _FEW and 2 * len(words) > rows:
             yield (
                 f"column {column!r} has {count} values in {rows:,} rows; each became a column, "
                 "which says nothing about "
@@ -148,21 +150,24 @@ def _of_text(manifest: Manifest) -> Iterator[str]:
 
 
 def _word_among(values: Sequence[str], mark: str) -> str | None:
-    """Return the first of `values` that is no number, where most are."""
+    """Return the first of `values` that is no number, if most are."""
     plain = [is_number(value, mark) for value in values]
-    told = _LEAST_NUMBERS <= sum(plain) < len(values) < 2 * sum(plain)
-    return values[plain.index(False)] if told else None
+    is_suspicious = _LEAST_NUMBERS <= sum(plain) < len(values) < 2 * sum(plain)
+    return values[plain.index(False)] if is_suspicious else None
 
 
 def _points(values: Sequence[str], mark: str) -> list[str]:
-    """Return those of `values` that are numbers but for their points, where most are numbers beside a decimal comma."""
+    """Return those of `values` that are numbers except for their points, if the mark is a comma.
+
+    Empty unless most values are numbers.
+    """
     points = [value for value in values if mark == "," and point_cure(value)]
     numbers = sum(is_number(value, mark) for value in values)
     return points if 2 * (numbers + len(points)) > len(values) else []
 
 
 def _pointed(values: Sequence[str], mark: str) -> list[str]:
-    """Return `values` with points for the decimal mark in numbers."""
+    """Return `values`, with points for the decimal mark in numbers."""
     return [value.replace(mark, ".") if is_number(value, mark) else value for value in values]
 
 

@@ -65,86 +65,82 @@ def ingest(
     progress: Progress | None = None,
     note: Callable[[str], None] | None = None,
 ) -> Dataset:
-    r"""Write `sources` as the dataset `dest`, which appears whole or not at all.
+    r"""Write `sources` as the dataset `dest`, completely or not at all.
 
     Parameters
     ----------
     sources : path or sequence of paths
         Files, folders, patterns, tar or zip archives (all read in natural order, ``Day2`` before
-        ``Day10``), those members that fit ``ARCHIVE#PATTERN``, fsspec addresses,
-        or names such as ``sklearn:digits``. Several are concatenated in the order given.
+        ``Day10``), the members of an archive that match ``ARCHIVE#PATTERN``, fsspec addresses, or
+        names such as ``sklearn:digits``. Several are concatenated in the order given.
     dest : path
-        New directory or prefix. The dataset is called as its last component.
+        New directory or prefix. Its last component names the dataset.
     test : path or sequence of paths
-        Sources of the test split. When left out and `sources` is one that itself holds a test
-        split, that is taken.
+        Sources of the test split. When left out and a single source contains a test split, that is
+        used.
     format : str, optional
         Name of the format; guessed for each source when left out.
     layout : {'parquet', 'zarr'}, optional
         Zarr for dense, Parquet for sparse data when left out.
     chunk_rows : int, optional
-        Rows of a chunk: 16,384 when left out, fewer where wide dense rows would take more than 32
-        MB.
+        Rows per chunk: 16,384 when left out, fewer if wide dense rows would take more than 32 MB.
     segments : str, optional
         ``"files"`` makes each source a segment; any other value names a column, and a new segment
-        begins wherever its value changes. In tables it may hold text, and may be dropped.
+        begins whenever its value changes. In tables it may hold text, and may be dropped.
     label : str or int, optional
-        Column of the target in tables, by name or position; several names with commas between are
+        Column of the target in tables, by name or position; several names separated by commas are
         several targets.
     drop : str or sequence of str
-        Columns that are no features, as a row's number: they are left out before anything is
-        encoded. Each is a name, or a position from 0 (negative: from the end), or several with
-        commas between.
+        Columns that are no features, such as row numbers: they are left out before anything is
+        encoded. Each is a name, or a position from 0 (negative: from the end), or several separated
+        by commas.
     train_rows : int, optional
-        So many rows from the first on are the train split, all others the test split.
+        The first `train_rows` rows are the train split, all others the test split.
     target : {'classes', 'real'}, optional
-        Whether the labels are classes, or numbers to be predicted (a regression). When left out,
-        whole numbers and up to 32 different fractions are classes; other numbers are real-valued
-        targets.
+        Whether the labels are classes, or numbers to predict (a regression). When left out, whole
+        numbers and up to 32 different fractions are classes; other numbers are real-valued targets.
     novel : str, int or float, optional
-        Label of novelties: the dataset is one for novelty detection, with the label -1 for them and
-        +1 for all others.
+        Label of novelties: makes a dataset for novelty detection, with the label -1 for them and +1
+        for all others.
     decimal : {'.', ','}, optional
         Mark between whole part and fraction of a number in CSV and TSV; a point when left out.
     encode : str or sequence of str
         ``COLUMN=hash``, ``COLUMN=text`` (both may end in ``:features=N``), ``COLUMN=date`` or
-        ``COLUMN=one-hot:values=N``: columns of a table, numbers among them, whose cells become a
-        bounded number of features, see `olscale.data.formats.coding`, in place of one a value.
-        ``COLUMN=number``: a column of text or categories whose words are numbers is one of numbers.
+        ``COLUMN=one-hot:values=N``: columns of a table, possibly numeric, whose cells become a
+        bounded number of features, see `olscale.data.formats.coding`, instead of one per value.
+        ``COLUMN=number``: a column of text or categories whose words are numbers becomes numeric.
     header : bool, optional
         Whether the first row of each CSV and TSV source names its columns; guessed when left out.
     delimiter : str, optional
-        What is between cells in CSV and TSV: one character, ``"tab"`` or ``"space"`` (any white
+        Character between cells in CSV and TSV: one character, ``"tab"`` or ``"space"`` (any white
         space); guessed when left out.
     index_base : {0, 1}, optional
-        First index of SVMlight text. When left out it is 0 where any of the rows has an index 0,
-        else 1.
+        First index of SVMlight text. When left out it is 0 if any row has an index 0, else 1.
     arrays : str or mapping of str to str, optional
-        Names of the arrays in NPZ and MAT files, where they are not the usual ones:
-        ``"X=train_data,y=train_labels"``; with ``X_test`` and ``y_test`` the same files hold a test
-        split too.
+        Names of the arrays in NPZ and MAT files, if they are not the usual ones:
+        ``"X=train_data,y=train_labels"``; with ``X_test`` and ``y_test`` the same files also
+        contain a test split.
     quoting : {'none'}, optional
-        Quotes in CSV and TSV are characters as any other; when left out a cell may stand between
-        double quotes.
+        Quotes in CSV and TSV are ordinary characters; when left out a cell may stand between double
+        quotes.
     escape : {'backslash'}, optional
-        A backslash in CSV and TSV takes the meaning of a delimiter, quote, end of a line or
-        backslash behind it, and a cell ``\N`` has no value, as MySQL, Hive and Spark write it.
+        A backslash in CSV and TSV removes the meaning of the delimiter, quote, end of line or
+        backslash after it, and a cell ``\N`` has no value, as MySQL, Hive and Spark write it.
     missing : str or sequence of str
-        Cells of CSV and TSV that have no value, beside those that never have one (empty, ``?``,
-        ``NA``, ``n/a``, ``nan``, ``null``, ``none``): each a word as it is written, or several with
-        commas between. A number stands for all cells of its value.
+        Cells of CSV and TSV that have no value, in addition to those that never have one (empty,
+        ``?``, ``NA``, ``n/a``, ``nan``, ``null``, ``none``): each a word as it is written, or
+        several separated by commas. A number stands for all cells of its value.
     weights : str or int, optional
-        Column that says how much each row counts, by name or position: finite numbers, 0 or more.
-        It is no feature; learners get it where an experiment says ``weights`` in ``[protocol]``. Of
-        NPZ and MAT files it is an array (``w``, or ``w_train`` and ``w_test``), of VW text
+        Column of the weights of the rows, by name or position: finite numbers, 0 or more. It is no
+        feature; learners receive it if an experiment says ``weights`` in ``[protocol]``. For NPZ
+        and MAT files it is an array (``w``, or ``w_train`` and ``w_test``), for VW text
         ``"importance"``.
     progress : callable, optional
-        Called as each batch was read, see `olscale.data.dataset.Progress`. In a notebook an ingest
-        that takes longer than half a second shows how far it is when this is left out.
+        Called after each batch is read, see `olscale.data.dataset.Progress`. When left out, an
+        ingest of more than half a second in a notebook displays its progress.
     note : callable, optional
-        Called, once the dataset is there, with each line that says how a source was read where that
-        was unclear, such as a first row that may be names or data. When left out these lines are
-        warnings.
+        Called, once the dataset exists, with each line that says how an ambiguous source was read,
+        such as a first row that may be names or data. When left out these lines are warnings.
 
     Returns
     -------
@@ -153,20 +149,20 @@ def ingest(
     Raises
     ------
     DatasetError
-        When `dest` is taken or the sources do not go together.
+        When `dest` is taken or the sources do not belong together.
     FormatError
-        When a source breaks its format. Nothing is left of the ingest then.
+        When a source breaks its format. Nothing of the ingest remains then.
 
     Notes
     -----
-    LIBSVM text cannot say that it is dense, nor can sparse ARFF of numbers. Where at least a quarter of
-    the entries (over all splits) is not zero and there are at most 65,536 columns, they are rewritten as
-    a dense dataset after the last row, in one streaming pass.
+    LIBSVM text cannot say that it is dense, nor can sparse ARFF of numbers. If at least a quarter
+    of the entries (over all splits) is not zero and there are at most 65,536 columns, they are
+    rewritten as a dense dataset after the last row, in one streaming pass.
 
-    Interrupted (killed), it leaves ``ingest.json`` without a manifest: nothing opens that.
-    Ingesting the same sources again with the same options goes on, for SVMlight text, with the
-    first source or archive member of which not all rows were written (see
-    `olscale.data.ingest.resume`), and starts over for other formats.
+    If killed, it leaves ``ingest.json`` without a manifest, which nothing opens. Ingesting the same
+    sources again with the same options continues, for SVMlight text, with the first source or
+    archive member whose rows were not all written (see `olscale.data.ingest.resume`), and starts
+    over for other formats.
 
     Examples
     --------
@@ -205,7 +201,7 @@ def ingest(
         "label": label,
     }
     options |= {"drop": list(names), "train_rows": train_rows, "decimal": decimal}
-    # Only where given: an ingest that an earlier version began is gone on with.
+    # Only if given: an ingest that an earlier version began can still be continued.
     column_of_weights = None if weights is None else str(weights)
     names_of_arrays = None if arrays is None else parse_arrays(arrays)
     later = {
@@ -234,7 +230,10 @@ def ingest(
         by_split["test"] = _test_splits_in(by_split["train"], format, names_of_arrays)
     files = list(
         dict.fromkeys(
-            source.file for several in by_split.values() for source in several if source.file
+            source.file
+            for split_sources in by_split.values()
+            for source in split_sources
+            if source.file
         )
     )
     stamps = {file: stamp(file) for file in files}
@@ -244,7 +243,7 @@ def ingest(
         ) as directory,
         ExitStack() as stack,
     ):
-        # Hashing runs beside the reading: both take the file from the page cache once.
+        # Hashing runs alongside reading, so that both share one pass of the page cache.
         hashing = stack.enter_context(ThreadPoolExecutor(1))
         stack.callback(hashing.shutdown, cancel_futures=True)
         hashes = {file: hashing.submit(sha256_and_size, file) for file in files}
@@ -279,16 +278,16 @@ def ingest(
             )
             with writer:
                 if train_rows is None:
-                    for split, several in by_split.items():
-                        _write(writer, reader, several, split)
+                    for split, split_sources in by_split.items():
+                        _write(writer, reader, split_sources, split)
                 else:
                     _write(writer, reader, by_split["train"], "test", train_rows)
                 if index_base is None:
                     reader.check_bases()
                 entries = [
                     _entry(source, split, hashes)
-                    for split, several in by_split.items()
-                    for source in several
+                    for split, split_sources in by_split.items()
+                    for source in split_sources
                 ]
                 directory.remove(SPILL)
                 writer.finish(entries, densify=reader.may_be_dense)
@@ -299,8 +298,7 @@ def ingest(
         except ZeroIndexError as fault:
             if index_base is not None:
                 raise
-            # The rows before it were numbered from 1, and cannot stay: all sources are read once
-            # more.
+            # Rows before it were numbered from 1, so all sources are read once more.
             start_over(directory)
             reader = reader.counting_from_0(fault)
             build(reader)
@@ -313,7 +311,7 @@ def ingest(
 
 
 def _expanded(paths: dict[str, list[str]], note: Callable[[str], None]) -> dict[str, list[Source]]:
-    """Return the sources of each split; the train split decides which columns folders say."""
+    """Return the sources of each split; the train split decides which columns folders name."""
     train = expand(paths["train"], note)
     test = expand(paths["test"], note)
     names = partition_names(train)
@@ -331,7 +329,7 @@ def _write(
     split: str,
     train_rows: int = 0,
 ) -> None:
-    """Write the rows of `sources` as `split`, but for the first `train_rows`, which train."""
+    """Write the rows of `sources` as `split`, except the first `train_rows`, which train."""
     for source in sources:
         for member in reader.members(source):
             for batch in reader.batches(member):
@@ -345,12 +343,12 @@ def _write(
 
 
 def _paths(paths: Any) -> list[str]:
-    several = (
+    is_sequence = (
         isinstance(paths, Iterable)
         and not isinstance(paths, str | os.PathLike)
         and not hasattr(paths, "__array__")
     )
-    return [path_text(path, "source") for path in (paths if several else [paths])]
+    return [path_text(path, "source") for path in (paths if is_sequence else [paths])]
 
 
 def _spill_folder(directory: Storage, stack: ExitStack) -> Path:
@@ -364,7 +362,7 @@ def _test_splits_in(
     format: str | None,
     arrays: Mapping[str, str] | None,
 ) -> list[Source]:
-    """Return the test splits that lie inside the sources of the train split."""
+    """Return the test splits inside the sources of the train split."""
     return [
         replace(source, path=f"{source.path}#test")
         for source in train

@@ -1,10 +1,9 @@
-"""What a source is made of: a file is its own only member, an archive has one for each data file in it.
+"""The members of a source: a file is its only member, an archive has one per data file.
 
-The days of a stream lie in an archive in any order, but must be learnt in theirs. A tar archive is
+The days of a stream lie in an archive in any order, but must be learned in theirs. A tar archive is
 read once from its first byte to its last; every member is spilled to a file, and these are then
-read in natural order (``Day2`` before ``Day10``). Text in a zip archive is read where it lies. No
-member is ever unpacked under its own name: we name the files, and remove each as soon as it is
-read.
+read in natural order (``Day2`` before ``Day10``). Text in a zip archive is read in place. No member
+is ever unpacked under its own name: this module names the files, and removes each after reading it.
 """
 
 import shutil
@@ -47,20 +46,20 @@ class Member:
     Parameters
     ----------
     name : str
-        What messages and progress call it; what its format opens, where it is no member of an
+        Its name in messages and progress; also the name its format opens, unless it is in an
         archive.
     segment : str
-        Name of the segment that it makes where each member is one.
+        Name of its segment, if each member is one.
     archive : str, optional
-        The archive that it lies in, as file `number`.
+        The archive that contains it, as file `number`.
     format : Format, optional
-        Of a member of an archive, whose content was looked at already.
+        For a member of an archive, whose content has been examined.
     rows, text, file : Path, optional
         Where its rows, its text or its bytes were spilled.
     part : bool
-        Whether it is one of several, of which some may be empty.
+        Whether it is one of several, some of them possibly empty.
     constants : tuple of Constant
-        Columns that its folders say.
+        Columns that its folders name.
     """
 
     name: str
@@ -76,7 +75,7 @@ class Member:
 
     @property
     def key(self) -> str:
-        """What a resumed ingest knows it by: members in different folders of an archive may have one name."""
+        """The key by which a resumed ingest finds it; names alone are not unique in an archive."""
         return self.name if self.archive is None else f"{self.name} ({self.number})"
 
 
@@ -88,7 +87,7 @@ def spill_archive(
     pattern: str | None = None,
     note: Callable[[str], None] | None = None,
 ) -> list[Member]:
-    """Read `archive` once, spill its members where they must be, and return them in natural order.
+    """Read `archive` once, spill its members if needed, and return them in natural order.
 
     Parameters
     ----------
@@ -99,16 +98,16 @@ def spill_archive(
     folder : Path
         Directory for the spill, made when needed.
     stored : container of str
-        Keys of members whose rows are there from an earlier ingest.
+        Keys of members whose rows an earlier ingest has stored.
     pattern : str, optional
-        Of the paths of the members to read; all that are data when left out.
+        Pattern of the paths to read; all members that are data when left out.
     note : callable, optional
-        Called with each line that says what was not read.
+        Called with each line about members that were not read.
 
     Raises
     ------
     FormatError
-        When the archive is damaged, holds no data files or such as do not belong together.
+        When the archive is damaged, or holds no data files or ones that do not belong together.
     """
     folder.mkdir(parents=True, exist_ok=True)
     members: list[tuple[str, Member]] = []
@@ -120,7 +119,7 @@ def spill_archive(
         paths.append(path)
         odd = has_role(path) or kind_of(path) != kind_of(paths[0])
         if pattern is None and odd and conflict(paths, " ".join) is not None:
-            # No more is spilled, but all names are needed to say which of them to write.
+            # Spilling stops, but the error needs all names to say which members to choose from.
             paths += [path for _, path, _ in opened]
             break
         member = Member(f"{archive}: {_shown(path)}", "", archive, number)
@@ -181,7 +180,7 @@ def _check_alike(archive: str, paths: list[str]) -> None:
 
 
 def _check_labels(archive: str, paths: list[str], others: list[str]) -> None:
-    """Refuse rows whose labels are in another member, or a feature would be taken for the label."""
+    """Refuse rows whose labels are in another member: a feature would become the label."""
     for path in paths:
         labels = {*labels_names(path)}.intersection(others)
         if labels:
@@ -190,7 +189,7 @@ def _check_labels(archive: str, paths: list[str], others: list[str]) -> None:
 
 
 def _shown(path: str) -> str:
-    """Return what a member is called: its file's name, or its path in folders ``column=value``."""
+    """Return the displayed name of a member: its file name, or its path in folders ``a=b``."""
     return path if folder_columns(path) else PurePosixPath(path).name
 
 
@@ -202,7 +201,7 @@ def _no_data(pattern: str | None, passed_over: list[str]) -> str:
 
 
 def _spill(member: Member, name: str | None, content: BufferedReader, file: Path) -> Member:
-    """Keep a member in `file`: SVMlight as rows, a quarter of their text, all others as they are."""
+    """Spill a member to `file`: SVMlight as rows, a quarter of the text, all others unchanged."""
     assert member.archive is not None
     format = find_format(member.name, name, content)
     if format.name == "idx":
@@ -218,8 +217,8 @@ def _spill(member: Member, name: str | None, content: BufferedReader, file: Path
     if format.name != SVMLIGHT:
         _copy(content, file)
         return replace(member, format=format, text=file)
-    # Here and where it is read: no other source needs compiled loops before its rows do, and they
-    # take long to import.
+    # Imported here and in the reader: no other source needs compiled loops before its rows do, and
+    # they take long to import.
     from olscale.data.ingest.spill_svmlight import spill_svmlight
 
     try:
@@ -227,7 +226,7 @@ def _spill(member: Member, name: str | None, content: BufferedReader, file: Path
     except FormatError as error:
         if error.source != member.name:
             raise
-        # Its turn decides what is wrong first: a row before it, or one of another member. It is
+        # Its turn decides which error comes first: of an earlier row or of another member. It is
         # read from the archive.
         return replace(member, format=format)
     return replace(member, format=format, rows=file)
@@ -239,7 +238,7 @@ def _copy(content: BufferedReader, file: Path) -> None:
 
 
 def read_member(member: Member, format: Format, options: ReadOptions) -> Iterator[Batch]:
-    """Yield the rows of `member` in their order, and remove its spill."""
+    """Yield the rows of `member` in order, and remove its spill."""
     if member.rows is not None and member.archive is not None:
         from olscale.data.ingest.spill_svmlight import read_spill
 

@@ -1,7 +1,8 @@
-"""Text that looks like numbers: with marks between thousands, a sign of a currency, a percent sign, a unit, a decimal comma.
+"""Text that looks like numbers: with thousands separators, currency or percent signs, units.
 
-Such cells are categories to whoever reads them as text, and a number that was not met before says
-nothing.
+A decimal comma makes such text, too.
+
+Read as text, such cells are categories, and a number that did not occur before has no meaning.
 """
 
 import re
@@ -31,24 +32,24 @@ _THOUSANDS = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+")
 
 
 class NumberLook(NamedTuple):
-    """How text looks like numbers: how much of it, in words, and what to do."""
+    """How text looks like numbers: the share of it, in words, and what to do."""
 
     told: str
     cure: str
 
 
 def has_thousands(values: Sequence[str]) -> bool:
-    """Return whether some of `values`, and no number with a decimal comma, are whole ones with commas between thousands."""
+    """Return whether some of `values` have commas between thousands, and none a decimal comma."""
     commas = [value for value in values if "," in value]
     return any(map(_THOUSANDS.fullmatch, commas)) and not any(map(_DECIMAL.fullmatch, commas))
 
 
 def look_of(values: Sequence[str], decimal: bool = True) -> NumberLook | None:
-    """Return how `values`, each different, look like numbers; None where no more than half do, or all are plain ones.
+    """Return how `values`, all different, look like numbers, or None.
 
-    `decimal` says whether ``--decimal`` may be offered, which reads all columns of a file. Letters
-    behind a number are a unit where all have the same, else part of a name, as of ``3a`` and
-    ``3b``.
+    The result is None if at most half of them do, or all are plain numbers. `decimal` says whether
+    ``--decimal``, which applies to all columns of a file, may be suggested. Letters after a number
+    are a unit if all values have the same, else part of a name, as in ``3a`` and ``3b``.
 
     Examples
     --------
@@ -60,19 +61,19 @@ def look_of(values: Sequence[str], decimal: bool = True) -> NumberLook | None:
     (None, None, None)
     """
     odd = [value for value in values if not is_number(value)]
-    found = [(value, match["after"] or "") for value in odd if (match := _LOOK.fullmatch(value))]
-    one_unit = len({after for _, after in found if after[:1].isalpha()}) == 1
-    looks = [value for value, after in found if one_unit or not after[:1].isalpha()]
+    matches = [(value, match["after"] or "") for value in odd if (match := _LOOK.fullmatch(value))]
+    one_unit = len({after for _, after in matches if after[:1].isalpha()}) == 1
+    looks = [value for value, after in matches if one_unit or not after[:1].isalpha()]
     count = len(values) - len(odd) + len(looks)
     if not looks or count < _LEAST or count <= _SHARE * len(values):
         return None
-    told = f"but {count:,} of its {len(values):,} values look like numbers, as {looks[0][:40]!r}"
+    summary = f"but {count:,} of its {len(values):,} values look like numbers, as {looks[0][:40]!r}"
     commas = [value for value in odd if "," in value]
     if decimal and len(commas) == len(odd) and all(map(_DECIMAL.fullmatch, commas)):
-        return NumberLook(told, "--decimal , reads them as numbers in CSV and TSV")
+        return NumberLook(summary, "--decimal , reads them as numbers in CSV and TSV")
     what = (
         "no mark between thousands"
         if all(map(_THOUSANDS.fullmatch, odd))
         else "a decimal point and nothing around them"
     )
-    return NumberLook(told, f"write them as plain numbers, with {what}, and ingest again")
+    return NumberLook(summary, f"write them as plain numbers, with {what}, and ingest again")

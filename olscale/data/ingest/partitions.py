@@ -1,4 +1,7 @@
-"""Columns that folders say, as ``day=mon/part-0.parquet``: see `olscale.data.formats.constant_columns`."""
+"""Columns named by folders, such as ``day=mon/part-0.parquet``.
+
+See `olscale.data.formats.constant_columns`.
+"""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +15,7 @@ _NO_VALUE = ("", "__HIVE_DEFAULT_PARTITION__")
 
 
 def folder_columns(path: str) -> dict[str, str | None]:
-    """Return the columns that the folders of the file `path` say, the outermost first; None for no value.
+    """Return the columns that the folders of `path` name, outermost first; None for no value.
 
     Examples
     --------
@@ -28,7 +31,7 @@ def folder_columns(path: str) -> dict[str, str | None]:
 
 
 def constants_of(files: Iterable[Mapping[str, str | None]]) -> list[tuple[Constant, ...]]:
-    """Return the columns of one value of each of `files`, numbers where all files have numbers.
+    """Return the constant columns of each of `files`; numeric if all files have numbers.
 
     Examples
     --------
@@ -50,15 +53,15 @@ def constants_of(files: Iterable[Mapping[str, str | None]]) -> list[tuple[Consta
 
 
 def partition_names(sources: Iterable[Source]) -> tuple[str, ...]:
-    """Return the columns that the folders below the one which all `sources` have in common say."""
+    """Return the columns named by folders below the common folder of all `sources`."""
     return tuple(dict.fromkeys(name for source in sources for name in folder_columns(source.below)))
 
 
 def with_partitions(sources: Sequence[Source], names: Collection[str]) -> list[Source]:
-    """Return `sources` with those of the columns `names` that their folders say.
+    """Return `sources` with those of the columns `names` that their folders name.
 
-    A folder above the one that was named counts as well, so that a further day, ``days/day=sun``,
-    is read as the days before it, ``days``.
+    A folder above the named one counts as well, so that a further day, ``days/day=sun``, is read
+    like the days before it, ``days``.
     """
     columns = [
         {name: value for name, value in folder_columns(source.place).items() if name in names}
@@ -74,4 +77,4 @@ def _decoded(word: str) -> str:
     try:
         return unquote(word, errors="strict")
     except UnicodeDecodeError:
-        return word  # a per cent sign that stands for itself
+        return word  # a percent sign that stands for itself

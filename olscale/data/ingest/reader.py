@@ -21,30 +21,30 @@ from olscale.data.rebatch import DEFAULT_CHUNK_ROWS
 from olscale.errors import DatasetError, FormatError, NoRowsError
 
 _BATCH_ROWS = 2_048
-"""Rows asked of formats that may be dense and wide."""
+"""Rows per batch requested from formats that may be dense and wide."""
 
 
 class Reader:
-    """Reads the sources of a dataset, whose files number their features alike and have the label in one place.
+    """Reads the sources of a dataset, all with the same numbering of features and label column.
 
     Parameters
     ----------
     format : str, optional
         Name of the format; guessed for each source when left out.
     options : ReadOptions
-        Of the first source.
+        Options for the first source.
     folder : Path
         Scratch folder for members of archives.
     journal : Journal
-        Keeps what is read, for an ingest that resumes this one.
+        Records the members that are read, for an ingest that resumes this one.
 
     Attributes
     ----------
     journal : Journal
     formats : set of str
-        Names of the formats met so far.
+        Names of the formats so far.
     notes : list of str
-        How sources were read where that was unclear, each line once.
+        How ambiguous sources were read, each line once.
     """
 
     def __init__(
@@ -65,11 +65,11 @@ class Reader:
 
     @property
     def may_be_dense(self) -> bool:
-        """Whether all rows are sparse only because their text lists the numbers that are not 0, whatever their share."""
+        """Whether all rows are sparse only because their text lists just the nonzero numbers."""
         return self.formats <= {SVMLIGHT, "arff"} and self._may_be_dense
 
     def members(self, source: Source) -> list[Member]:
-        """Return what `source` is made of, in order; an archive is read to its end."""
+        """Return the members of `source`, in order; an archive is read to its end."""
         if not is_archive(source.path):
             return [
                 Member(source.path, source.segment, part=source.part, constants=source.constants)
@@ -92,7 +92,7 @@ class Reader:
         ]
 
     def batches(self, member: Member) -> Iterator[Batch]:
-        """Yield the rows of `member`; nothing where it is an empty one of several parts.
+        """Yield the rows of `member`; none if it is an empty one of several parts.
 
         Raises
         ------
@@ -112,6 +112,7 @@ class Reader:
             if not rows:
                 raise NoRowsError(member.name, "no rows")
         except FormatError as error:
+            # Writers of tables in parts leave empty files among them.
             if rows or not member.part:
                 raise
             if not isinstance(error, NoRowsError) and not _is_blank(member):
@@ -122,9 +123,9 @@ class Reader:
         self._ranges.append((member.name, indices))
 
     def counting_from_0(self, fault: ZeroIndexError) -> Reader:
-        """Return a reader that begins with the first source again, and takes all indices to count from 0.
+        """Return a reader that starts over and takes all indices to count from 0.
 
-        `fault` is the index 0 that shows it.
+        `fault` is the index 0 that proves it.
         """
         options = replace(self._first, zero_based=True)
         reader = Reader(self._format, options, self._folder, Journal(self.journal.directory))
@@ -137,13 +138,13 @@ class Reader:
         return reader
 
     def check_bases(self) -> None:
-        """Refuse SVMlight text that seems to count from 1 where other sources of the dataset count from 0.
+        """Refuse SVMlight text that seems to count from 1 while other sources count from 0.
 
         Raises
         ------
         DatasetError
-            When a source without index 0 has the largest index of all, one above that of the
-            sources with an index 0.
+            When a source without an index 0 has the largest index of all, one more than the sources
+            with an index 0.
         """
         counted_from_0 = [indices.largest for _, indices in self._ranges if indices.smallest == 0]
         if not counted_from_0:
@@ -159,7 +160,7 @@ class Reader:
                 )
 
     def all_notes(self) -> list[str]:
-        """Return how sources were read where that was unclear, and which of them are empty."""
+        """Return notes about ambiguous sources, and about empty ones."""
         if not self._empty:
             return self.notes
         return [*self.notes, f"passed over as empty: {listed(self._empty)}"]
@@ -175,8 +176,8 @@ class Reader:
                 member.name, f"is {format.name} and has no columns of text; leave --encode out"
             )
         check_form(member.name, format.name, self._first)
-        # Not the dataset's chunk_rows: what a format finds out from its first batch must not depend
-        # on that.
+        # Not the dataset's chunk_rows: what a format learns from its first batch must not depend on
+        # it.
         rows = DEFAULT_CHUNK_ROWS if format.name in TEXT_FORMATS else _BATCH_ROWS
         options = replace(self._options, chunk_rows=rows, constants=member.constants)
         batches = read_member(member, format, options)
@@ -190,7 +191,7 @@ class Reader:
         return (drop_columns(batch, drop, member.name) for batch in batches)
 
     def _check_unused(self, member: Member, format: str) -> None:
-        """Say that rows that are no table's have the columns of their folders for segments only."""
+        """Note that rows without table columns use the columns of folders for segments only."""
         options = self._options
         for constant in member.constants:
             name = constant.name
@@ -212,7 +213,7 @@ class Reader:
             self.notes.append(line)
 
     def _learn(self, batch: Batch, member: Member) -> None:
-        """Keep what holds for the sources to come, and what is to be said of this one."""
+        """Record the decisions that hold for later sources, and the notes about this one."""
         for note in batch.notes:
             self._note(note)
         if batch.table is not None:
@@ -242,12 +243,12 @@ class Reader:
             self._check_label(batch, batch.table.columns, member.name)
 
     def _check_label(self, batch: Batch, columns: TableColumns, source: str) -> None:
-        """Refuse a table whose label is called otherwise than that of the first, unless all others are called alike."""
+        """Refuse a table whose label has another name, unless all other columns agree."""
         first = self._options.table
-        given = self._options.label is not None or columns is first
+        is_chosen = self._options.label is not None or columns is first
         if (
             first is None
-            or given
+            or is_chosen
             or not isinstance(self._label, str)
             or not isinstance(batch.label, str)
         ):
@@ -264,7 +265,7 @@ class Reader:
 
 
 def _is_blank(member: Member) -> bool:
-    """Return whether a file is of no bytes, which formats with a signature call damaged."""
+    """Return whether a file has no bytes, which formats with a signature call damaged."""
     if member.archive is not None:
         return False
     with open_source(member.name) as content:

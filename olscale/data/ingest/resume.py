@@ -1,11 +1,11 @@
-"""Resume an interrupted ingest: the rows that were written, and which members they are.
+"""Resume an interrupted ingest: the rows already written, and the members they belong to.
 
-While SVMlight text is ingested, ``progress.json`` beside the marker says after every chunk which
-chunks are safe and how many rows the members read so far have. The next ingest from the same
-sources with the same options moves all that to ``earlier/`` and reads every member that lies wholly
-in those chunks from there, in place of parsing its text: it goes on with the member it was in.
-Everything else (labels, columns, checksums, the fingerprint) comes about as it always does, from
-the rows, so the outcome has the same bytes.
+While SVMlight text is ingested, ``progress.json`` next to the marker records after every chunk
+which chunks are safe and how many rows the members read so far have. The next ingest from the same
+sources with the same options moves all that to ``earlier/`` and reads every member that lies
+completely in those chunks from there, instead of parsing its text; it continues with the member
+that was interrupted. Everything else (labels, columns, checksums, the fingerprint) is computed from
+the rows as always, so the result has the same bytes.
 """
 
 from collections.abc import Iterator
@@ -28,13 +28,13 @@ _SPLITS = ("train", "test")
 
 @dataclass
 class Journal:
-    """Keeps ``progress.json`` while a dataset is built.
+    """Keeps ``progress.json`` while a dataset is being built.
 
     Attributes
     ----------
     zero_based : bool or None
-        Numbering of the text, which the members to come share; None where it is no SVMlight text,
-        and nothing is kept.
+        Numbering of the text, which later members share; None if the text is not SVMlight, and
+        nothing is recorded.
     """
 
     directory: Storage
@@ -44,9 +44,9 @@ class Journal:
     splits: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def read(self, member: str, rows: int) -> None:
-        """Note that a member has been read to its end."""
-        # Two members of one name cannot be told apart: the second is parsed again, and all after
-        # it.
+        """Record that a member has been read to its end."""
+        # Members with the same name cannot be told apart: the second and all later ones are parsed
+        # again.
         self.twice = self.twice or member in self.members
         if not self.twice:
             self.members[member] = rows
@@ -60,7 +60,7 @@ class Journal:
         chunk_rows: int,
         columns: int,
     ) -> None:
-        """Note that `chunks` of `split` are where a reader finds them."""
+        """Record that `chunks` of `split` are where a reader finds them."""
         if self.zero_based is None:
             return
         self.splits[split] = {"chunks": [chunk.rows for chunk in chunks], "files": files}
@@ -76,10 +76,13 @@ class Journal:
 
 
 def keep_earlier(directory: Storage) -> None:
-    """Move the rows of an interrupted build to where `Earlier` finds them, unless there are more of an earlier one."""
-    now = _load(directory, "")
-    before = _load(directory, f"{EARLIER}/")
-    if now is None or (before is not None and _count(before) >= _count(now)):
+    """Move the rows of an interrupted build to where `Earlier` finds them.
+
+    Rows of an earlier build stay if there are more of them.
+    """
+    latest = _load(directory, "")
+    previous = _load(directory, f"{EARLIER}/")
+    if latest is None or (previous is not None and _count(previous) >= _count(latest)):
         return
     directory.remove(EARLIER)
     for split in _SPLITS:
@@ -94,7 +97,7 @@ class Earlier:
     Attributes
     ----------
     members : dict of str to (int, int)
-        First row and number of rows of each member all of whose rows are there, over both splits.
+        First row and number of rows, over both splits, of each member that is complete.
     zero_based : bool or None
         See `Journal`.
     """
@@ -103,14 +106,14 @@ class Earlier:
         self._directory = directory
         self.members: dict[str, tuple[int, int]] = {}
         self.zero_based: bool | None = None
-        found = _load(directory, f"{EARLIER}/")
-        if found is None:
+        content = _load(directory, f"{EARLIER}/")
+        if content is None:
             return
-        self._content = found
-        self.zero_based = found["zero_based"]
+        self._content = content
+        self.zero_based = content["zero_based"]
         start = 0
-        safe = _count(found)
-        for name, rows in found["pieces"]:
+        safe = _count(content)
+        for name, rows in content["pieces"]:
             if start + rows > safe:
                 break
             self.members[name] = (start, rows)
@@ -127,17 +130,17 @@ class Earlier:
         first, count = self.members[member]
         content = self._content
         start = 0
-        for split, found in content["splits"].items():
+        for split, entry in content["splits"].items():
             shape = SplitShape(
                 f"{EARLIER}/{split}",
                 "sparse",
                 content["columns"],
-                sum(found["chunks"]),
+                sum(entry["chunks"]),
                 content["chunk_rows"],
-                found["files"],
+                entry["files"],
             )
             reader = open_reader(content["layout"], self._directory, shape)
-            for i, size in enumerate(found["chunks"]):
+            for i, size in enumerate(entry["chunks"]):
                 low = max(first - start, 0)
                 high = min(first + count - start, size)
                 if low < high:
@@ -157,11 +160,11 @@ class Earlier:
 
 
 def _count(content: dict[str, Any]) -> int:
-    return sum(sum(found["chunks"]) for found in content["splits"].values())
+    return sum(sum(entry["chunks"]) for entry in content["splits"].values())
 
 
 def _load(directory: Storage, folder: str) -> dict[str, Any] | None:
     try:
         return json_content(directory.read(f"{folder}{PROGRESS}"), checked=True)
-    except (OSError, *DAMAGE):  # damaged, or of a version without a checksum: all is read again
+    except (OSError, *DAMAGE):  # damaged, or without a checksum: all sources are read again
         return None

@@ -1,4 +1,4 @@
-"""Segments: one for each member, or a new one wherever the value of a column changes."""
+"""Segments: one per member, or a new one whenever the value of a column changes."""
 
 import itertools
 from typing import Any, Protocol
@@ -23,7 +23,10 @@ class Segments(Protocol):
     def add(
         self, member: Member, X: StoredRows, names: tuple[str, ...] | None, cells: Target | None
     ) -> None:
-        """Note the next rows: `X` of `member`, in columns called `names`; in tables `cells` of the segments' column."""
+        """Record the next rows, `X` of `member`, with column `names` and, in tables, `cells`.
+
+        The cells are those of the segments' column.
+        """
         ...
 
     def finish(self) -> list[Segment]:
@@ -32,7 +35,7 @@ class Segments(Protocol):
 
 
 def segments_by(by: str | None) -> Segments | None:
-    """Return what makes segments by ``"files"`` or by a column called `by`, or None where there are none."""
+    """Return a maker of segments by ``"files"`` or by a column called `by`, or None."""
     if by is None:
         return None
     return _MemberSegments() if by == "files" else _ColumnSegments(by)
@@ -79,16 +82,18 @@ class _ColumnSegments:
     def add(
         self, member: Member, X: StoredRows, names: tuple[str, ...] | None, cells: Target | None
     ) -> None:
-        """Note the next rows; the column need not be a feature.
+        """Record the next rows; the column need not be a feature.
 
         Raises
         ------
         DatasetError
             When the source does not name its columns.
         UnknownNameError
-            When none is called so.
+            When no column has that name.
         """
-        constant = next((one for one in member.constants if one.name == self._column), None)
+        constant = next(
+            (column for column in member.constants if column.name == self._column), None
+        )
         if cells is None and constant is not None:
             cells = [constant.value or _NO_VALUE] * rows_of(X)
         if cells is None:
@@ -102,6 +107,7 @@ class _ColumnSegments:
             cells = _values(X, names.index(self._column))
         values: NDArray[Any] = np.array(cells)
         changes = np.flatnonzero(values[1:] != values[:-1]) + 1
+        # The first row continues the last segment if it has the same value.
         if not self._values or values[0] != self._values[-1]:
             changes = np.concatenate(([0], changes))
         self._starts += (changes + self._rows).tolist()
@@ -109,7 +115,7 @@ class _ColumnSegments:
         self._rows += len(values)
 
     def finish(self) -> list[Segment]:
-        """Return the segments, named by the value of the column."""
+        """Return the segments, named by the values of the column."""
         ends = [*self._starts[1:], self._rows]
         return [
             Segment(name=_name(value), start=start, rows=end - start)
@@ -128,7 +134,7 @@ def _values(X: StoredRows, column: int) -> NDArray[np.float64]:
         return X[:, column].astype(np.float64)
     values = np.zeros(len(X.indptr) - 1)
     span = slice(int(X.indptr[0]), int(X.indptr[-1]))
-    here = np.flatnonzero(X.indices[span] == column)
-    row = np.searchsorted(X.indptr - X.indptr[0], here, side="right") - 1
-    values[row] = X.data[span][here]
+    entries = np.flatnonzero(X.indices[span] == column)
+    row = np.searchsorted(X.indptr - X.indptr[0], entries, side="right") - 1
+    values[row] = X.data[span][entries]
     return values

@@ -1,4 +1,4 @@
-"""What of the sources is taken (some rows, columns without those that are no features), and in which form they are."""
+"""The part of the sources to read (some rows, some columns), and the options of their form."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -28,14 +28,14 @@ def rows_between(batch: Batch, first: int, last: int) -> Batch:
 
 
 def check_form(source: str, format: str, options: ReadOptions) -> None:
-    """Refuse what says how a source is written where its format has none of that to choose.
+    """Refuse options about how a source is written if its format has no such choice.
 
     Raises
     ------
     FormatError
-        When `format` is neither CSV nor TSV and `options` say how its first row, its cells, its
-        numbers or its missing values are to be read; when it is not SVMlight text and they say
-        where its indices begin, or when it has no arrays and they name them.
+        When `format` is neither CSV nor TSV and `options` set how to read its first row, its cells,
+        its numbers or its missing values; when it is not SVMlight text and they set where its
+        indices begin; or when it has no arrays and they name them.
     """
     if options.zero_based is not None and format != SVMLIGHT:
         raise FormatError(
@@ -70,7 +70,7 @@ def check_form(source: str, format: str, options: ReadOptions) -> None:
 
 
 def drop_columns(batch: Batch, words: Iterable[str], source: str) -> Batch:
-    """Return dense `batch` of a source that is no table without the columns that `words` name.
+    """Return dense `batch`, not from a table, without the columns that `words` name.
 
     Raises
     ------
@@ -83,12 +83,15 @@ def drop_columns(batch: Batch, words: Iterable[str], source: str) -> Batch:
         raise FormatError(
             source, "does not name its columns, so none can be dropped; take it out of the file"
         )
-    known = batch.feature_names
-    dropped = columns_named(source, known, words)
-    kept = [position for position in range(len(known)) if position not in dropped]
-    if not kept:
+    names = batch.feature_names
+    dropped = columns_named(source, names, words)
+    remaining = [position for position in range(len(names)) if position not in dropped]
+    if not remaining:
         raise FormatError(source, "no column is left as a feature; drop fewer")
-    X = np.ascontiguousarray(batch.X[:, kept])
+    X = np.ascontiguousarray(batch.X[:, remaining])
     return replace(
-        batch, X=X, columns=len(kept), feature_names=tuple(known[position] for position in kept)
+        batch,
+        X=X,
+        columns=len(remaining),
+        feature_names=tuple(names[position] for position in remaining),
     )

@@ -1,4 +1,4 @@
-"""What is to be ingested: files, folders, patterns and names, in a fixed order."""
+"""The sources of an ingest: files, folders, patterns and names, in a fixed order."""
 
 import hashlib
 import os
@@ -47,26 +47,26 @@ class Source:
     Parameters
     ----------
     name : str
-        Last component of the path, or from the folder that all sources have in common where that
-        is not the only one of its name; the whole name of a source that is no file.
+        Last component of the path, or the path from the common folder of all sources if that
+        component is not unique; the whole name of a source that is no file.
     path : str
-        What its format reads.
+        The name that its format opens.
     file : str or None
-        The file whose SHA-256 is recorded; None for a source that is no file.
+        The file whose SHA-256 is recorded; None if the source is no file.
     place : str
-        Whole path of the file in its file system.
+        Full path of the file in its file system.
     root : str
-        Whole path of the folder that was named, or in which the file is that was.
+        Full path of the folder that the user named, or of the folder of the named file.
     below : str
-        Path of the file from the folder that all sources named together have in common.
+        Path of the file from the common folder of all sources named together.
     segment : str
-        Name of the segment that the source is where each is one.
+        Name of its segment, if each source is one.
     part : bool
         Whether it is one of several files of a folder or pattern.
     members : str, optional
-        Pattern of the files to read of an archive.
+        Pattern of the files of an archive to read.
     constants : tuple of Constant
-        Columns that its folders say, see `olscale.data.ingest.partitions`.
+        Columns that its folders name, see `olscale.data.ingest.partitions`.
     """
 
     name: str
@@ -93,7 +93,7 @@ def segment_name(file: str) -> str:
 
 
 def segment_names(files: Sequence[str]) -> list[str]:
-    """Return the name of the segment made of each of `files` (paths), which tells it from others.
+    """Return a unique name for the segment made of each of `files` (paths).
 
     Examples
     --------
@@ -103,12 +103,12 @@ def segment_names(files: Sequence[str]) -> list[str]:
     ['day=mon/part-0', 'day=mon/part-1']
     """
     names = [_partition(file) or segment_name(file) for file in files]
-    whole = [str(PurePosixPath(file).parent / segment_name(file)) for file in files]
-    return _distinct(names, whole)
+    long_names = [str(PurePosixPath(file).parent / segment_name(file)) for file in files]
+    return _distinct(names, long_names)
 
 
 def natural_key(name: str) -> list[tuple[int, int, str]]:
-    """Return a sort key in which numbers count as numbers.
+    """Return a sort key that compares numbers by value.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def expand(sources: Iterable[str], note: Callable[[str], None] | None = None) ->
     ----------
     sources : iterable of str
     note : callable, optional
-        Called with each line that says which files of a folder are passed over.
+        Called with each line about files of a folder that are skipped.
 
     Raises
     ------
@@ -221,7 +221,7 @@ def _files(fs: Any, paths: Sequence[str], root: str) -> list[Source]:
 def _in_folders(
     fs: Any, folders: Sequence[str], root: str, source: str, note: Callable[[str], None]
 ) -> list[Source]:
-    """Return the data files in `folders`, which are below `root`, of what the user wrote as `source`."""
+    """Return the data files in `folders`, below `root`; the user wrote `source`."""
     entries = [entry for folder in folders for entry in fs.find(folder, detail=True).items()]
     places = [
         str(place) for place, detail in entries if detail.get("type") != "other"
@@ -235,7 +235,7 @@ def _in_folders(
         with open_source(address(name)) as content:
             return looks_like_rows(name, content)
 
-    # Labels are read with the rows that they belong to, which are named.
+    # Labels are read together with their rows, whose file is named.
     labels = {labels_beside(address(name)) for name in names}
     images = labels_among(names)
     names = [name for name in names if address(name) not in labels and name not in images]
@@ -265,23 +265,23 @@ def _in_folders(
 
 
 def _common_folder(folders: Sequence[str]) -> str:
-    """Return the folder that holds all of `folders`, with a slash behind it."""
+    """Return the folder that contains all of `folders`, with a trailing slash."""
     if not folders:
         return ""
     common = folders[0].split("/")
     for folder in folders[1:]:
         pairs = zip(common, folder.split("/"), strict=False)
-        common = [part for part, other in takewhile(lambda pair: pair[0] == pair[1], pairs)]
+        common = [part for part, peer in takewhile(lambda pair: pair[0] == pair[1], pairs)]
     return "".join(f"{part}/" for part in common)
 
 
 def _partition(file: str) -> str:
-    """Return the folders ``column=value`` on the way to `file`."""
+    """Return the folders ``column=value`` in the path of `file`."""
     return "/".join(folder for folder in file.split("/")[:-1] if folder.find("=") > 0)
 
 
 def _distinct(names: Sequence[str], longer: Sequence[str]) -> list[str]:
-    """Return `names`, and in place of those that are not the only ones the `longer` name."""
+    """Return `names`, with the `longer` name in place of each duplicate."""
     counts = Counter(names)
     return [name if counts[name] == 1 else more for name, more in zip(names, longer, strict=True)]
 
@@ -297,7 +297,7 @@ def sha256_and_size(file: str) -> tuple[str, int]:
 
 
 def stamp(file: str) -> str:
-    """Return what changes when `file` is written anew: a digest of its size, time and place."""
+    """Return a digest of the file's size, time and place, which changes if it is rewritten."""
     with errors_of(file):
         place = local_path(file)
         if place is not None:

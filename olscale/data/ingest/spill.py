@@ -1,6 +1,6 @@
-"""Batches set aside in a file: a line of JSON and plain arrays each, so that reading them back runs no code.
+"""Batches spilled to a file: each is a line of JSON and plain arrays, so reading runs no code.
 
-Sparse rows are packed (`olscale.data.row_codec`), which takes half of their text or less.
+Sparse rows are packed (`olscale.data.row_codec`), which halves the size of their text or better.
 """
 
 import json
@@ -21,7 +21,7 @@ _PIECE_ROWS = 1_024
 
 
 def write_batch(file: BinaryIO, batch: Batch) -> None:
-    """Write `batch` behind what is in `file`.
+    """Append `batch` to `file`.
 
     Examples
     --------
@@ -41,10 +41,9 @@ def write_batch(file: BinaryIO, batch: Batch) -> None:
         "text": batch.target if text else None,
         "targets": batch.targets,
     }
-    arrays = [
-        *(_packed(batch.X) if isinstance(batch.X, CSR) else [batch.X]),
-        *([] if text else [batch.target]),
-    ]
+    arrays = [*_packed(batch.X)] if isinstance(batch.X, CSR) else [batch.X]
+    if not isinstance(batch.target, list):
+        arrays.append(batch.target)
     file.write(
         json.dumps({"arrays": len(arrays), **about}, default=lambda value: value.item()).encode()
         + b"\n"

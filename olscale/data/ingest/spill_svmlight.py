@@ -1,7 +1,7 @@
-"""SVMlight rows spilled before it is known whether their indices count from 0 or from 1.
+"""SVMlight rows spilled before it is known whether their indices count from 0 or 1.
 
 The first rows of the first file decide that for all, and in an archive they may come last. So rows
-are parsed with their indices as they are written, and are numbered when they are read again.
+are parsed with their indices as written, and are numbered when they are read back.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ from olscale.errors import DatasetError
 
 
 def spill_svmlight(format: Format, source: str, content: BufferedReader, file: Path) -> None:
-    """Parse `content`, text of `format` (SVMlight) that errors call `source`, and write its rows to `file`."""
+    """Parse `content`, SVMlight text called `source` in errors, and write its rows to `file`."""
     options = ReadOptions(chunk_rows=DEFAULT_CHUNK_ROWS, zero_based=True, stream=content)
     with file.open("wb") as out:
         for batch in format.read(source, options):
@@ -39,20 +39,20 @@ def read_spill(
     Parameters
     ----------
     source : str
-        What errors call it.
+        Its name in errors.
     file : Path
         Made by `spill_svmlight`.
     zero_based : bool, optional
         As in `ReadOptions`.
     again : callable
-        Opens the text once more: for an index 0 that should not be there its line is looked up.
+        Opens the text again, to find the line of an invalid index 0.
 
     Raises
     ------
     FormatError
-        When an index is 0 where indices count from 1.
+        When an index is 0 although indices count from 1.
     """
-    given = zero_based
+    is_zero_based = zero_based
     for batch in read_batches(file):
         X = batch.X
         assert isinstance(X, CSR)
@@ -66,7 +66,7 @@ def read_spill(
         if smallest == 0:
             with again() as text:
                 for _ in read_svmlight(
-                    source, ReadOptions(DEFAULT_CHUNK_ROWS, zero_based=given, stream=text)
+                    source, ReadOptions(DEFAULT_CHUNK_ROWS, zero_based=is_zero_based, stream=text)
                 ):
                     pass
             raise DatasetError(f"{source} changed while it was read; ingest it again")

@@ -1,4 +1,4 @@
-"""What became of the columns of tables, gathered while a dataset is built, and where values are missing or infinite."""
+"""Facts about the columns of tables, gathered during the build, and missing or infinite values."""
 
 from typing import Any
 
@@ -13,11 +13,11 @@ from olscale.data.manifest import TableEntry
 from olscale.errors import DatasetError
 
 _SHARE = 0.5
-"""Of the rows: a column that never falls, and rises in more of them than this, is a row's number or time."""
+"""Share of the rows in which a column that never falls must rise to be a row number or time."""
 
 
 class TableNotes:
-    """Gathers what is known of the columns of all sources of a dataset."""
+    """Gathers facts about the columns of all sources of a dataset."""
 
     def __init__(self) -> None:
         self._first: TableColumns | None = None
@@ -30,7 +30,7 @@ class TableNotes:
         self._split = "train"
 
     def begin(self, split: str) -> None:
-        """Begin a split, or begin it again."""
+        """Begin a split, or restart it."""
         self._split = split
         self._rows[split] = 0
         self._missing[split] = {}
@@ -42,12 +42,12 @@ class TableNotes:
             self._others = []
 
     def add(self, batch: Batch, source: str) -> None:
-        """Note the next rows.
+        """Record the next rows.
 
         Raises
         ------
         DatasetError
-            When `source` has other columns than the tables before it, or other of them hold text.
+            When the columns of `source`, or which of them hold text, differ from earlier tables.
         """
         self._rows[self._split] += len(batch)
         if batch.table is None:
@@ -75,12 +75,12 @@ class TableNotes:
         self._count(batch, batch.X, missing=False)
 
     def _count(self, batch: Batch, X: NDArray[Any] | CSR, missing: bool) -> None:
-        # A sum is a number unless some value is none: one pass that reads, where a mask is also
+        # A sum is a number only if all values are: one pass that reads, whereas a mask is also
         # written and read again.
         values = X.data[X.indptr[0] : X.indptr[-1]] if isinstance(X, CSR) else X
         if values.dtype.kind != "f":
             return
-        with np.errstate(over="ignore", invalid="ignore"):  # of infinities, or of large numbers
+        with np.errstate(over="ignore", invalid="ignore"):  # for infinities or large numbers
             total = np.add.reduce(values, axis=None)
         if np.isfinite(total):
             return
@@ -92,26 +92,28 @@ class TableNotes:
     def _note(
         self, counted: dict[str, dict[str, int]], names: tuple[str, ...], counts: NDArray[Any]
     ) -> None:
-        found = counted[self._split]
+        counts_by_name = counted[self._split]
         for position in np.flatnonzero(counts).tolist():
-            found[names[position]] = found.get(names[position], 0) + int(counts[position])
+            counts_by_name[names[position]] = counts_by_name.get(names[position], 0) + int(
+                counts[position]
+            )
 
     def missing(self, split: str) -> dict[str, int] | None:
-        """Return the cells of `split` that hold no value, by column; None where they are not counted: in sparse text."""
+        """Return the number of missing cells of `split` by column; None for sparse text."""
         return None if split in self._uncounted else self._missing[split]
 
     def infinite(self, split: str) -> dict[str, int] | None:
-        """Return the cells of `split` that hold an infinity, by column; None where there are none."""
+        """Return the number of infinite cells of `split` by column, or None."""
         return self._infinite[split] or None
 
     def rounded(self, columns: int, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        """Return the columns of arrays of which some numbers may have been rounded, or None."""
+        """Return the columns of arrays in which some numbers may have been rounded, or None."""
         positions = {position for split in self._rounded.values() for position in split.positions}
         called = names or [f"x{position}" for position in range(columns)]
         return tuple(called[position] for position in sorted(positions)) or None
 
     def entry(self, feature_names: tuple[str, ...] | None) -> TableEntry | None:
-        """Return what the manifest keeps of the columns; None where the sources are no tables."""
+        """Return the manifest's entry for the columns; None if the sources are no tables."""
         table = self._first
         if table is None or feature_names is None:
             return None
@@ -127,8 +129,10 @@ class TableNotes:
             rises = [
                 source.rises.get(place[name]) for source, place in zip(sources, places, strict=True)
             ]
-            known = [count for count in rises if count is not None]
-            if len(known) == len(sources) and sum(known) > _SHARE * sum(self._rows.values()):
+            rise_counts = [count for count in rises if count is not None]
+            if len(rise_counts) == len(sources) and sum(rise_counts) > _SHARE * sum(
+                self._rows.values()
+            ):
                 growing.append(name)
         distinct = [names[i] for i in sorted(table.distinct) if names[i] not in growing]
         large = {source.names[i] for source in sources for i in source.rounded}
@@ -150,27 +154,27 @@ class TableNotes:
         )
 
 
-def _by_column(X: NDArray[Any] | CSR, found: NDArray[np.bool_], columns: int) -> NDArray[Any]:
-    """Return how many of the values of each column are `found`."""
+def _by_column(X: NDArray[Any] | CSR, mask: NDArray[np.bool_], columns: int) -> NDArray[Any]:
+    """Return how many `found` values each column has."""
     if isinstance(X, CSR):
-        return np.bincount(X.indices[X.indptr[0] : X.indptr[-1]][found], minlength=columns)
-    counts: NDArray[Any] = found.sum(axis=0)
+        return np.bincount(X.indices[X.indptr[0] : X.indptr[-1]][mask], minlength=columns)
+    counts: NDArray[Any] = mask.sum(axis=0)
     return counts
 
 
-def _check_alike(first: TableColumns, other: TableColumns, source: str) -> None:
-    known = {first.names[i]: first.text[i] for i in first.features}
-    found = {other.names[i]: other.text[i] for i in other.features}
-    if known == found:
+def _check_alike(first: TableColumns, later: TableColumns, source: str) -> None:
+    was_text = {first.names[i]: first.text[i] for i in first.features}
+    is_text = {later.names[i]: later.text[i] for i in later.features}
+    if was_text == is_text:
         return
-    for names, has, than in ((known, "lacks", found), (found, "has", known)):
+    for names, has, than in ((was_text, "lacks", is_text), (is_text, "has", was_text)):
         odd = next((name for name in names if name not in than), None)
         if odd is not None:
             raise DatasetError(
                 f"{source} has other column names than the sources before it: it {has} {odd!r}"
             )
-    name = next(name for name in known if known[name] != found[name])
-    here, there = ("text", "numbers") if found[name] else ("numbers", "text")
+    name = next(name for name in was_text if was_text[name] != is_text[name])
+    new_kind, old_kind = ("text", "numbers") if is_text[name] else ("numbers", "text")
     raise DatasetError(
-        f"{source} has {here} in column {name!r}, the sources before it have {there}"
+        f"{source} has {new_kind} in column {name!r}, the sources before it have {old_kind}"
     )

@@ -1,4 +1,4 @@
-"""The weights of the rows of a dataset while it is built."""
+"""The weights of the rows of a dataset while it is being built."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,12 +10,12 @@ from olscale.errors import FormatError
 
 
 class Weights:
-    """Takes the weights of one batch after another.
+    """Collects the weights of one batch after another.
 
     Parameters
     ----------
     column : str
-        What asks for them, as ``--weights`` takes it.
+        The column of weights, as ``--weights`` takes it.
     """
 
     def __init__(self, column: str) -> None:
@@ -27,17 +27,17 @@ class Weights:
         self._split = "train"
 
     def begin(self, split: str) -> None:
-        """Begin a split, or begin it again."""
+        """Begin a split, or restart it."""
         self._split = split
         self._zeros[split] = 0
 
     def take(self, batch: Batch, source: str) -> NDArray[np.float64]:
-        """Return the weights of the next rows, those of `batch`, and count them in.
+        """Return the weights of the next rows, those of `batch`, and count them.
 
         Raises
         ------
         FormatError
-            If they have none, or one of them is negative or not finite.
+            If there are none, or one of them is negative or not finite.
         """
         if batch.weights is None:
             raise FormatError(
@@ -60,7 +60,7 @@ class Weights:
         return sum(self._zeros.values())
 
     def entry(self) -> WeightsEntry:
-        """Return what the manifest says of them."""
+        """Return the manifest's entry for the weights."""
         return WeightsEntry(
             column=self._name, least=self._least, greatest=self._greatest, zeros=self.zeros
         )

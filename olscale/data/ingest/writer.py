@@ -41,22 +41,22 @@ class DatasetWriter:
     Parameters
     ----------
     directory : Storage
-        Claimed (`olscale.data.ingest.claim`).
+        Reserved by `olscale.data.ingest.claim`.
     layout : {'parquet', 'zarr'}, optional
         Zarr for dense and Parquet for sparse rows when left out.
     chunk_rows : int, optional
         Rows of a chunk; see `default_chunk_rows`.
     segments : str, optional
-        ``"files"``: a segment for each member. Any other: name of a column whose changes begin a
+        ``"files"``: one segment per member. Any other value: name of a column whose changes begin a
         segment.
     progress : callable, optional
         Receives name, rows and bytes of each batch.
     journal : Journal, optional
-        Keeps what is written, for an ingest that resumes this one.
+        Records what is written, for an ingest that resumes this one.
     labels : Labels, optional
-        What is known of the labels before the first.
+        Options for the labels.
     weights : str, optional
-        What asks for the weights of rows, where they are to be kept.
+        The column of weights, if weights are kept.
     """
 
     def __init__(
@@ -93,6 +93,7 @@ class DatasetWriter:
         self._weights = None if weights is None else Weights(weights)
         self._zero_based: bool | None = None
         self._dtype: np.dtype[Any] | None = None
+        # One thread, since the running hashes need the chunks in order.
         self._background = ThreadPoolExecutor(1)
 
     def __enter__(self) -> DatasetWriter:
@@ -107,19 +108,19 @@ class DatasetWriter:
         self._background.shutdown()
 
     def rows(self, split: str) -> int:
-        """Return how many rows of `split` there are so far."""
+        """Return the number of rows of `split` so far."""
         return self._splits[split].rows if split in self._splits else 0
 
     def write(self, split: str, member: Member, batch: Batch) -> None:
-        """Write the next rows of `split`; all of one split come before those of another.
+        """Write the next rows of `split`; all rows of a split precede those of the next.
 
-        Dense rows are stored in the type of the first. Where later ones need a wider type, those
-        before are rewritten.
+        Dense rows are stored in the type of the first. If later rows need a wider type, earlier
+        ones are rewritten.
 
         Raises
         ------
         DatasetError, FormatError
-            When the rows do not go with those before.
+            When the rows do not fit those before them.
         """
         if split != self._split:
             self._begin(split)
@@ -132,11 +133,12 @@ class DatasetWriter:
         if self._targets is None:
             self._targets = batch.targets
         elif batch.targets != self._targets:
-            here, there = (
+            new_targets, old_targets = (
                 ", ".join(map(repr, names)) or "one" for names in (batch.targets, self._targets)
             )
             raise DatasetError(
-                f"{member.name} has the targets {here} but the sources before it had {there}"
+                f"{member.name} has the targets {new_targets} but the sources before it had "
+                f"{old_targets}"
             )
         segments = self._segments[split]
         if segments is not None:
@@ -147,6 +149,7 @@ class DatasetWriter:
                 None if batch.table is None else batch.table.segments,
             )
         label = self._labels.encode(batch.target, member.name, batch.regression)
+        # Weights come first, then targets, then features: `part_rows` relies on that order.
         if self._targets:
             self._target_nonzeros += int(np.count_nonzero(label[:, 1:]))
             X = join_targets(label[:, 1:], X)
@@ -158,21 +161,22 @@ class DatasetWriter:
             self._progress(member.name, len(batch), nbytes(batch.X))
 
     def finish(self, sources: Iterable[SourceEntry], *, densify: bool = False) -> Manifest:
-        """Write the manifest, after which the dataset exists.
+        """Write the manifest, which makes the dataset exist.
 
         Parameters
         ----------
         sources : iterable of SourceEntry
             Where the rows came from.
         densify : bool
-            Rewrite sparse rows as dense ones where at least a quarter of all entries is not zero
-            and there are at most 65,536 columns: text formats cannot tell.
+            Rewrite sparse rows as dense ones if at least a quarter of all entries is not zero and
+            there are at most 65,536 columns: text formats cannot say that they are dense.
         """
         self._end()
         columns = self._columns
         if columns.width < 1 or columns.kind is None:
             raise DatasetError("the sources hold no features: every row is empty")
         self._labels.check()
+        # Layouts that store the width could not know it before the last row of all splits.
         for writer in self._splits.values():
             writer.finish(self._width)
         kind = columns.kind
@@ -187,7 +191,7 @@ class DatasetWriter:
         labels = self._labels
         notes = self._notes
         segments = {
-            name: [] if each is None else each.finish() for name, each in self._segments.items()
+            name: [] if maker is None else maker.finish() for name, maker in self._segments.items()
         }
         splits = {
             name: writer.entry(
@@ -237,7 +241,7 @@ class DatasetWriter:
 
     @property
     def _width(self) -> int:
-        """Columns that are stored."""
+        """Number of stored columns."""
         return (
             (self._weights is not None) + max(0, len(self._targets or ()) - 1) + self._columns.width
         )
@@ -256,23 +260,24 @@ class DatasetWriter:
         self._split = None
 
     def _writer(self, split: str, X: StoredRows) -> ChunkWriter:
-        """Return the writer of `split`, whose rows before `X` are of its type."""
+        """Return the writer of `split`, whose earlier rows have the type of `X`."""
         if not self._splits:
             self._settle(X)
         if split not in self._splits:
             self._splits[split] = self._open(split)
         elif not isinstance(X, CSR) and X.dtype != self._dtype:
-            rest = self._splits[split].take_rest()
+            blocks = self._splits[split].take_rest()
             self._splits[split].finish(self._width)
             self._rewrite([split], "dense", lambda block: iter([_of_type(block, X.dtype)]))
-            for block in rest:
+            for block in blocks:
                 self._splits[split].put(_of_type(block, X.dtype))
         self._dtype = None if isinstance(X, CSR) else X.dtype
         return self._splits[split]
 
     def _settle(self, X: StoredRows) -> None:
         layout, chunk_rows = self._asked
-        self._layout = layout or ("parquet" if isinstance(X, CSR) else "zarr")
+        usual = "parquet" if isinstance(X, CSR) else "zarr"
+        self._layout = layout or usual
         self._chunk_rows = chunk_rows or default_chunk_rows(X)
 
     def _open(self, split: str) -> ChunkWriter:
@@ -289,7 +294,7 @@ class DatasetWriter:
         rows = sum(chunk.rows for chunk in chunks)
         nonzeros = sum(chunk.nonzeros for chunk in chunks)
         width = self._width
-        if self._weights is not None:  # which say nothing of the features
+        if self._weights is not None:  # weights say nothing about the features
             nonzeros -= rows - self._weights.zeros
             width -= 1
         return nonzeros / (rows * width)
@@ -307,7 +312,7 @@ class DatasetWriter:
     def _rewrite(
         self, splits: Iterable[str], kind: str, change: Callable[[Block], Iterator[Block]]
     ) -> None:
-        """Write `splits`, rows of `kind`, again as the dense rows that `change` makes of each chunk."""
+        """Rewrite `splits`, rows of `kind`, as the dense rows that `change` makes of each chunk."""
         layout = self._layout
         chunk_rows = self._chunk_rows
         width = self._width
@@ -334,7 +339,7 @@ def _of_type(block: Block, dtype: np.dtype[Any]) -> Block:
 
 
 def _dense_parts(block: Block, columns: int, rows: int) -> Iterator[Block]:
-    """Yield `block` as dense rows, no more than `rows` at once: a sparse chunk can be a very large dense one."""
+    """Yield `block` as dense rows, at most `rows` at once: a sparse chunk may become very large."""
     assert isinstance(block.X, CSR)
     for start in range(0, len(block), rows):
         stop = min(start + rows, len(block))

@@ -1,4 +1,4 @@
-"""Zip archives: a table at the end says where members are, so each is opened by itself."""
+"""Zip archives: a table at the end says where members are, so each can be opened on its own."""
 
 import stat
 from collections.abc import Generator, Iterator
@@ -75,7 +75,7 @@ def _open_zip(archive: str) -> Iterator[ZipFile]:
             opened = ZipFile(file)
         except FormatError:
             raise
-        except Exception as error:  # zipfile raises nearly anything at damaged bytes
+        except Exception as error:  # zipfile raises nearly anything for damaged bytes
             raise _damaged(archive, error) from error
         with opened:
             yield opened
@@ -86,7 +86,7 @@ def _opened(archive: str, opened: ZipFile, info: ZipInfo) -> BufferedReader:
         member = opened.open(info)
     except FormatError:
         raise
-    except Exception as error:  # also of an encryption or compression that it does not know
+    except Exception as error:  # also for an unknown encryption or compression
         raise _damaged(archive, error) from error
     content = BufferedReader(_Content(archive, member), _READ_BYTES)
     name = f"{archive}: {PurePosixPath(info.filename).name}"
@@ -94,7 +94,7 @@ def _opened(archive: str, opened: ZipFile, info: ZipInfo) -> BufferedReader:
 
 
 class _Content(RawIOBase):
-    """A member, of which every read succeeds or raises `FormatError`."""
+    """A member: every read succeeds or raises `FormatError`."""
 
     def __init__(self, archive: str, member: IO[bytes]) -> None:
         self._archive = archive

@@ -1,4 +1,4 @@
-"""Layouts: how chunks lie in files. See `olscale.data.layouts.base` for the contract."""
+"""Layouts: how chunks are stored in files. See `olscale.data.layouts.base` for the contract."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ __all__ = ["LAYOUTS", "Block", "SplitShape", "open_reader", "open_writer"]
 LAYOUTS: Registry[Any] = Registry(
     "layout", {"parquet": "olscale.data.layouts.parquet", "zarr": "olscale.data.layouts.zarr"}
 )
-"""Name -> a module (or class) with a `SplitWriter` called ``Writer`` and a `SplitReader` called ``Reader``."""
+"""Name -> a module (or class) with a `SplitWriter` ``Writer`` and a `SplitReader` ``Reader``."""
 
 
 def open_writer(layout: str, directory: Storage, split: str, chunk_rows: int) -> SplitWriter:

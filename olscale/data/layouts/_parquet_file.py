@@ -1,14 +1,15 @@
 """Parquet files of sparse rows, encoded as `_parquet_pages` reads them.
 
-pyarrow's own way takes three times as long: it looks at the two levels of each entry one by one,
-where those of a row are one bit that is 0 and many that are 1. A file has one row group and no
-dictionary; pages are plain, of the second version (whose levels lie before what is packed, so that
-values are packed from where they are and unpacked to where they go), packed as lz4, and end where a
-row ends.
+pyarrow takes three times as long: it examines the two levels of each entry one by one, although
+those of a row are one 0 bit and many 1 bits. A file has one row group and no dictionary; pages are
+plain, of the second version (whose levels precede the compressed part, so that values are
+compressed and decompressed without a copy), compressed with lz4, and end where a row ends.
 
 References
 ----------
-Apache Parquet, "File Format", "Data Pages" and "Encodings": https://parquet.apache.org/docs/file-format/
+Apache Parquet, "File Format", "Data Pages" and "Encodings":
+
+https://parquet.apache.org/docs/file-format/
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,11 +26,11 @@ from olscale.data.layouts.base import Block
 CREATED_BY = b"olscale parquet 2"
 _MAGIC = b"PAR1"
 _PAGE_ENTRIES = 1 << 19
-"""Entries of a page: 4 MB of values. A page has some 10 us of its own when it is read, whatever its size."""
+"""Entries of a page: 4 MB of values. Reading a page costs some 10 us, whatever its size."""
 _CODEC: Any = LZ4(acceleration=17)
-"""A quarter faster than without acceleration, and unpacked faster; files of real rows become a fifth larger by it."""
+"""A quarter faster than without acceleration, also to decompress; files grow by a fifth."""
 _SIZE_BYTES = 4
-"""What numcodecs puts before an lz4 block."""
+"""What numcodecs writes before an lz4 block."""
 _LZ4_RAW = 7
 _PLAIN = 0
 _RLE = 3
@@ -51,7 +52,7 @@ _FALSE: _Thrift = 2, b""
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """Entries of a column, each a value or a row that has none, with their levels."""
+    """Entries of a column, each a value or an empty row, with their levels."""
 
     values: NDArray[Any]
     entries: int
@@ -61,7 +62,7 @@ class _Page:
 
 
 def sparse_file(parts: Sequence[Block]) -> bytes:
-    """Return a Parquet file with the columns ``label``, ``indices`` and ``values`` of the rows of `parts`."""
+    """Return a Parquet file with columns ``label``, ``indices`` and ``values`` of `parts`."""
     rows = sum(map(len, parts))
     sparse = [trim(part.X) for part in parts if isinstance(part.X, CSR)]
     indptr = np.concatenate([[0], *(np.diff(X.indptr) for X in sparse)]).cumsum()
@@ -80,7 +81,7 @@ def sparse_file(parts: Sequence[Block]) -> bytes:
         unpacked = 0
         entries = 0
         for page in of:
-            # An lz4 block of nothing is not what all readers expect.
+            # Not all readers accept an empty lz4 block.
             packed = (
                 memoryview(_CODEC.encode(page.values))[_SIZE_BYTES:] if len(page.values) else b""
             )
@@ -105,9 +106,9 @@ def _cut(indptr: NDArray[np.int64]) -> Iterator[tuple[int, int, int, bytes, byte
         last = int(np.searchsorted(indptr, indptr[first] + _PAGE_ENTRIES, side="right")) - 1
         last = min(max(last, first + 1), rows)
         lengths = np.diff(indptr[first : last + 1])
-        taken = np.maximum(lengths, 1)
-        entries = int(taken.sum())
-        starts = np.cumsum(taken) - taken
+        entry_counts = np.maximum(lengths, 1)
+        entries = int(entry_counts.sum())
+        starts = np.cumsum(entry_counts) - entry_counts
         yield first, last, entries, _levels(entries, starts), _levels(entries, starts[lengths == 0])
         first = last
 
@@ -117,26 +118,28 @@ def _filled(
     indptr: NDArray[np.int64],
     parts: Sequence[NDArray[Any]],
 ) -> Iterator[_Page]:
-    """Yield `pages` with their values, which are not copied where a page lies in one part."""
+    """Yield `pages` with their values, without a copy if a page lies in one part."""
     ends = np.cumsum([len(part) for part in parts])
     for first, last, entries, repetition, definition in pages:
         low = int(indptr[first])
         high = int(indptr[last])
-        here = [
+        pieces = [
             part[max(0, low - begin) : high - begin]
             for part, end in zip(parts, ends.tolist(), strict=True)
             if (begin := end - len(part)) < high and end > low
         ]
-        values = here[0] if len(here) == 1 else np.concatenate([parts[0][:0], *here])
+        values = pieces[0] if len(pieces) == 1 else np.concatenate([parts[0][:0], *pieces])
         yield _Page(np.ascontiguousarray(values), entries, last - first, repetition, definition)
 
 
 def _levels(entries: int, zeros: NDArray[np.int64]) -> bytes:
-    """Return levels that are 0 at `zeros` and 1 elsewhere, in runs or as single bits, whichever is shorter."""
+    """Return levels that are 0 at `zeros` and 1 elsewhere, as runs or single bits.
+
+    The shorter of the two is used.
+    """
     bits = -(-entries // 8)
-    if (
-        2 * len(zeros) <= bits
-    ):  # a 0 takes two bytes as a run, and most pages of short rows have too many
+    # A 0 takes two bytes as a run, and most pages of short rows have too many zeros.
+    if 2 * len(zeros) <= bits:
         runs = _runs(entries, zeros)
         if len(runs) <= bits:
             return runs
@@ -148,19 +151,18 @@ def _levels(entries: int, zeros: NDArray[np.int64]) -> bytes:
 def _runs(entries: int, zeros: NDArray[np.int64]) -> bytes:
     """Return runs of equal levels: twice their length, in groups of seven bits, and the level.
 
-    Without a compiled loop: a small dataset is written sooner than the machinery of these is
-    imported.
+    Without a compiled loop: a small dataset is written faster than Numba is imported.
     """
     ones = np.diff(zeros, prepend=-1, append=entries) - 1
     groups = 2 * ones[:, np.newaxis] >> _SEVENS
     octets = groups & 127 | np.where(groups > 127, 128, 0)
     level = np.where(ones > 0, 1, 0)
-    # Of each row: a run of ones where there are any, then one 0, which does not follow the last.
+    # For each row a run of ones, if any, then one 0, except after the last row.
     a_zero = np.broadcast_to([2, 0], (len(ones), 2))
     is_there = np.ones((len(ones), 2), np.bool_)
     is_there[-1] = False
-    kept = np.column_stack([groups > 0, level > 0, is_there])
-    return np.column_stack([octets, level, a_zero])[kept].astype(np.uint8).tobytes()
+    is_written = np.column_stack([groups > 0, level > 0, is_there])
+    return np.column_stack([octets, level, a_zero])[is_written].astype(np.uint8).tobytes()
 
 
 def _page_header(page: _Page, packed: int) -> bytes:
@@ -200,7 +202,7 @@ def _footer(rows: int, columns: list[_Thrift], size: int) -> bytes:
         {1: _i32(_DOUBLE), 3: _i32(_REQUIRED), 4: _text("label")},
     ]
     for name, kind in (("indices", _INT32), ("values", _DOUBLE)):
-        # Both annotations say that it is a list; old readers know only the first.
+        # Both annotations mark a list; old readers know only the first.
         annotated = {6: _i32(_LIST), 10: (12, _struct({3: (12, _struct({}))}))}
         schema += [
             {3: _i32(_REQUIRED), 4: _text(name), 5: _i32(1), **annotated},

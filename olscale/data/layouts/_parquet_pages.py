@@ -1,13 +1,13 @@
-"""Parquet columns as our writer makes them, decoded straight into place.
+"""Parquet columns as our writer makes them, decoded in place.
 
-pyarrow's own way to nested columns takes more than twice as long: it unpacks two levels for each
-entry. Here the runs of levels that say nothing are passed over. Read are files of one row group
-with plain pages of the second version, packed as lz4, that hold numbers or non-null lists of
-numbers. All others are pyarrow's: `read_plain` returns None.
+pyarrow takes more than twice as long for nested columns: it unpacks two levels per entry. This
+module skips runs of levels without information. It reads files of one row group with plain pages of
+the second version, compressed with lz4, that hold numbers or non-null lists of numbers. All others
+are left to pyarrow: `read_plain` returns None.
 
 A page is a header (a struct in Thrift's compact protocol), the repetition levels of its entries (0
-where a row begins), their definition levels (0 where the row is empty, so that its entry has no
-value) and, packed, the values.
+where a row begins), their definition levels (0 if the row is empty, so that its entry has no value)
+and the compressed values.
 
 References
 ----------
@@ -29,8 +29,8 @@ from olscale.data.layouts._parquet_file import CREATED_BY
 _WRITERS = (CREATED_BY, b"parquet-cpp-arrow")
 _TYPES: dict[int, np.dtype[Any]] = {1: np.dtype("<i4"), 4: np.dtype("<f4"), 5: np.dtype("<f8")}
 _LZ4_RAW = 7
-# Fields of Parquet's structs. The footer is not read by pyarrow: damage to it may end the process
-# there.
+# Fields of Parquet's structs. The footer is decoded here, since a damaged one may crash the process
+# in pyarrow.
 _SCHEMA = 2
 _ROWS = 3
 _GROUPS = 4
@@ -63,17 +63,17 @@ _PLAIN = 0
 
 
 def read_plain(file: memoryview) -> dict[str, tuple[NDArray[Any], NDArray[np.int64]]] | None:
-    """Return values and row offsets of each column by its name; None where `file` has another form.
+    """Return values and row offsets of each column by name; None if `file` has another form.
 
     Parameters
     ----------
     file : memoryview
-        The bytes of the whole file, writable: some are written over for a while.
+        The bytes of the file, writable: some are temporarily overwritten.
 
     Raises
     ------
     Exception
-        Of nearly any class, when the file is damaged; not all damage is found.
+        Of nearly any class, when the file is damaged; not all damage is detected.
     """
     try:
         end = len(file) - 8
@@ -87,24 +87,24 @@ def read_plain(file: memoryview) -> dict[str, tuple[NDArray[Any], NDArray[np.int
             return None
         rows = footer[_ROWS]
         offsets = _Offsets()
-        found = {}
+        columns = {}
         for column in footer[_GROUPS][0][1]:
             column = column[_COLUMN]
             pages = list(_pages(file, column))
             begins, present = (
                 offsets.of(pages, rows) if len(column[_PATH]) == 3 else _flat(pages, rows)
             )
-            found[str(column[_PATH][0], "utf-8")] = (
+            columns[str(column[_PATH][0], "utf-8")] = (
                 _values(pages, _TYPES[column[1]], present),
                 begins,
             )
-        return found
+        return columns
     except _OtherPages:
         return None
 
 
 def _ours(element: dict[int, Any]) -> bool:
-    """Tell whether an element of the schema is a number or a list of them, neither of which is ever missing."""
+    """Return whether an element of the schema is a non-null number or list of numbers."""
     plain = _TYPE not in element or (
         element[_TYPE] in _TYPES and not {_CONVERTED, _LOGICAL} & element.keys()
     )
@@ -127,8 +127,8 @@ class _Page:
     def unpack(self, out: NDArray[Any]) -> None:
         """Write the values to `out`, which they must fill."""
         if self.packed and len(out):
-            # The codec takes the size from the four bytes before the block; levels or a header are
-            # there.
+            # The codec takes the size from the four bytes before the block, which hold levels or a
+            # header.
             start = self.start - 4
             levels = bytes(self.file[self.start - 4 : self.start])
             self.file[start : self.start] = out.nbytes.to_bytes(4, "little")
@@ -157,37 +157,37 @@ def _flat(pages: Sequence[_Page], rows: int) -> tuple[NDArray[np.int64], list[in
 
 
 class _Offsets:
-    """Where the rows of nested columns begin; two with the same levels, as indices and values, are gone through once."""
+    """Where the rows of nested columns begin, decoded once for columns with the same levels."""
 
     def __init__(self) -> None:
         self._levels: list[Any] = []
         self._found: Any = None
 
     def of(self, pages: Sequence[_Page], rows: int) -> tuple[NDArray[np.int64], list[int]]:
-        """Return row offsets, and how many values each page has."""
+        """Return row offsets, and the number of values in each page."""
         levels = [(page.entries, page.levels) for page in pages]
         if levels != self._levels:
             self._levels = levels
             self._found = _offsets(pages, rows)
-        found: tuple[NDArray[np.int64], list[int]] = self._found
-        return found
+        offsets: tuple[NDArray[np.int64], list[int]] = self._found
+        return offsets
 
 
 def _offsets(pages: Sequence[_Page], rows: int) -> tuple[NDArray[np.int64], list[int]]:
     begins = np.empty(rows + 1, np.int64)
     empty = np.empty(rows, np.int64)
-    seen = begun = missing = 0
+    entries = begun = missing = 0
     present = []
     for page in pages:
         repetition, definition = (np.frombuffer(levels, np.uint8) for levels in page.levels)
-        begun += _found(_zeros(repetition, page.entries, seen, begins[begun:-1]))
-        absent = _found(_zeros(definition, page.entries, seen, empty[missing:]))
-        seen = seen + page.entries
+        begun += _found(_zeros(repetition, page.entries, entries, begins[begun:-1]))
+        absent = _found(_zeros(definition, page.entries, entries, empty[missing:]))
+        entries = entries + page.entries
         missing = missing + absent
         present.append(page.entries - absent)
     if begun != rows or any(count < 0 for count in present):
         raise ValueError(f"{begun} rows, expected {rows}")
-    begins[-1] = seen
+    begins[-1] = entries
     if missing:
         begins -= np.searchsorted(empty[:missing], begins)
     return begins, present
@@ -215,7 +215,7 @@ def _pages(file: memoryview, chunk: Any) -> Iterator[_Page]:
 
 
 def _struct(data: bytes, at: int) -> tuple[dict[int, Any], int]:
-    """Return the values of a Thrift struct by their field, and where it ends."""
+    """Return the values of a Thrift struct by field, and its end."""
     fields: dict[int, Any] = {}
     field = 0
     while data[at]:
@@ -266,9 +266,10 @@ def _found(count: int) -> int:
 
 @compiled
 def _zeros(levels: NDArray[np.uint8], entries: int, first: int, out: NDArray[np.int64]) -> int:
-    """Write where `levels`, of one bit each, are 0, counted from `first`; return how many, or -1 where they are damaged.
+    """Write the positions, from `first` on, of zeros in `levels`; return their number.
 
-    They lie in runs of one level and groups of eight ("RLE/bit-packing hybrid").
+    They are stored as runs of one level and groups of eight bits ("RLE/bit-packing hybrid"). The
+    result is -1 if they are damaged.
     """
     at = 0
     done = 0
@@ -287,7 +288,7 @@ def _zeros(levels: NDArray[np.uint8], entries: int, first: int, out: NDArray[np.
         groups = run >> 1 if run & 1 else 1
         length = 8 if run & 1 else run >> 1
         while groups > 0:
-            # Most levels are ones: eight groups at once, and of these only the zeros.
+            # Most levels are ones: test eight groups at once, and visit only their zeros.
             if run & 1 and groups >= 8 and at + 8 <= len(levels) and entries - done >= 64:
                 zeros = ~word_at(levels, at)
                 while zeros != _NONE:

@@ -1,13 +1,13 @@
-"""The contract between a dataset and the files it lies in.
+"""The contract between a dataset and its files.
 
-A layout stores the chunks of one split below ``DEST/<split>/``. It stores what it is given, bit for
-bit: dense rows in their own small type (pixels stay uint8), labels raw. Meaning (classes,
-checksums, order) belongs to the manifest and is the same for every layout, so two layouts of the
-same rows are the same dataset.
+A layout stores the chunks of one split below ``DEST/<split>/``. It stores its input bit for bit:
+dense rows in their own small type (pixels stay uint8), labels raw. Meaning (classes, checksums,
+order) belongs to the manifest and is the same for every layout, so two layouts of the same rows are
+the same dataset.
 
-A writer gets the chunks one after another, each with ``chunk_rows`` rows but the last, and learns
-the number of columns only at the end, because the width of sparse text is known only after its last
-row. A reader reads any chunk at any time and keeps no more than that chunk in memory.
+A writer receives the chunks one after another, each with ``chunk_rows`` rows except the last, and
+learns the number of columns only at the end, because the width of sparse text is known only after
+its last row. A reader reads any chunk at any time and holds only that chunk in memory.
 """
 
 from abc import ABC, abstractmethod
@@ -60,7 +60,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class SplitShape:
-    """What a reader must know of a split before it opens a file.
+    """Facts that a reader needs about a split before it opens a file.
 
     `files` are the crc32 of its files by their names below the split; None in datasets of format
     version 1.
@@ -109,7 +109,7 @@ class SplitWriter(ABC):
 
     @abstractmethod
     def append(self, parts: Sequence[Block]) -> str:
-        """Write the next chunk, whose rows are those of `parts`, and return the file (or files) it is in, for messages.
+        """Write the next chunk, the rows of `parts`, and return its file (or files) for messages.
 
         `olscale.compiled.csr.stack_rows` joins the rows of parts.
         """
@@ -120,7 +120,7 @@ class SplitWriter(ABC):
 
     @abstractmethod
     def finish(self, columns: int) -> None:
-        """Write what is still held back; `columns` is the width so far, the final one in the last call."""
+        """Write buffered rows; `columns` is the width so far, final in the last call."""
 
 
 class SplitReader(ABC):
@@ -145,7 +145,7 @@ class SplitReader(ABC):
         return content
 
     def check(self, name: str, content: Any) -> None:
-        """Raise ValueError where `content` is not what was written to file `name`."""
+        """Raise ValueError if `content` is not what was written to file `name`."""
         if self.shape.files is None:
             return
         got = crc32(content)

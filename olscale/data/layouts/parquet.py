@@ -1,4 +1,4 @@
-"""Parquet layout: one file a chunk, ``train/00000.parquet``.
+"""Parquet layout: one file per chunk, ``train/00000.parquet``.
 
 Columns ``label`` (double), then ``indices`` (list of int32) and ``values`` (list of double) of
 sparse rows, or ``features`` (fixed-size list) of dense ones. Lists and elements are declared
@@ -34,7 +34,7 @@ def _dense_table(X: NDArray[Any], label: NDArray[np.float64]) -> Any:
 
 
 class ParquetWriter(SplitWriter):
-    """Writes one Parquet file a chunk."""
+    """Writes one Parquet file per chunk."""
 
     _buffer: Any = None
 
@@ -48,16 +48,16 @@ class ParquetWriter(SplitWriter):
         return f"{self.split}/{name}"
 
     def _dense_file(self, block: Block) -> memoryview:
-        # Here and where pyarrow reads: sparse rows are written without it, sooner than it is
-        # imported.
+        # Imported here and in the reader: sparse rows are written without pyarrow, in less time
+        # than its import takes.
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         X: Any = block.X
-        # Parquet stores no number in less than four bytes, levels take bits, and lz4 adds little
-        # where it cannot shrink.
+        # Parquet stores every number in at least four bytes, levels take bits, and lz4 adds little
+        # to incompressible data.
         room = (1 << 20) + (X.size * (max(4, X.itemsize) + 1) + 16 * len(block)) * 9 // 8
-        # One buffer for all chunks: with a growing one half the time goes into fresh pages.
+        # One buffer for all chunks: with a growing one half the time goes into new memory pages.
         if self._buffer is None or self._buffer.size < room:
             self._buffer = pa.allocate_buffer(room)
         sink = pa.FixedSizeBufferWriter(self._buffer)
@@ -77,16 +77,15 @@ class ParquetWriter(SplitWriter):
         return len(self.files)
 
     def finish(self, columns: int) -> None:
-        """Do nothing: every file was complete when it was written."""
+        """Do nothing: every file is complete once written."""
 
 
 class ParquetReader(SplitReader):
-    """Reads one Parquet file a chunk."""
+    """Reads one Parquet file per chunk."""
 
     def read(self, i: int) -> Block:
-        from olscale.data.layouts._parquet_pages import (
-            read_plain,
-        )  # compiled loops, which nothing else here needs
+        # It imports compiled loops, which nothing else here needs.
+        from olscale.data.layouts._parquet_pages import read_plain
 
         name = _file(i)
         file = self.directory.map(f"{self.shape.split}/{name}")
@@ -100,23 +99,23 @@ class ParquetReader(SplitReader):
 
 
 def _read(file: memoryview) -> dict[str, tuple[NDArray[Any], NDArray[np.int64]]]:
-    """Return what `read_plain` would, as views of Arrow's buffers."""
+    """Return the result of `read_plain`, as views of Arrow's buffers."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     table = pq.ParquetFile(pa.BufferReader(file)).read(use_threads=False)
-    found = {}
+    columns = {}
     for name in table.column_names:
         column = table.column(name)
         array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
         if name in ("indices", "values"):
-            # `values` ignores an offset of the list array, `offsets` does not: together they are
+            # `values` ignores the offset of a list array, `offsets` does not: together they are
             # right for any slice.
-            found[name] = array.values.to_numpy(), array.offsets.to_numpy().astype(np.int64)
+            columns[name] = array.values.to_numpy(), array.offsets.to_numpy().astype(np.int64)
         else:
-            flat = (array.flatten() if name == "features" else array).to_numpy()
-            found[name] = flat, np.arange(len(array) + 1)
-    return found
+            values = array.flatten() if name == "features" else array
+            columns[name] = values.to_numpy(), np.arange(len(array) + 1)
+    return columns
 
 
 # the names by which a layout is opened

@@ -1,11 +1,11 @@
-"""Zarr v3 layout: one group a split.
+"""Zarr v3 layout: one group per split.
 
-Dense rows are the array ``X`` of shape (rows, columns), a zarr chunk for each chunk of the dataset,
-in their own type. Sparse rows follow AnnData's convention: group attributes ``encoding-type:
+Dense rows are the array ``X`` of shape (rows, columns), one zarr chunk per chunk of the dataset, in
+their own type. Sparse rows follow AnnData's convention: group attributes ``encoding-type:
 csr_matrix``, ``encoding-version`` and ``shape``; arrays ``data``, ``indices``, ``indptr``. Labels
 are the array ``label``. Row-wise arrays are cut where the dataset is cut. The entries of sparse
-rows cannot be (zarr's grid is regular, rows differ in length), so they are cut into pieces a good
-deal smaller than a chunk: a read decodes at most one piece too many.
+rows cannot be (zarr's grid is regular, rows differ in length), so they are cut into pieces much
+smaller than a chunk: a read decodes at most one extra piece.
 """
 
 import json
@@ -27,22 +27,22 @@ _PIECE = 1 << 19
 _LEVEL = 5
 _BLOSC: Any = Blosc()
 _HEADER = struct.Struct("<4xI4xI")
-"""What blosc writes before the data has their bytes, and those of the file."""
+"""The header that blosc writes has the bytes of the data, and those of the file."""
 
 
 class _Column:
     """An array that grows by whole zarr chunks, so that none is written twice.
 
-    Metadata and chunks have the bytes that zarr would write, without zarr: to import it takes as
-    long as to write a small dataset, and its way to write chunks twice as long as ours. The shape
-    is written last: until then a reader goes by the manifest.
+    Metadata and chunks have the bytes that zarr would write, without zarr: importing it takes as
+    long as writing a small dataset, and it writes chunks at half the speed. The shape is written
+    last: until then a reader relies on the manifest.
 
     Parameters
     ----------
     write : callable
-        Writes a file, whose checksum is kept, below the split.
+        Writes a file below the split and records its checksum.
     describe : callable
-        Writes the metadata of the array called so.
+        Writes the metadata of the named array.
     """
 
     def __init__(
@@ -54,11 +54,11 @@ class _Column:
         piece: int,
         width: tuple[int, ...],
     ) -> None:
-        # Few different values (ones, frequencies) are typical of sparse rows: whole numbers repeat,
+        # Sparse rows often have few distinct values (ones, frequencies): whole numbers repeat,
         # shuffled bytes do not.
         shuffle = Blosc.NOSHUFFLE if name == "data" else Blosc.SHUFFLE
-        # As zarr sets it: several threads put blocks into a file in the order in which they end,
-        # another one each time.
+        # As zarr sets it: several threads would write blocks in the order in which they finish, a
+        # different one each time.
         blosc.use_threads = False
         self._codec: Any = Blosc("lz4", _LEVEL, shuffle)
         self._describe = describe
@@ -84,7 +84,7 @@ class _Column:
             self._held_rows = 0
             at = stop
         if at < len(values):
-            # No copy, though it keeps a whole chunk alive until the next.
+            # No copy, although this keeps a whole chunk alive until the next.
             self._held.append(values[at:])
             self._held_rows += len(values) - at
 
@@ -117,7 +117,7 @@ class _Column:
 def array_metadata(
     shape: tuple[int, ...], piece: tuple[int, ...], dtype: np.dtype[Any], shuffle: int
 ) -> dict[str, Any]:
-    """Return what zarr keeps of an array in ``zarr.json``: its shape, that of a piece, its type, and blosc's `shuffle`."""
+    """Return zarr's ``zarr.json`` of an array: shape, shape of a piece, type, blosc's `shuffle`."""
     order = {} if dtype.itemsize == 1 else {"configuration": {"endian": "little"}}
     packing = {
         "typesize": dtype.itemsize,
@@ -141,12 +141,12 @@ def array_metadata(
 
 
 def group_metadata(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what zarr keeps of a group with `attributes` in ``zarr.json``."""
+    """Return zarr's ``zarr.json`` of a group with `attributes`."""
     return {"attributes": attributes, "zarr_format": 3, "node_type": "group"}
 
 
 class ZarrWriter(SplitWriter):
-    """Writes one zarr group a split."""
+    """Writes one zarr group per split."""
 
     def __init__(self, directory: Storage, split: str, chunk_rows: int) -> None:
         super().__init__(directory, split, chunk_rows)
@@ -194,12 +194,12 @@ class ZarrWriter(SplitWriter):
         self._columns[name] = _Column(self.write, self._describe, name, dtype, piece, width)
 
     def _describe(self, name: str, metadata: Mapping[str, Any]) -> None:
-        """Write the metadata of an array, or of the group where it has no name; the manifest has no checksum of them."""
+        """Write the metadata of an array, or of the group if `name` is empty; no checksum."""
         path = f"{self.split}/{name}/zarr.json" if name else f"{self.split}/zarr.json"
         self.directory.replace(path, json.dumps(metadata, indent=2).encode())
 
     def safe(self) -> int:
-        """Return the number of chunks all of whose rows and entries are in files."""
+        """Return the number of chunks whose rows and entries are all in files."""
         written = {name: column.written for name, column in self._columns.items()}
         rows = min(written["label"], written["X"] if "X" in written else written["indptr"] - 1)
         entries = min(written.get("data", 0), written.get("indices", 0))
@@ -220,10 +220,10 @@ class ZarrWriter(SplitWriter):
 
 
 class _Pieces:
-    """The rows of one array, decoded from its files straight into place: zarr's own way to a slice takes twice as long.
+    """The rows of one array, decoded from its files in place, twice as fast as zarr's slices.
 
-    The piece at the end is kept where the next chunk begins in it, as a view: the memory of the
-    chunk stays with it until then.
+    The last piece is kept if the next chunk begins in it, as a view: the chunk's memory stays with
+    it until then.
     """
 
     def __init__(self, reader: SplitReader, name: str) -> None:
@@ -240,7 +240,7 @@ class _Pieces:
         self._kept = 0, self._none
 
     def _describe(self, name: str, metadata: dict[str, Any]) -> None:
-        """Take type and shape of a piece from the metadata of the array."""
+        """Set type and piece shape from the metadata of the array."""
         self._dtype = np.dtype(metadata["data_type"])
         self._piece, *self._width = metadata["chunk_grid"]["configuration"]["chunk_shape"]
         names = [codec["name"] for codec in metadata["codecs"]]
@@ -253,14 +253,14 @@ class _Pieces:
             return np.empty((last - first, *self._width), dtype=self._dtype)
         low = first // self._piece
         high = -(-last // self._piece)
-        since, kept = self._kept
-        known = kept[first - since :] if since <= first else kept[:0]
-        # What is known lies at the end of a piece, so that all before it can be left out.
-        start = first if len(known) else low * self._piece
+        since, cached = self._kept
+        prefix = cached[first - since :] if since <= first else cached[:0]
+        # The cached rows are at the end of a piece, so everything before can be skipped.
+        start = first if len(prefix) else low * self._piece
         end = high * self._piece
         out = np.empty((end - start, *self._width), dtype=self._dtype)
-        out[: len(known)] = known
-        for number in range(low + bool(len(known)), high):
+        out[: len(prefix)] = prefix
+        for number in range(low + bool(len(prefix)), high):
             self._decode(number, out[number * self._piece - start :][: self._piece])
         since = max(first, end - self._piece)
         self._kept = since, out[since - start :] if last < end else self._none
@@ -268,7 +268,7 @@ class _Pieces:
 
     def _decode(self, number: int, out: NDArray[Any]) -> None:
         packed = self._file(f"{self._path}/{number}{self._tail}")
-        # The decoder trusts the sizes in the header, so a file that was cut off must not get there.
+        # The decoder trusts the sizes in the header, so it must not see a truncated file.
         if len(packed) < _HEADER.size or _HEADER.unpack_from(packed) != (out.nbytes, len(packed)):
             raise ValueError(f"{len(packed)} bytes are not a whole piece of {out.nbytes} bytes")
         _BLOSC.decode(packed, out)

@@ -1,4 +1,7 @@
-"""Rows of a split in any order, by way of buckets in a scratch file: one pass over the split, then bucket by bucket."""
+"""Rows of a split in any order, through buckets in a scratch file.
+
+One pass over the split fills the buckets, which are then read one after the other.
+"""
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,22 +24,22 @@ _Rows: TypeAlias = Iterator[tuple[NDArray[Any], Block]]
 _Bucket: TypeAlias = tuple[RowsInMemory, NDArray[np.int64]]
 
 _SHORTEST_PIECE = 1 << 16
-"""Bytes that a slot should have at least: shorter reads would be seeks and little else."""
+"""Smallest size of a slot in bytes: shorter reads would be little but seeks."""
 _PIECE = 1 << 20
 """Bytes beyond which longer slots gain nothing."""
 
 _SHARE = 0.6
-"""Of the limit, for rows of buckets in memory."""
+"""Share of the limit for rows of buckets in memory."""
 
 _FOUND_BYTES = 48
-"""Of a row in a bucket: where it and its values lie, its entries, label and position, and where it belongs."""
+"""Bytes per row of a bucket: its places, entries, label, position, and its destination."""
 
 _MOST_ROWS = (1 << 31) - 1
-"""Rows of a bucket at most: a row keeps its position within it in four bytes."""
+"""Largest number of rows of a bucket: a row keeps its position within it in four bytes."""
 
 
 class ExternalShuffle:
-    """Puts rows down in buckets when the first of them is asked for; parameters and errors are those of `ordered_rows`."""
+    """Buckets filled on the first request; parameters and errors are those of `ordered_rows`."""
 
     def __init__(self, dataset: Dataset, split: str, order: NDArray[np.int64], limit: int) -> None:
         self._dataset = dataset
@@ -50,27 +53,31 @@ class ExternalShuffle:
         self._second: tuple[int, SpillFile] | None = None
         self._bucket: tuple[int, _Bucket] | None = None
         self._ahead: Future[NDArray[np.float64]] | None = (
-            None  # of the bucket behind the one that is held
+            None  # reads the bucket after the current one
         )
         self._reader = ThreadPoolExecutor(1, "olscale-buckets")
 
     def chunk(self, i: int) -> Chunk:
-        """Return chunk number `i`; its bucket stays in memory until a chunk of another one is asked for.
+        """Return chunk `i`; its bucket stays in memory until another is needed.
 
-        Where the next bucket has room beside it, that is read in a thread meanwhile.
+        If the next bucket also fits, a thread reads it meanwhile.
         """
         rows = self._dataset.manifest.chunk_rows
         size = self._sizes[-1]
         number, start = divmod(i * rows, size)
         if self._bucket is None or self._bucket[0] != number:
-            forward = number == (0 if self._bucket is None else self._bucket[0] + 1)
-            self._bucket = None  # or there would be two
+            following = 0 if self._bucket is None else self._bucket[0] + 1
+            forward = number == following
+            self._bucket = None  # or memory would hold two buckets
             self._bucket = number, self._read(number, forward)
         rows_here, where = self._bucket[1]
         return self._dataset.decoded(rows_here.take(where[start : start + rows]))
 
     def _bucket_sizes(self) -> tuple[int, ...]:
-        """Return the rows of a bucket, whole chunks; before them those of a wider one, if there would be too many."""
+        """Return the rows of a bucket, whole chunks.
+
+        If there would be too many buckets, the rows of a wider bucket come first.
+        """
         chunk_rows = self._dataset.manifest.chunk_rows
         rows = self._dataset.rows(self._split)
         chunk = chunk_bytes(self._dataset, self._split)
@@ -93,31 +100,31 @@ class ExternalShuffle:
         )
 
     def _read(self, number: int, forward: bool) -> _Bucket:
-        ahead = self._ahead
+        pending = self._ahead
         self._ahead = None
-        if ahead is not None and not forward:
-            ahead.exception()  # it must end: one at a time reads from a file
-            ahead = None
+        if pending is not None and not forward:
+            pending.exception()  # wait for it: only one thread may read the file
+            pending = None
         buckets, place = self._find(number)
-        words = buckets.read(place, buckets.memory(place)) if ahead is None else ahead.result()
+        words = buckets.read(place, buckets.memory(place)) if pending is None else pending.result()
         if forward and place + 1 < len(buckets):
             following = buckets.memory(place + 1)
             if (
                 words.nbytes + following.nbytes + _FOUND_BYTES * self._sizes[-1]
                 <= self._limit * _SHARE
             ):
-                # Its memory is ours: what another thread asks for would stay with that thread when
-                # it is freed.
+                # The main thread owns its memory: memory that another thread allocates would stay
+                # with that thread when freed.
                 self._ahead = self._reader.submit(buckets.read, place + 1, following)
         return buckets.rows(place, words)
 
     def _find(self, number: int) -> tuple[SpillFile, int]:
-        """Return where bucket `number` lies, and as which one."""
+        """Return the file of bucket `number`, and its number there."""
         if self._first is None:
-            release(0)  # all of the limit is ours
+            release(0)  # this object may use all of the limit
             self._first = self._scatter(self._file_order(), self._rows, self._sizes[0])
             self._order = np.empty(0, np.int64)
-            # What decoding took; a bucket would not fit into it.
+            # Memory that decoding used; a bucket would not fit into it.
             pa.default_memory_pool().release_unused()
         if len(self._sizes) == 1:
             return self._first, number
@@ -133,27 +140,27 @@ class ExternalShuffle:
         buckets = SpillFile(rows, size, room, self._title)
         for position, block in source:
             buckets.add(position, block)
-            del position, block  # or there would be two when the next is read
+            del position, block  # or memory would hold two blocks during the next read
         return buckets
 
     def _file_order(self) -> _Rows:
-        """Yield the rows that are in the order as they come, with the positions that they have there."""
+        """Yield the rows in the order as they are read, with their positions in the order."""
         rows = self._dataset.rows(self._split)
         position: NDArray[Any] = np.full(rows, -1, np.int32 if rows < 1 << 31 else np.int64)
         position[self._order] = np.arange(len(self._order), dtype=position.dtype)
         for i, start in enumerate(self._dataset.chunk_starts(self._split)):
             block = self._dataset.block(self._split, i)
-            mine = position[start : start + len(block)]
-            if mine.min() < 0:
-                index = np.flatnonzero(mine >= 0)
+            places = position[start : start + len(block)]
+            if places.min() < 0:
+                index = np.flatnonzero(places >= 0)
                 block = Block(take_rows(block.X, index), block.label[index])
-                mine = mine[index]
-            yield mine, block
-            del mine, block
+                places = places[index]
+            yield places, block
+            del places, block
 
 
 def chunk_bytes(dataset: Dataset, split: str) -> int:
-    """Return the mean bytes of a whole chunk of `split` as learners get it."""
+    """Return the mean bytes of a full chunk of `split` as learners receive it."""
     rows = min(dataset.rows(split), dataset.manifest.chunk_rows)
     if dataset.kind == "dense":
         return rows * (dataset.manifest.stored_columns + 1) * 8

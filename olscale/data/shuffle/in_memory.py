@@ -1,4 +1,4 @@
-"""Random access to rows held in memory; all that read a split in this process share it."""
+"""Random access to rows in memory, shared by all readers of a split in this process."""
 
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from olscale.data.row_codec import ENTRY_BYTES, ROW_BYTES, Packed, PackedRows, u
 
 
 class RowsInMemory:
-    """Rows that are taken in any order: dense ones in their stored type, sparse ones packed, labels as they are stored."""
+    """Rows for random access: dense in their stored type, sparse packed, with stored labels."""
 
     def __init__(self, X: Packed | NDArray[Any], label: NDArray[np.float64]) -> None:
         self.X = X
@@ -33,7 +33,10 @@ class RowsInMemory:
 
 
 def most_bytes(dataset: Dataset, split: str) -> int:
-    """Return the bytes that a split takes in memory at most: of sparse rows if no value is 1 and no index near another."""
+    """Return the most bytes that a split takes in memory.
+
+    Sparse rows take most if no value is 1 and no two indices are close.
+    """
     rows = dataset.rows(split)
     if dataset.kind == "dense":
         return rows * (
@@ -43,11 +46,11 @@ def most_bytes(dataset: Dataset, split: str) -> int:
 
 
 _SPLITS: OrderedDict[tuple[str, str, str], RowsInMemory] = OrderedDict()
-"""Splits that this process holds, the one last used last."""
+"""Splits that this process holds, the most recently used last."""
 
 
 def split_in_memory(dataset: Dataset, split: str, limit: int) -> RowsInMemory:
-    """Return a split, read when it is first asked for; others are let go if there would be more than `limit` bytes."""
+    """Return a split, read on the first request; others are dropped to keep to `limit` bytes."""
     key = (dataset.path, dataset.fingerprint, split)
     if key not in _SPLITS:
         release(limit - most_bytes(dataset, split))
@@ -58,13 +61,13 @@ def split_in_memory(dataset: Dataset, split: str, limit: int) -> RowsInMemory:
 
 
 def release(limit: int) -> None:
-    """Forget whole splits, the one not used for longest first, until they take at most `limit` bytes."""
+    """Forget splits, the least recently used first, until they take at most `limit` bytes."""
     while _SPLITS and sum(split.nbytes for split in _SPLITS.values()) > limit:
         _SPLITS.popitem(last=False)
 
 
 def _joined(blocks: Iterable[Block], rows: int, entries: int) -> RowsInMemory:
-    """Return all rows of `blocks` in arrays that are made once: nothing is held twice."""
+    """Return all rows of `blocks` in arrays allocated once: nothing is held twice."""
     label = np.empty(rows)
     row = 0
     dense: NDArray[Any] | None = None

@@ -1,13 +1,13 @@
-"""Buckets of rows that come in one order, put down in a scratch file so that a range of another order is read at once.
+"""Buckets of rows in a scratch file: rows arrive in one order, and are read in another.
 
-Every row has a position in the order that is wanted. A bucket is a range of positions. Rows come
-one after another, each is packed into the slot of its bucket, and a slot that is full is written as
-a piece: the file is written from front to back, and a bucket is read piece by piece. It is sorting
-by distribution (J. S. Vitter, External memory algorithms and data structures, ACM Computing Surveys
+Every row has a position in the requested order. A bucket is a range of positions. Rows arrive one
+after another, each is packed into the slot of its bucket, and a full slot is written as a piece:
+the file is written from front to back, and a bucket is read piece by piece. This is sorting by
+distribution (J. S. Vitter, External memory algorithms and data structures, ACM Computing Surveys
 33(2), 2001), where the order is known beforehand.
 
 The file has no name: the system frees it when the process ends, however it ends, so there is never
-anything to clean up. Where the pieces lie is known to this process only. Each has a checksum.
+anything to clean up. Only this process knows where the pieces are. Each has a checksum.
 """
 
 from __future__ import annotations
@@ -38,14 +38,13 @@ class SpillFile:
     Parameters
     ----------
     positions : int
-        How many positions there are.
+        Number of positions.
     size : int
-        Positions of a bucket; the last one may have fewer.
+        Positions per bucket; the last one may have fewer.
     room : int
-        Bytes of memory for rows that wait to be written: each bucket has a slot, which is written
-        when it is full.
+        Bytes of memory for rows that wait to be written: each bucket has a slot, written when full.
     title : str
-        What is permuted, for error messages.
+        Name of the permuted rows, for error messages.
 
     Examples
     --------
@@ -73,7 +72,7 @@ class SpillFile:
         return len(self._pieces)
 
     def add(self, position: NDArray[Any], block: Block) -> None:
-        """Put down the rows of `block`, each at its position; in the end every position must have been given once."""
+        """Add the rows of `block`; in the end every position must have occurred once."""
         assert self._slots is not None, "rows come before they are read"
         self._record = record_type(block.X)
         row = self._slots.put(position, block, 0)
@@ -82,15 +81,15 @@ class SpillFile:
             if self._slots.rows[number]:
                 self._write(number, self._slots, number)
             else:  # longer than a slot
-                alone = WriteBuffer(1, words_of(block.X, row), self._size)
-                one = Block(slice_rows(block.X, row, row + 1), block.label[row : row + 1])
-                alone.put(position[row : row + 1] - number * self._size, one, 0)
-                self._write(number, alone, 0)
+                single_slot = WriteBuffer(1, words_of(block.X, row), self._size)
+                long_row = Block(slice_rows(block.X, row, row + 1), block.label[row : row + 1])
+                single_slot.put(position[row : row + 1] - number * self._size, long_row, 0)
+                self._write(number, single_slot, 0)
                 row += 1
             row = self._slots.put(position, block, row)
 
     def pieces(self, number: int) -> Iterator[tuple[NDArray[Any], Block]]:
-        """Yield the rows of bucket `number` as they were put down, with their positions counted from its first one."""
+        """Yield the rows of bucket `number` as they were added, with positions within it."""
         self._end_of_rows()
         for piece in self._pieces[number]:
             rows, position = self._rows_of([piece], self._read_pieces([piece], _memory([piece])))
@@ -102,13 +101,13 @@ class SpillFile:
         return _memory(self._pieces[number])
 
     def read(self, number: int, words: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Read bucket `number` from the file to `words`, and return these; any thread may do it, one at a time."""
+        """Read bucket `number` into `words`, and return them; any thread may, one at a time."""
         return self._read_pieces(self._pieces[number], words)
 
     def rows(
         self, number: int, words: NDArray[np.float64]
     ) -> tuple[RowsInMemory, NDArray[np.int64]]:
-        """Return the rows of bucket `number`, which are in `words`, and which of them belongs to each position in order."""
+        """Return the rows of bucket `number`, from `words`, and the row of each position."""
         rows, position = self._rows_of(self._pieces[number], words)
         where = np.empty(len(position), np.int64)
         where[position] = np.arange(len(position))
@@ -138,10 +137,10 @@ class SpillFile:
         low = 0
         with self._one_line_errors():
             for piece in pieces:
-                here = words[low : low + piece.words]
+                piece_words = words[low : low + piece.words]
                 self._file.seek(piece.offset)
-                _all(self._file.readinto, here)
-                if crc32(_bytes(here)) != piece.checksum:
+                _all(self._file.readinto, piece_words)
+                if crc32(_bytes(piece_words)) != piece.checksum:
                     raise OSError("what is read is not what was written")
                 low += piece.words
         return words
@@ -157,7 +156,7 @@ class SpillFile:
 
     @contextmanager
     def _one_line_errors(self) -> Iterator[None]:
-        """Say in one line what is wrong with the scratch folder."""
+        """Report in one line what is wrong with the scratch folder."""
         try:
             yield
         except OSError as error:
@@ -171,7 +170,7 @@ class SpillFile:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """What lay in a slot: where it is in the file, its rows, the words of its records and of all of it, and their crc32."""
+    """A written slot: its place, its rows, the words of its records and in all, and their crc32."""
 
     offset: int
     rows: int
@@ -185,7 +184,7 @@ def _memory(pieces: Sequence[_Piece]) -> NDArray[np.float64]:
 
 
 def scratch_folder() -> Path:
-    """Return the folder for scratch files: OLSCALE_SCRATCH, or the system's folder for temporary files (TMPDIR)."""
+    """Return the folder for scratch files: OLSCALE_SCRATCH or the system's (TMPDIR)."""
     return Path(os.environ.get("OLSCALE_SCRATCH") or tempfile.gettempdir())
 
 
@@ -195,9 +194,9 @@ def _bytes(words: NDArray[np.float64]) -> memoryview:
 
 def _all(transfer: Callable[[memoryview], int], words: NDArray[np.float64]) -> None:
     """Write or read all of `words`: a call may end early."""
-    rest = _bytes(words)
-    while rest:
-        done = transfer(rest)
-        if not done:
+    remaining = _bytes(words)
+    while remaining:
+        count = transfer(remaining)
+        if not count:
             raise OSError("the scratch file is shorter than what was written")
-        rest = rest[done:]
+        remaining = remaining[count:]

@@ -1,4 +1,4 @@
-"""Rows of a split in an order other than the file's, by chunk number: three ways, which give the same chunks."""
+"""Rows of a split in an order other than the file's: three methods with the same chunks."""
 
 from typing import Protocol
 
@@ -26,14 +26,14 @@ def ordered_rows(dataset: Dataset, split: str, order: NDArray[np.int64], limit: 
     dataset : Dataset
     split : str
     order : int64 array of shape (rows,)
-        Different rows of the split.
+        Distinct rows of the split.
     limit : int
-        Bytes of memory that may be taken. Memory and speed depend on it, and nothing else.
+        Bytes of memory available. Only memory and speed depend on it.
 
     Raises
     ------
     ParameterError
-        If that is not enough for the order itself and a few chunks.
+        If the limit is too small for the order itself and a few chunks.
     """
     if most_bytes(dataset, split) + order.nbytes + 3 * chunk_bytes(dataset, split) <= limit:
         return InMemory(dataset, split, order, limit)
@@ -43,7 +43,7 @@ def ordered_rows(dataset: Dataset, split: str, order: NDArray[np.int64], limit: 
 
 
 class InMemory:
-    """Rows of a split that is held as a whole; all that read this split in this process share it."""
+    """Rows of a split held in memory, shared by all its readers in this process."""
 
     def __init__(self, dataset: Dataset, split: str, order: NDArray[np.int64], limit: int) -> None:
         self._dataset = dataset
@@ -59,7 +59,7 @@ class InMemory:
 
 
 class Subset:
-    """Rows in ascending order, taken from the file; on the way through, each of its chunks is read once."""
+    """Rows in ascending order, taken from the file; each of its chunks is read once per pass."""
 
     def __init__(self, dataset: Dataset, split: str, order: NDArray[np.int64]) -> None:
         self._dataset = dataset
@@ -75,7 +75,7 @@ class Subset:
         for number in np.unique(order // size).tolist():
             chunk = self._read(number)
             parts.append(chunk.take(order[order // size == number] - number * size))
-            del chunk  # or there would be two when the next is read
+            del chunk  # or memory would hold two chunks during the next read
         return join_chunks(parts)
 
     def _read(self, number: int) -> Chunk:

@@ -1,4 +1,4 @@
-"""Slots: equal spans of memory, each for the rows of one bucket, filled as the rows come."""
+"""Slots: equal spans of memory, each for the rows of one bucket, filled as the rows arrive."""
 
 from typing import Any
 
@@ -41,10 +41,11 @@ def _lay(
 
 
 def record_type(X: StoredRows) -> np.dtype[Any] | None:
-    """Return the type of the record of a dense row, with position and label first; None for packed rows."""
+    """Return the record type of a dense row, position and label first; None for packed rows."""
     if isinstance(X, CSR):
         return None
     words = _dense_words(X.shape[1] * X.itemsize)
+    # The position takes a word of its own, so that the label is aligned.
     formats = [np.int32, np.float64, (X.dtype, (X.shape[1],))]
     return np.dtype(
         {
@@ -57,7 +58,7 @@ def record_type(X: StoredRows) -> np.dtype[Any] | None:
 
 
 class WriteBuffer:
-    """Slots of `room` words each for `count` buckets of `size` positions; `rows` says how many rows lie in each."""
+    """Slots of `room` words for `count` buckets of `size` positions; `rows` counts their rows."""
 
     def __init__(self, count: int, room: int, size: int) -> None:
         self.room = room
@@ -69,7 +70,7 @@ class WriteBuffer:
         self._back = self._begin + room
 
     def put(self, position: NDArray[Any], block: Block, first: int) -> int:
-        """Put down rows of `block` from row `first` on, each at its position; return the first one that does not fit."""
+        """Add rows of `block` from row `first` on; return the first that does not fit."""
         slots = (self._front, self._back, self.rows)
         if isinstance(block.X, CSR):
             return pack(block.X, block.label, position, self._size, first, slots, self._words)
@@ -77,16 +78,17 @@ class WriteBuffer:
         return int(_lay(X, block.label, position, self._size, first, slots, self.room, self._words))
 
     def content(self, number: int) -> tuple[NDArray[np.float64], int]:
-        """Return what lies in slot `number`, as one piece, and how many words of it are records."""
+        """Return the content of slot `number` as one piece, and the words of its records."""
         begin, front, back = (
             int(where[number]) for where in (self._begin, self._front, self._back)
         )
+        # Moved next to the records, so that a slot is written as one piece.
         values = self._words[back : begin + self.room]
         self._words[front : front + len(values)] = values
         return self._words[begin : front + len(values)], front - begin
 
     def clear(self, number: int) -> None:
-        """Forget what lies in slot `number`."""
+        """Empty slot `number`."""
         self.rows[number] = 0
         self._front[number], self._back[number] = (
             self._begin[number],
@@ -95,7 +97,7 @@ class WriteBuffer:
 
 
 def words_of(X: StoredRows, row: int) -> int:
-    """Return the words that a slot must have for a row."""
+    """Return the number of words that a slot must have for a row."""
     if isinstance(X, CSR):
         return row_words(int(X.indptr[row + 1] - X.indptr[row]))
     return int(_dense_words(X.shape[1] * X.itemsize))
@@ -104,7 +106,7 @@ def words_of(X: StoredRows, row: int) -> int:
 def open_pieces(
     pieces: Pieces, record: np.dtype[Any] | None
 ) -> tuple[RowsInMemory, NDArray[np.int32]]:
-    """Return the rows of what was in slots, in the order in which they were put, and their positions."""
+    """Return the rows of written slots, in the order they were added, and their positions."""
     if record is None:
         rows, label, position = find(pieces)
         return RowsInMemory(rows, label), position

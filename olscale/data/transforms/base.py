@@ -1,4 +1,4 @@
-"""What a transform is."""
+"""The base class of transforms."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,23 +23,23 @@ class Transform(ABC):
     name : str
         Name in experiments.
     takes_sparse : bool
-        Whether it takes sparse rows as they are; for the others they are made dense first.
+        Whether it takes sparse rows as they are; otherwise they are made dense first.
     fits_sparse : bool
-        Whether `fit` takes them as they are, too.
+        Whether `fit` also takes sparse rows as they are.
     streams : bool
-        Whether it learns from rows as they come: a `StreamingTransform` that does.
+        Whether it learns from rows as they arrive, as a `StreamingTransform` does.
     keeps_missing : bool
-        Whether a missing value (NaN) makes no other value missing: neither in its row nor in its
+        Whether a missing value (NaN) makes no other value missing, neither in its row nor in its
         feature.
     keeps_values : bool
-        Whether each feature that keeps its name has the value it had; a missing one may be filled
-        in, and features may be left out or added.
+        Whether each feature that keeps its name keeps its values; a missing one may be filled in,
+        and features may be left out or added.
     mixes_features : bool
-        Whether each new feature is made of many, so that none keeps its name.
+        Whether each new feature combines many, so that none keeps its name.
     is_random : bool
         Whether it is drawn at random.
     projection : int
-        Which of its draws one that is random makes.
+        Number of the draw of a random transform.
     """
 
     name: ClassVar[str]
@@ -53,31 +53,32 @@ class Transform(ABC):
     projection: int = 0
 
     def fit(self, chunks: Callable[[], Iterator[Any]], columns: int) -> None:  # noqa: B027 (most need no fit)
-        """Learn what the transform needs; `chunks` starts a new pass over the training rows, dense but for `fits_sparse`."""
+        """Learn from the training rows; `chunks` starts a pass, dense unless `fits_sparse`."""
 
     def width(self, columns: int) -> int:
         """Return the number of features after the transform."""
         return columns
 
     def feature_names(self, names: Sequence[str]) -> list[str]:
-        """Return the names of the features after the transform, of those with such names before it."""
+        """Return the names of the features after the transform, given those before it."""
         width = self.width(len(names))
         if self.mixes_features or width < len(names):
             return [f"{self.name}{number}" for number in range(width)]
         return [*names, *(f"{self.name}{number}" for number in range(width - len(names)))]
 
     def size_after(self, columns: int, values: float) -> tuple[int, float]:
-        """Return the number of features, and of stored values of a row, that the transform makes of so many."""
+        """Return the numbers of features and of stored values per row after the transform."""
         width = self.width(columns)
-        dense = not self.takes_sparse or self.is_random
-        return width, width if dense else min(width, values + max(0, width - columns))
+        if not self.takes_sparse or self.is_random:
+            return width, width
+        return width, min(width, values + max(0, width - columns))
 
     def start_rows(self) -> tuple[int, str]:
-        """Return how many rows train it before features are anything but 0, and what to do to need fewer."""
+        """Return how many rows train it before features are nonzero, and how to need fewer."""
         return 0, ""
 
     def rows(self, X: Rows, columns: int) -> Rows:
-        """Return rows as `apply` takes them: dense ones, or as they are.
+        """Return rows in the form that `apply` takes: dense, or unchanged.
 
         Raises
         ------
@@ -87,11 +88,11 @@ class Transform(ABC):
         return X if self.takes_sparse else dense_rows(self.name, X, columns)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return what `fit` has left, as plain arrays: none where it leaves nothing."""
+        """Return the results of `fit` as plain arrays: none if it leaves nothing."""
         return {}
 
     def restore(self, state: Mapping[str, NDArray[Any]], columns: int) -> None:
-        """Take what a `fit` on rows of `columns` features left, in place of fitting.
+        """Restore the results of a `fit` on rows of `columns` features, in place of fitting.
 
         Raises
         ------
@@ -109,7 +110,7 @@ class Transform(ABC):
 
 
 def dense_rows(name: str, X: Rows, columns: int) -> FloatArray:
-    """Return rows as dense ones for the transform `name`, if they are not too wide."""
+    """Return rows as dense ones for the transform `name`, unless they are too wide."""
     if isinstance(X, CSR) and columns > _WIDEST_DENSE:
         raise DatasetError(
             f"transform {name} makes rows dense, and {columns:,} features are too many for that "

@@ -1,4 +1,4 @@
-"""Leaving out a column: one that says something about a row but is not known when it is predicted."""
+"""Leaving out a column, one that is unknown when its row is predicted."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from olscale.data.transforms.base import Transform
 
 
 class Drop(Transform):
-    """Leave out the column `column`, counted from 0; those behind it move up. Experiments do not name it.
+    """Leave out column `column`, counted from 0; later ones move up. Not named in experiments.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Random Fourier features: cosines and sines whose products are near the values of a Gaussian kernel."""
+"""Random Fourier features: cosines and sines whose products approximate a Gaussian kernel."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -20,14 +20,14 @@ _GREATEST = 6.4
 """No Gaussian number of `olscale.data.transforms.normal` is beyond this."""
 
 _FAR = 1e5
-"""Angle from which on `sine_cosine` is not exact: beyond, whole turns are taken off first, which costs."""
+"""Angle up to which `sine_cosine` is exact: beyond, whole turns are removed first, at a cost."""
 
 _TURN = 2.0 * np.pi
 
 
 @compiled
 def set_angles(X: Any, i: int, kept: Any, angles: Any) -> tuple[float, float]:
-    """Set `angles` to row `i` of `X` times a matrix of Gaussian numbers; return ``|x|^2`` and a bound of the angles."""
+    """Set `angles` to row `i` of `X` times a Gaussian matrix; return ``|x|^2`` and their bound."""
     square = 0.0
     length = 0.0
     for p in range(X.indptr[i], X.indptr[i + 1]):
@@ -74,21 +74,24 @@ def _set_rows(X: Any, kept: Any, gamma: float, space: Any, Z: Any) -> None:
 def set_fourier_features(
     X: Rows, frequencies: MatrixRows, count: int, gamma: float, Z: NDArray[np.float64]
 ) -> None:
-    """Set the first `count` columns of `Z` to features of each row, half of them cosines, of length 1 in all."""
+    """Set the first `count` columns of `Z` to features of each row, of length 1 in all.
+
+    Half of them are cosines, the others sines.
+    """
     rows = read_only_csr(X)
     with frequencies.lock:
         _set_rows(rows, frequencies.kept, gamma, np.empty(count // 2), Z)
 
 
 class RandomFourier(KernelFeatures):
-    r"""Random Fourier features, with which a linear learner is nearly one with a Gaussian kernel.
+    r"""Random Fourier features, with which a linear learner approximates a Gaussian kernel.
 
     With D = `features` / 2 frequencies u, drawn from a Gaussian of variance ``2 gamma`` in each
     direction, ``z(x) = [cos(u.x), sin(u.x)] / sqrt(D)``. The product ``z(x).z(s)`` has the mean
     ``exp(-gamma |x - s|^2)`` and a standard deviation of at most ``1 / sqrt(2 D)``; every row has
     length 1. They are the features of the learner `fogd`.
 
-    Frequencies are the matrix of the transform ``project``, with its bits and its memory.
+    Frequencies are the matrix of the transform ``project``, with the same bits and memory.
 
     Parameters
     ----------
@@ -127,7 +130,7 @@ class RandomFourier(KernelFeatures):
             )
 
     def fit(self, chunks: Callable[[], Iterator[Rows]], columns: int) -> None:
-        """Take the width from rows, if they decide it."""
+        """Set the width from the rows, if it depends on them."""
         if self.gamma == "median":
             self._fit_width(self._sample(chunks, 0))
 

@@ -1,4 +1,4 @@
-"""What transforms have in common whose features have products near the values of a Gaussian kernel."""
+"""The base of transforms whose features have products that approximate a Gaussian kernel."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
@@ -16,7 +16,7 @@ WORDS = ("auto", "median")
 
 
 class KernelFeatures(Transform):
-    """Base of those, dense and drawn at random, of `features` features for a kernel ``exp(-gamma |x - s|^2)``."""
+    """Base of random dense transforms to `features` features for ``exp(-gamma |x - s|^2)``."""
 
     takes_sparse = True
     fits_sparse = True
@@ -48,7 +48,7 @@ class KernelFeatures(Transform):
         return self.features
 
     def _gamma(self, columns: int) -> float:
-        """Return the width: one over the number of features where it is "auto", that of the fit where it is "median"."""
+        """Return the width: one over the number of features if "auto", fitted if "median"."""
         if self.gamma == "median":
             return self._median
         return 1.0 / max(1, columns) if self.gamma == "auto" else float(self.gamma)
@@ -71,9 +71,9 @@ class KernelFeatures(Transform):
             self._median = float(state["median"][0])
 
     def _sample(self, chunks: Callable[[], Iterator[Rows]], size: int) -> Rows | None:
-        """Return rows drawn uniformly, those that can be squared, in an order drawn too; None if there are no rows.
+        """Return rows drawn uniformly, in random order, that can be squared; None without rows.
 
-        There are `size`, and enough of them for the median of distances if that is the width.
+        There are at least `size`, and enough for the median distance if that is the width.
         """
         if self.gamma == "median":
             size = max(size, MEDIAN_ROWS)
@@ -82,6 +82,7 @@ class KernelFeatures(Transform):
         )
         rows: Rows | None = None
         keys = np.empty(0)
+        # The rows with the smallest random keys are a uniform sample, drawn in one pass.
         for X in filter(rows_of, chunks()):
             drawn = random.random(rows_of(X))
             chosen = np.flatnonzero(
@@ -97,7 +98,7 @@ class KernelFeatures(Transform):
 
 
 def usable_rows(X: Rows) -> NDArray[np.bool_]:
-    """Return which rows can be squared: no value is missing, and none too long."""
+    """Return which rows can be squared: no value is missing, and none is too large."""
     rows = to_csr(X)
     row = np.repeat(np.arange(rows_of(X)), np.diff(rows.indptr))
     first = rows.indptr[0]
@@ -107,7 +108,10 @@ def usable_rows(X: Rows) -> NDArray[np.bool_]:
 
 
 def mark_long_rows(X: CSR, out: NDArray[np.float64]) -> None:
-    """Make features infinite of rows that are too long to be squared: they would be 0, or noise, and the run go on."""
+    """Make the features of rows that are too long to square infinite, which ends the run.
+
+    They would otherwise be 0, or noise, and the run would continue.
+    """
     _mark_long_rows(X, out)
 
 

@@ -1,8 +1,8 @@
-"""The matrix of a random projection, a row a feature: made when it is needed, the rows used most kept in a table.
+"""The matrix of a random projection, one row per feature, made on demand and cached by use.
 
-For 3.2 M features and 100 dimensions the matrix would be 1.3 GB in float32. Each row depends on the
-key and the feature's number alone, so it is made anew where it is not kept, with the same bits. A
-matrix with next to nothing in it is held whole.
+For 3.2 M features and 100 dimensions the matrix would be 1.3 GB in float32. Each row depends only
+on the key and the feature's number, so a row that is not cached is made again, with the same bits.
+A matrix with very few entries is held completely.
 """
 
 from functools import lru_cache
@@ -22,7 +22,7 @@ from olscale.compiled.simd.picked import add_picked
 from olscale.data.transforms.normal import gaussian, quantiles
 
 TABLE_BYTES = 64 << 20
-"""Bytes of matrix rows that are kept, with whose they are, at most."""
+"""Largest number of bytes of cached matrix rows, including the features they belong to."""
 
 _ONE = np.uint64(1)
 _ZERO = np.uint64(0)
@@ -32,24 +32,25 @@ _NONE: NDArray[np.uint64] = np.empty(0, dtype=np.uint64)
 
 
 def word_gaps(sparsity: float, width: int) -> NDArray[np.uint64]:
-    """Return the thresholds, shape (width,), that turn the upper 31 bits of a word into a number of zeros between entries.
+    """Return thresholds, shape (width,), that turn 31 upper bits of a word into a count of zeros.
 
-    An entry differs from 0 with probability ``1 / sparsity``, so `k` zeros or fewer come first with
-    probability ``1 - (1 - 1 / sparsity)^(k + 1)``: that is threshold k, as a part of 2^31.
+    The count is the number of zeros between entries. An entry differs from 0 with probability ``1 /
+    sparsity``, so at most `k` zeros come first with probability ``1 - (1 - 1 / sparsity)^(k + 1)``:
+    that is threshold k, as a part of 2^31.
     """
-    none = 1.0
-    found = []
+    share = 1.0
+    thresholds = []
     for _ in range(width):
-        none *= 1.0 - 1.0 / sparsity
-        found.append(round((1.0 - none) * 2**31))
-    return np.array(found, dtype=np.uint64)
+        share *= 1.0 - 1.0 / sparsity
+        thresholds.append(round((1.0 - share) * 2**31))
+    return np.array(thresholds, dtype=np.uint64)
 
 
 @compiled
 def _entries(feature: int, key: Any, gaps: Any, found: Any) -> int:
-    """Write the entries of a feature, the place counted from 1 times the sign, and return their number.
+    """Write the entries of a feature, place counted from 1 times sign, and return their number.
 
-    An entry takes a word: the lowest bit is its sign.
+    Each entry takes a word, whose lowest bit is the sign.
     """
     width = gaps.shape[0]
     at = 0
@@ -73,7 +74,7 @@ def _entries(feature: int, key: Any, gaps: Any, found: Any) -> int:
 
 @compiled
 def matrix_row(feature: int, key: Any, table: Any, gaps: Any, scratch: Any, row: Any) -> None:
-    """Fill `row` with what the matrix has for a feature: Gaussian numbers, or -1, 0 and 1 if there are `gaps`."""
+    """Fill `row` with the matrix row of a feature: Gaussian, or -1, 0 and 1 if there are `gaps`."""
     if gaps.shape[0] > 0:
         row[:] = 0.0
         for entry in range(_entries(feature, key, gaps, scratch)):
@@ -85,17 +86,17 @@ def matrix_row(feature: int, key: Any, table: Any, gaps: Any, scratch: Any, row:
 
 
 class KeptRows(NamedTuple):
-    """A matrix as compiled loops have it.
+    """A matrix as compiled loops use it.
 
     Parameters
     ----------
     key : uint64 array of shape (2,)
     quantiles, gaps : array
-        Those of Gaussian numbers, or the thresholds of `word_gaps`.
+        Quantiles of Gaussian numbers, or the thresholds of `word_gaps`.
     rows : float32 array of shape (places + 1, width)
         Rows of the matrix; the last is spare.
     owner : int32 array of shape (places,)
-        Features whose rows they are, -1 for none.
+        The feature of each row, -1 for none.
     votes : uint8 array of shape (places,)
     scratch : int64 array
     """
@@ -111,7 +112,7 @@ class KeptRows(NamedTuple):
 
 @inlined
 def borrowed_kept(of: Any) -> Any:
-    """Return the matrix with arrays that nobody owns, as `borrowed_rows` does."""
+    """Return the matrix with borrowed arrays, as `borrowed_rows` does."""
     table = borrowed(of.key), borrowed(of.quantiles), borrowed(of.gaps)
     return KeptRows(
         *table, borrowed(of.rows), borrowed(of.owner), borrowed(of.votes), borrowed(of.scratch)
@@ -125,17 +126,17 @@ def _is_kept(kept: Any, feature: int) -> Any:
 
 @inlined
 def _vote(kept: Any, feature: int) -> None:
-    """Note that a feature that is kept is used."""
+    """Record a use of a cached feature."""
     place = feature & (kept.owner.shape[0] - 1)
     kept.votes[place] = min(kept.votes[place] + 1, _MOST_VOTES)
 
 
 @compiled
 def _make_row(kept: Any, feature: int) -> int:
-    """Make the row of a feature that is not kept, and return where."""
+    """Make the row of a feature that is not cached, and return its place."""
     last = kept.owner.shape[0]
     place = feature & (last - 1)
-    # Boyer and Moore's vote: a place goes to the feature that most of those who want it are.
+    # Boyer and Moore's majority vote: a place goes to the feature that most requests ask for.
     if kept.votes[place] == 0:
         kept.owner[place] = feature
         kept.votes[place] = 1
@@ -179,7 +180,10 @@ def _gather(X: Any, kept: Any, out: Any) -> None:
 
 @compiled
 def _list_entries(key: Any, gaps: Any, scratch: Any, ends: Any, listed: Any) -> int:
-    """Note where the entries of each feature end, and themselves if there is room; return their number."""
+    """Record where the entries of each feature end, and the entries if there is room.
+
+    Returns their number.
+    """
     total = 0
     for feature in range(ends.shape[0]):
         count = _entries(feature, key, gaps, scratch)
@@ -207,7 +211,10 @@ def _scatter(X: Any, ends: Any, listed: Any, out: Any) -> None:
 
 
 class Listed:
-    """A matrix with few entries, all of them held: 4 bytes a feature and 4 an entry; parameters as for `MatrixRows`."""
+    """A matrix with few entries, all in memory: 4 bytes per feature and per entry.
+
+    Parameters as for `MatrixRows`.
+    """
 
     def __init__(self, key: tuple[int, int], columns: int, width: int, sparsity: float) -> None:
         words = np.array(key, dtype=np.uint64)
@@ -221,7 +228,7 @@ class Listed:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all that is held."""
+        """Bytes of all arrays."""
         return self._ends.nbytes + self._listed.nbytes
 
     def times(self, X: CSR) -> NDArray[np.float64]:
@@ -232,11 +239,11 @@ class Listed:
 
 
 class MatrixRows:
-    """Rows of a matrix that are kept, at most `TABLE_BYTES` of them, and the product with it.
+    """A table of at most `TABLE_BYTES` of rows of a matrix, and the product with the matrix.
 
-    It is of `width` dimensions for `columns` features, of random words with `key`. One entry in
-    `sparsity` is -1 or 1, the others are 0; with a sparsity of 0 all are Gaussian. What is kept has
-    no influence on a product: threads may share a table, one at a time.
+    The matrix maps `columns` features to `width` dimensions, with random words from `key`. One
+    entry in `sparsity` is -1 or 1, the others are 0; with a sparsity of 0 all are Gaussian. The
+    rows in the table do not affect products: threads may share a table, one at a time.
     """
 
     def __init__(self, key: tuple[int, int], columns: int, width: int, sparsity: float) -> None:
@@ -248,20 +255,19 @@ class MatrixRows:
             key=np.array(key, dtype=np.uint64),
             quantiles=quantiles(),
             gaps=word_gaps(sparsity, width) if sparsity else _NONE,
-            rows=np.empty(
-                (places + 1, width), dtype=np.float32
-            ),  # pages of rows that nobody wants are never touched
+            # Memory pages of unused rows are never touched.
+            rows=np.empty((places + 1, width), dtype=np.float32),
             owner=np.full(places, -1, dtype=np.int32),
             votes=np.zeros(places, dtype=np.uint8),
             scratch=np.empty(-(-width // 4) * 4, dtype=np.int64),
         )
 
     def __reduce__(self) -> Any:
-        return type(self), self._recipe  # a copy has the same matrix, and makes its rows anew
+        return type(self), self._recipe  # a copy has the same matrix, and makes its own rows
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all that is kept."""
+        """Bytes of all arrays."""
         return self.kept.rows.nbytes + self.kept.owner.nbytes + self.kept.votes.nbytes
 
     def times(self, X: CSR) -> NDArray[np.float64]:
@@ -276,5 +282,7 @@ class MatrixRows:
 def matrix_of(
     key: tuple[int, int], columns: int, width: int, sparsity: float
 ) -> MatrixRows | Listed:
-    """Return a matrix, whole if it has few entries; this process keeps two of them."""
-    return (Listed if sparsity > _DENSEST_LISTED else MatrixRows)(key, columns, width, sparsity)
+    """Return a matrix, held completely if it has few entries; two of them are cached."""
+    if sparsity > _DENSEST_LISTED:
+        return Listed(key, columns, width, sparsity)
+    return MatrixRows(key, columns, width, sparsity)

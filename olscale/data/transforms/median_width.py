@@ -9,17 +9,17 @@ from olscale.compiled.csr import Rows, rows_of, slice_rows, to_csr
 from olscale.compiled.row_pairs import pair_distances
 
 MEDIAN_ROWS = 1_000
-"""Rows whose distances from each other the median is taken of."""
+"""Number of rows between which the median distance is taken."""
 
 _FAR_OFF = 2.0**26
-"""Squared length of rows, as a multiple of their squared distance, up to which products will do.
+"""Squared length of rows, as a multiple of squared distance, up to which products suffice.
 
-Distances of rows farther off lose more than a hundred-millionth to rounding.
+Distances of rows farther from the origin lose more than a hundred-millionth to rounding.
 """
 
 
 def median_gamma(X: Rows) -> float:
-    """Return ``1 / (2 m^2)`` for the median distance m of rows: of the first thousand, that is.
+    """Return ``1 / (2 m^2)`` for the median distance m of rows, of at most the first thousand.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def median_gamma(X: Rows) -> float:
         return 1.0
     sample = slice_rows(X, 0, MEDIAN_ROWS)
     matrix = _matrix(sample)
-    with threadpool_limits(limits=1):  # sums of several threads may have other bits
+    with threadpool_limits(limits=1):  # sums over several threads may have other bits
         distance = pairwise_distances(matrix)
     median = _median_apart(distance[np.triu_indices(len(distance), 1)])
     squares = np.asarray(matrix.multiply(matrix).sum(axis=1))
@@ -43,9 +43,9 @@ def median_gamma(X: Rows) -> float:
 
 
 def _median_apart(distances: NDArray[np.float64]) -> float:
-    """Return the median of the distances above 0, 0 where there are none."""
-    apart = distances[distances > 0.0]
-    return float(np.median(apart)) if len(apart) else 0.0
+    """Return the median of the distances above 0, or 0 if there are none."""
+    positive = distances[distances > 0.0]
+    return float(np.median(positive)) if len(positive) else 0.0
 
 
 def _matrix(X: Rows) -> Any:

@@ -1,4 +1,4 @@
-"""Missing values: filled in, or told by a feature of their own."""
+"""Missing values: filled in, or marked by a feature of their own."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from olscale.data.transforms.streaming import StreamingTransform
 from olscale.errors import ParameterError
 
 MEDIAN_ROWS = 255
-"""Latest values of a feature of which the median is taken: 4 KB a feature."""
+"""Number of latest values of a feature for the median: 4 KB per feature."""
 
 
 @compiled
@@ -65,7 +65,7 @@ def _fill_medians(X: Any, trains: Any, seen: Any, latest: Any, ordered: Any, out
             if not np.isnan(value):
                 out[i, j] = value
                 if trains[i]:
-                    at = count  # where there is a gap: at the end, or where the oldest value was
+                    at = count  # the gap: at the end, or where the oldest value was
                     if count == room:
                         at = np.searchsorted(ranks, latest[j, seen[j] % room])
                     while at > 0 and ranks[at - 1] > value:
@@ -85,14 +85,14 @@ def _fill_medians(X: Any, trains: Any, seen: Any, latest: Any, ordered: Any, out
 
 
 class Impute(StreamingTransform):
-    """Fill in missing values (NaN); what there is of each feature so far says with what, and 0 where there is nothing.
+    """Fill in missing values (NaN) from earlier values of the feature, or 0 without any.
 
     Parameters
     ----------
     strategy : {"mean", "median", "zero"}
-        The mean of all values so far, zeros of sparse rows included: their sum, in the order of the
-        rows, over their number. The exact median of the latest 255 values, for which sparse rows
-        are made dense. Or 0, which learns nothing.
+        The mean of all values so far, including zeros of sparse rows: their sum, in the order of
+        the rows, over their number. The exact median of the latest 255 values, for which sparse
+        rows are made dense. Or 0, which learns nothing.
 
     Examples
     --------
@@ -112,7 +112,7 @@ class Impute(StreamingTransform):
                 f"transform impute: strategy was {strategy!r}, expected mean, median or zero"
             )
         self.strategy = strategy
-        self.learned = {}  # what fills with 0 is begun by no stream
+        self.learned = {}  # no stream calls `begin` if the value is 0
         self.streams = strategy != "zero"
         self.takes_sparse = strategy != "median"
 
@@ -150,7 +150,7 @@ class Impute(StreamingTransform):
 
 
 class MissingIndicator(Transform):
-    """Append a feature for each one: 1 where that has no value (NaN), else 0.
+    """Append a feature for each feature: 1 if its value is missing (NaN), else 0.
 
     Examples
     --------
@@ -176,8 +176,7 @@ class MissingIndicator(Transform):
         at = np.flatnonzero(np.isnan(data))
         row = np.searchsorted(indptr, at, side="right") - 1
         ends = indptr[row + 1]
-        before = np.searchsorted(
-            row, np.arange(len(indptr))
-        )  # values that rows before this one have more
+        # The number of values added to the rows before each row.
+        before = np.searchsorted(row, np.arange(len(indptr)))
         more = (indices[at] + columns).astype(indices.dtype)
         return CSR(indptr + before, np.insert(indices, ends, more), np.insert(data, ends, 1.0))

@@ -1,12 +1,15 @@
-"""Gaussian numbers out of random words, the same bits on every machine: nothing but + - * / and sqrt is used.
+"""Gaussian numbers from random words, with the same bits on every machine.
+
+They use nothing but + - * / and sqrt.
 
 A word of 32 bits is a probability, and the number is its quantile: exact in the outer 2/4096,
-elsewhere on a straight line between the nearest two of 4,095 quantiles. That makes the variance
-greater by less than 1e-4; no number is beyond 6.4.
+elsewhere interpolated between the nearest two of 4,095 quantiles. This increases the variance by
+less than 1e-4; no number is beyond 6.4.
 
 References
 ----------
-M. J. Wichura, Algorithm AS 241: the percentage points of the normal distribution, Applied Statistics 37 (1988): PPND16.
+M. J. Wichura, Algorithm AS 241: the percentage points of the normal distribution, Applied
+Statistics 37 (1988): PPND16.
 """
 
 from functools import cache
@@ -84,7 +87,10 @@ def _polynomial(coefficients: Any, x: float) -> float:
 
 @compiled
 def _minus_log(p: float) -> float:
-    """Return ``-ln p`` for 0 < p < 1, to some units in the last place (libraries differ in the last bits of theirs)."""
+    """Return ``-ln p`` for 0 < p < 1, to a few units in the last place.
+
+    Mathematical libraries differ in the last bits.
+    """
     twos = 0
     while p < _SQRT2 / 2.0:
         p = p * 2.0
@@ -99,7 +105,7 @@ def _minus_log(p: float) -> float:
 
 @compiled
 def quantile(p: float) -> float:
-    """Return the number that a standard Gaussian is below with probability `p`, for ``exp(-25) <= p <= 1 - exp(-25)``."""
+    """Return the `p` quantile of a standard Gaussian, for ``exp(-25) <= p <= 1 - exp(-25)``."""
     q = p - 0.5
     if abs(q) <= 0.425:
         r = 0.180625 - q * q
@@ -127,7 +133,7 @@ def _fill_quantiles(table: Any) -> None:
 
 @cache
 def quantiles() -> NDArray[np.float32]:
-    """Return the quantiles of the probabilities i / 4096; there is none for i = 0."""
+    """Return the quantiles of the probabilities i / 4096, without i = 0."""
     table = np.zeros(_INTERVALS, dtype=np.float32)
     _fill_quantiles(table)
     return table

@@ -1,4 +1,4 @@
-"""Nystrom features: a Gaussian kernel by its values with a few of the training rows."""
+"""Nystrom features: a Gaussian kernel by its values with some of the training rows."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -27,11 +27,11 @@ from olscale.system.memory import memory_bytes
 from olscale.system.sizes import size_text
 
 _LEAST_EIGENVALUE = 1e-10
-"""Smaller ones, as parts of the largest, are rounding."""
+"""Smaller eigenvalues, as a share of the largest, are rounding errors."""
 
 _PANEL = 64
 _BLOCK = 32
-"""Features that are made together, and rows of which they are made while what makes them is in the cache."""
+"""Features and rows per block, small enough that the block's data stay in the cache."""
 
 
 @compiled
@@ -61,7 +61,7 @@ def _set_values(X: Any, first: int, support: Any, gamma: float, space: Any, K: A
             finish_long_row(support, gamma, False, X, first + i, square, (at, value), K[i])
         else:
             gaussian_values(support.counts[0], gamma, square, support.sizes, K[i])
-        if not np.isfinite(square):  # a distance that is no number counts as 0
+        if not np.isfinite(square):  # a distance that is not finite counts as 0
             K[i, :] = np.nan
 
 
@@ -77,26 +77,26 @@ def _set_features(X: Any, support: Any, gamma: float, panels: Any, space: Any, o
 
 
 class Nystroem(KernelFeatures):
-    r"""Nystrom features, with which a linear learner is nearly one with a Gaussian kernel.
+    r"""Nystrom features, with which a linear learner approximates a Gaussian kernel.
 
     For `features` training rows drawn at random, with the Gram matrix ``K = V D V'``, ``z(x) =
-    D^-1/2 V' k(x)``: the product ``z(x).z(s)`` is ``k(x)' K^-1 k(s)``, the kernel of what both have
-    along these rows. Features come by size of their eigenvalues; of those below 1e-10 of the
-    largest, and where there are fewer rows, they are 0.
+    D^-1/2 V' k(x)``: the product ``z(x).z(s)`` is ``k(x)' K^-1 k(s)``, the kernel of the
+    projections onto these rows. Features are sorted by eigenvalue; those of eigenvalues below 1e-10
+    of the largest, and those beyond the number of rows, are 0.
 
     In time order it looks ahead: rows that the stream has not reached yet are drawn too.
-    Eigenvectors are LAPACK's on one thread: their last bits may be other ones on another kind of
+    Eigenvectors are computed by LAPACK on one thread: their last bits may differ on another kind of
     processor.
 
     Parameters
     ----------
     features : int
-        Number of rows that are drawn, and of features.
+        Number of drawn rows, and of features.
     gamma : float or {"auto", "median"}
         Width of the kernel: a number, one over the number of features before, or that of the median
         distance of a thousand training rows, drawn at random.
     seed : int
-        Number of the draw; each projection number has others.
+        Seed of the draw; each projection number draws other rows.
 
     References
     ----------
@@ -121,20 +121,20 @@ class Nystroem(KernelFeatures):
         self._check()
 
     def width(self, columns: int) -> int:
-        """Return the number of features, unless their matrix is larger than all memory."""
+        """Return the number of features, unless their matrix exceeds the memory of any machine."""
         needed = 8.0 * self.features**2
-        there = memory_bytes()
-        if needed > there:
+        available = memory_bytes()
+        if needed > available:
             raise ParameterError(
                 f"transform {self.name}: features was {self.features:,}, and a matrix of as many "
                 "rows would take "
-                f"{size_text(needed)}, where this machine has {size_text(there)} of memory; take "
-                "fewer, or rff"
+                f"{size_text(needed)}, where this machine has {size_text(available)} of memory; "
+                "take fewer, or rff"
             )
         return super().width(columns)
 
     def fit(self, chunks: Callable[[], Iterator[Rows]], columns: int) -> None:
-        """Draw rows, and find what makes their kernel values features."""
+        """Draw rows, and compute the matrix that turns their kernel values into features."""
         from threadpoolctl import threadpool_limits
 
         sample = self._sample(chunks, self.features)
@@ -152,7 +152,7 @@ class Nystroem(KernelFeatures):
         slots = len(self._support.sizes)
         K = np.zeros((count, slots))
         _set_values(rows, 0, self._support, self._gamma(columns), self._space(rows), K)
-        with threadpool_limits(limits=1):  # sums of several threads would have other bits
+        with threadpool_limits(limits=1):  # sums over several threads would have other bits
             values, vectors = np.linalg.eigh(K[:, :count])
         used = np.flatnonzero(values > _LEAST_EIGENVALUE * values.max(initial=0.0))[::-1]
         matrix = np.zeros((slots, -(-self.features // _PANEL) * _PANEL))
@@ -201,6 +201,6 @@ class Nystroem(KernelFeatures):
 
 
 def _rows_for_loops(X: Rows) -> CSR:
-    """Return rows of one kind, for which a loop is compiled once."""
+    """Return rows of one kind, so that loops are compiled once."""
     indptr, indices, data = to_csr(X)
     return CSR(read_only(indptr), read_only(indices), read_only(data))

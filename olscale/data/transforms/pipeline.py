@@ -20,7 +20,7 @@ from olscale.named_parameters import check_once, parse_named, parse_value
 from olscale.registry import Registry
 
 BLOCK_BYTES = 1 << 26
-"""Of rows that are transformed at once: a sparse chunk can be a very large dense one."""
+"""Bytes of rows that are transformed at once: a sparse chunk can be a very large dense one."""
 
 TRANSFORMS: Registry[type[Transform]] = Registry(
     "transform",
@@ -44,7 +44,7 @@ TRANSFORMS: Registry[type[Transform]] = Registry(
 def make_transform(text: str) -> Transform:
     """Return the transform of ``NAME`` or ``NAME:param=value,param=value``.
 
-    A value alone is that of the first parameter.
+    A value without a name is that of the first parameter.
 
     Raises
     ------
@@ -60,18 +60,18 @@ def make_transform(text: str) -> Transform:
     """
     name, pairs = parse_named(text)
     kind = TRANSFORMS.load(name)
-    known = _parameters(kind)
-    if known and pairs and pairs[0][1] is None:
-        pairs[0] = (next(iter(known)), pairs[0][0])
+    parameters = _parameters(kind)
+    if parameters and pairs and pairs[0][1] is None:
+        pairs[0] = (next(iter(parameters)), pairs[0][0])
         check_once(text, [key for key, _ in pairs])
     params = {}
     for key, value in pairs:
-        if key not in known:
-            raise UnknownNameError(f"parameter of transform {name}", key, known)
+        if key not in parameters:
+            raise UnknownNameError(f"parameter of transform {name}", key, parameters)
         if value is None:
             raise ParameterError(f"transform {text}: {key!r} is not param=value")
         params[key] = parse_value(value)
-    for key, default in known.items():
+    for key, default in parameters.items():
         if default is inspect.Parameter.empty and key not in params:
             raise ParameterError(
                 f"transform {name}: {key} is missing; expected e.g. {name}:{key}=100"
@@ -80,7 +80,7 @@ def make_transform(text: str) -> Transform:
 
 
 def canonical_transform(text: str) -> str:
-    """Return the one text of a transform: all its parameters, in their order.
+    """Return the canonical text of a transform: all its parameters, in order.
 
     Raises
     ------
@@ -98,28 +98,28 @@ def canonical_transform(text: str) -> str:
 
 
 def split_transforms(text: str) -> list[str]:
-    """Return the transforms of a list separated by commas, in which parameters have commas too.
+    """Return the transforms of a list separated by commas, which also separate parameters.
 
     Examples
     --------
     >>> split_transforms("unit-norm, project:features=100,kind=sparse, bias")
     ['unit-norm', 'project:features=100,kind=sparse', 'bias']
     """
-    found: list[str] = []
+    transforms: list[str] = []
     for piece in filter(None, map(str.strip, text.split(","))):
-        if found and "=" in piece and ":" not in piece:
-            found[-1] += f",{piece}"
+        if transforms and "=" in piece and ":" not in piece:
+            transforms[-1] += f",{piece}"
         else:
-            found.append(piece)
-    return found
+            transforms.append(piece)
+    return transforms
 
 
 def size_after(texts: Sequence[str], columns: int, values: float) -> tuple[int, float]:
-    """Return the number of features that the transforms make of `columns`, and of stored values that they make of `values`.
+    """Return the numbers of features and of stored values per row after the transforms.
 
-    A step that takes no sparse rows makes dense ones, and so does a projection. Of others every
-    feature that is added has a value in each row, and none of those that are left out has any: the
-    values may be fewer.
+    They are made of `columns` features and `values` stored values. A step that takes no sparse rows
+    makes dense ones, and so does a projection. For other steps every added feature counts as one
+    value per row, and every omitted feature as none: there may be fewer values.
 
     Raises
     ------
@@ -140,15 +140,17 @@ def _parameters(step: type[Transform]) -> dict[str, object]:
     """Return the names of a transform's parameters and their defaults."""
     if "__init__" not in vars(step):
         return {}
-    return {name: found.default for name, found in inspect.signature(step).parameters.items()}
+    return {
+        name: parameter.default for name, parameter in inspect.signature(step).parameters.items()
+    }
 
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Transforms in their order, and the number of features before the first and after the last.
+    """Transforms in order, and the number of features before the first and after the last.
 
-    `steps` are fitted and go ahead of the first that learns from rows as they come; `streaming` are
-    that and all behind it.
+    `steps` are fitted and precede the first that learns from rows as they arrive; `streaming` are
+    that step and all later ones.
     """
 
     steps: tuple[Transform, ...]
@@ -158,47 +160,51 @@ class Pipeline:
 
     @property
     def keeps_places(self) -> bool:
-        """Whether a feature is where it was and missing values are in it alone, but for a column left out first."""
+        """Whether features keep their places and missing values stay where they are.
+
+        A column that is left out first is an exception.
+        """
         return all(step.keeps_missing for step in (*self.steps, *self.streaming))
 
     def apply(self, chunk: Chunk) -> Chunk:
-        """Return `chunk` transformed by the steps ahead of the stream."""
+        """Return `chunk` transformed by the steps before the stream."""
         return go_through(self.steps, chunk)
 
     def block_rows(self, chunk: Chunk) -> int:
-        """Return how many rows like those of `chunk` to transform at once: what they become takes `BLOCK_BYTES` at most."""
+        """Return how many rows like those of `chunk` become at most `BLOCK_BYTES`."""
         steps = (*self.steps, *self.streaming)
         columns = chunk.columns
         values = most = values_of(chunk.X) / max(1, len(chunk))
+        # A step in between may make wider rows than the last one.
         for step in steps:
             columns, values = step.size_after(columns, values)
             most = max(most, values)
         return _rows_of_block(most) if steps else max(1, len(chunk))
 
     def blocks(self, chunk: Chunk) -> Iterator[Chunk]:
-        """Yield the rows of `chunk`, before the transforms, as many at once as `block_rows`."""
+        """Yield the rows of `chunk`, before the transforms, `block_rows` at a time."""
         return _cut(chunk, self.block_rows(chunk))
 
     def dense_blocks(self, chunk: Chunk) -> Iterator[Chunk]:
-        """Yield the rows of `chunk`, before the transforms, as many at once as do not become more if they are made dense."""
+        """Yield the rows of `chunk`, before the transforms, in blocks that are small when dense."""
         return _cut(chunk, min(self.block_rows(chunk), _rows_of_block(self.width)))
 
     def size_after(self, columns: int, values: float) -> tuple[int, float]:
-        """Return the number of features and of stored values of a row that the steps ahead of the stream make of so many."""
+        """Return the numbers of features and of stored values per row after the fitted steps."""
         for step in self.steps:
             columns, values = step.size_after(columns, values)
         return columns, values
 
     def learn(self, chunk: Chunk) -> Chunk:
-        """Return the next rows of a stream transformed; `steps` that learn as rows come learn from all of them."""
+        """Return the next rows of a stream transformed; `steps` that learn do so from all."""
         return go_through(self.steps, chunk, np.ones(len(chunk), dtype=np.bool_))
 
     def after(self, steps: StreamingSteps) -> Pipeline:
-        """Return all transforms as they are after the stream that `steps` went with, as the `steps` of one pipeline."""
+        """Return all transforms as they are after the stream of `steps`, as one fitted pipeline."""
         return replace(self, steps=(*self.steps, *steps.steps), streaming=())
 
     def begin(self) -> StreamingSteps:
-        """Return the steps that go with a stream, before its first row."""
+        """Return the steps of a stream, before its first row."""
         columns = self.columns
         for step in self.steps:
             columns = step.width(columns)
@@ -224,7 +230,7 @@ def fit_transforms(
     projection: int = 0,
     dropped: int | None = None,
 ) -> Pipeline:
-    """Fit transforms, each on the rows as the ones before it leave them.
+    """Fit transforms, each on the rows as the previous ones leave them.
 
     Parameters
     ----------
@@ -237,7 +243,7 @@ def fit_transforms(
     projection : int
         Number of the random projection, where there is one.
     dropped : int, optional
-        Column that is left out first, counted from 0.
+        Column to leave out first, counted from 0.
 
     Raises
     ------
@@ -256,45 +262,46 @@ def fit_transforms(
            [ 1.,  1.]])
     """
     check_order(texts)
-    done = (
+    pipeline = (
         Pipeline((), columns, columns)
         if dropped is None
         else Pipeline((Drop(dropped),), columns, columns - 1)
     )
     for text in texts:
         step = make_transform(text)
-        before = done
+        before = pipeline
         step.projection = projection
 
+        # The defaults bind this step and pipeline, since the loop reuses both names.
         def rows(step: Transform = step, before: Pipeline = before) -> Iterator[Rows]:
             for chunk in chunks():
-                for block in (
-                    before.blocks(chunk) if step.fits_sparse else before.dense_blocks(chunk)
-                ):
+                if step.fits_sparse:
+                    for block in before.blocks(chunk):
+                        yield read_only_rows(before.apply(block).X)
+                    continue
+                for block in before.dense_blocks(chunk):
                     X = before.apply(block).X
-                    yield read_only_rows(
-                        X if step.fits_sparse else dense_rows(step.name, X, before.width)
-                    )
+                    yield read_only_rows(dense_rows(step.name, X, before.width))
 
-        width = step.width(done.width)
-        if done.streaming or step.streams:
-            done = replace(done, width=width, streaming=(*done.streaming, step))
+        width = step.width(pipeline.width)
+        if pipeline.streaming or step.streams:
+            pipeline = replace(pipeline, width=width, streaming=(*pipeline.streaming, step))
         else:
-            step.fit(rows, done.width)
-            done = replace(done, width=width, steps=(*done.steps, step))
-    return done
+            step.fit(rows, pipeline.width)
+            pipeline = replace(pipeline, width=width, steps=(*pipeline.steps, step))
+    return pipeline
 
 
 def check_order(texts: Sequence[str]) -> None:
-    """Refuse transforms that cannot do their work behind others.
+    """Refuse transforms that cannot work after the ones before them.
 
     Raises
     ------
     UnknownNameError
         If there is no such transform or parameter.
     ParameterError
-        As `make_transform`; if one is fitted ahead on rows that come out of one that streams; if
-        missing values are looked for where they are filled in already.
+        As `make_transform`; also if one is fitted on rows that a streaming one returns, or if
+        missing values are marked after they are filled in.
 
     Examples
     --------
@@ -317,9 +324,13 @@ def check_order(texts: Sequence[str]) -> None:
                     f"transform {text} comes after {filled}, which leaves no value missing; "
                     f"expected it before {filled}"
                 )
-        streaming = streaming or (text if step.streams else "")
-        filled = filled or (text if isinstance(step, Impute) else "")
-        spread = spread or ("" if step.keeps_missing else text)
+        # Errors name the first transform that rules the later one out.
+        if step.streams:
+            streaming = streaming or text
+        if isinstance(step, Impute):
+            filled = filled or text
+        if not step.keeps_missing:
+            spread = spread or text
 
 
 def _refuse(text: str, streaming: str) -> Iterator[Rows]:

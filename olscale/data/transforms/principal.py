@@ -17,11 +17,14 @@ from olscale.system.memory import memory_bytes
 from olscale.system.sizes import size_text
 
 _BLOCK_BYTES = 16 << 20
-"""Bytes of a block of rows, made dense, that `svd` learns at once, at most."""
+"""Largest number of bytes of a dense block of rows that `svd` learns at once."""
 
 
 class PrincipalFeatures(Transform):
-    """Base of both: ``z = U'(x - mu)`` for the first directions U and the mean mu of rows, dense; others are 0."""
+    """Base of both: ``z = U'(x - mu)`` for the first directions U and the mean mu, dense.
+
+    Directions beyond the rank are 0.
+    """
 
     takes_sparse = True
     mixes_features = True
@@ -38,18 +41,18 @@ class PrincipalFeatures(Transform):
         return self.components
 
     def size_after(self, columns: int, values: float) -> tuple[int, float]:
-        """Return the number of features, all of which are stored."""
+        """Return the number of features, all stored."""
         return self.components, self.components
 
     def _check_memory(self, columns: int, directions: int) -> None:
-        # those before a block and after it
+        # Directions before and after a block.
         needed = 16 * columns * directions
-        there = memory_bytes()
-        if needed > there:
+        available = memory_bytes()
+        if needed > available:
             raise ParameterError(
                 f"transform {self.name}: {directions:,} directions of {columns:,} features need "
                 f"{size_text(needed)}, this "
-                f"machine has {size_text(there)}; take fewer components, or project the rows "
+                f"machine has {size_text(available)}; take fewer components, or project the rows "
                 "first: project:features=1000"
             )
 
@@ -64,23 +67,23 @@ class PrincipalFeatures(Transform):
 
 
 def _padded(of: Components, components: int) -> tuple[FloatArray, FloatArray]:
-    """Return the first directions and singular values, with zeros where there are fewer."""
+    """Return the first directions and singular values, padded with zeros."""
     U = np.zeros((len(of.mean), components))
     s = np.zeros(components)
-    kept = min(components, len(of.s))
-    U[:, :kept] = of.U[:, :kept]
-    s[:kept] = of.s[:kept]
+    count = min(components, len(of.s))
+    U[:, :count] = of.U[:, :count]
+    s[:count] = of.s[:count]
     return U, s
 
 
 class IPCA(PrincipalFeatures, StreamingTransform):
-    """The principal components of the rows so far, by size, without looking ahead: incremental, with a moving mean.
+    """The principal components of the rows so far, by size, incremental, with a moving mean.
 
-    Rows are learned a block at a time; the row that fills a block is learned and transformed then,
-    as are those behind it, and features are 0 before the first block. Components turn while rows
-    come, less and less: what a model has learned of a feature is of the direction that it had. In
-    each direction the largest component is positive, the first of several. No more are kept than
-    are asked for, so they are approximate where rows have more (`olscale.compiled.components`);
+    It never looks ahead. Rows are learned a block at a time; the row that fills a block is learned
+    and then transformed, as are those after it, and features are 0 before the first block.
+    Components turn as rows arrive, less and less: a model has learned a feature in the direction it
+    had then. In each direction the largest component is positive, the first of several. No more are
+    kept than requested, so they are approximate if rows have more (`olscale.compiled.components`);
     with as many as features they are exact. A row with missing values is not learned, and its
     features are missing.
 
@@ -89,11 +92,12 @@ class IPCA(PrincipalFeatures, StreamingTransform):
     components : int
         Number of features.
     block : int
-        Rows that are learned together: 1 costs most.
+        Number of rows learned together: 1 costs most.
 
     References
     ----------
-    D. A. Ross, J. Lim, R.-S. Lin, M.-H. Yang, Incremental learning for robust visual tracking, IJCV 77, 2008.
+    D. A. Ross, J. Lim, R.-S. Lin, M.-H. Yang, Incremental learning for robust visual tracking, IJCV
+    77, 2008.
 
     Examples
     --------
@@ -115,8 +119,8 @@ class IPCA(PrincipalFeatures, StreamingTransform):
 
     def begin(self, columns: int) -> None:
         self._check_memory(columns, self.components)
-        rows, mean, _, _ = none = no_components(columns)
-        U, s = _padded(none, self.components)
+        rows, mean, _, _ = empty = no_components(columns)
+        U, s = _padded(empty, self.components)
         waiting = {"waiting": np.zeros((self.block, columns)), "count": np.zeros(1, dtype=np.int64)}
         self.learned = {"rows": rows, "mean": mean, "U": U, "s": s, **waiting}
 
@@ -126,13 +130,14 @@ class IPCA(PrincipalFeatures, StreamingTransform):
         at = 0
         while len(train):
             waiting = int(self.learned["count"][0])
-            taken, train = np.split(train, [self.block - waiting])
-            rows = to_dense(take_rows(X, taken), columns)
+            block_rows, train = np.split(train, [self.block - waiting])
+            rows = to_dense(take_rows(X, block_rows), columns)
             self.learned["waiting"][waiting : waiting + len(rows)] = rows
             self.learned["count"][0] = waiting + len(rows)
             if waiting + len(rows) == self.block:
-                out[at : taken[-1]] = self._features(slice_rows(X, at, int(taken[-1])))
-                at = int(taken[-1])
+                # Rows before the one that fills the block still get the old components.
+                out[at : block_rows[-1]] = self._features(slice_rows(X, at, int(block_rows[-1])))
+                at = int(block_rows[-1])
                 self._absorb()
         out[at:] = self._features(slice_rows(X, at, rows_of(X)))
         return out
@@ -141,19 +146,20 @@ class IPCA(PrincipalFeatures, StreamingTransform):
         return self._project(X, self.learned["mean"], self.learned["U"])
 
     def _absorb(self) -> None:
-        """Learn the block that is full."""
+        """Learn the full block."""
         rows, mean, U, s = (self.learned[name] for name in Components._fields)
+        # Directions of singular value 0 are only padding.
         rank = int(np.count_nonzero(s))
         with one_blas_thread():
-            found, _ = add_block(
+            components, _ = add_block(
                 Components(rows, mean, U[:, :rank], s[:rank]),
                 self.learned["waiting"],
                 self.components,
             )
-        U, s = _padded(found, self.components)
+        U, s = _padded(components, self.components)
         self.learned |= {
-            "rows": found.rows,
-            "mean": found.mean,
+            "rows": components.rows,
+            "mean": components.mean,
             "U": U,
             "s": s,
             "count": np.zeros(1, dtype=np.int64),
@@ -161,12 +167,12 @@ class IPCA(PrincipalFeatures, StreamingTransform):
 
 
 class SVD(PrincipalFeatures):
-    """The principal components of all training rows, by size, by their singular value decomposition.
+    """The principal components of all training rows, by size, by singular value decomposition.
 
-    It looks ahead: in time order rows that the stream has not reached yet are in it, too. One pass
-    of blocks keeps ``2 components + 32`` directions, of which the first are taken: exact where rows
-    have no more, and else near it. In each direction the largest component is positive, the first
-    of several. Rows with missing values are left out.
+    It looks ahead: in time order it includes rows that the stream has not reached yet. One pass in
+    blocks keeps ``2 components + 32`` directions, of which the first are used: exact if rows have
+    no more, otherwise close. In each direction the largest component is positive, the first of
+    several. Rows with missing values are left out.
 
     Parameters
     ----------
@@ -194,7 +200,7 @@ class SVD(PrincipalFeatures):
         most = min(columns, 2 * self.components + 32)
         self._check_memory(columns, most)
         block = max(1, min(256, _BLOCK_BYTES // (8 * max(1, columns))))
-        found = no_components(columns)
+        components = no_components(columns)
         waiting = np.zeros((0, columns))
         with one_blas_thread():
             for X in chunks():
@@ -203,11 +209,11 @@ class SVD(PrincipalFeatures):
                     part = to_dense(slice_rows(rows, start, start + block), columns)
                     waiting = np.concatenate([waiting, part])
                     while len(waiting) >= block:
-                        found, _ = add_block(found, waiting[:block], most)
+                        components, _ = add_block(components, waiting[:block], most)
                         waiting = waiting[block:]
             if len(waiting):
-                found, _ = add_block(found, waiting, most)
-        self._mean, self._U = found.mean, _padded(found, self.components)[0]
+                components, _ = add_block(components, waiting, most)
+        self._mean, self._U = components.mean, _padded(components, self.components)[0]
 
     def apply(self, X: Rows, columns: int) -> Rows:
         """Return the components of each row, dense."""

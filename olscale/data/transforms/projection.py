@@ -1,4 +1,4 @@
-"""Random projection: a few dimensions in place of millions of features, distances nearly kept."""
+"""Random projection: a few dimensions instead of millions of features, distances nearly kept."""
 
 import numpy as np
 
@@ -19,18 +19,18 @@ class RandomProjection(Transform):
     - ``gaussian``: :math:`r_{ij} \sim N(0, 1/D')`.
     - ``sparse``: :math:`\sqrt{s/D'}` times +1 with probability :math:`1/2s`, 0 with :math:`1 -
       1/s`, -1 with :math:`1/2s`, for s = 3 (Achlioptas, equation 2, up to the scale).
-    - ``very-sparse``: the same for :math:`s = \sqrt{D}` (Li, Hastie and Church, equation 2). It is
-      for rows without heavy tails: a row's few great values may meet no entry at all.
+    - ``very-sparse``: the same for :math:`s = \sqrt{D}` (Li, Hastie and Church, equation 2). It
+      is for rows without heavy tails: the few large values of a row may meet no entry at all.
 
     All have mean 0 and variance 1/D', so squared norms and distances keep their expectation:
     :math:`E |x'|^2 = |x|^2`, with the variance :math:`2 |x|^4 / D'` for Gaussian entries. By the
     lemma of Johnson and Lindenstrauss :math:`D' = O(\epsilon^{-2} \log n)` dimensions keep all
     distances among n rows within :math:`1 \pm \epsilon`.
 
-    The sum over a row goes through its features in ascending order; neither the cut into chunks nor
-    zeros that are stored change a bit. Every entry is a function of `seed`, the projection's
-    number, the feature and the dimension (`olscale.compiled.philox`), by exact arithmetic without
-    library functions: each machine makes the same matrix.
+    The sum over a row visits its features in ascending order; neither the cut into chunks nor
+    stored zeros change a bit. Every entry is a function of `seed`, the projection's number, the
+    feature and the dimension (`olscale.compiled.philox`), by exact arithmetic without library
+    functions: each machine makes the same matrix.
 
     Parameters
     ----------
@@ -42,10 +42,11 @@ class RandomProjection(Transform):
 
     References
     ----------
-    E. Bingham, H. Mannila, Random projection in dimensionality reduction: applications to image and text data, KDD 2001:
-    what the LOL paper cites for its URL, projected to 100 dimensions ten times.
-    D. Achlioptas, Database-friendly random projections: Johnson-Lindenstrauss with binary coins, Journal of Computer and
-    System Sciences 66 (2003).
+    E. Bingham, H. Mannila, Random projection in dimensionality reduction: applications to image and
+    text data, KDD 2001: cited by the LOL paper for its URL set, projected to 100 dimensions ten
+    times.
+    D. Achlioptas, Database-friendly random projections: Johnson-Lindenstrauss with binary coins,
+    Journal of Computer and System Sciences 66 (2003).
     P. Li, T. J. Hastie, K. W. Church, Very sparse random projections, KDD 2006.
 
     Examples

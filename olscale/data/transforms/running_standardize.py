@@ -32,11 +32,11 @@ def _scale(X: Any, trains: Any, count: Any, mean: Any, squares: Any, out: Any) -
 
 
 class RunningStandardize(StreamingTransform):
-    """Zero mean and unit variance of each feature over the rows so far, this row included (0 before the feature varies).
+    """Zero mean and unit variance of each feature over the rows so far, including this one.
 
-    The variance is that of the population, by Welford's recurrence; missing values (NaN) are left
-    out and stay. River's ``StandardScaler`` gives these numbers when it learns a row and transforms
-    it then.
+    A feature is 0 before it varies. The variance is that of the population, by Welford's
+    recurrence; missing values (NaN) are ignored and stay missing. River's ``StandardScaler`` gives
+    these numbers when it learns a row before transforming it.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Transforms that scale rows or features, and the bias feature.
 
-Fitting sums row after row, so it gives the same bits however the split is cut into chunks.
+Fitting adds row after row, so it gives the same bits for any cut into chunks.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,12 +16,12 @@ from olscale.data.transforms.base import FloatArray, Transform
 _LEAST = float(np.finfo(np.float64).tiny)
 _EPSILON = float(np.finfo(np.float64).eps)
 _LOST = 0.5
-"""Part of its deviation by which the mean of a feature may be wrong: beyond, the sum of its values has lost the mean."""
+"""Largest error of a feature's mean, as a share of its deviation; beyond, it is fitted again."""
 
 
 @compiled
 def _add_rows(X: FloatArray, total: FloatArray, low: FloatArray, high: FloatArray) -> None:
-    """Add the rows to `total`; note the least and the greatest value of each feature."""
+    """Add the rows to `total`; update the minimum and maximum of each feature."""
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
             value = X[i, j]
@@ -62,7 +62,7 @@ def _add_units(
 
 @compiled
 def _square_norms(X: FloatArray) -> FloatArray:
-    # One entry after another, as the sum over sparse rows goes: both have the same bits.
+    # One entry after another, like the sum over sparse rows: both have the same bits.
     norms = np.zeros(X.shape[0])
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
@@ -74,15 +74,17 @@ class _Scaling(Transform):
     """Base of transforms that subtract a number from each feature and divide it by another."""
 
     differs = False
-    """Whether version 0.1 would have fitted other numbers: such streams have ids of their own."""
+    """Whether version 0.1 would have fitted other numbers: such streams have their own ids."""
 
     _unit: FloatArray | None = None
     _centre: FloatArray
     _scale: FloatArray
 
     def apply(self, X: FloatArray, columns: int) -> Rows:
-        """Return ``(X - centre) / scale``, of features whose numbers would leave the range in other units."""
-        scaled: FloatArray = (X if self._unit is None else X * self._unit) - self._centre
+        """Return ``(X - centre) / scale``, in units in which no feature overflows."""
+        if self._unit is not None:
+            X = X * self._unit
+        scaled: FloatArray = X - self._centre
         scaled /= self._scale
         return scaled
 
@@ -92,9 +94,10 @@ class _Scaling(Transform):
 
     def restore(self, state: Mapping[str, NDArray[Any]], columns: int) -> None:
         shapes = {name: (array.shape, array.dtype.str) for name, array in state.items()}
-        if shapes != dict.fromkeys(
-            ["centre", "scale", *(["unit"] if "unit" in state else [])], ((columns,), "<f8")
-        ):
+        names = ["centre", "scale"]
+        if "unit" in state:
+            names.append("unit")
+        if shapes != dict.fromkeys(names, ((columns,), "<f8")):
             raise ValueError(f"transform {self.name} of {columns} features has arrays {shapes}")
         self._centre = state["centre"]
         self._scale = state["scale"]
@@ -107,7 +110,7 @@ class Standardize(_Scaling):
     name = "standardize"
 
     def fit(self, chunks: Callable[[], Iterator[FloatArray]], columns: int) -> None:
-        """Take mean and standard deviation (of the population) in two passes."""
+        """Compute mean and standard deviation (of the population) in two passes."""
         rows = 0
         total = np.zeros(columns)
         low = np.full(columns, np.inf)
@@ -120,22 +123,22 @@ class Standardize(_Scaling):
         square = np.zeros(columns)
         for X in chunks():
             _add_deviations(X, self._centre, shift, square)
-        with np.errstate(all="ignore"):  # of missing values and infinities, which learners refuse
+        with np.errstate(all="ignore"):  # for missing values and infinities, which learners refuse
             deviation = np.sqrt(square / rows)
             rounding = deviation <= 10 * _EPSILON * np.abs(self._centre)
             lost = np.abs(shift / rows) > _LOST * deviation
         # A feature that varies less than rounding does is constant.
         self._scale = np.where(rounding, 1.0, deviation)
-        known = np.isfinite(low) & np.isfinite(high) & ~np.isnan(total)
-        equal = known & (low == high) & ~(rounding & np.isfinite(total))
+        is_finite = np.isfinite(low) & np.isfinite(high) & ~np.isnan(total)
+        equal = is_finite & (low == high) & ~(rounding & np.isfinite(total))
         self._centre, self._scale = (
             np.where(equal, low, self._centre),
             np.where(equal, 1.0, self._scale),
         )
         # The sum of many equal values is not exact, nor are squares beyond the range of numbers:
-        # such features are few.
+        # such features are rare.
         ranged = (square >= _LEAST) & (square < np.inf)
-        again = known & (low < high) & ~(ranged & (rounding | ~lost))
+        again = is_finite & (low < high) & ~(ranged & (rounding | ~lost))
         self.differs = bool(equal.any() or again.any())
         if again.any():
             self._fit_again(chunks, rows, np.flatnonzero(again), low[again], high[again])
@@ -148,10 +151,10 @@ class Standardize(_Scaling):
         low: FloatArray,
         high: FloatArray,
     ) -> None:
-        """Fit `columns` in units in which they vary by about 1, deviations from their least values first."""
+        """Fit `columns` again, scaled so that they vary by about 1, relative to their minimum."""
         with np.errstate(over="ignore"):
             span = high - low
-        # Powers of two: no digit is lost.
+        # Powers of two lose no digit.
         exponent = np.where(np.isinf(span), 1025, np.frexp(span)[1])
         unit = np.ldexp(1.0, np.clip(-exponent, -1021, 1021))
         first = low * unit
@@ -172,12 +175,15 @@ class Standardize(_Scaling):
 
 
 class MinMax(_Scaling):
-    """Scale each feature of the training split to [0, 1] (a constant feature becomes 0); test rows may lie outside."""
+    """Scale each feature of the training split to [0, 1]; a constant feature becomes 0.
+
+    Test rows may lie outside.
+    """
 
     name = "minmax"
 
     def fit(self, chunks: Callable[[], Iterator[FloatArray]], columns: int) -> None:
-        """Take the least and the greatest value of each feature."""
+        """Compute the minimum and maximum of each feature."""
         low = np.full(columns, np.inf)
         high = np.full(columns, -np.inf)
         for X in filter(len, chunks()):
@@ -185,7 +191,7 @@ class MinMax(_Scaling):
             np.maximum(high, X.max(axis=0), out=high)
         with np.errstate(over="ignore", invalid="ignore"):
             wide = np.isfinite(low) & np.isfinite(high) & np.isinf(high - low)
-            if wide.any():  # a difference beyond the range of numbers
+            if wide.any():  # the difference exceeds the range of numbers
                 self._unit = np.where(wide, 0.5, 1.0)
                 low = low * self._unit
                 high = high * self._unit
@@ -230,12 +236,12 @@ def _sparse_square_norms(row: NDArray[np.int64], values: FloatArray, rows: int) 
 
 
 def _beyond(squares: FloatArray) -> NDArray[np.bool_]:
-    """Tell which squared norms have left the range of numbers; those of empty rows are among them."""
+    """Return which squared norms left the range of numbers; those of empty rows are included."""
     return ~((squares >= _LEAST) & (squares < np.inf))
 
 
 def _unit_of(greatest: FloatArray) -> FloatArray:
-    """Return the power of two that brings a value near 1; 1 for 0 and what is not finite."""
+    """Return the power of two that scales a value to about 1; 1 for 0 and non-finite values."""
     fits = (greatest > 0.0) & (greatest < np.inf)
     exponent = np.frexp(np.where(fits, greatest, 1.0))[1]
     return np.where(fits, np.ldexp(1.0, np.clip(-exponent, -1021, 1021)), 1.0)

@@ -1,10 +1,10 @@
-"""Transforms that learn from the rows as they come, and never ahead of them.
+"""Transforms that learn from the rows as they arrive, never ahead of them.
 
-A row that trains is learned from first and transformed then: what becomes of it depends on its own
-features and on the rows before it, never on a label and never on a row to come. A row that is held
-out, or of the test split, is transformed with what is known when it is predicted, and leaves no
-trace. A row is transformed once, when it is predicted: one whose label comes later is learned as it
-was then. Several passes over the rows are one long stream.
+A row that trains is first learned from and then transformed: the result depends on its own features
+and on earlier rows, never on a label or a later row. A row that is held out, or of the test split,
+is transformed with what is known when it is predicted, and leaves no trace. A row is transformed
+once, when it is predicted: one whose label comes later is learned as it was then. Several passes
+over the rows are one long stream.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class StreamingTransform(Transform):
-    """A transform that learns from rows as they come; one more method than of others, and `begin` in place of `fit`.
+    """A transform that learns from rows as they arrive, with `begin` in place of `fit`.
 
     Attributes
     ----------
     learned : dict of str to ndarray
-        All that it has learned: what a checkpoint keeps.
+        Everything it has learned, which checkpoints save.
     """
 
     streams = True
@@ -39,22 +39,22 @@ class StreamingTransform(Transform):
 
     @abstractmethod
     def begin(self, columns: int) -> None:
-        """Set `learned` to that before the first row."""
+        """Set `learned` to its value before the first row."""
 
     @abstractmethod
     def learn(self, X: Any, columns: int, trains: NDArray[np.bool_]) -> Rows:
-        """Return the transformed rows; of each row that `trains` learn before it is transformed."""
+        """Return the transformed rows; learn from each row that `trains` before transforming it."""
 
     def apply(self, X: Any, columns: int) -> Rows:
-        """Return the transformed rows; nothing is learned."""
+        """Return the transformed rows, without learning."""
         return self.learn(X, columns, np.zeros(rows_of(X), dtype=np.bool_))
 
     def state(self) -> Arrays:
-        """Return copies of what was learned."""
+        """Return copies of the learned arrays."""
         return {name: array.copy() for name, array in self.learned.items()}
 
     def restore(self, state: Mapping[str, NDArray[Any]], columns: int) -> None:
-        """Take what was learned of rows of `columns` features, in place of `begin`."""
+        """Restore what was learned from rows of `columns` features, in place of `begin`."""
         self.begin(columns)
         form = {name: (array.shape, array.dtype) for name, array in self.learned.items()}
         if {name: (array.shape, array.dtype) for name, array in state.items()} != form:
@@ -68,7 +68,7 @@ class StreamingTransform(Transform):
 def go_through(
     steps: Sequence[Transform], chunk: Chunk, trains: NDArray[np.bool_] | None = None
 ) -> Chunk:
-    """Return `chunk` transformed step by step; those that learn as rows come learn from the rows that `trains`."""
+    """Return `chunk` transformed step by step; streaming steps learn from `trains` rows."""
     X = chunk.X
     columns = chunk.columns
     for step in steps:
@@ -82,44 +82,44 @@ def go_through(
 
 
 class StreamingSteps:
-    """The last steps of a pipeline, from its first streaming transform on, on their way through a stream.
+    """The last steps of a pipeline, from its first streaming transform on, within a stream.
 
     Parameters
     ----------
     steps : sequence of Transform
-        Empty where no transform of the pipeline streams: rows are then left as they are.
+        Empty if no transform of the pipeline streams: rows are then unchanged.
     columns : int
         Number of features before the first.
 
     Attributes
     ----------
     steps : list of Transform
-        Copies of them, which learn.
+        Copies of the steps, which learn.
     """
 
     def __init__(self, steps: Sequence[Transform], columns: int) -> None:
-        self.steps = [copy(step) for step in steps]  # those of a pipeline may be in several streams
+        self.steps = [copy(step) for step in steps]  # a pipeline's steps may serve several streams
         for step in self.steps:
             if isinstance(step, StreamingTransform):
                 step.begin(columns)
             columns = step.width(columns)
 
     def learn(self, chunk: Chunk, trains: NDArray[np.bool_]) -> Chunk:
-        """Return the stream's next rows transformed; those that `trains` are learned from."""
+        """Return the stream's next rows transformed, after learning from the `trains` rows."""
         return go_through(self.steps, chunk, trains)
 
     def apply(self, chunk: Chunk) -> Chunk:
-        """Return rows transformed with what is known so far."""
+        """Return rows transformed with what has been learned so far."""
         return go_through(self.steps, chunk)
 
     def size_after(self, columns: int, values: float) -> tuple[int, float]:
-        """Return the number of features, and of stored values of a row, that the steps make of so many."""
+        """Return the numbers of features and of stored values per row after the steps."""
         for step in self.steps:
             columns, values = step.size_after(columns, values)
         return columns, values
 
     def state(self) -> Arrays:
-        """Return copies of all that the steps have learned."""
+        """Return copies of everything the steps have learned."""
         return {
             f"{number}.{name}": array.copy()
             for number, step in enumerate(self.steps)

@@ -1,7 +1,7 @@
-"""What the loops over rows of ARFF share: where cells and lines end.
+"""Functions that the loops over ARFF rows share: where cells and lines end.
 
-Every buffer ends with a newline, so that what scans a cell needs no bounds check. What is no plain
-matter is left to `olscale.data.formats.arff.rows`.
+Every buffer ends with a newline, so scanning a cell needs no bounds check. Rows that are not plain
+are left to `olscale.data.formats.arff.rows`.
 """
 
 # Chains of comparisons compile to plain jumps; `in` would search a tuple.
@@ -20,7 +20,7 @@ _SINGLE = ord("'")
 _DOUBLE = ord('"')
 _BACKSLASH = ord("\\")
 MOST_BYTES = 131_072
-"""Of a cell."""
+"""Longest cell."""
 
 
 @compiled
@@ -35,7 +35,7 @@ def after_blanks(buffer: NDArray[np.uint8], pos: int) -> int:
 
 @compiled
 def next_line(buffer: NDArray[np.uint8], pos: int) -> int:
-    """Return where the next line begins if nothing but blanks and a comment is left of this one, else 0."""
+    """Return the start of the next line if only blanks and a comment remain of this one, else 0."""
     pos = after_blanks(buffer, pos)
     byte = byte_at(buffer, pos)
     if byte == PERCENT:
@@ -50,7 +50,7 @@ def next_line(buffer: NDArray[np.uint8], pos: int) -> int:
 
 @compiled
 def cell_end(buffer: NDArray[np.uint8], pos: int) -> int:
-    """Return where the cell at `pos`, quoted or not, ends; -1 where that is no plain matter."""
+    """Return the end of the cell at `pos`, quoted or not; -1 if it is not plain."""
     first = byte_at(buffer, pos)
     if first == _SINGLE or first == _DOUBLE:
         return _quoted_end(buffer, pos, first)

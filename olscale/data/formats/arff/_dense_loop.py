@@ -1,4 +1,7 @@
-"""The byte loop over dense rows of ARFF; see `olscale.data.formats._table_loop` for what it leaves to the exact way."""
+"""The byte loop over dense rows of ARFF.
+
+`olscale.data.formats._table_loop` describes what it leaves to the exact way.
+"""
 
 # Chains of comparisons compile to plain jumps; `in` would search a tuple.
 # ruff: noqa: SIM109
@@ -33,9 +36,9 @@ _POINT, _MINUS = (ord(c) for c in ".-")
 def number_end(
     buffer: NDArray[np.uint8], first: int, value: float, after: int, state: int
 ) -> tuple[float, int]:
-    """Return the number in the cell at `first`, NaN where it has none, and where the cell ends: -1 if it is neither.
+    """Return the number in the cell at `first`, NaN if missing, and the cell's end, -1 if neither.
 
-    `value`, `after` and `state` are what `number_at` makes of it.
+    `value`, `after` and `state` are the results of `number_at` for it.
     """
     byte = byte_at(buffer, after)
     is_end = byte == COMMA or byte == SPACE or byte == TAB or byte == NEWLINE or byte == RETURN
@@ -54,7 +57,7 @@ def number_end(
 
 @compiled
 def _next_cell(buffer: NDArray[np.uint8], pos: int) -> int:
-    """Return where the cell behind one that ends at `pos` begins, 0 if that is no plain matter."""
+    """Return the start of the cell after one that ends at `pos`, 0 if that is not plain."""
     start = pos
     pos = after_blanks(buffer, pos)
     byte = byte_at(buffer, pos)
@@ -67,7 +70,7 @@ def _next_cell(buffer: NDArray[np.uint8], pos: int) -> int:
 
 @compiled
 def _next_row(buffer: NDArray[np.uint8], pos: int) -> int:
-    """Return where the row behind a last cell that ends at `pos` begins, 0 if that is no plain matter."""
+    """Return the start of the row after a last cell that ends at `pos`, 0 if that is not plain."""
     pos = after_blanks(buffer, pos)
     if byte_at(buffer, pos) == COMMA:
         pos += 1
@@ -88,7 +91,7 @@ def parse_rows(
     cells: NDArray[np.int32],
     hard: NDArray[np.int64],
 ) -> tuple[int, int, int, int, bool]:
-    """Parse rows from `pos` until `stop`, until `row` is `rows`, or until one that is no plain matter.
+    """Parse rows from `pos` until `stop`, until `row` is `rows`, or until a row that is not plain.
 
     Parameters and returns are those of `olscale.data.formats._table_loop.parse_rows`.
     """
@@ -112,8 +115,7 @@ def parse_rows(
             first = after_blanks(buffer, pos)
             if kind == NUMBER or kind == TARGET:
                 value, after, state = number_at(buffer, first, _POINT)
-                # Most cells are a number and a comma; what else there may be takes many more
-                # comparisons.
+                # Most cells are a number and a comma; all other cases take many more comparisons.
                 if (
                     state == EXACT
                     and value == value

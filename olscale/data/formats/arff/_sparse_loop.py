@@ -24,14 +24,14 @@ from olscale.data.formats.arff._cells_loop import (
 from olscale.data.formats.arff._dense_loop import number_end
 
 NEEDED = 5
-"""What becomes of a column, beside those of `olscale.data.formats._table_loop`: text that each row must list."""
+"""One more treatment than in `olscale.data.formats._table_loop`: text that each row must list."""
 
 _POINT, _QUESTION = (ord(c) for c in ".?")
 
 
 @compiled
 def _next_pair(buffer: NDArray[np.uint8], pos: int) -> int:
-    """Return where blanks and commas from `pos` on end."""
+    """Return the end of the blanks and commas from `pos` on."""
     byte = byte_at(buffer, pos)
     while byte == SPACE or byte == TAB or byte == COMMA:
         pos += 1
@@ -57,7 +57,7 @@ def parse_rows(
     others: NDArray[np.float64],
     words: NDArray[np.int32],
 ) -> tuple[int, int, int, int, bool]:
-    """Parse rows from `pos` until `stop`, or until one that is no plain matter.
+    """Parse rows from `pos` until `stop`, or until a row that is not plain.
 
     Parameters
     ----------
@@ -66,11 +66,11 @@ def parse_rows(
     pos, stop : int
         Where to begin (a line's first byte) and to end.
     row, rows : int
-        Rows that there are already, and that there is room for.
+        Number of rows already parsed, and the number that fit.
     most : int
         Stop after the row that reaches so many numbers.
     kinds, slots : ndarray of shape (columns,)
-        What becomes of each column, and in which place.
+        The treatment of each column, and its place.
     width : int
         Numbers in places from here on go to `others`.
     needed : int
@@ -85,7 +85,7 @@ def parse_rows(
     -------
     tuple
         Position reached (a row's first byte), lines, rows, text cells, and whether the row there is
-        no plain matter.
+        not plain.
     """
     lines = 0
     count = 0
@@ -129,8 +129,8 @@ def parse_rows(
                 if slot >= width:
                     others[slot - width, row] = value
                 else:
-                    # Written in any case and then kept or not: most are, and a branch would have to
-                    # be foreseen.
+                    # Always written, then kept or not: most are kept, and a branch would have to be
+                    # predicted.
                     indices[new_count] = slot
                     data[new_count] = value
                     new_count += value != 0

@@ -1,4 +1,4 @@
-"""What an ARFF file declares before its rows."""
+"""The declarations of an ARFF file before its rows."""
 
 import math
 import re
@@ -45,14 +45,14 @@ class Attribute:
 
     @property
     def default(self) -> Cell:
-        """What a sparse row means by leaving the attribute out."""
+        """The value of the attribute in a sparse row that leaves it out."""
         if self.kind == "numeric":
             return "0"
         return self.values[0] if self.values else None
 
     @property
     def numbers(self) -> frozenset[float]:
-        """The declared values, where all of them are numbers."""
+        """The declared values if all of them are numbers."""
         if all(map(self.is_number, self.values)):
             return frozenset(map(float, self.values))
         return frozenset()
@@ -62,45 +62,45 @@ class Attribute:
         return is_number(value) and math.isfinite(float(value))
 
     def check(self, source: str, as_numbers: bool) -> None:
-        """Refuse two declared values that are read as one."""
-        known: dict[str | float, str] = {}
+        """Refuse two declared values that have the same meaning."""
+        readings: dict[str | float, str] = {}
         for value in self.values:
             read = float(value) if as_numbers else value
-            if read in known:
+            if read in readings:
                 kind = "number" if as_numbers else "value"
                 raise FormatError(
                     source,
-                    f"attribute {self.name!r} declares {known[read][:40]!r} and {value[:40]!r}, "
+                    f"attribute {self.name!r} declares {readings[read][:40]!r} and {value[:40]!r}, "
                     f"which are the same {kind}; "
                     "declare one of them, or leave the attribute out with --drop",
                     self.line,
                 )
-            known[read] = value
+            readings[read] = value
 
 
 def declarations(source: str, lines: TextLines) -> list[Attribute]:
-    """Return the attributes declared in `lines`, and leave these at the first row.
+    """Return the attributes declared in `lines`, and leave `lines` at the first row.
 
     Raises
     ------
     FormatError
-        Names the line of what is no declaration, or when there is no ``@data``.
+        Names the line that is no declaration; also when there is no ``@data``.
     """
     attributes: list[Attribute] = []
     for line in lines:
         lines.begin_row()
         numeric = _PLAIN_NUMERIC.fullmatch(line)
-        if numeric is not None:  # as most are, where there are many
+        if numeric is not None:  # most are, in files with many attributes
             attributes.append(Attribute(numeric[1], "numeric", lines.number))
             continue
         match = _KEYWORD.match(line)
         word = "" if match is None else match[1].lower()
         if match is not None and word == "@data":
-            rest = next(tokens(source, line[match.end() :], lines.number), None)
-            if rest is not None:
+            extra_token = next(tokens(source, line[match.end() :], lines.number), None)
+            if extra_token is not None:
                 raise FormatError(
                     source,
-                    f"got {rest.text[:40]!r} behind @data, expected it in the next line",
+                    f"got {extra_token.text[:40]!r} behind @data, expected it in the next line",
                     lines.number,
                 )
             return attributes
@@ -121,14 +121,14 @@ def _attribute(source: str, text: str, lines: TextLines) -> Attribute:
             source, f"got {text.strip()[:40]!r} behind @attribute, expected NAME TYPE", line
         )
     name = unquoted(match[1]) if match[1][0] in "'\"" else match[1]
-    rest = _Following(source, text[match.end() :], lines)
-    kind = next((token for token in rest if token.text != ","), None)
+    following = _Following(source, text[match.end() :], lines)
+    kind = next((token for token in following if token.text != ","), None)
     if kind is None or kind.text.startswith("@"):
         raise FormatError(
             source, f"attribute {name!r} has no type, expected numeric, {{a,b,...}} or string", line
         )
     if kind == Token("sign", "{"):
-        return Attribute(name, "nominal", line, _values(source, name, rest, lines))
+        return Attribute(name, "nominal", line, _values(source, name, following, lines))
     word = kind.text.lower()
     if word == "relational":
         problem = (
@@ -146,7 +146,7 @@ def _attribute(source: str, text: str, lines: TextLines) -> Attribute:
 
 
 class _Following:
-    """The tokens of the rest of a line, and of the lines to come as long as more are wanted."""
+    """The tokens of the rest of a line, and of further lines as long as more are needed."""
 
     def __init__(self, source: str, text: str, lines: TextLines) -> None:
         self._source = source
@@ -164,14 +164,14 @@ class _Following:
             self._line = tokens(self._source, next(self._lines), self._lines.number)
 
     def line(self) -> list[Token]:
-        """Return those of the line that are left."""
+        """Return the remaining tokens of the line."""
         return list(self._line)
 
 
-def _values(source: str, name: str, rest: _Following, lines: TextLines) -> tuple[str, ...]:
+def _values(source: str, name: str, following: _Following, lines: TextLines) -> tuple[str, ...]:
     line = lines.number
     values: list[str] = []
-    for token in rest:
+    for token in following:
         if token.is_cell:
             values.append(token.name)
         elif token.text == "}":
@@ -183,10 +183,10 @@ def _values(source: str, name: str, rest: _Following, lines: TextLines) -> tuple
         raise FormatError(source, f"the values of {name!r} have no end, expected }}", line)
     if not values:
         raise FormatError(source, f"attribute {name!r} declares no values", line)
-    behind = rest.line()
-    if behind and not is_weight(behind):
+    extra_tokens = following.line()
+    if extra_tokens and not is_weight(extra_tokens):
         problem = (
-            f"got {behind[0].text[:40]!r} behind the values of {name!r}; put a value with a "
+            f"got {extra_tokens[0].text[:40]!r} behind the values of {name!r}; put a value with a "
             "brace in quotes"
         )
         raise FormatError(source, problem, lines.number)

@@ -1,4 +1,4 @@
-"""Reading ARFF files; `olscale.data.formats.arff` says by which rules."""
+"""Reading ARFF files; `olscale.data.formats.arff` describes the rules."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -50,8 +50,8 @@ class ArffFormat:
         Raises
         ------
         FormatError
-            Names file and line of a malformed declaration, two declared values that are read as
-            one, a row with another number of cells, a cell that is no number or not among the
+            Names file and line of a malformed declaration, two declared values with the same
+            meaning, a row with another number of cells, a cell that is no number or not among the
             declared values, a missing label. Names the file when it has no rows.
         """
         with open_text(source, options.stream) as stream:
@@ -72,7 +72,7 @@ class ArffDialect:
         return parse_rows
 
     def form(self, quoted: NDArray[np.int64]) -> tuple[Any, ...]:
-        """Return what the loop takes before the kinds of the columns."""
+        """Return the arguments of the loop before the kinds of the columns."""
         return ()
 
 
@@ -90,7 +90,7 @@ class _Reader:
         self._columns = self._make_columns()
 
     def batches(self) -> Iterator[Batch]:
-        """Yield the rows; the last ones with a note where rows have weights."""
+        """Yield the rows; the last batch has a note if rows have weights."""
         columns = self._columns
         options = self._options
         used = {
@@ -171,22 +171,22 @@ class _Reader:
         return columns
 
     def _known_numbers(self, columns: TableColumns, features: frozenset[int]) -> set[int]:
-        """Return the positions of features that are numbers though they declare values, unasked."""
+        """Return the features that become numbers by default although they declare values."""
         before = self._options.table
-        known = {} if before is None else dict(zip(before.names, before.text, strict=True))
-        found = set[int]()
+        was_text = {} if before is None else dict(zip(before.names, before.text, strict=True))
+        positions = set[int]()
         for i, attribute in enumerate(self._attributes):
             name = columns.names[i]
             # A feature for a 0 that sparse rows leave out would be set in nearly all of them.
             is_flag = (
                 self._is_sparse and attribute.values == ("0", "1") and name not in self._codings
             )
-            if i in features and attribute.numbers and not known.get(name, not is_flag):
-                found.add(i)
-        return found
+            if i in features and attribute.numbers and not was_text.get(name, not is_flag):
+                positions.add(i)
+        return positions
 
     def _check_asked_numbers(self, columns: TableColumns) -> None:
-        """Refuse declared words where ``--encode`` asks for numbers."""
+        """Refuse declared words that ``--encode`` says are numbers."""
         for name, attribute in zip(columns.names, self._attributes, strict=False):
             is_asked = isinstance(self._codings.get(name), AsNumber)
             if is_asked and attribute.values and not attribute.numbers:
@@ -215,7 +215,7 @@ class _Reader:
         )
 
     def _find_sparse(self) -> bool:
-        """Return whether the rows are to be sparse: as the source before has them, or as the first row is."""
+        """Return whether the rows become sparse: as in the previous source or the first row."""
         before = self._options.table
         if before is not None and before.sparse is not None:
             return before.sparse
@@ -228,7 +228,7 @@ class _Reader:
         return False
 
     def _is_regression(self) -> bool | None:
-        """Return whether the label is declared as a number, or as classes; None where neither is so."""
+        """Return whether the label is declared a number (True) or as classes (False), or None."""
         kinds = {self._attributes[label].kind for label in self._columns.labels}
-        known = {"numeric": True, "nominal": False}
-        return known.get(kinds.pop()) if len(kinds) == 1 else None
+        is_number = {"numeric": True, "nominal": False}
+        return is_number.get(kinds.pop()) if len(kinds) == 1 else None

@@ -1,4 +1,4 @@
-"""The rows of an ARFF file, line by line: the exact way, which also says what is wrong."""
+"""The rows of an ARFF file, line by line: the exact way, which also reports errors."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,12 +19,12 @@ _PLAIN_CELLS = re.compile(r"[!#$&(-z|~]+")
 _PLAIN_PAIRS = re.compile(
     r"\{(?:[ \t,]*+[0-9]{1,9}+[ \t]++[!#$&(-+\--z|~]{1,999}+(?=[ \t,}]))*+[ \t,]*+\}"
 )
-"""Rows without quotes, comments and odd letters; the cells of the first have no blanks beside them."""
+"""Rows without quotes, comments and odd letters; no blanks around the cells of the first kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """What may stand in the rows of a file.
+    """The cells that rows of a file may contain.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Allowed:
     numbers: Mapping[int, frozenset[float]]
 
     def check(self, position: int, cell: Cell, line: int | None = None) -> Cell:
-        """Return `cell`; raise `FormatError` where it is not declared."""
+        """Return `cell`; raise `FormatError` if it is not declared."""
         words = self.words.get(position)
         numbers = self.numbers.get(position)
         if cell is None:
@@ -58,7 +58,7 @@ class Allowed:
         return cell
 
     def read(self, position: int, text: str) -> Cell:
-        """Return what `text` in a cell means."""
+        """Return the meaning of `text` in a cell."""
         return self.check(position, cell_of(text))
 
 
@@ -74,7 +74,7 @@ class ArffRows:
     Attributes
     ----------
     weights : int
-        Rows so far that have a weight.
+        Number of rows so far that have a weight.
     """
 
     def __init__(self, lines: TextLines, allowed: Allowed) -> None:
@@ -100,7 +100,7 @@ class ArffRows:
             yield line, row
 
     def listed(self) -> Iterator[Listed]:
-        """Yield line and cells of each row, by position: all of a dense row, and those that a sparse one lists."""
+        """Yield line and cells of each row: all of a dense row, some of a sparse one."""
         check = self._allowed.check
         for line, cells in self._rows():
             row = cells if isinstance(cells, dict) else dict(enumerate(cells))
@@ -119,13 +119,15 @@ class ArffRows:
             row = [*tokens(self._allowed.source, text, line)]
             if not row:
                 continue
-            cells, behind = self._pairs(row, line) if row[0].text == "{" else self._cells(row, line)
-            if behind:
-                self._weigh(behind, line)
+            cells, extra_tokens = (
+                self._pairs(row, line) if row[0].text == "{" else self._cells(row, line)
+            )
+            if extra_tokens:
+                self._weigh(extra_tokens, line)
             yield line, cells
 
     def _plain(self, text: str) -> list[Cell] | dict[int, Cell] | None:
-        """Return the cells of a row that needs no tokens, which is quicker, or None."""
+        """Return the cells of a row that needs no tokens, which is faster, or None."""
         row = text.strip(" \t\r\n")
         if _PLAIN_CELLS.fullmatch(row):
             words = row.split(",")
@@ -147,7 +149,7 @@ class ArffRows:
         return None
 
     def _cells(self, row: Sequence[Token], line: int) -> tuple[list[Cell], Sequence[Token]]:
-        """Return the cells of a dense row, and the tokens behind them."""
+        """Return the cells of a dense row, and the tokens after them."""
         cells: list[Cell] = []
         width = self._width
         awaited = True
@@ -176,7 +178,7 @@ class ArffRows:
         return cells, row[end:]
 
     def _pairs(self, row: Sequence[Token], line: int) -> tuple[dict[int, Cell], Sequence[Token]]:
-        """Return the cells of a sparse row, and the tokens behind it."""
+        """Return the cells of a sparse row, and the tokens after it."""
         source = self._allowed.source
         width = self._width
         places = [place for place, token in enumerate(row) if token.text == "}"]
@@ -188,13 +190,15 @@ class ArffRows:
         cells: dict[int, Cell] = {}
         for place in range(0, len(words), 2):
             pair = words[place : place + 2]
-            said = " ".join(token.text for token in pair)[:40]
+            excerpt = " ".join(token.text for token in pair)[:40]
             index = pair[0].text
             # Python refuses to read numbers of thousands of digits.
-            known = index.isascii() and index.isdecimal() and len(index) < 10 and int(index) < width
-            if not known or len(pair) < 2 or not pair[1].is_cell:
+            is_position = (
+                index.isascii() and index.isdecimal() and len(index) < 10 and int(index) < width
+            )
+            if not is_position or len(pair) < 2 or not pair[1].is_cell:
                 problem = (
-                    f"got {said!r} in a sparse row, expected POSITION VALUE, positions from "
+                    f"got {excerpt!r} in a sparse row, expected POSITION VALUE, positions from "
                     f"0 to {width - 1}"
                 )
                 raise FormatError(source, problem, line)
@@ -206,13 +210,15 @@ class ArffRows:
                     line,
                 )
             cells[position] = cell_of(pair[1].text)
-        behind = row[places[0] + 1 :]
-        return cells, behind[1:] if behind and behind[0].text == "," else behind
+        extra_tokens = row[places[0] + 1 :]
+        return cells, extra_tokens[1:] if extra_tokens and extra_tokens[
+            0
+        ].text == "," else extra_tokens
 
-    def _weigh(self, behind: Sequence[Token], line: int) -> None:
-        if not is_weight(behind):
+    def _weigh(self, extra_tokens: Sequence[Token], line: int) -> None:
+        if not is_weight(extra_tokens):
             problem = (
-                f"got {behind[0].text[:40]!r} behind the cells, expected the end of the "
+                f"got {extra_tokens[0].text[:40]!r} behind the cells, expected the end of the "
                 "row, or a weight in braces"
             )
             raise FormatError(self._allowed.source, problem, line)
@@ -220,6 +226,6 @@ class ArffRows:
 
 
 def _is_spaced(row: Sequence[Token]) -> bool:
-    """Return whether there are fewer commas than would be needed between the cells of a row that has some."""
+    """Return whether there are too few commas to separate the cells of a row that has some."""
     commas = sum(token.text == "," for token in row)
     return 0 < commas < sum(token.is_cell for token in row) - 1

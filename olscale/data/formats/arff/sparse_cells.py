@@ -1,4 +1,4 @@
-"""The cells of sparse rows: numbers as CSR, all others in arrays that hold what is left out."""
+"""The cells of sparse rows: numbers as CSR, all others in arrays filled with the defaults."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _LEFT_OUT = -1
 
 
 class SparsePlaces(CellPlaces):
-    """Where the cells of each column of sparse rows go.
+    """The destination of the cells of each column of sparse rows.
 
     Parameters
     ----------
     columns : TableColumns
     defaults : mapping of int to Cell
-        What a row means by leaving a column out, by position.
+        The value of a column that a row leaves out, by position.
 
     Attributes
     ----------
     filled : list of int
-        Features of numbers that are kept as columns of all rows, among `others`: to leave them out
-        means a number other than 0, or they make the segments or are carried along as well.
+        Features of numbers that are kept as columns of all rows, among `others`: leaving them out
+        means a number other than 0, or they also make the segments or are carried along.
     left_out : ndarray of shape (others,)
-        What leaving out means for each of `others`.
+        The value of each of `others` in rows that leave it out.
     """
 
     def __init__(self, columns: TableColumns, defaults: Mapping[int, Cell]) -> None:
@@ -52,14 +52,14 @@ class SparsePlaces(CellPlaces):
         self._slots = {position: slot for slot, position in enumerate(self.numeric)}
 
     def numeric_slots(self, columns: int) -> NDArray[np.int32]:
-        """Return the place of each column among the numbers of sparse rows, -1 where it is none of them."""
+        """Return the place of each column among the numbers of sparse rows, -1 if it has none."""
         slots = np.full(columns, -1, dtype=np.int32)
         slots[self.numeric] = np.arange(len(self.numeric))
         slots[self.filled] = -1
         return slots
 
     def slots(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the positions of the columns of numbers, and the place of each: others stand behind the features."""
+        """Return the positions of the numeric columns, and the place of each: features first."""
         slots = self._slots | {
             position: len(self.numeric) + j for j, position in enumerate(self.others)
         }
@@ -74,7 +74,7 @@ class SparsePlaces(CellPlaces):
         )
 
     def fill_text(self, cells: SparseCells, values: Sequence[Values]) -> None:
-        """Put what leaving out means into the text columns of `cells`."""
+        """Fill the text columns of `cells` with the values of cells that are left out."""
         for j, default in enumerate(self._defaults):
             ids = cells.ids[j, : cells.rows]
             left_out = ids == _LEFT_OUT
@@ -92,7 +92,7 @@ class SparsePlaces(CellPlaces):
 
 
 class SparseCells:
-    """Sparse rows that are filled in by and by.
+    """Sparse rows that are filled in step by step.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class SparseCells:
     Attributes
     ----------
     rows : int
-        Those that are filled.
+        Number of rows filled in so far.
     """
 
     def __init__(
@@ -118,18 +118,18 @@ class SparseCells:
 
     @property
     def room(self) -> int:
-        """Rows that can still be filled in, where their numbers are few enough."""
+        """The number of rows that still fit, if they have few numbers."""
         return self._most_rows - self.rows if self.entries < MOST_ENTRIES else 0
 
     def add(self, numbers: CSR) -> None:
-        """Add the numeric features of the next rows; their other cells are there."""
+        """Add the numeric features of the next rows, whose other cells are already filled in."""
         self._pieces.append(numbers)
         self.rows += len(numbers.indptr) - 1
         self.entries += len(numbers.indices)
 
     @property
     def features(self) -> CSR:
-        """The numeric features of the rows that are filled."""
+        """The numeric features of the rows filled in so far."""
         numbers = stack_rows(self._pieces)
         assert isinstance(numbers, CSR)
         return (
@@ -148,10 +148,10 @@ def without_zeros(numbers: CSR) -> CSR:
     >>> without_zeros(CSR(indptr, entries, np.array([0.0, 5.0])))
     CSR(indptr=array([0, 0, 1]), indices=array([4], dtype=int32), data=array([5.]))
     """
-    kept = numbers.data != 0
-    indptr = np.concatenate([[0], np.cumsum(kept)])[numbers.indptr]
-    return CSR(indptr, numbers.indices[kept], numbers.data[kept])
+    is_nonzero = numbers.data != 0
+    indptr = np.concatenate([[0], np.cumsum(is_nonzero)])[numbers.indptr]
+    return CSR(indptr, numbers.indices[is_nonzero], numbers.data[is_nonzero])
 
 
 MOST_ENTRIES = 1 << 21
-"""Numbers of a batch: it ends with the row that reaches them."""
+"""Numbers per batch: it ends with the row that reaches them."""

@@ -1,4 +1,4 @@
-"""Sparse rows, from text to batches: by a compiled loop, and row by row where that finds no plain matter."""
+"""Sparse rows, from text to batches: by a compiled loop, or row by row where it stops."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -24,12 +24,12 @@ from olscale.data.formats.turns import Turns
 from olscale.errors import FormatError
 
 _MOST_TEXT = 1 << 20
-"""Text cells of a batch, those that are left out among them."""
+"""Text cells per batch, including those that are left out."""
 _FEW_ROWS = 256
-"""Rows put at once as Python strings."""
+"""Rows parsed at once as Python strings."""
 
 FEW_BYTES = 1 << 20
-"""Text that is read row by row while the machinery of compiled loops would start."""
+"""Bytes of text that are read row by row in the time in which Numba would start."""
 
 
 class SparseParser:
@@ -39,8 +39,7 @@ class SparseParser:
     ----------
     text : TextBlocks
     rows : iterator of (int, dict)
-        Line and listed cells, by position, of the rows of `text`; it reads no further than it was
-        asked.
+        Line and listed cells, by position, of the rows of `text`; it reads no further than asked.
     encoder : TableEncoder
     allowed : Allowed
     """
@@ -65,7 +64,7 @@ class SparseParser:
         self._loop: _Loop | None = None
 
     def batches(self, chunk_rows: int) -> Iterator[Batch]:
-        """Yield all rows as batches of `chunk_rows`, fewer where they hold much."""
+        """Yield all rows as batches of `chunk_rows`, smaller if rows have many entries."""
         rows = min(chunk_rows, max(1, _MOST_TEXT // (1 + len(self._places.text))))
         while True:
             cells = self._places.empty_sparse(rows)
@@ -90,7 +89,7 @@ class SparseParser:
         try:
             self._put_block(cells, block)
         except FormatError:
-            # Of several faults the first in the file is told.
+            # Of several errors the first in the file is reported.
             for row in block:
                 self._put_block(cells, [row])
             raise
@@ -104,14 +103,14 @@ class SparseParser:
         positions = np.fromiter(
             chain.from_iterable(listed for _, listed in block), np.int64, len(rows)
         )
-        several = [*chain.from_iterable(listed.values() for _, listed in block)]
+        row_cells = [*chain.from_iterable(listed.values() for _, listed in block)]
         slots = self._numeric[positions]
         for i in np.flatnonzero(slots < 0).tolist():
             line = block[rows[i]][0]
-            self._put_cell(cells, cells.rows + int(rows[i]), int(positions[i]), several[i], line)
+            self._put_cell(cells, cells.rows + int(rows[i]), int(positions[i]), row_cells[i], line)
         order = np.lexsort((positions, rows))
         order = order[slots[order] >= 0]
-        words = [several[i] for i in order.tolist()]
+        words = [row_cells[i] for i in order.tolist()]
         data = numbers_of(words)
         if data is None:
             owners = zip(words, positions[order].tolist(), rows[order].tolist(), strict=True)
@@ -124,7 +123,7 @@ class SparseParser:
         cells.add(without_zeros(CSR(indptr, slots[order], data)))
 
     def _put_cell(self, cells: SparseCells, row: int, position: int, cell: Cell, line: int) -> None:
-        """Fill in a cell that is none of the numbers of a sparse row."""
+        """Fill in a cell that is not one of the numbers of a sparse row."""
         encoder = self._encoder
         is_label = position in encoder.columns.labels
         if position in self._others:
@@ -143,7 +142,7 @@ class SparseParser:
 
 
 class _Loop:
-    """The compiled loop, and what it must know of the columns."""
+    """The compiled loop, and what it needs to know about the columns."""
 
     def __init__(
         self, encoder: TableEncoder, places: SparsePlaces, needed: Sequence[int], allowed: Allowed
@@ -173,14 +172,16 @@ class _Loop:
         sets = {
             int(slots[position]): sorted(numbers) for position, numbers in allowed.numbers.items()
         }
-        several = [sets.get(slot, []) for slot in range(len(places.numeric) + len(places.others))]
-        self._ends = np.cumsum([0, *map(len, several)], dtype=np.int64)
+        number_sets = [
+            sets.get(slot, []) for slot in range(len(places.numeric) + len(places.others))
+        ]
+        self._ends = np.cumsum([0, *map(len, number_sets)], dtype=np.int64)
         self._declared = np.array(
-            [number for numbers in several for number in numbers], dtype=np.float64
+            [number for numbers in number_sets for number in numbers], dtype=np.float64
         )
 
     def parse(self, text: TextBlocks, cells: SparseCells) -> bool:
-        """Fill in the rows of a block as far as they are plain; return whether there was nothing else."""
+        """Fill in the plain rows of a block; return whether all of them were plain."""
         if not text.is_plain():
             return False
         buffer = np.frombuffer(text.buffer, dtype=np.uint8)
@@ -222,20 +223,20 @@ class _Loop:
             return True
         from olscale.data.formats._declared_loop import entries_declared
 
-        others = cells.others[:, cells.rows : rows]
-        slots = np.arange(len(others), dtype=np.int32) + np.int32(len(self._places.numeric))
-        by_row = np.repeat(slots, others.shape[1])
+        columns = cells.others[:, cells.rows : rows]
+        slots = np.arange(len(columns), dtype=np.int32) + np.int32(len(self._places.numeric))
+        by_row = np.repeat(slots, columns.shape[1])
         return bool(
             entries_declared(numbers.indices, numbers.data, self._ends, self._declared)
             and entries_declared(
-                by_row, np.ascontiguousarray(others).reshape(-1), self._ends, self._declared
+                by_row, np.ascontiguousarray(columns).reshape(-1), self._ends, self._declared
             )
         )
 
     def _put_words(
         self, buffer: NDArray[np.uint8], words: NDArray[np.int32], cells: SparseCells
     ) -> bool:
-        """Fill in cells of text; return whether all of them may stand there."""
+        """Fill in cells of text; return whether all of them are allowed."""
         if not len(words):
             return True
         import pyarrow
@@ -253,15 +254,15 @@ class _Loop:
             slot, text = divmod(pair, len(raw))
             position = places.text[slot]
             try:
-                found = encoder.words(position, [self._allowed.read(position, raw[text])])
+                cell_words = encoder.words(position, [self._allowed.read(position, raw[text])])
             except FormatError:
                 return False
-            if position in encoder.columns.labels and None in found:
+            if position in encoder.columns.labels and None in cell_words:
                 return False
-            ids[i] = encoder.values[slot].ids(found)[0]
+            ids[i] = encoder.values[slot].ids(cell_words)[0]
         cells.ids[words[:, 0], words[:, 1]] = ids[codes_of(coded)]
         return True
 
     def _forget(self, cells: SparseCells) -> None:
-        """Empty again what the loop wrote of rows that are left to the exact way."""
+        """Empty the rows that the loop wrote but that are left to the exact way."""
         cells.others[:, cells.rows :] = self._places.left_out[:, None]

@@ -8,7 +8,7 @@ from olscale.data.formats.cells import Cell, is_number
 from olscale.errors import FormatError
 
 MOST_LETTERS = 131_072
-"""Of a cell, as in other tables."""
+"""Longest cell, as in other tables."""
 
 _TOKEN = re.compile(
     r"""[\x00-\x20]*+(?:
@@ -40,7 +40,7 @@ class Token(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The word, or what is between the quotes."""
+        """The word, or the text between the quotes."""
         return self.text if self.kind == "word" else unquoted(self.text)
 
 
@@ -50,7 +50,7 @@ def tokens(source: str, line: str, number: int) -> Iterator[Token]:
     Raises
     ------
     FormatError
-        At a quote that is not closed in the line, and a cell that is too long.
+        If a quote is not closed in the line, or a cell is too long.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def is_weight(several: Sequence[Token]) -> bool:
 
 
 def cell_of(text: str) -> Cell:
-    r"""Return what a cell means that is written as `text`; None where it has no value.
+    r"""Return the meaning of a cell that is written as `text`; None if it has no value.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def cell_of(text: str) -> Cell:
 
 
 def unquoted(text: str) -> str:
-    r"""Return what stands between the quotes of `text`, its escapes resolved.
+    r"""Return the text between the quotes of `text`, with its escapes resolved.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def unquoted(text: str) -> str:
         return inner.replace(2 * quote, quote)
     word = _ESCAPES[quote].sub(_letter, inner)
     if any("\ud800" <= letter <= "\udfff" for letter in word):
-        # Java writes a character beyond 16 bits as two; a half alone is no character.
+        # Java writes a character beyond 16 bits as two halves; a single half is no character.
         word = word.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return word
 
