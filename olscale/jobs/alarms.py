@@ -1,4 +1,4 @@
-"""Alarms of a night: results that are other bytes than before, and speeds and errors that changed."""
+"""Alarms of a night: results whose bytes differ from before, speeds and errors that changed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class _First(NamedTuple):
 def result_alarms(
     home: JobHome, rows: Sequence[dict[str, Any]], rules: AlarmRules, night: str
 ) -> list[NightAlarm]:
-    """Return an alarm for each setting of a night's `rows` with runs whose bytes differ from those of their first night.
+    """Return an alarm for each setting of `rows` with runs that differ from their first night.
 
     A learner whose version was raised has other run ids, and so has a dataset with other rows.
     """
@@ -80,7 +80,10 @@ def result_alarms(
 def first_digests(
     history: pa.Table, night: str, since: str
 ) -> tuple[dict[str, _First], dict[str, dict[str, str]]]:
-    """Return each run's digest on its first night, from `since` on and before `night`, and how those nights were made."""
+    """Return the digest of each run on its first night, and how those nights were made.
+
+    Nights before `since` or from `night` on are left out.
+    """
     first: dict[str, _First] = {}
     makers: dict[str, dict[str, str]] = {}
     seen = set()
@@ -136,7 +139,7 @@ def _result_alarm(
 
 
 def first_difference(home: JobHome, id: str, before: str, night: str) -> str:
-    """Say which column of a run's record differs between two nights; empty where a store is no longer kept."""
+    """Return which column of a record differs between two nights; empty if a store is gone."""
     parts = []
     for name in (before, night):
         try:

@@ -1,4 +1,4 @@
-"""Change points of a series: the piecewise constant fit of least absolute deviation, each step with a price.
+"""Change points of a series: a piecewise constant fit in least absolute deviations, priced by step.
 
 With absolute deviations a single night that is far off costs what it is off and no more, so it
 makes no step; and the level of a part is its median, one of its own values, which makes the search
@@ -19,8 +19,11 @@ MOST_NIGHTS = 200
 _CORRELATED = 0.4
 
 _PRICE = 2.3
-"""Of a step, in deviations of the noise, times the logarithm of the nights: at 2.0 four of a thousand series of nothing but
-noise of 5 % have a step, at 2.5 none has and a step of 15 % that is three nights old is found half as often."""
+"""Price of a step, in deviations of the noise times the logarithm of the nights.
+
+At 2.0 four of a thousand series of pure noise of 5 % have a step. At 2.5 none has, and a step of
+15 % that is three nights old is found half as often.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +49,12 @@ class Parts:
 
     @property
     def unstable(self) -> bool:
-        """Whether neighbours are so alike that slow drifts pass for steps; of few nights chance may say so."""
+        """Whether neighbours are so alike that drifts look like steps, or few."""
         return bool(self.correlation > max(_CORRELATED, 2.0 / self.nights**0.5))
 
 
 def l1_parts(values: NDArray[np.float64], price: float, least: int = 3) -> list[int]:
-    """Return where the parts begin that have the least sum of absolute deviations and prices of steps.
+    """Return where the parts with the least sum of absolute deviations and step prices begin.
 
     Parameters
     ----------
@@ -63,8 +66,9 @@ def l1_parts(values: NDArray[np.float64], price: float, least: int = 3) -> list[
 
     Notes
     -----
-    A dynamic programme over the end of the last part and its level. Only the series' own values need to be tried as levels:
-    a median is among those of least deviation. Time and memory are those of n times n.
+    A dynamic programme over the end of the last part and its level. Only the series' own values
+    need to be tried as levels: a median is among those of least deviation. Time and memory grow
+    with the square of the length.
 
     Examples
     --------
@@ -146,7 +150,7 @@ def _residuals(values: NDArray[np.float64], starts: list[int]) -> NDArray[np.flo
 def _join(
     values: NDArray[np.float64], starts: list[int], change: float, least: int, relative: bool
 ) -> list[int]:
-    """Join neighbours, the most alike first, until all steps are large enough and `least` values on each side say so."""
+    """Join the most alike neighbours until each step is large and has `least` values per side."""
     while len(starts) > 1:
         levels = np.array(_levels(values, starts))
         steps = np.abs(np.diff(levels)) / (np.abs(levels[:-1]) if relative else 1.0)

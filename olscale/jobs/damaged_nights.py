@@ -16,11 +16,10 @@ from olscale.results.store import open_store
 
 
 def mend_history(job: JobFile, home: JobHome) -> list[str]:
-    """Move damaged nights to ``damaged/history/``, make those anew whose stores are kept, and return a line for each.
+    """Move damaged nights to ``damaged/history/``, rebuild those with stores; return a line each.
 
-    A night that is made anew has the results, figures and ingests that its folder has, of several
-    passes the first alone. Its speeds and its duration may be others by that, and steps that failed
-    are not known any more.
+    A rebuilt night has the results, figures and ingests in its folder; of several passes only the
+    first. So its speeds and its duration may differ, and failed steps are no longer known.
     """
     aside = home.path / "damaged" / "history"
     there = history_nights(home)

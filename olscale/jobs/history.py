@@ -1,4 +1,4 @@
-"""The history of a job: a Parquet file a night, with a checksum, never changed once the night has ended well.
+"""The history of a job: one Parquet file per night with a checksum, final once it ended well.
 
 A row is of one kind: the ``night`` itself, the runs of a setting (``results``), a figure of a
 benchmark (``bench``) or an ingest (``ingest``); each has what the night was made by, so that any
@@ -69,7 +69,10 @@ HISTORY_SCHEMA = pa.schema(
         ("changed", pa.list_(_TEXT)),
     ]
 )
-"""Columns of the history; `load` is that of a core in the minute before the night, `calls` counts those of `jobs run`."""
+"""Columns of the history.
+
+`load` is the load per core in the minute before the night, `calls` counts those of `jobs run`.
+"""
 
 TIMES = (
     *("began", "load", "made_by", *SPEEDS, "fit_seconds", "read_seconds"),
@@ -141,7 +144,7 @@ def damage_of(home: JobHome, night: str) -> str:
 
 
 def _content(home: JobHome, night: str, checked: bool = True) -> bytes:
-    """Return the file of a night; a wrong checksum is a `StoreError` where it is `checked`, else a `ValueError`."""
+    """Return the file of a night; a wrong checksum is a `StoreError`, or a `ValueError`."""
     file = home.history / f"{night}.parquet"
     try:
         data = read_regular(file)

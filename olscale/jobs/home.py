@@ -1,4 +1,4 @@
-"""The home of a job: its folder of nights, of history, of the page, and the lock that one caller holds."""
+"""The home of a job: folders of nights and history, the page, and the lock of one caller."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class JobHome:
 
     @contextmanager
     def held(self, now: float) -> Iterator[bool]:
-        """Hold the lock, which the system takes back from a process that dies; yields whether it was free."""
+        """Hold the lock, which the system frees when a process dies; yield whether it was free."""
         with self.written():
             self.path.mkdir(parents=True, exist_ok=True)
             file = os.fdopen(os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o644), "r+")
@@ -118,7 +118,10 @@ def _lock(file: IO[str]) -> bool:
 
 
 def read_json(file: Path) -> dict[str, Any]:
-    """Return what a file holds; an empty dictionary if it is not there or damaged. Earlier versions wrote no checksum."""
+    """Return the content of a JSON file; an empty dictionary if it is missing or damaged.
+
+    Earlier versions wrote no checksum.
+    """
     try:
         return json_content(read_regular(file), checked=False)
     except (OSError, *DAMAGE):

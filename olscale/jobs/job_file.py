@@ -4,7 +4,7 @@
 
     name = "nightly"
     at = "02:00"                           # UTC; what `olscale jobs units` prints
-    max_age = "26h"                        # `olscale jobs status` fails when the last good night is older
+    max_age = "26h"                        # `jobs status` fails when the last good night is older
     max_hours = 6
     keep = { stores = 14, failed = 7 }     # nights whose stores stay; the history stays for ever
 
@@ -55,7 +55,7 @@ class _Section(BaseModel):
 
 
 class IngestStep(_Section):
-    """Sources that are ingested anew when their bytes have changed; `options` are those of `olscale.ingest`."""
+    """Sources that are ingested again when they change, with `options` of `olscale.ingest`."""
 
     source: str | tuple[str, ...]
     dest: str
@@ -99,7 +99,7 @@ class WhereSpec(_Section):
 
 
 class EvaluateStep(_Section):
-    """An experiment that is evaluated into the store of the night, `repeat` times for its speeds."""
+    """An experiment, evaluated into the store of the night, and `repeat` times for its speeds."""
 
     experiment: str
     repeat: int = Field(default=1, ge=1)
@@ -159,14 +159,14 @@ class AlarmRules(_Section):
 
 
 class KeepRule(_Section):
-    """How many nights keep their stores: the last ones that ended, and the last ones that failed."""
+    """How many nights keep their stores: the last that ended and the last that failed."""
 
     stores: int = Field(default=14, ge=1)
     failed: int = Field(default=7, ge=0)
 
 
 class MailSpec(_Section):
-    """A message by e-mail; the password is in the variable of the environment that `password_in` names."""
+    """A message by e-mail; the environment variable named by `password_in` has the password."""
 
     to: tuple[str, ...] = Field(min_length=1)
     sender: str = Field(default="olscale@localhost", alias="from")
@@ -278,7 +278,7 @@ def load_job(path: str | Path) -> JobFile:
 
 
 def parse_job(content: dict[str, Any], source: str = "job", folder: Path | None = None) -> JobFile:
-    """Check the content of a job file; `source` names it in error messages, `folder` is what paths are relative to.
+    """Check the content of a job file, called `source` in messages; paths are relative to `folder`.
 
     Examples
     --------
@@ -314,7 +314,7 @@ def parse_job(content: dict[str, Any], source: str = "job", folder: Path | None 
 
 
 def _absolute(folder: Path, path: str) -> str:
-    """Return a path that does not depend on where the command is given; addresses and ``sklearn:NAME`` stay."""
+    """Return an absolute path; addresses and ``sklearn:NAME`` stay as they are."""
     if re.match(r"[a-z][a-z0-9+_-]*:", path, re.I) or Path(path).is_absolute():
         return path
     return str(folder / path)

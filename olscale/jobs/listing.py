@@ -89,7 +89,7 @@ def text_of_table(rows: Rows, form: str) -> str:
 
 
 def first_night_lines(job: JobFile, home: JobHome) -> list[str]:
-    """Return, as long as no night has ended, a line for each thing of the file of which the first would fail."""
+    """Return a line for each entry of the file that would fail, as long as no night has ended."""
     if history_nights(home):
         return []
     faults = faults_ahead(job)
@@ -101,7 +101,7 @@ def first_night_lines(job: JobFile, home: JobHome) -> list[str]:
 def check_lines(
     job: JobFile, home: JobHome
 ) -> tuple[Literal["good", "failed", "alarm"], list[str]]:
-    """Return how the last night ended, and lines on what failed, raised an alarm or changed; then series set apart.
+    """Return how the last night ended, and lines on its failures, alarms, changes and series.
 
     Raises
     ------

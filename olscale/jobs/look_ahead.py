@@ -17,7 +17,7 @@ from olscale.learners.registry import make_learner
 
 
 def faults_ahead(job: JobFile) -> list[str]:
-    """Return a line for each source, experiment, dataset or learner that is not there or cannot be."""
+    """Return a line for each source, experiment, dataset or learner that is missing or invalid."""
     faults: list[str] = []
     for step in job.ingest:
         faults += _fault(f"ingest of {step.dest}", partial(expand, [*step.sources, *step.tests]))

@@ -63,7 +63,7 @@ def unlike(before: dict[str, str], now: dict[str, str]) -> str:
 
 
 def _commit() -> dict[str, str]:
-    """Return the commit of a checkout and whether files in it differ; nothing for an installed package."""
+    """Return the commit of a checkout and whether it has changes; nothing if installed."""
     root = Path(olscale.__file__).parents[1]
     if not (root / ".git").exists():
         return {}

@@ -106,7 +106,7 @@ def run_night(
 def _unfinished(
     job: JobFile, home: JobHome, ended: dict[str, dict[str, Any]], now: float
 ) -> str | None:
-    """Return the last night, if it may go on; those before it never will, and their checkpoints are removed."""
+    """Return the last night if it can be continued; remove checkpoints of earlier nights."""
     last = None
     for name in home.nights():
         begun = read_json(home.night(name) / "begun.json")
@@ -175,7 +175,7 @@ def _run(
 def _do_steps(
     job: JobFile, home: JobHome, folder: Path, rows: list[dict[str, Any]], progress: Progress
 ) -> list[str]:
-    """Do what is left to do, add to `rows`, and return what failed; one step that fails does not keep others from it."""
+    """Do the remaining steps, add to `rows`, and return failures; a failed step stops no other."""
     failures: list[str] = []
 
     def attempt(what: str, step: Callable[[], Any]) -> Any:
@@ -229,7 +229,7 @@ def _finish(
 
 
 def _settle(job: JobFile, home: JobHome, entry: dict[str, Any]) -> None:
-    """Tell of a night, prune and write the page: behind the history, and done again if it was interrupted."""
+    """Report a night, prune and write the page; repeated if it was interrupted."""
     keys = read_history(home, ["alarm_keys"], ["night"], [entry["night"]])["alarm_keys"][0].as_py()
     tell_state(
         job,
@@ -256,7 +256,7 @@ def _settle_rest(job: JobFile, home: JobHome, entry: dict[str, Any]) -> None:
 
 @contextmanager
 def _stoppable(seconds: float, last: bool) -> Iterator[threading.Event]:
-    """Let SIGTERM stop what goes on, and send it after so many seconds; yields whether those were its `last`."""
+    """Let SIGTERM stop the night, and send it after so many seconds; yield whether they ran out."""
     late = threading.Event()
 
     def ask(number: int, frame: FrameType | None) -> None:

@@ -1,4 +1,4 @@
-"""The end of a night: what its rows say beside those of the nights before, written to the history."""
+"""The end of a night: its rows are compared with earlier nights and written to the history."""
 
 from __future__ import annotations
 

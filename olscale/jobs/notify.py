@@ -39,7 +39,7 @@ def tell_state(
     lines: Sequence[str],
     seconds: float = _SECONDS,
 ) -> str:
-    """Tell of a night that ended, if it changed the state of the job or has an alarm that nobody was told of.
+    """Report a night that changed the state of the job or has an alarm that was not yet reported.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def _post(address: str, data: bytes, seconds: float) -> None:
 
 
 def _run(command: Sequence[str], data: bytes, seconds: float) -> None:
-    """Run a command on `data`; what it writes goes nowhere, but for its last words where it fails."""
+    """Run a command on `data`; of its output only the last words of a failure are kept."""
     words = bytearray()
 
     def keep_last_words(pipe: IO[bytes]) -> None:

@@ -238,7 +238,8 @@ def short_names(series: Iterable[NightSeries]) -> dict[str, str]:
 
     Examples
     --------
-    >>> settings = [("xor", "bias", "pa1", f'{{"C": {C}, "dtype": "float64"}}', "{}") for C in (0.5, 1.0)]
+    >>> params = [f'{{"C": {C}, "dtype": "float64"}}' for C in (0.5, 1.0)]
+    >>> settings = [("xor", "bias", "pa1", text, "{}") for text in params]
     >>> list(short_names(NightSeries("error", f"{s}", setting=s) for s in settings).values())
     ['pa1 C=0.5 on xor', 'pa1 C=1 on xor']
     """

@@ -1,4 +1,4 @@
-"""The results of a night: a row of history for the runs of each setting, and a digest of each record."""
+"""The results of a night: a history row per setting, and a digest of each record."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ARRAYS = ("curve_rows", "curve_mistakes")
 
 
 def record_parts(store: Store) -> dict[str, dict[str, bytes]]:
-    """Return each run's record as the bytes of its columns, whatever the library that wrote them: id -> column -> bytes."""
+    """Return the bytes of each column of each record, by run id, for any library version."""
     table = store.read()
     arrays = {name: table[name] for name in _ARRAYS}
     rows = table.drop_columns(list(_ARRAYS)).to_pylist()
@@ -51,7 +51,7 @@ def digest_of(parts: Mapping[str, bytes]) -> str:
 def result_rows(
     store: Store, repeats: Sequence[Store] = ()
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the rows of history of a night's store, and ids of runs whose bytes differ between its passes.
+    """Return the history rows of a night's store, and ids of runs that differ between its passes.
 
     Parameters
     ----------

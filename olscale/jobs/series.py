@@ -1,4 +1,4 @@
-"""Series over the nights: ratios of benchmarks, rows a second and errors, and what each says of its last nights."""
+"""Series over the nights: benchmark ratios, rows per second and errors, with their last change."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def level_text(value: float) -> str:
 def read_series(
     home: JobHome, rule: SpeedRule, metric: str | None = None, whole: bool = True
 ) -> list[NightSeries]:
-    """Return the series of a job's history, ratios first, then speeds, then errors; nights that failed are left out.
+    """Return the series of a job's history without failed nights: ratios, then speeds, then errors.
 
     Without `whole`, of as many nights as are judged.
     """
@@ -159,7 +159,7 @@ def series_rows(home: JobHome, without: Collection[str] = ()) -> list[dict[str, 
 def series_of(
     rows: Iterable[dict[str, Any]], rule: SpeedRule, metric: str | None = None
 ) -> list[NightSeries]:
-    """Return the series of rows of history, which come in the order of nights; speeds of nights under load do not count.
+    """Return the series of history rows in the order of nights, without speeds under load.
 
     Where `metric` does not ask for one of them, a setting has one speed: that of the processor,
     once enough nights have it.

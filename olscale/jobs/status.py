@@ -79,7 +79,7 @@ def job_status(job: JobFile, home: JobHome, now: float, tell: bool = False) -> J
 
 
 def clock_line(nights: Iterable[Mapping[str, Any]], now: float) -> str:
-    """Return what to say where a night began after `now`, by more than clocks differ; empty otherwise."""
+    """Return a line if a night began after `now`, by more than clocks differ; else nothing."""
     last = max(nights, key=lambda row: row["began"], default=None)
     at = datetime.fromtimestamp(now, UTC)
     if last is None or last["began"] <= at + timedelta(hours=1):
@@ -92,7 +92,7 @@ def clock_line(nights: Iterable[Mapping[str, Any]], now: float) -> str:
 
 
 def _going_on(home: JobHome, now: float) -> list[str]:
-    """Return a line for each evaluation that is going on in the last night, from its live journal."""
+    """Return a line for each running evaluation of the last night, from its live journal."""
     stores = [
         store
         for name in home.nights()[-1:]

@@ -1,4 +1,4 @@
-"""The steps of a night: ingest what changed, run benchmarks, evaluate. Each that is done is not done again."""
+"""The steps of a night, each done once: ingest changed sources, run benchmarks, evaluate."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def ingest_step(step: IngestStep, home: JobHome, done: Path) -> dict[str, Any]:
 
 
 def _ingested(home: JobHome) -> dict[str, Any]:
-    """Return what this job has ingested, by destination; of a damaged file, that which its nights tell of."""
+    """Return what this job has ingested, by destination; from its nights if the file is damaged."""
     file = home.path / "ingested.json"
     known = read_json(file)
     if not known and file.exists():
@@ -96,7 +96,7 @@ def _ingested(home: JobHome) -> dict[str, Any]:
 
 
 def _key(step: IngestStep) -> str:
-    """Return a digest of what a dataset is made from: names and bytes of the sources, and the options."""
+    """Return a digest of what makes a dataset: names and bytes of its sources, and the options."""
     found = [
         [source.name, source.file and sha256_and_size(source.file)[0]]
         for source in expand([*step.sources, *step.tests])
@@ -127,7 +127,7 @@ def _replace(step: IngestStep, dest: Path, key: str) -> None:
 
 
 def evaluate_step(step: EvaluateStep, folder: Path, progress: Progress) -> list[str]:
-    """Evaluate an experiment into the store of the night, and into one more for each repetition; return what failed."""
+    """Evaluate an experiment into the night's store and one per repetition; return failures."""
     experiment = load_experiment(step.experiment)
     failures = []
     where = {name: value for name, value in step.where.model_dump().items() if value}
