@@ -16,7 +16,9 @@ from olscale.compiled.elementary import (
     logarithm,
     logarithm_of_sum,
 )
-from olscale.learners import kernel_loop, linear_target_loop, ollc
+from olscale.learners.kernel import kernel_loop
+from olscale.learners.linear import target_loop
+from olscale.learners.local import ollc
 from olscale.learners.registry import LEARNERS
 
 C_LIBRARY = {"exp", "expm1", "log", "log1p", "log2", "log10", "pow", "sin", "cos", "tan", "tanh"}
@@ -24,7 +26,7 @@ C_LIBRARY = {"exp", "expm1", "log", "log1p", "log2", "log10", "pow", "sin", "cos
 LOOPS = {
     "ollc": ollc._learn_and_score,
     "norma": kernel_loop.learn_and_score,
-    "sgd-r": linear_target_loop.learn_targets,
+    "sgd-r": target_loop.learn_targets,
 }
 
 NUMBERS = np.concatenate(

@@ -9,7 +9,7 @@ import pytest
 
 from olscale.data.chunk import Chunk
 from olscale.data.dataset import open_dataset
-from olscale.data.stream import _fitted
+from olscale.data.stream import _FITTED
 from olscale.data.transforms import pipeline as pipelines
 from olscale.data.transforms.pipeline import Pipeline
 from olscale.evaluation import group_pass as packing
@@ -266,7 +266,7 @@ def test_rows_that_become_dense_are_transformed_a_few_at_once(
 
     monkeypatch.setattr(pipelines, "BLOCK_BYTES", 1_000)
     monkeypatch.setattr(Pipeline, "apply", watched)
-    _fitted.cache_clear()
+    _FITTED.clear()
     assert records(GroupPass(pack)) == at_once
     assert max(largest, default=0) < 64
-    _fitted.cache_clear()
+    _FITTED.clear()

@@ -13,6 +13,7 @@ from olscale.data.shuffle.external import ExternalShuffle
 from olscale.data.shuffle.subset import ordered_rows
 from olscale.errors import ExecutionError, ParameterError
 from olscale.evaluation.experiment import Experiment, parse_experiment
+from olscale.evaluation.plan import make_plan
 from olscale.evaluation.run_group import RunGroup
 from olscale.execution.evaluate import evaluate
 from olscale.execution.on_worker import run_as_task
@@ -120,6 +121,8 @@ def test_half_of_a_worker_is_the_default(
     monkeypatch.setattr("olscale.execution.resumable_pass.GroupPass", noted)
     import distributed.worker  # noqa: F401 - as on a worker
 
+    runs = make_plan(experiment(url, order="time")).runs
     for limit in (None, 12_345):
-        assert run_as_task(RunGroup(url, 1, (), memory_limit=limit), store.path).fault == "enough"
+        group = RunGroup(url, 1, runs, memory_limit=limit)
+        assert run_as_task(group, store.path).fault == "enough"
     assert given == [1_000_000, 12_345]

@@ -79,7 +79,7 @@ def test_class_shards_and_one_piece_give_the_same_bytes(
     cut: bool,
 ) -> None:
     """What must look at the learner between rows is not cut."""
-    from olscale.execution import evaluate as module
+    from olscale.execution import in_process as module
 
     merged = []
     merge = module.merge_group
