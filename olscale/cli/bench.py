@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     help="Rows of the streams of linear, scale, memory and tables.",
 )
 def bench(names: tuple[str, ...], file: str | None, rows: int | None) -> None:
-    """Run speed benchmarks NAME; all but costs, memory, soft-local-wide and tables if none is
-    named.
+    """Run the speed benchmarks NAME.
+
+    Without NAME all but costs, memory, soft-local-wide and tables run.
 
     Every figure is measured in turns with its peers, on one thread, and shown as a ratio to them;
     above one is faster. scale is ingest, layouts and a stream through many learners; --rows 2396130

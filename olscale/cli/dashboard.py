@@ -25,8 +25,9 @@ from olscale.cli.say import say
     "--prefix", default="", metavar="PATH", help="Path under which a proxy passes requests on."
 )
 def dashboard(stores: tuple[str, ...], port: int, host: str, prefix: str) -> None:
-    """Show the metrics stores STORE... on a page: what goes on now, results, and the report. Reads
-    only; Ctrl-C ends it.
+    """Show running evaluations, results and reports of the metrics stores STORE... on a page.
+
+    It only reads. Ctrl-C ends it.
 
     A folder of nights (`olscale jobs`) stands for its page and for the store of its last night,
     also when another night has come. Also for evaluations of other processes and machines, as long

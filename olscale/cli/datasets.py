@@ -34,8 +34,9 @@ def datasets() -> None:
 @datasets.command("list")
 @click.argument("root", required=False)
 def list_datasets(root: str | None) -> None:
-    """List the datasets directly under ROOT; without ROOT those here, then the catalogue of public
-    data sets.
+    """List the datasets directly under ROOT.
+
+    Without ROOT list those here, then the catalogue of public data sets.
     """
     _list_here(root or ".")
     if root is None:

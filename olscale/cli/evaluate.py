@@ -102,8 +102,9 @@ def evaluate(
     cluster: dict[str, Any],
     protocol: dict[str, Any],
 ) -> None:
-    """Run what STORE does not have of EXPERIMENT.toml, or of the datasets and learners given as
-    options.
+    """Run what STORE does not have of EXPERIMENT.toml.
+
+    Without EXPERIMENT.toml it runs the datasets and learners that are given as options.
 
     Rows in file order (--order time) run as Dask actors, permutations as Dask tasks; --in-process
     gives the same results without Dask. Running the same experiment again computes nothing, unless

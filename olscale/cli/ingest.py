@@ -173,8 +173,9 @@ def ingest(
     missing: tuple[str, ...],
     train_rows: int | None,
 ) -> None:
-    """Convert SOURCE... (files, folders, patterns, archives, URLs, sklearn:NAME) to the dataset
-    directory DEST.
+    """Convert SOURCE... to the dataset directory DEST.
+
+    A source is a file, folder, pattern, archive, URL or sklearn:NAME.
 
     The dataset appears whole or not at all. After an interruption run the same command again.
     """

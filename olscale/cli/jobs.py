@@ -121,8 +121,9 @@ def history(file: str, home: str | None, form: str, metric: str | None, sql: str
 @jobs.command(short_help="Print the alarms of the last night.")
 @_of_job
 def check(file: str, home: str | None) -> None:
-    """Print the alarms of the last night of the job FILE as text; exits with 3 if there are any, 1
-    if it failed.
+    """Print the alarms of the last night of the job FILE as text.
+
+    It exits with 3 if there are any, with 1 if the night failed.
 
     Before the first night it exits with 1, and says what of the file would fail.
     """
@@ -144,8 +145,9 @@ def check(file: str, home: str | None) -> None:
     "--tell", is_flag=True, help='Notify of a late job, once, as [[notify]] with "late" says.'
 )
 def status(file: str, home: str | None, tell: bool) -> None:
-    """Print when the job FILE last had a night without failures, and whether one runs now; exits
-    with 1 if it is late.
+    """Print when the job FILE last had a night without failures, and whether one runs now.
+
+    It exits with 1 if that night is too long ago.
 
     For a second timer, or a health check: whatever ended the first one, this notices.
     """
@@ -163,9 +165,7 @@ def status(file: str, home: str | None, tell: bool) -> None:
     "--out", metavar="DIR", required=True, help="Folder for index.html, made if it is missing."
 )
 def report(file: str, home: str | None, out: str) -> None:
-    """Write the page of the job FILE into DIR: nights, series with what changed, failures,
-    machines.
-    """
+    """Write the page of the job FILE into DIR: nights, series, changes, failures, machines."""
     from olscale.jobs.page import write_page
 
     try:
@@ -196,8 +196,9 @@ def units(file: str, home: str | None, scheduler: str) -> None:
 @_of_job
 @click.option("--dry-run", is_flag=True, help="Only say which.")
 def prune(file: str, home: str | None, dry_run: bool) -> None:
-    """Remove the stores of nights of the job FILE that its `keep` does not ask for; their history
-    stays.
+    """Remove the stores of nights of the job FILE that its `keep` does not ask for.
+
+    Their history stays.
 
     The first night stays, so do those beside a change, those with other bytes, unfinished ones, and
     any with a file `tag`.

@@ -41,8 +41,9 @@ def models() -> None:
     help="Only this learner (may be repeated).",
 )
 def list_models(store: str, datasets: tuple[str, ...], learners: tuple[str, ...]) -> None:
-    """List the runs of STORE that ended well, those with the least error first, and whether STORE
-    keeps their models.
+    """List the runs of STORE that ended well, those with the least error first.
+
+    The list says whether STORE keeps their models.
     """
     from math import nan
 
@@ -89,8 +90,9 @@ def _object(value: Any) -> dict[str, Any]:
     help="The run's dataset; looked for here and beside STORE when left out.",
 )
 def save(store: str, run: str, file: str, dataset: str | None) -> None:
-    """Write the final model of RUN to FILE: RUN is an id in STORE, or a beginning of one that no
-    other has.
+    """Write the final model of RUN to FILE.
+
+    RUN is an id in STORE, or a beginning that no other id has.
 
     A model that STORE keeps is copied. Else the run is run again here, and compared with what STORE
     recorded.
@@ -142,8 +144,9 @@ def _record(store: Store, run: str) -> Record:
 @click.argument("file")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 def show(file: str, as_json: bool) -> None:
-    """Show what learner, transforms, classes and columns the model FILE has; all of it is read and
-    checked.
+    """Show the learner, transforms, classes and columns of the model FILE.
+
+    All of the file is read and checked.
     """
     from olscale.models.file import read_about
 

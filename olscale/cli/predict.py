@@ -99,8 +99,9 @@ def predict(
     unknown: str,
     learner: str | None,
 ) -> None:
-    """Predict the rows of SOURCE, a dataset or anything that olscale ingest reads, with the model
-    MODEL.
+    """Predict the rows of SOURCE with the model MODEL.
+
+    SOURCE is a dataset, or anything that olscale ingest reads.
 
     Columns go by their names where there are names. Rows need no labels, and columns that were
     dropped at ingest are dropped again.

@@ -44,8 +44,7 @@ def reproduce(
     markdown: str | None,
     cluster: dict[str, Any],
 ) -> None:
-    """Run what STORE does not have of the pipeline NAME, and print the paper's tables with ours
-    beside them.
+    """Run what STORE does not have of the pipeline NAME, and print the paper's tables and ours.
 
     Then come the verdicts, a cell each: reproduced (within two joint standard deviations and within
     20 %), compatible in a wide band only (within two deviations, more than 20 % off), better, or

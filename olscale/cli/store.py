@@ -32,8 +32,9 @@ def store() -> None:
 def forget(
     store: str, learners: tuple[str, ...], datasets: tuple[str, ...], everything: bool
 ) -> None:
-    """Remove runs from the metrics store STORE, with their timings and checkpoints, and what tuning
-    chose for them.
+    """Remove runs from the metrics store STORE.
+
+    Their timings, their checkpoints and what tuning chose for them go, too.
 
     With --learner and --dataset only runs of both kinds. The next olscale evaluate computes them
     again. Nothing is asked.

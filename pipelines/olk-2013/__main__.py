@@ -38,7 +38,10 @@ EXAMPLES: dict[
 
 def main(folder: Path) -> None:
     """Draw all figures and print the table of agreement."""
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        sys.exit(f"cannot write figures to {folder}: {fault.strerror}; give another folder")
     print("figure | model | precision | recall | F1 | false alarms")
     for name, (sequence, models, shown, first) in EXAMPLES.items():
         made = list(sequence())
@@ -97,4 +100,6 @@ def draw(
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(f"got {len(sys.argv) - 1} arguments, expected a folder: python {sys.argv[0]} OUT")
     main(Path(sys.argv[1]))

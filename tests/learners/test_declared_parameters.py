@@ -90,6 +90,13 @@ def test_the_docstring_has_a_section_of_the_parameters() -> None:
     assert section in text
 
 
+def test_a_section_of_parameters_that_is_written_by_hand_stays_alone() -> None:
+    doc = "A rule.\n\n    Parameters\n    ----------\n    eta : float\n        First step.\n    "
+    written = type("Written", (Declared,), {"__doc__": doc})
+    assert (written.__doc__ or "").count("Parameters\n---") == 1
+    assert written(eta=0.25).get_params()["eta"] == 0.25
+
+
 @pytest.mark.parametrize("name", learner_names())
 def test_a_learner_describes_all_of_its_parameters(name: str) -> None:
     learner = learner_class(name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -105,3 +107,16 @@ def test_frames_that_do_not_go_with_the_first_are_refused(frame: np.ndarray, why
 def test_bounds_the_wrong_way_round_are_refused() -> None:
     with pytest.raises(ParameterError, match="expected 0 <= v <= C"):
         OLKBackground(C=0.1, v=0.2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [([], "got 0 arguments, expected a folder"), (["/dev/null/x"], "give another folder")],
+)
+def test_a_bad_call_is_one_line(arguments: list[str], line: str) -> None:
+    called = subprocess.run(
+        [sys.executable, str(FOLDER), *arguments], capture_output=True, text=True, check=False
+    )
+    assert called.returncode == 1
+    [message] = called.stderr.splitlines()
+    assert line in message

@@ -143,14 +143,19 @@ def _make_init(cls: type[InitParameters]) -> Callable[..., None]:
     return init
 
 
-_LATER_SECTIONS = re.compile(r"^(Attributes|Notes|References|Examples)\n---", re.MULTILINE)
+_PARAMETERS = re.compile(r"^Parameters\n---", re.MULTILINE)
+_LATER_SECTIONS = re.compile(
+    r"^(Attributes|Methods|Raises|Warnings|See Also|Notes|References|Examples)\n---", re.MULTILINE
+)
 
 
 def _describe(doc: str | None, declared: Mapping[str, Param]) -> str | None:
-    """Return a docstring with a numpydoc section of the declared parameters."""
+    """Return a docstring with a numpydoc section of the declared parameters, if it has none."""
     if doc is None:
         return None
     text = inspect.cleandoc(doc)
+    if _PARAMETERS.search(text):
+        return text
     lines = ["Parameters", "----------"]
     for name, one in declared.items():
         lines.append(f"{name} : {one.domain}, default {one.default!r}")
