@@ -18,23 +18,20 @@ from olscale.data.transforms.revision import transforms_version
 from olscale.errors import ExperimentError, ParameterError
 from olscale.evaluation.dataset_fit import (
     check_classes,
+    check_enough_rows,
     check_learner,
     check_takes_weights,
     check_targets,
     check_weights,
 )
-from olscale.evaluation.enough_rows import check_enough_rows
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.experiment_sections import DatasetSpec, LearnerSpec
 from olscale.evaluation.forecast import NUMBERS_A_SECOND, ROW_NUMBERS
 from olscale.evaluation.protocol import ProtocolSpec, check_stream, check_task, weighing_of
 from olscale.evaluation.resolve import ResolvedExperiment, open_experiment
-from olscale.evaluation.roster import Roster
-from olscale.evaluation.run import Run
+from olscale.evaluation.run import Run, stream_keys
 from olscale.evaluation.run_group import StreamSource
-from olscale.evaluation.run_plan import RunPlan
-from olscale.evaluation.search import Search
-from olscale.evaluation.streams import stream_keys
+from olscale.evaluation.run_plan import Roster, RunPlan, Search
 from olscale.learners.contract.class_weights import name_classes, weighs_classes
 from olscale.learners.contract.cost import check_row_numbers, cost_of
 from olscale.learners.contract.learner import Learner

@@ -3,6 +3,8 @@
 Planning itself opens existing datasets and fetches nothing.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Set
 from dataclasses import dataclass
 
@@ -12,7 +14,9 @@ from olscale.evaluation.dataset_fit import takes_or_ignores_weights
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.experiment_sections import EVERY, DatasetSpec, LearnerSpec
 from olscale.learners.contract.many_targets import LearnsTargets
-from olscale.learners.registry import learner_class, learner_names
+from olscale.learners.contract.ranked_rows import ranks_by_class
+from olscale.learners.registry import learner_class, learner_names, make_learner
+from olscale.measures import ranking_measures
 from olscale.results.plans import LeftOut
 from olscale.task import TASKS, Task
 
@@ -207,3 +211,52 @@ def _with_path(spec: DatasetSpec, say: Callable[[str], None]) -> DatasetSpec:
 
         path = locate_sample(str(path), spec.rows, say=say)
     return spec.model_copy(update={"path": path, "name": None})
+
+
+def unweighted_notes(experiment: Experiment) -> list[str]:
+    """Return a line that names the learners that ignore the weights of a protocol.
+
+    These are baselines, which look at labels only; other learners without weights are refused.
+    """
+    protocols = [dataset.protocol or experiment.protocol for dataset in experiment.datasets]
+    if all(protocol.weights is None for protocol in protocols):
+        return []
+    names = dict.fromkeys(spec.name for spec in experiment.learners)
+    baselines = [
+        name
+        for name in names
+        if ":" not in name and getattr(learner_class(name), "baseline", False)
+    ]
+    if not baselines:
+        return []
+    return [
+        f"{', '.join(baselines)}: all rows count alike, whatever they weigh, as to every baseline"
+    ]
+
+
+def coarse_score_notes(resolved: ResolvedExperiment) -> list[str]:
+    """Return a line for each learner without scores whose protocol asks for ranking measures.
+
+    Its `auc` is the mean recall of both classes, which is not comparable with that of a learner
+    with scores.
+    """
+    experiment = resolved.experiment
+    measures_of: dict[str, set[str]] = {}
+    for section, dataset in zip(experiment.datasets, resolved.datasets, strict=True):
+        words = set(ranking_measures((section.protocol or experiment.protocol).measures))
+        if words and dataset.task == "classification" and len(dataset.classes or ()) == 2:
+            for spec in experiment.learners:
+                if spec.meets(dataset.name) and _is_coarse(spec):
+                    measures_of.setdefault(spec.name, set()).update(words)
+    return [
+        f"{' and '.join(sorted(words))} of {name}: of the classes that it predicts, -1 or 1, and "
+        "not of scores, not to be "
+        "set beside those of learners with scores"
+        for name, words in measures_of.items()
+    ]
+
+
+def _is_coarse(spec: LearnerSpec) -> bool:
+    if ":" not in spec.name:
+        return False
+    return ranks_by_class(make_learner(spec.name, spec.settings()[0] | spec.points()[0]))

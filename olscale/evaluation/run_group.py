@@ -82,7 +82,7 @@ class RunGroup:
     keeps_models : bool
         Whether the store keeps the final models.
     bundle : int, optional
-        Number of its bundle (`olscale.evaluation.bundles`); None for a group with a task of its
+        Number of its bundle (`olscale.evaluation.cut_groups`); None for a group with a task of its
         own.
     """
 

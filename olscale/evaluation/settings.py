@@ -7,8 +7,7 @@ from olscale.errors import OlscaleError
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.experiment_sections import EVERY, DatasetSpec, LearnerSpec
 from olscale.evaluation.protocol import weighing_of
-from olscale.evaluation.run import Run
-from olscale.evaluation.streams import stream_keys
+from olscale.evaluation.run import Run, stream_keys
 from olscale.learners.registry import learner_class, learner_names, make_learner
 from olscale.results.selections import Selection
 from olscale.results.settings import REPLICATES, ExperimentSettings, Setting, SettingKey

@@ -8,11 +8,15 @@ from functools import partial
 from olscale.data.dataset import Dataset
 from olscale.errors import ExecutionError, StoreError
 from olscale.evaluation.budget import Budget
-from olscale.evaluation.bundles import cut_bundles
 from olscale.evaluation.class_shards import cut_shards
-from olscale.evaluation.cut_groups import GROUPS_A_THREAD, cut_groups
-from olscale.evaluation.forecast import bundled_seconds, check_workers, long_runs, short_seconds
-from olscale.evaluation.pilot import with_pilots
+from olscale.evaluation.cut_groups import GROUPS_A_THREAD, cut_bundles, cut_groups
+from olscale.evaluation.forecast import (
+    bundled_seconds,
+    check_workers,
+    long_runs,
+    short_seconds,
+    with_pilots,
+)
 from olscale.evaluation.plan import PlannedExperiment
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import RunGroup

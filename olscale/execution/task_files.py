@@ -6,7 +6,7 @@ from time import monotonic
 from types import MappingProxyType
 
 from olscale.data.dataset import Dataset, open_dataset
-from olscale.evaluation.bundles import BUNDLE_SECONDS
+from olscale.evaluation.cut_groups import BUNDLE_SECONDS
 from olscale.evaluation.run_group import RunGroup
 from olscale.execution.checkpoints import begun_keys
 from olscale.execution.group_records import write_records, write_together

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from olscale.evaluation.metrics.base import Metric, StreamShape
 from olscale.evaluation.protocol import Scoring
 from olscale.results.record import Series
+from olscale.task import Task
 
 
 class EveryRow(Metric):
@@ -112,3 +113,20 @@ class EveryRow(Metric):
             if defined.any()
             else []
         )
+
+
+class MedianError(EveryRow):
+    """`medae`: the median of ``|y - prediction|``."""
+
+    name = "medae"
+    width = 1
+    tasks: ClassVar[tuple[Task, ...]] = ("regression",)
+
+    def _kept(
+        self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        distance: NDArray[np.float64] = np.abs(y - codes)
+        return distance[:, np.newaxis]
+
+    def _value(self, rows: NDArray[np.float64]) -> float:
+        return float(np.median(rows))

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from olscale.compiled.tallies import ABSOLUTE
 from olscale.evaluation.metrics.base import StreamShape
 from olscale.evaluation.metrics.estimates import Estimates
-from olscale.evaluation.metrics.residual_sums import ResidualSums
+from olscale.evaluation.metrics.residuals import ResidualSums
 from olscale.task import Task
 
 _EPS = float(np.finfo(np.float64).eps)

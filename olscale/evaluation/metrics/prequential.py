@@ -1,10 +1,11 @@
-"""Mistakes before each update: their number, their curve and their share in each segment."""
+"""Mistakes before each update: their number, curve and segments, or their share by weights."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from olscale.evaluation.metrics.base import Metric, StreamShape
 from olscale.evaluation.protocol import Scoring
+from olscale.results.record import Series
 
 
 class Prequential(Metric):
@@ -78,3 +79,94 @@ class Prequential(Metric):
             self._names, self.sums["segment_rows"], self.sums["segment_mistakes"], strict=True
         )
         return [(name, int(rows), int(mistakes)) for name, rows, mistakes in counts if rows]
+
+
+class WeightedError(Metric):
+    """`cumulative_error` with `weighted_measures`: the weight of the mistakes by that of all rows.
+
+    It also has a curve. There are no `mistakes`, which is a count of rows, and no errors by
+    segment.
+
+    Examples
+    --------
+    >>> scoring = Scoring(weights="w", weighted_measures=True)
+    >>> metric = WeightedError(StreamShape(rows=2, classes=2, scoring=scoring))
+    >>> metric.weigh(np.array([3.0, 1.0]))
+    >>> metric.see(np.array([0, 1]), np.array([1, 1]), np.zeros((2, 1)))
+    >>> metric.values()
+    {'cumulative_error': 0.75}
+    """
+
+    weighs_rows = True
+
+    @classmethod
+    def wanted(cls, scoring: Scoring) -> bool:
+        return scoring.weighted_measures and not scoring.test_only
+
+    def __init__(self, shape: StreamShape) -> None:
+        self._points = shape.points()
+        self.sums = {
+            "rows": np.zeros(1, dtype=np.int64),
+            "weights": np.zeros(2),
+            "curve": np.full(len(self._points), np.nan),
+        }
+
+    def see(
+        self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]
+    ) -> None:
+        """Add rows of the stream."""
+        first = int(self.sums["rows"][0])
+        sums = running_sums(
+            self.sums["weights"], mistake_terms(codes != y, self.weights_of(len(y)))
+        )
+        low, high = np.searchsorted(self._points, [first, first + len(y)], side="right")
+        reached = sums[self._points[low:high] - first - 1]
+        self.sums["curve"][low:high] = rates(reached)
+        self.sums["rows"] += len(y)
+        if len(sums):
+            self.sums["weights"] = sums[-1].copy()
+
+    def values(self) -> dict[str, float]:
+        total, wrong = self.sums["weights"].tolist()
+        return {"cumulative_error": wrong / total} if total > 0.0 else {}
+
+    def series(self) -> list[Series]:
+        """Return the curve from the first row with a weight on."""
+        defined = np.isfinite(self.sums["curve"])
+        return (
+            [Series("cumulative_error", self._points[defined], self.sums["curve"][defined])]
+            if defined.any()
+            else []
+        )
+
+
+def running_sums(before: NDArray[np.float64], terms: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the sums after each row; `terms` has shape (rows, sums).
+
+    Examples
+    --------
+    >>> running_sums(np.array([1.0]), np.array([[2.0], [3.0]]))
+    array([[3.],
+           [6.]])
+    """
+    sums: NDArray[np.float64] = np.cumsum(np.vstack([before, terms]), axis=0)[1:]
+    return sums
+
+
+def mistake_terms(wrong: NDArray[np.bool_], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the weight of each row and of its mistake, shape (rows, 2)."""
+    return np.column_stack([weights, np.where(wrong, weights, 0.0)])
+
+
+def rates(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the share of mistakes in sums of shape (points, 2); NaN before any weight.
+
+    Examples
+    --------
+    >>> rates(np.array([[4.0, 1.0], [0.0, 0.0]]))
+    array([0.25,  nan])
+    """
+    total, wrong = sums.T
+    shares = np.full(len(sums), np.nan)
+    np.divide(wrong, total, out=shares, where=total > 0.0)
+    return shares

@@ -1,5 +1,6 @@
-"""How well scores rank rows of two classes: the area under the ROC curve."""
+"""How well scores rank rows of two classes: the ROC curve and the area under it."""
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 from olscale.evaluation.metrics.base import StreamShape
 from olscale.evaluation.metrics.kept_rows import EveryRow
 from olscale.evaluation.protocol import Scoring
+from olscale.results.record import Series
 from olscale.task import Task
 
 
@@ -76,3 +78,73 @@ def _weighted_auc(
     # Sums without BLAS, whose bits depend on the number of threads.
     won = sum(float((weight[high] * of_side).sum()) for of_side in sides)
     return won / (2.0 * float(pairs)) if pairs > 0.0 else np.nan
+
+
+POINTS = 200
+
+
+class Roc(EveryRow):
+    """`roc` of the stream, by the scores before each update, and `test_roc`, with up to 200 points.
+
+    Positions are numbers of false positives, from 0 to all negative rows, instead of rows of the
+    stream; the value is the largest true positive rate at that number. Positives are rows of class
+    1, or novelties in novelty detection.
+
+    Examples
+    --------
+    >>> from olscale.evaluation.protocol import Scoring
+    >>> metric = Roc(StreamShape(rows=4, classes=2, scoring=Scoring(measures=("roc",))))
+    >>> metric.test(np.array([1, 0, 1, 0]), np.zeros(4), np.array([[2.0], [1.0], [0.5], [-3.0]]))
+    >>> metric.series()
+    [Series(name='test_roc', rows=array([0, 1, 2]), values=array([0.5, 1. , 1. ]))]
+    """
+
+    name = "roc"
+    width = 2
+    reads_scores = ranks_rows = True
+    tasks = ("novelty", "classification")
+
+    @classmethod
+    def meets(cls, shape: StreamShape) -> bool:
+        """Return whether there are two classes and the protocol asks for the curve."""
+        return shape.task in cls.tasks and shape.classes == 2 and cls.wanted(shape.scoring)
+
+    def __init__(self, shape: StreamShape) -> None:
+        super().__init__(replace(shape, scoring=replace(shape.scoring, window=None)))
+        self._sign, self._positive = (-1.0, 0) if shape.task == "novelty" else (1.0, 1)
+
+    def _kept(
+        self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        return np.stack([self._sign * scores[:, 0], y == self._positive], axis=1)
+
+    def _value(self, rows: NDArray[np.float64]) -> float:
+        return np.nan  # a curve is not a number
+
+    def series(self) -> list[Series]:
+        """Return both curves, if there are rows of both classes."""
+        parts = {"roc": self._seen(), "test_roc": self.sums["test"]}
+        return [
+            Series(name, *_curve(rows))
+            for name, rows in parts.items()
+            if 0.0 < rows[:, 1].sum() < len(rows)
+        ]
+
+
+def _curve(rows: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return false positives and true positive rates; `rows` has scores and whether positive."""
+    scores, positive = rows[np.argsort(-rows[:, 0], kind="stable")].T
+    # Rows of equal scores cannot be distinguished, so points lie between different scores.
+    ends = np.flatnonzero(np.append(scores[1:] != scores[:-1], True))
+    true_positives = np.append(0, np.cumsum(positive)[ends].astype(np.int64))
+    false = np.append(0, ends + 1) - true_positives
+    most = np.append(false[1:] > false[:-1], True)
+    false = false[most]
+    share = true_positives[most] / true_positives[-1]
+    arc_length = false / false[-1] + share
+    picked = np.unique(
+        np.searchsorted(arc_length, np.linspace(arc_length[0], arc_length[-1], POINTS)).clip(
+            max=len(arc_length) - 1
+        )
+    )
+    return (false, share) if len(false) <= POINTS else (false[picked], share[picked])
