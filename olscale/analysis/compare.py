@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from olscale.analysis.bayesian import Posterior, signed_rank
 from olscale.analysis.paired_tests import differences_of, holm, sign_test, wilcoxon
@@ -26,9 +25,7 @@ from olscale.analysis.rank_tests import (
     nemenyi,
     rank,
 )
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from olscale.arrays import FloatArray, IntArray
 
 LEAST = 5
 """Data sets, or runs on one, below which nothing is tested."""

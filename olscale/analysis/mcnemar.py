@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 from olscale.analysis.matched_blocks import shared_keys
 from olscale.analysis.paired_tests import holm
 from olscale.analysis.replicates import by_replicate
+from olscale.arrays import FloatArray, IntArray
 from olscale.results import Store
 from olscale.results.arrow_arrays import numbers_of
 from olscale.results.settings import SettingKey
 from olscale.results.store import OnDamage
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 BitArray = NDArray[np.uint32]
 
 ROWS = {"wrong_rows": "the stream", "test_wrong_rows": "the test split"}

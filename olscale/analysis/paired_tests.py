@@ -7,11 +7,9 @@ import math
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from olscale.analysis.rank_tests import equal_figures, rank
-
-FloatArray = NDArray[np.float64]
+from olscale.arrays import FloatArray
 
 # Differences up to which the distribution of Wilcoxon's statistic is counted out.
 _EXACT = 50

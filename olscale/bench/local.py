@@ -5,8 +5,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import BoolArray, FloatArray, IntArray
 from olscale.bench.base import Contestant, Figure, compare
 from olscale.bench.linear import feed, learner, one_pass
 from olscale.bench.loops import bare_max_out, gemv_float32, lol_numpy, prototype_major
@@ -30,7 +30,7 @@ def figures(rounds: int = 7, rows: int = 40_000) -> list[Figure]:
     return results + _max_out(254, rounds) + _many_classes(rounds) + _sparse(rows, rounds)
 
 
-def _rows(features: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _rows(features: int) -> tuple[FloatArray, IntArray]:
     """Return 400,000 values, and classes that follow from the signs of two features."""
     X = np.random.default_rng(0).normal(size=(400_000 // features, features)) / np.sqrt(features)
     return X, (X[:, 0] * X[:, 1] > 0.0).astype(np.int64)
@@ -103,7 +103,7 @@ def _max_out(features: int, rounds: int) -> list[Figure]:
     work = rows * passes / 1e6
     size = f"{_H} x {_PLANES} hyperplanes, d = {features}"
 
-    def bare(name: str, moved: NDArray[np.bool_]) -> Contestant:
+    def bare(name: str, moved: BoolArray) -> Contestant:
         P = rng.normal(size=(_H * _PLANES, features))
         out = np.zeros(_H * _PLANES)
 
@@ -140,7 +140,7 @@ def _max_out(features: int, rounds: int) -> list[Figure]:
     return compare([*table, scored, *contestants], "M rows/s", rounds)
 
 
-def _moved(name: str, params: dict[str, Any], stream: Sequence[Chunk]) -> NDArray[np.bool_]:
+def _moved(name: str, params: dict[str, Any], stream: Sequence[Chunk]) -> BoolArray:
     """Return for each row whether it moves the model that learns from the stream."""
     model = make_learner(name, params)
     model.begin(stream[0].columns, 2)

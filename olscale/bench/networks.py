@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from olscale.arrays import FloatArray
 from olscale.bench.base import Contestant, Figure, compare
 from olscale.bench.linear import learner, one_pass, untrained
 from olscale.data.chunk import Chunk
-from olscale.learners.contract.learner import FloatArray
 from olscale.learners.network.product_sums import AT_ONCE
 
 _COLUMNS = 20

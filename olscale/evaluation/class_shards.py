@@ -9,11 +9,10 @@ would have in one piece.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array, FloatArray, IntArray
 from olscale.data.chunk import Chunk
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.transforms.pipeline import size_after
@@ -28,7 +27,6 @@ from olscale.evaluation.run_state import RunState
 from olscale.learners.contract.class_axes import class_axes, join_classes
 from olscale.learners.contract.class_shards import ClassShard, cut_ranges
 from olscale.learners.contract.cost import cost_of
-from olscale.learners.contract.learner import FloatArray
 from olscale.learners.registry import ask, make_learner
 from olscale.results.record import Record
 from olscale.results.scratch import Scratch
@@ -181,10 +179,10 @@ class _Ballots:
         self._scratch = scratch
         self._classes = classes
         self._split = split
-        self._waiting: list[dict[str, NDArray[Any]]] = []
+        self._waiting: list[dict[str, Array]] = []
         self._rows = self.blocks = 0
 
-    def add(self, y: NDArray[np.int64], scores: FloatArray, **more: NDArray[Any]) -> None:
+    def add(self, y: IntArray, scores: FloatArray, **more: Array) -> None:
         # As in `codes_of`, the first of equal best scores wins.
         best = np.argmax(scores, axis=1)
         ballot = {
@@ -206,11 +204,11 @@ class _Ballots:
         self._waiting = []
         self._rows = 0
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, Array]:
         """Return the rows that are not yet written, and the number of blocks that are."""
         return {"blocks": np.array([self.blocks]), **(self._joined() if self._waiting else {})}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, Array]) -> None:
         waiting = dict(state)
         self.blocks = int(waiting.pop("blocks")[0])
         self._waiting = [waiting] if waiting else []
@@ -225,7 +223,7 @@ class _Ballots:
     def _block(self, number: int) -> str:
         return array_name(self._classes, f"{self._split}.{number}")
 
-    def _joined(self) -> dict[str, NDArray[Any]]:
+    def _joined(self) -> dict[str, Array]:
         return {
             name: np.concatenate([part[name] for part in self._waiting])
             for name in self._waiting[0]
@@ -255,24 +253,24 @@ class _ShardState(RunState):
 
     def count(
         self,
-        rows: NDArray[np.int64],
-        y: NDArray[Any],
-        codes: NDArray[Any],
+        rows: IntArray,
+        y: Array,
+        codes: Array,
         scores: FloatArray,
-        weights: NDArray[np.float64] | None = None,
+        weights: FloatArray | None = None,
     ) -> None:
         assert isinstance(self.learner, ClassShard)
         self._train.add(y, scores, moved=self.learner.moved)
 
-    def count_test(self, y: NDArray[Any], codes: NDArray[Any], scores: FloatArray) -> None:
+    def count_test(self, y: Array, codes: Array, scores: FloatArray) -> None:
         self._test.add(y, scores)
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, Array]:
         """Return the whole run as plain arrays, including ballots that are not yet written."""
         waiting = self._train.state() if self.outcome == "ok" else {}
         return super().state() | {f"train.{name}": array for name, array in waiting.items()}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, Array]) -> None:
         """Continue from a `state`; the blocks of ballots written before must still exist."""
         super().restore(state)
         waiting = {
@@ -283,7 +281,7 @@ class _ShardState(RunState):
         if waiting:
             self._train.restore(waiting)
 
-    def end(self) -> dict[str, NDArray[Any]]:
+    def end(self) -> dict[str, Array]:
         """Write the remaining ballots; return what else the merge needs."""
         self._train.flush()
         self._test.flush()
@@ -341,12 +339,12 @@ class ShardPass(GroupPass):
         """Return NaN: no shard knows how many rows the classes together predict wrongly."""
         return float("nan")
 
-    def state(self) -> Iterator[tuple[str, NDArray[Any]]]:
+    def state(self) -> Iterator[tuple[str, Array]]:
         """Yield the state of the shard and its place in the stream as named plain arrays."""
         yield from super().state()
         yield "stream/streamed", np.array([self._streamed])
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, Array]) -> None:
         """Continue from a `state` of this shard."""
         super().restore(state)
         self._streamed = int(state["stream/streamed"][0])
@@ -371,7 +369,7 @@ def array_name(classes: range, what: str) -> str:
     return f"{classes.start}-{classes.stop}.{what}"
 
 
-Learned = dict[str, NDArray[Any]]
+Learned = dict[str, Array]
 
 
 def merge_shards(
@@ -432,7 +430,7 @@ _NO_SCORES = np.empty((0, 0))
 
 def _counted(
     group: RunGroup, scratch: Scratch, split: str, blocks: int
-) -> Iterator[tuple[NDArray[Any], ...]]:
+) -> Iterator[tuple[Array, ...]]:
     """Yield targets, predicted codes and changes of the model, block by block."""
     for block in range(blocks):
         ballots = [
@@ -449,8 +447,8 @@ def _counted(
 
 
 def _joined(
-    merged: RunState, classes: int, group: RunGroup, ends: Sequence[dict[str, NDArray[Any]]]
-) -> dict[str, NDArray[Any]]:
+    merged: RunState, classes: int, group: RunGroup, ends: Sequence[dict[str, Array]]
+) -> dict[str, Array]:
     mark = "state."
     states = [
         {name.removeprefix(mark): end[name] for name in end if name.startswith(mark)}

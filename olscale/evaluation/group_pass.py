@@ -6,11 +6,11 @@ from dataclasses import replace
 from math import isfinite
 from time import perf_counter
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array
 from olscale.compiled.csr import values_of
 from olscale.compiled.machine_code import machine_code_seconds
 from olscale.data.chunk import Chunk
@@ -289,7 +289,7 @@ class GroupPass:
         """Size of the learners' states without blocks of zeros: what a checkpoint has to save."""
         return sum(state.filled_bytes for state in self.states)
 
-    def state(self) -> Iterator[tuple[str, NDArray[Any]]]:
+    def state(self) -> Iterator[tuple[str, Array]]:
         """Yield the states of the runs as named plain arrays: ``<run id>/...`` and ``stream/...``.
 
         A learner's arrays are copied when requested, except for untouched parts, so that at most
@@ -308,7 +308,7 @@ class GroupPass:
             for name, array in run.state().items():
                 yield f"{run.run.id}/{name}", array
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, Array]) -> None:
         """Continue, before the first chunk, from a `state` of this group or of one with more runs.
 
         Raises

@@ -21,9 +21,9 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from olscale.arrays import FloatArray
 from olscale.errors import DivergedError
 from olscale.evaluation.budget import Meter, Metered, TimeUp
-from olscale.learners.contract.learner import FloatArray
 from olscale.system.interrupts import let_interrupt_out, text_of
 from olscale.system.plain_arrays import refuse_masked
 

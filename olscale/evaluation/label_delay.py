@@ -10,16 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array, BoolArray, FloatArray, IntArray
 from olscale.compiled.csr import CSR, Rows, read_only, slice_rows, take_rows
 from olscale.data.chunk import Chunk, join_chunks
 from olscale.evaluation.metrics import StreamShape
 from olscale.evaluation.protocol import Scoring
-from olscale.learners.contract.learner import FloatArray, Learner, hide_labels
+from olscale.learners.contract.learner import Learner, hide_labels
 from olscale.learners.contract.usable_rows import (
     diverged_at,
     learn_usable,
@@ -31,8 +31,8 @@ from olscale.learners.contract.usable_rows import (
 class Arrivals(NamedTuple):
     """Labels in order of arrival, for `olscale.evaluation.metrics.base.Metric.arrive`."""
 
-    labels: NDArray[Any]
-    asked: NDArray[np.int64]
+    labels: Array
+    asked: IntArray
 
 
 class Scored(NamedTuple):
@@ -47,7 +47,7 @@ class Scored(NamedTuple):
         None if the label of each row arrives once the row is predicted.
     """
 
-    rows: NDArray[np.int64]
+    rows: IntArray
     scores: FloatArray
     arrivals: Arrivals | None = None
 
@@ -56,9 +56,9 @@ class _Waiting(NamedTuple):
     """Rows whose labels have not arrived yet, in the order of the stream."""
 
     rows: Chunk
-    arrival: NDArray[np.int64]  # after the prediction of which row of the stream each label arrives
-    times: NDArray[np.int64]  # how often each row is learned from
-    numbers: NDArray[np.int64]  # which row of the stream each is
+    arrival: IntArray  # after the prediction of which row of the stream each label arrives
+    times: IntArray  # how often each row is learned from
+    numbers: IntArray  # which row of the stream each is
 
 
 class Schedule:
@@ -189,7 +189,7 @@ class Schedule:
             return ()
         return (rows.weights,)
 
-    def _seen(self, y: NDArray[Any]) -> NDArray[Any]:
+    def _seen(self, y: Array) -> Array:
         """Return the labels that the learner may see."""
         return read_only(np.zeros_like(y)) if self._blind else y
 
@@ -198,8 +198,8 @@ class Schedule:
         learner: Learner,
         X: Rows,
         scores: FloatArray,
-        scored: NDArray[np.int64],
-        rows: NDArray[np.int64],
+        scored: IntArray,
+        rows: IntArray,
     ) -> None:
         """Raise at the first of the events `X` with an unusable row or a score that is not finite.
 
@@ -218,19 +218,19 @@ class Schedule:
                 learner, X, int(unusable[0]), int(rows[unusable[0]]), names=self._names
             )
 
-    def _delays(self, chunk: Chunk) -> NDArray[np.int64] | int:
+    def _delays(self, chunk: Chunk) -> IntArray | int:
         """Return how many rows later each label arrives."""
         if isinstance(self._scoring.delay, int):
             return self._scoring.delay
         assert chunk.delays is not None, "the stream was opened without its delay column"
         return chunk.delays
 
-    def _tested(self, first: int, stop: int) -> NDArray[np.bool_]:
+    def _tested(self, first: int, stop: int) -> BoolArray:
         if self._scoring.folds is None:
             return np.ones(stop - first, dtype=bool)
         return np.equal(self.times(first, stop), 0)
 
-    def times(self, first: int, stop: int) -> NDArray[np.int64]:
+    def times(self, first: int, stop: int) -> IntArray:
         """Return how many times each row is learned from."""
         folds = self._scoring.folds
         every = self._scoring.holdout_every
@@ -251,19 +251,19 @@ class Schedule:
         rows = join_chunks([old.rows, new.rows])
         return _Waiting(rows, *map(np.concatenate, zip(old[1:], new[1:], strict=True)))
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, Array]:
         """Return the rows whose labels have not arrived as plain arrays; empty without any."""
         if self._waiting is None:
             return {}
         rows, arrival, times, numbers = self._waiting
         X = rows.X._asdict() if isinstance(rows.X, CSR) else {"X": rows.X}
         # The names date from olscale 0.1, where rows had no weights of their own.
-        arrays: dict[str, NDArray[Any]] = {"arrival": arrival, "weights": times, "numbers": numbers}
+        arrays: dict[str, Array] = {"arrival": arrival, "weights": times, "numbers": numbers}
         if rows.weights is not None:
             arrays["row_weights"] = rows.weights
         return {**X, "y": rows.y, "columns": np.array([rows.columns]), **arrays}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, Array]) -> None:
         """Continue from a `state`."""
         self._waiting = None
         if state:
@@ -283,8 +283,8 @@ class Schedule:
 def follow(
     learner: Learner,
     X: Rows,
-    y: NDArray[Any],
-    learning: NDArray[np.bool_],
+    y: Array,
+    learning: BoolArray,
     weights: FloatArray | None = None,
 ) -> FloatArray:
     """Learn from rows where `learning`, in order; return the score of each before its update.

@@ -13,14 +13,14 @@ from types import FunctionType, ModuleType
 from typing import Any, TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array, FloatArray
 from olscale.compiled.csr import Rows, read_only, read_only_rows, rows_of, slice_rows, stack_rows
 from olscale.evaluation.guard import GlobalRandom
 from olscale.learners.contract.foreign.answers import numbers_of
 from olscale.learners.contract.foreign.learner import ForeignLearner
 from olscale.learners.contract.foreign.parts import differences, parts_of
-from olscale.learners.contract.learner import FloatArray, Learner, learn_rows
+from olscale.learners.contract.learner import Learner, learn_rows
 from olscale.learners.contract.usable_rows import usable_rows
 from olscale.system.user_source import is_installed
 
@@ -51,13 +51,13 @@ class Rehearsal:
     def __init__(self, make: Callable[[], Learner], entropy: Sequence[int]) -> None:
         self._make = make
         self._entropy = entropy
-        self._parts: list[tuple[Rows, NDArray[Any], FloatArray | None]] = []
+        self._parts: list[tuple[Rows, Array, FloatArray | None]] = []
         self._weights: FloatArray | None = None
         self._rows_left = ROWS
         self.differs = False
         self.shared = ""
 
-    def see(self, X: Rows, y: NDArray[Any], weights: FloatArray | None = None) -> None:
+    def see(self, X: Rows, y: Array, weights: FloatArray | None = None) -> None:
         """Take the next rows of the stream, of any number; rehearse once there are enough."""
         if not self._rows_left:
             return
@@ -97,7 +97,7 @@ class Rehearsal:
             learned += [name for name, _ in first_changes]
         self.shared = next(iter(learned), "")
 
-    def _learned(self, X: Rows, y: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    def _learned(self, X: Rows, y: Array) -> dict[str, Array]:
         """Return a new model's scores of rows, each before its update, and its learned numbers."""
         with GlobalRandom(self._entropy).in_place():
             learner = self._make()
@@ -115,7 +115,7 @@ def _model_of(learner: Learner) -> Any:
     return learner.estimator if needs_rehearsal(learner) else learner
 
 
-def _are_equal(first: dict[str, NDArray[Any]], second: dict[str, NDArray[Any]]) -> bool:
+def _are_equal(first: dict[str, Array], second: dict[str, Array]) -> bool:
     return first.keys() == second.keys() and all(
         np.array_equal(values, second[name], equal_nan=True) for name, values in first.items()
     )

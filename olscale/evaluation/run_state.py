@@ -16,8 +16,8 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array, FloatArray, IntArray
 from olscale.compiled.csr import slice_rows
 from olscale.data.chunk import Chunk
 from olscale.evaluation.budget import BudgetExceeded, Meter
@@ -32,7 +32,7 @@ from olscale.evaluation.rehearsal import Rehearsal, needs_rehearsal, shared_reas
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_learner import RunLearner
 from olscale.learners.contract.compilation import compile_loops
-from olscale.learners.contract.learner import FloatArray, Learner, predictions_of, score_columns
+from olscale.learners.contract.learner import Learner, predictions_of, score_columns
 from olscale.learners.contract.probabilities import show_probabilities
 from olscale.learners.contract.ranked_rows import ranking_columns, ranks_by_class
 from olscale.learners.contract.usable_rows import diverged_at, score_usable
@@ -77,7 +77,7 @@ def environment() -> dict[str, str]:
 class Counted(NamedTuple):
     """What a run has counted: sums of metrics, held-out and repeated rows, seconds spent."""
 
-    sums: list[dict[str, NDArray[Any]]]
+    sums: list[dict[str, Array]]
     predicted: tuple[int, int]
     spent: float
 
@@ -208,7 +208,7 @@ class RunState(RunLearner):
         """Return `chunk` as the learner sees it: a novelty detector gets no labels."""
         return replace(chunk, y=np.zeros_like(chunk.y)) if self._task == "novelty" else chunk
 
-    def _predictions(self, scores: FloatArray) -> NDArray[Any]:
+    def _predictions(self, scores: FloatArray) -> Array:
         return predictions_of(scores[:, : self._own_columns(scores)], self._task)
 
     def _read_by(self, metric: Metric, scores: FloatArray) -> FloatArray:
@@ -253,11 +253,11 @@ class RunState(RunLearner):
 
     def count(
         self,
-        rows: NDArray[np.int64],
-        y: NDArray[Any],
-        codes: NDArray[Any],
+        rows: IntArray,
+        y: Array,
+        codes: Array,
         scores: FloatArray,
-        weights: NDArray[np.float64] | None = None,
+        weights: FloatArray | None = None,
     ) -> None:
         """Count rows: numbers, targets, predictions and scores before each update, weights."""
         burned_in = self._burned_in(rows)
@@ -271,8 +271,8 @@ class RunState(RunLearner):
     def _weigh(
         self,
         metrics: Sequence[Metric],
-        weights: NDArray[np.float64] | None,
-        rows: slice | NDArray[np.int64] = slice(None),
+        weights: FloatArray | None,
+        rows: slice | IntArray = slice(None),
     ) -> None:
         """Pass to metrics that use weights those of the rows that they get next."""
         if self.run.stream.scoring.weighted_measures:
@@ -284,13 +284,11 @@ class RunState(RunLearner):
         """Return the metrics that count rows of the stream."""
         return () if self.run.stream.scoring.test_only else self._metrics
 
-    def _burned_in(self, rows: NDArray[np.int64]) -> int:
+    def _burned_in(self, rows: IntArray) -> int:
         """Return how many of `rows`, numbers of rows of the stream, belong to the burn-in."""
         return int(np.searchsorted(rows, self.run.stream.scoring.burn_in))
 
-    def _see(
-        self, counted: slice, y: NDArray[Any], codes: NDArray[Any], scores: FloatArray
-    ) -> None:
+    def _see(self, counted: slice, y: Array, codes: Array, scores: FloatArray) -> None:
         for metric in self._counting():
             metric.see(y[counted], codes[counted], self._read_by(metric, scores[counted]))
 
@@ -355,7 +353,7 @@ class RunState(RunLearner):
         if error is not None:
             self.fail("diverged", str(error), raised=False, row=at)
 
-    def count_test(self, y: NDArray[Any], codes: NDArray[Any], scores: FloatArray) -> None:
+    def count_test(self, y: Array, codes: Array, scores: FloatArray) -> None:
         """Count rows of the test split: targets, predictions of the final model, scores."""
         for metric in self._metrics:
             metric.test(y, codes, self._read_by(metric, scores))
@@ -408,7 +406,7 @@ class RunState(RunLearner):
             cautions[NOT_REPRODUCIBLE] = 1.0
         return cautions
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, Array]:
         """Return the whole run as plain arrays; a failed run returns how it failed."""
         common = {
             "position": np.array([self.position]),
@@ -429,9 +427,9 @@ class RunState(RunLearner):
             parts |= {f"metric{number}.{name}": array.copy() for name, array in metric.sums.items()}
         return common | parts
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, Array]) -> None:
         """Continue from a `state`, which replaces everything before it, including `prepare`."""
-        groups: dict[str, dict[str, NDArray[Any]]] = {}
+        groups: dict[str, dict[str, Array]] = {}
         for key, array in state.items():
             group, _, name = key.partition(".")
             groups.setdefault(group, {})[name] = array

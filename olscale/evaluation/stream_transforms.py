@@ -1,10 +1,8 @@
 """The state of a stream's transforms, shared by runs that learn from the same rows."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
-from numpy.typing import NDArray
-
+from olscale.arrays import Array
 from olscale.data.chunk import Chunk
 from olscale.data.transforms.pipeline import Pipeline
 from olscale.evaluation.label_delay import Schedule
@@ -79,7 +77,7 @@ class StreamTransforms:
         """Return the features and stored values of a row after the transforms."""
         return self._steps[0].size_after(columns, values)
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, Array]:
         """Return copies of everything learned, named for a checkpoint."""
         parts = zip(self.folds, self._steps, strict=True)
         return {
@@ -88,7 +86,7 @@ class StreamTransforms:
             for name, array in step.state().items()
         }
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, Array]) -> None:
         """Continue from a `state` of these runs or of more.
 
         Raises

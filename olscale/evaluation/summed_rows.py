@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array, FloatArray
 from olscale.data.chunk import Chunk
 from olscale.data.transforms.pipeline import make_transform
 from olscale.evaluation.group_pass import GroupPass
@@ -22,7 +22,7 @@ from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_state import RunState
 from olscale.learners.contract.compilation import compile_loops
-from olscale.learners.contract.learner import FloatArray, State
+from olscale.learners.contract.learner import State
 from olscale.learners.contract.merged_sums import MergesSums, mergeable, sums_key
 from olscale.learners.contract.usable_rows import usable_rows
 from olscale.learners.registry import ask, make_learner
@@ -176,13 +176,13 @@ class _SharedSums:
         for state in self._states:
             state.solve(self._blocks_before, self.position, self._spent / len(self._states))
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, Array]:
         """Return the sums as plain arrays."""
         state = {f"block.{name}": array.copy() for name, array in self._block.items()}
         state |= {f"before.{name}": array.copy() for name, array in self._blocks_before.items()}
         return state | {"position": np.array([self.position]), "seconds": self._spent.array()}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, Array]) -> None:
         """Continue from a `state`."""
         self.position = int(state["position"][0])
         self._spent = LearningTime.from_array(state["seconds"])
@@ -190,7 +190,7 @@ class _SharedSums:
         self._blocks_before = _named(state, "before.")
 
 
-def _named(state: Mapping[str, NDArray[Any]], mark: str) -> State:
+def _named(state: Mapping[str, Array], mark: str) -> State:
     """Return copies of the arrays whose names begin with `mark`, without it."""
     return {
         name.removeprefix(mark): np.array(array)
@@ -227,13 +227,13 @@ class SumsPass(GroupPass):
     def _fused(self) -> Sequence[_SharedSums]:
         return [self._sums]
 
-    def state(self) -> Iterator[tuple[str, NDArray[Any]]]:
+    def state(self) -> Iterator[tuple[str, Array]]:
         """Yield the states of the runs, and the sums, as plain arrays."""
         yield from super().state()
         for name, array in self._sums.state().items():
             yield f"stream/sums/{name}", array
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Mapping[str, Array]) -> None:
         """Continue from a `state` of this group, or of one with more runs of the same sums."""
         super().restore(state)
         self._sums.restore(_named(state, "stream/sums/"))

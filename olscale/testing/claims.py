@@ -4,8 +4,8 @@ from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array, FloatArray
 from olscale.compiled.csr import CSR, Rows, read_only, slice_rows, to_csr, to_dense
 from olscale.data.chunk import Chunk
 from olscale.errors import DivergedError
@@ -14,7 +14,7 @@ from olscale.learners.contract.class_shards import ClassShard
 from olscale.learners.contract.compilation import CompilesLoops
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.fused_settings import FusesSettings, fuse, grid_key
-from olscale.learners.contract.learner import FloatArray, Learner, hide_labels
+from olscale.learners.contract.learner import Learner, hide_labels
 from olscale.learners.contract.look_ahead import LooksAhead
 from olscale.learners.contract.merged_sums import MergesSums, mergeable
 from olscale.learners.contract.no_score import ExplainsNoScore
@@ -297,7 +297,7 @@ def _check_fused(
             assert_same_state(grouped[n], separate[n])
 
 
-def _learned(learner: Learner, X: Rows, y: NDArray[Any]) -> FloatArray | DivergedError:
+def _learned(learner: Learner, X: Rows, y: Array) -> FloatArray | DivergedError:
     """Return the scores of rows, or the error that ended learning."""
     try:
         return learn_usable(learner, X, y)

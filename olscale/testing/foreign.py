@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array, FloatArray
 from olscale.data.feature_names import FeatureNames
 from olscale.errors import ParameterError
 from olscale.learners.contract.learner import codes_of, predictions_of
@@ -360,12 +360,10 @@ def predictions_digest(name: str, params: dict[str, Any]) -> str:
     ).hexdigest()
 
 
-def stream(
-    classes: int, rows: int = ROWS, noise: float = 0.3
-) -> tuple[NDArray[np.float64], NDArray[Any]]:
+def stream(classes: int, rows: int = ROWS, noise: float = 0.3) -> tuple[FloatArray, Array]:
     """Return read-only clusters, well separated if noise is low, or rows with targets."""
     rng = np.random.default_rng(classes)
-    y: NDArray[Any] = rng.integers(0, classes or CLASSES, rows)
+    y: Array = rng.integers(0, classes or CLASSES, rows)
     X = 3.0 * np.eye(COLUMNS)[y] + noise * rng.normal(size=(rows, COLUMNS))
     if not classes:
         y = X[:, 0] - 0.5 * X[:, 1] + 0.1 * rng.normal(size=rows)

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import FloatArray
 from olscale.compiled.csr import CSR, to_dense
 from olscale.data.formats.base import Batch, Format, ReadOptions
 from olscale.errors import OlscaleError
@@ -187,9 +187,7 @@ def _refusal(format: Format, source: str, options: ReadOptions) -> str | None:
     return None
 
 
-def _read(
-    format: Format, source: str, options: ReadOptions
-) -> tuple[NDArray[np.float64], list[object]]:
+def _read(format: Format, source: str, options: ReadOptions) -> tuple[FloatArray, list[object]]:
     """Return all rows, as wide as the widest, and their targets, with weights if they exist."""
     batches = list(format.read(source, options))
     columns = max(batch.columns for batch in batches)

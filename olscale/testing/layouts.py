@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array, IntArray
 from olscale.compiled.csr import CSR, slice_rows, to_csr, trim
 from olscale.data.layouts.base import Block, SplitReader, SplitShape, SplitWriter
 from olscale.storage.open import open_storage
@@ -232,6 +232,6 @@ def _same(got: Block, expected: Block, what: str) -> None:
     np.testing.assert_array_equal(_bits(rows_read.data), _bits(theirs.data), err_msg=what)
 
 
-def _bits(values: NDArray[Any]) -> NDArray[np.int64]:
-    bits: NDArray[np.int64] = np.ascontiguousarray(values, dtype=np.float64).view(np.int64)
+def _bits(values: Array) -> IntArray:
+    bits: IntArray = np.ascontiguousarray(values, dtype=np.float64).view(np.int64)
     return bits

@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array, FloatArray
 from olscale.evaluation.metrics.base import Metric, StreamShape
 from olscale.evaluation.protocol import PLAIN, Scoring
 from olscale.learners.contract.learner import predictions_of
@@ -52,13 +52,11 @@ def metric_checks(metric: type[Metric], scoring: Scoring = PLAIN) -> list[Check]
     return check_list(checks, metric, scoring)
 
 
-def events(
-    metric: type[Metric], rows: int, seed: int
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]:
+def events(metric: type[Metric], rows: int, seed: int) -> tuple[Array, Array, FloatArray]:
     """Return targets, mostly right (or near) predictions, and scores that imply them."""
     rng = np.random.default_rng(seed)
     task = metric.tasks[0]
-    y: NDArray[Any]
+    y: Array
     if task == "classification":
         y = rng.integers(0, CLASSES[task], rows)
         scores = rng.normal(size=(rows, CLASSES[task])) + 1.5 * np.eye(CLASSES[task])[y]

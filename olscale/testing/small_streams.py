@@ -6,8 +6,8 @@ from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array, FloatArray
 from olscale.compiled.csr import Rows, read_only, slice_rows, to_csr
 from olscale.data.chunk import Chunk
 from olscale.errors import ParameterError
@@ -44,7 +44,7 @@ def stream(classes: int, kind: str, seed: int = 0) -> Chunk:
     more for writable rows.
     """
     rng = np.random.default_rng(seed)
-    y: NDArray[Any] = rng.integers(0, classes or 3, ROWS)
+    y: Array = rng.integers(0, classes or 3, ROWS)
     X = rng.normal(size=(classes or 3, COLUMNS))[y] + 0.7 * rng.normal(size=(ROWS, COLUMNS))
     X[rng.random(X.shape) < 0.3] = 0.0
     X[rng.random(ROWS) < 0.03] = 0.0
@@ -53,7 +53,7 @@ def stream(classes: int, kind: str, seed: int = 0) -> Chunk:
     return Chunk(read_only(X) if kind == "dense" else to_csr(X), read_only(y), COLUMNS)
 
 
-def rows_on_a_line(columns: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def rows_on_a_line(columns: int) -> tuple[FloatArray, FloatArray]:
     """Return rows near a line, and their places on it from -1 to 1 as easy targets."""
     rng = np.random.default_rng(1)
     y = rng.uniform(-1.0, 1.0, 600)
@@ -62,7 +62,7 @@ def rows_on_a_line(columns: int) -> tuple[NDArray[np.float64], NDArray[np.float6
     ), read_only(y)
 
 
-def rows_and_novelties(columns: int) -> tuple[NDArray[np.float64], ...]:
+def rows_and_novelties(columns: int) -> tuple[FloatArray, ...]:
     """Return rows around a point, similar ones, and rows on the other side of the origin."""
     rng = np.random.default_rng(1)
     centre = np.where(np.arange(columns) < 2, 2.0, 0.0)
@@ -71,13 +71,13 @@ def rows_and_novelties(columns: int) -> tuple[NDArray[np.float64], ...]:
     )
 
 
-def assert_known(predicted: NDArray[np.float64], y: NDArray[np.float64]) -> None:
+def assert_known(predicted: FloatArray, y: FloatArray) -> None:
     """Refuse predictions that miss half the variance of the targets."""
     missed = float(np.mean((predicted - y) ** 2) / np.var(y))
     assert missed < 0.5, f"{100 * missed:.0f} % of the variance of a smooth target is not known"
 
 
-def assert_apart(alike: NDArray[np.float64], far: NDArray[np.float64]) -> None:
+def assert_apart(alike: FloatArray, far: FloatArray) -> None:
     """Refuse novelty scores that are not nearly always below those of familiar rows."""
     share = float(np.mean(alike[:, None] > far))
     assert share > 0.9, (
@@ -159,7 +159,7 @@ def real_names(learner: type[Learner], params: dict[str, Any]) -> list[str]:
     return sorted(name for name in names if isinstance(learner.domains.get(name), Real))
 
 
-def cut(chunk: Chunk, at: list[int]) -> Iterator[tuple[Rows, NDArray[Any]]]:
+def cut(chunk: Chunk, at: list[int]) -> Iterator[tuple[Rows, Array]]:
     """Yield rows and labels between the positions `at`."""
     for start, stop in pairwise(at):
         yield slice_rows(chunk.X, start, stop), chunk.y[start:stop]

@@ -5,10 +5,10 @@ from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import BoolArray, FloatArray
 from olscale.compiled.csr import CSR, Rows, read_only, rows_of, slice_rows, to_csr, to_dense, trim
-from olscale.data.transforms.base import FloatArray, Transform
+from olscale.data.transforms.base import Transform
 from olscale.data.transforms.streaming import StreamingTransform
 from olscale.testing.check_list import Check, check_list
 
@@ -59,7 +59,7 @@ def transform_checks(make: Make) -> list[Check]:
     return check_list(checks, make)
 
 
-def table(seed: int = 0) -> NDArray[np.float64]:
+def table(seed: int = 0) -> FloatArray:
     """Return rows with zeros, a constant feature, one of large numbers, and a row of zeros."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(ROWS, COLUMNS))
@@ -209,7 +209,7 @@ def begin(make: Make) -> StreamingTransform:
     return step
 
 
-def holed(seed: int = 0) -> NDArray[np.float64]:
+def holed(seed: int = 0) -> FloatArray:
     """Return the rows of `table` with missing values: a whole row, nearly a whole feature."""
     X = np.array(table(seed))
     X[np.random.default_rng(seed).random(X.shape) < 0.2] = np.nan
@@ -219,7 +219,7 @@ def holed(seed: int = 0) -> NDArray[np.float64]:
     return read_only(X)
 
 
-def _trains() -> NDArray[np.bool_]:
+def _trains() -> BoolArray:
     return np.random.default_rng(2).random(ROWS) < 0.7
 
 
@@ -283,7 +283,7 @@ def check_missing_values_stay_where_they_are(make: Make) -> None:
     assert np.isfinite(filled).all(), "a value is missing where none was"
 
 
-def _values(X: Rows) -> NDArray[np.float64]:
+def _values(X: Rows) -> FloatArray:
     return X.data if isinstance(X, CSR) else X
 
 

@@ -2,11 +2,10 @@
 
 import mmap
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array
 from olscale.compiled.csr import read_only
 from olscale.learners.contract.estimator import OnePass
 from olscale.learners.contract.learner import Learner, no_labels
@@ -32,7 +31,7 @@ def check_scoring_reads_no_label(learner: type[Learner], classes: int, kind: str
     assert not touched, "it reads a label although it does not learn: labels have no rows then"
 
 
-def _none_before_the_second_page(pages: mmap.mmap, none: NDArray[Any]) -> NDArray[Any]:
+def _none_before_the_second_page(pages: mmap.mmap, none: Array) -> Array:
     """Return an array like `none`, followed by an untouched page."""
     return read_only(np.ndarray(none.shape, none.dtype, pages, mmap.PAGESIZE))
 

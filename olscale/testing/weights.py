@@ -6,8 +6,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import FloatArray, IntArray
 from olscale.compiled.csr import read_only, slice_rows
 from olscale.data.chunk import Chunk
 from olscale.errors import ParameterError
@@ -16,7 +16,7 @@ from olscale.learners.contract.class_shards import ClassShard
 from olscale.learners.contract.class_weights import BALANCED, WeighsClasses
 from olscale.learners.contract.estimator import Estimator
 from olscale.learners.contract.fused_settings import fuse, grid_key, learn_together
-from olscale.learners.contract.learner import FloatArray, Learner, learn_rows
+from olscale.learners.contract.learner import Learner, learn_rows
 from olscale.testing.check_list import Check, check_list, name_check
 from olscale.testing.other_values import goes_together
 from olscale.testing.small_streams import (
@@ -248,7 +248,7 @@ def _weights() -> FloatArray:
     return read_only(np.where(random.random(ROWS) < 0.2, 0.0, random.uniform(0.2, 3.0, ROWS)))
 
 
-def _balanced(y: NDArray[np.int64]) -> FloatArray:
+def _balanced(y: IntArray) -> FloatArray:
     """Return the weights of rows whose classes are balanced by the rows so far."""
     weights = np.empty(len(y))
     for i, label in enumerate(y):

@@ -36,8 +36,8 @@ large-scale online learning, ICML 2009: the real set.
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import IntArray
 from olscale.compiled.csr import CSR
 from olscale.data.chunk import Chunk
 from olscale.data.formats.base import Batch
@@ -138,9 +138,7 @@ def chunks(
         yield Chunk(X, malicious, columns)
 
 
-def _rows(
-    start: int, stop: int, seed: int, columns: int, day_rows: int
-) -> tuple[CSR, NDArray[np.int64]]:
+def _rows(start: int, stop: int, seed: int, columns: int, day_rows: int) -> tuple[CSR, IntArray]:
     from olscale.bench.workloads._url_loop import MOST_NONZEROS, fill
 
     if columns < _FEWEST_COLUMNS:

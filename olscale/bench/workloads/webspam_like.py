@@ -13,8 +13,8 @@ S. Webb, J. Caverlee, C. Pu, Introducing the Webb spam corpus, CEAS 2006: the re
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import FloatArray
 from olscale.data.formats.base import Batch
 
 ROWS = 350_000
@@ -45,10 +45,10 @@ def batches(rows: int, seed: int) -> Iterator[Batch]:
 
 def _batch(
     generator: np.random.Generator,
-    profiles: NDArray[np.float64],
-    planes: NDArray[np.float64],
-    presence: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    profiles: FloatArray,
+    planes: FloatArray,
+    presence: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
     kind = generator.integers(_KINDS, size=_BATCH_ROWS)
     shape = (_BATCH_ROWS, COLUMNS)
     X = np.where(

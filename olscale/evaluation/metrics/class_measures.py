@@ -1,10 +1,8 @@
 """Counts of actual, predicted and correctly predicted classes, and the measures based on them."""
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array, FloatArray, IntArray
 from olscale.compiled.class_totals import add_class_totals, open_counts
 from olscale.compiled.tallies import CLASS_MEASURES, count_classes, follow_classes, measure_classes
 from olscale.evaluation.metrics.base import StreamShape
@@ -34,14 +32,12 @@ class ClassCounts(RowSums):
         # Before the first label both predict the first class, as `majority` and `no-change` do.
         self.base = np.zeros(2 + shape.classes, dtype=np.int64)
 
-    def events(self, y: NDArray[Any], predicted: NDArray[Any], dull: bool) -> Events:
+    def events(self, y: Array, predicted: Array, dull: bool) -> Events:
         """Return class codes, with space for the majority class so far and the previous class."""
         room = np.empty((len(y) if dull else 0, 2), np.int64)
         return Events(_codes(y), _codes(predicted), room)
 
-    def dull_before(
-        self, labels: NDArray[Any], asked: NDArray[np.int64], base: NDArray[Any]
-    ) -> NDArray[np.int64]:
+    def dull_before(self, labels: Array, asked: IntArray, base: Array) -> IntArray:
         """Return the majority class and the previous class, shape (asked, 2)."""
         dull = np.empty((len(asked), 2), dtype=np.int64)
         follow_classes(_codes(labels), asked, base, dull)
@@ -50,11 +46,11 @@ class ClassCounts(RowSums):
     def follow(
         self,
         events: Events,
-        base: NDArray[Any],
+        base: Array,
         frozen: bool,
-        sums: NDArray[np.float64],
-        marks: NDArray[np.int64],
-        found: NDArray[np.float64],
+        sums: FloatArray,
+        marks: IntArray,
+        found: FloatArray,
     ) -> None:
         """Count new rows."""
         if not len(events.dull) and not len(marks) and not len(events.weights):
@@ -66,22 +62,22 @@ class ClassCounts(RowSums):
     def add(
         self,
         events: Events,
-        sums: NDArray[np.float64],
+        sums: FloatArray,
         alpha: float,
-        marks: NDArray[np.int64],
-        found: NDArray[np.float64],
+        marks: IntArray,
+        found: FloatArray,
     ) -> None:
         """Count rows a second time."""
         count_classes(*events, True, self.base, True, sums, alpha, marks, found)
 
-    def values(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    def values(self, sums: FloatArray) -> FloatArray:
         """Return the measures."""
         measures = np.empty((len(sums), len(self.names)))
         measure_classes(sums, self._costs, measures)
         return measures
 
 
-def _codes(codes: NDArray[Any]) -> NDArray[np.int64]:
+def _codes(codes: Array) -> IntArray:
     """Return codes in an array that can be written to: others would compile another loop."""
     flags = codes.flags
     if codes.dtype == np.int64 and flags.c_contiguous and flags.writeable:

@@ -6,11 +6,11 @@ the rows of each form of a measure.
 
 from abc import ABC, abstractmethod
 from math import isfinite
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array, BoolArray, FloatArray, IntArray
 from olscale.evaluation.metrics.base import Metric, StreamShape
 from olscale.evaluation.metrics.holdout import HoldoutPlan
 from olscale.measures import ALONG_THE_STREAM, MEASURES
@@ -26,12 +26,12 @@ class Events(NamedTuple):
     `weights` has the weight of each row; it is empty if all count alike.
     """
 
-    y: NDArray[Any]
-    predicted: NDArray[Any]
-    dull: NDArray[Any]
-    weights: NDArray[np.float64] = NO_WEIGHTS
+    y: Array
+    predicted: Array
+    dull: Array
+    weights: FloatArray = NO_WEIGHTS
 
-    def rows(self, index: slice | NDArray[np.bool_]) -> "Events":
+    def rows(self, index: slice | BoolArray) -> "Events":
         """Return some of the rows."""
         weights = self.weights[index] if len(self.weights) else self.weights
         return Events(self.y[index], self.predicted[index], self.dull[index], weights)
@@ -60,30 +60,28 @@ class RowSums(ABC):
 
     names: ClassVar[tuple[str, ...]]
     size: int
-    base: NDArray[Any]
+    base: Array
 
     @abstractmethod
     def __init__(self, shape: StreamShape) -> None: ...
 
     @abstractmethod
-    def events(self, y: NDArray[Any], predicted: NDArray[Any], dull: bool) -> Events:
+    def events(self, y: Array, predicted: Array, dull: bool) -> Events:
         """Return rows to be summed, with space for predictions of baselines if these are kept."""
 
     @abstractmethod
-    def dull_before(
-        self, labels: NDArray[Any], asked: NDArray[np.int64], base: NDArray[Any]
-    ) -> NDArray[Any]:
+    def dull_before(self, labels: Array, asked: IntArray, base: Array) -> Array:
         """Return the baselines' predictions before the events `asked`, as they learn `labels`."""
 
     @abstractmethod
     def follow(
         self,
         events: Events,
-        base: NDArray[Any],
+        base: Array,
         frozen: bool,
-        sums: NDArray[np.float64],
-        marks: NDArray[np.int64],
-        found: NDArray[np.float64],
+        sums: FloatArray,
+        marks: IntArray,
+        found: FloatArray,
     ) -> None:
         """Add new rows one by one; the baselines learn them unless they are `frozen`.
 
@@ -94,15 +92,15 @@ class RowSums(ABC):
     def add(
         self,
         events: Events,
-        sums: NDArray[np.float64],
+        sums: FloatArray,
         alpha: float,
-        marks: NDArray[np.int64],
-        found: NDArray[np.float64],
+        marks: IntArray,
+        found: FloatArray,
     ) -> None:
         """Add rows that `follow` has processed, one by one, while sums fade by `alpha`."""
 
     @abstractmethod
-    def values(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    def values(self, sums: FloatArray) -> FloatArray:
         """Return the measures of rows of sums, shape (rows, names); NaN if undefined."""
 
 
@@ -145,7 +143,7 @@ class Estimates(Metric):
             ]
         self._ends = [(i, name) for i, name in enumerate(measures) if ends[i]]
         self._no_rows = np.empty((0, size))
-        self._dull: NDArray[Any] | None = None
+        self._dull: Array | None = None
         self._weighted = scoring.weighted_measures
         self.sums = {"stream": np.zeros(size), "base": self._summary.base.copy()}
         self.sums |= {"test": np.zeros(size), "test_base": self._summary.base.copy()}
@@ -176,14 +174,14 @@ class Estimates(Metric):
                 "held_at": np.array([-1]),
             }
 
-    def arrive(self, labels: NDArray[Any], asked: NDArray[np.int64] | None) -> None:
+    def arrive(self, labels: Array, asked: IntArray | None) -> None:
         """Let the baselines learn `labels`, and keep their predictions for the rows `asked`."""
         # Baselines learn all labels in order of arrival, even where no row is predicted.
         events = np.empty(0, dtype=np.int64) if asked is None else asked
         dull = self._summary.dull_before(labels, events, self.sums["base"])
         self._dull = None if asked is None else dull
 
-    def see(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
+    def see(self, y: Array, codes: Array, scores: FloatArray) -> None:
         """Add rows of the stream."""
         sums = self.sums
         first = self._rows_seen
@@ -221,18 +219,16 @@ class Estimates(Metric):
         """Number of counted rows of the stream."""
         return int(self.sums["rows"][0]) if self._weighted else int(self.sums["stream"][0])
 
-    def _events(self, y: NDArray[Any], codes: NDArray[Any], dull: bool) -> Events:
+    def _events(self, y: Array, codes: Array, dull: bool) -> Events:
         """Return rows in the form in which they are summed, with their weights."""
         return self._summary.events(y, codes, dull)._replace(weights=self.weights_of(len(y)))
 
-    def _kept(self, events: Events) -> dict[str, NDArray[Any]]:
+    def _kept(self, events: Events) -> dict[str, Array]:
         """Return the rows of a window as plain arrays."""
         names = [name for name in Events._fields if name != "weights" or self._weighted]
         return {f"last_{name}": getattr(events, name).copy() for name in names}
 
-    def _follow(
-        self, events: Events, marks: NDArray[np.int64], found: NDArray[np.float64]
-    ) -> Events:
+    def _follow(self, events: Events, marks: IntArray, found: FloatArray) -> Events:
         """Add rows to the sums of the stream; return them with the predictions of the baselines."""
         stream = self.sums["stream"]
         if self._dull is None:
@@ -243,7 +239,7 @@ class Estimates(Metric):
         self._summary.add(events, stream, 1.0, marks, found)
         return events
 
-    def _slide(self, events: Events, marks: NDArray[np.int64], reached: slice) -> None:
+    def _slide(self, events: Events, marks: IntArray, reached: slice) -> None:
         """Sum the windows that end at `marks`."""
         last = Events(*(self.sums.get(f"last_{name}", NO_WEIGHTS) for name in Events._fields))
         rows = last.followed_by(events)
@@ -255,7 +251,7 @@ class Estimates(Metric):
         # Slices would keep all earlier rows in memory: copy.
         self.sums |= self._kept(rows.rows(slice(max(0, len(rows.y) - self._window), None)))
 
-    def held_out(self, y: NDArray[Any], codes: NDArray[Any]) -> None:
+    def held_out(self, y: Array, codes: Array) -> None:
         """Add held-out rows of the test split."""
         sums = self.sums
         if "held" in sums:
@@ -271,21 +267,21 @@ class Estimates(Metric):
         if at != self.sums["held_at"][0]:
             self.sums["held"], self.sums["held_at"] = np.zeros(self._summary.size), np.array([at])
 
-    def test(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
+    def test(self, y: Array, codes: Array, scores: FloatArray) -> None:
         """Add rows of the test split."""
         # Baselines predict the test split with what they knew at its first row.
         if not self.sums["test"][0]:
             self.sums["test_base"] = self.sums["base"].copy()
         self._predict(y, codes, "test", "test_base")
 
-    def _predict(self, y: NDArray[Any], codes: NDArray[Any], sums: str, base: str) -> None:
+    def _predict(self, y: Array, codes: Array, sums: str, base: str) -> None:
         """Add rows that are only predicted: the baselines know what they learned before."""
         events = self._events(y, codes, dull=False)
         self._summary.follow(
             events, self.sums[base], True, self.sums[sums], _NO_MARKS, self._no_rows
         )
 
-    def _values(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _values(self, sums: FloatArray) -> FloatArray:
         """Return the requested measures, shape (rows, measures)."""
         return self._summary.values(sums)[:, self._asked]
 
@@ -320,6 +316,6 @@ class Estimates(Metric):
                     curves.append(Series(form + name, at[defined], values[defined]))
         return curves
 
-    def _curve(self, form: str) -> NDArray[np.float64]:
+    def _curve(self, form: str) -> FloatArray:
         """Return the curves of a form, one per name; empty if the form is not requested."""
         return self.sums.get(f"{form}curve", np.empty((0, 0))).T

@@ -1,8 +1,8 @@
 """Error of the final model on the test split, and on its training rows."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import FloatArray, IntArray
 from olscale.evaluation.metrics.base import Metric, StreamShape
 from olscale.evaluation.metrics.prequential import mistake_terms, running_sums
 from olscale.evaluation.protocol import Scoring
@@ -17,9 +17,7 @@ class FinalError(Metric):
         kind = np.float64 if shape.scoring.weighted_measures else np.int64
         self.sums = {"rows": np.zeros(1, dtype=kind), "mistakes": np.zeros(1, dtype=kind)}
 
-    def test(
-        self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]
-    ) -> None:
+    def test(self, y: IntArray, codes: IntArray, scores: FloatArray) -> None:
         """Count the rows whose predicted code is not the target."""
         if self._weights is None:
             self.sums["rows"] += len(y)
@@ -55,12 +53,10 @@ class TrainError(FinalError):
     def wanted(cls, scoring: Scoring) -> bool:
         return scoring.predicts_again
 
-    def test(
-        self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]
-    ) -> None:
+    def test(self, y: IntArray, codes: IntArray, scores: FloatArray) -> None:
         """Count nothing: test rows are not training rows."""
 
-    def train(self, y: NDArray[np.int64], codes: NDArray[np.int64]) -> None:
+    def train(self, y: IntArray, codes: IntArray) -> None:
         """Count the rows whose predicted code is not the target."""
         super().test(y, codes, np.empty((0, 0)))
 

@@ -1,8 +1,8 @@
 """Error on held-out rows, measured after every so many rows of the stream."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import BoolArray, FloatArray, IntArray
 from olscale.evaluation.metrics.base import Metric, StreamShape
 from olscale.evaluation.protocol import Scoring
 from olscale.results.record import Series
@@ -24,7 +24,7 @@ class HoldoutPlan:
         measurements = shape.rows // self._period if shape.scoring.holdout_every else 0
         self.at = np.arange(measurements, dtype=np.int64) * self._period + self._every
 
-    def numbers(self, row: NDArray[np.int64]) -> NDArray[np.int64]:
+    def numbers(self, row: IntArray) -> IntArray:
         """Return the measurement of each row; -1 for none, as in an incomplete last group."""
         held = (row % self._period >= self._every) & (row < len(self.at) * self._period)
         return np.where(held, row // self._period, -1)
@@ -69,9 +69,7 @@ class HoldoutError(Metric):
             "mistakes": np.zeros(measurements, dtype=kind),
         }
 
-    def see(
-        self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]
-    ) -> None:
+    def see(self, y: IntArray, codes: IntArray, scores: FloatArray) -> None:
         """Count the rows of the stream that are held out."""
         number = self._plan.numbers(np.arange(len(y)) + self.sums["seen"][0])
         held = number >= 0
@@ -79,13 +77,11 @@ class HoldoutError(Metric):
         self._count(number[held], (codes != y)[held], weights[held] if len(weights) else weights)
         self.sums["seen"] += len(y)
 
-    def held_out(self, y: NDArray[np.int64], codes: NDArray[np.int64]) -> None:
+    def held_out(self, y: IntArray, codes: IntArray) -> None:
         number = np.full(len(y), self._plan.last(int(self.sums["seen"][0])))
         self._count(number, codes != y, self.weights_of(len(y)))
 
-    def _count(
-        self, number: NDArray[np.int64], wrong: NDArray[np.bool_], weights: NDArray[np.float64]
-    ) -> None:
+    def _count(self, number: IntArray, wrong: BoolArray, weights: FloatArray) -> None:
         """Count rows of measurements; each has a weight of 1 if no weights are given."""
         measurements = len(self._plan.at)
         if self._weights is None:

@@ -1,11 +1,11 @@
 """Measures that need all of their rows: no small number of sums suffices."""
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array, FloatArray
 from olscale.evaluation.metrics.base import Metric, StreamShape
 from olscale.evaluation.protocol import Scoring
 from olscale.results.record import Series
@@ -46,7 +46,7 @@ class EveryRow(Metric):
         if self._window:
             self.sums["curve"] = np.full(len(self._points), np.nan)
 
-    def see(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
+    def see(self, y: Array, codes: Array, scores: FloatArray) -> None:
         """Keep rows of the stream, and measure the windows that end in them."""
         if "stream" not in self.sums:
             return
@@ -60,32 +60,30 @@ class EveryRow(Metric):
                     self.sums["stream"][max(0, stop - self._window) : stop]
                 )
 
-    def test(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
+    def test(self, y: Array, codes: Array, scores: FloatArray) -> None:
         """Keep rows of the test split."""
         self.sums["test"] = np.concatenate(
             [self.sums["test"], self._weighed(self._kept(y, codes, scores))]
         )
 
-    def _weighed(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _weighed(self, rows: FloatArray) -> FloatArray:
         """Return the kept numbers of rows, with their weights if these count."""
         return (
             rows if self._weights is None else np.column_stack([rows, self.weights_of(len(rows))])
         )
 
     @abstractmethod
-    def _kept(
-        self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def _kept(self, y: Array, codes: Array, scores: FloatArray) -> FloatArray:
         """Return the numbers to keep of rows, shape (rows, width)."""
 
     @abstractmethod
-    def _value(self, rows: NDArray[np.float64]) -> float:
+    def _value(self, rows: FloatArray) -> float:
         """Return the measure of one or more kept rows; NaN if it is undefined.
 
         The weights of rows, if they count, are an additional column.
         """
 
-    def _seen(self) -> NDArray[np.float64]:
+    def _seen(self) -> FloatArray:
         return (
             self.sums["stream"][: int(self.sums["rows"][0])]
             if "stream" in self.sums
@@ -122,11 +120,9 @@ class MedianError(EveryRow):
     width = 1
     tasks: ClassVar[tuple[Task, ...]] = ("regression",)
 
-    def _kept(
-        self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        distance: NDArray[np.float64] = np.abs(y - codes)
+    def _kept(self, y: Array, codes: Array, scores: FloatArray) -> FloatArray:
+        distance: FloatArray = np.abs(y - codes)
         return distance[:, np.newaxis]
 
-    def _value(self, rows: NDArray[np.float64]) -> float:
+    def _value(self, rows: FloatArray) -> float:
         return float(np.median(rows))

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array
 from olscale.data.chunk import Chunk
 from olscale.evaluation.metrics.base import Metric, StreamShape
 from olscale.learners.contract.learner import Learner
@@ -75,7 +75,7 @@ class ModelSize(Metric):
     watches = True
 
     def __init__(self, shape: StreamShape) -> None:
-        self.sums: dict[str, NDArray[Any]] = {
+        self.sums: dict[str, Array] = {
             "rows": np.empty(0, dtype=np.int64),
             "bytes": np.empty(0),
         }

@@ -1,8 +1,8 @@
 """Mistakes before each update: their number, curve and segments, or their share by weights."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import BoolArray, FloatArray, IntArray
 from olscale.evaluation.metrics.base import Metric, StreamShape
 from olscale.evaluation.protocol import Scoring
 from olscale.results.record import Series
@@ -43,9 +43,7 @@ class Prequential(Metric):
             "segment_mistakes": np.zeros(len(self._names), dtype=np.int64),
         }
 
-    def see(
-        self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]
-    ) -> None:
+    def see(self, y: IntArray, codes: IntArray, scores: FloatArray) -> None:
         """Count the rows whose predicted code is not the target."""
         wrong = codes != y
         first = int(self.sums["rows"][0])
@@ -68,7 +66,7 @@ class Prequential(Metric):
         mistakes = int(self.sums["mistakes"][0])
         return {"mistakes": float(mistakes), "cumulative_error": mistakes / rows} if rows else {}
 
-    def curve(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def curve(self) -> tuple[IntArray, IntArray]:
         """Return numbers of rows and the mistakes after each."""
         reached = self._points <= self.sums["rows"][0]
         return self._points[reached], self.sums["curve"][reached]
@@ -111,9 +109,7 @@ class WeightedError(Metric):
             "curve": np.full(len(self._points), np.nan),
         }
 
-    def see(
-        self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]
-    ) -> None:
+    def see(self, y: IntArray, codes: IntArray, scores: FloatArray) -> None:
         """Add rows of the stream."""
         first = int(self.sums["rows"][0])
         sums = running_sums(
@@ -140,7 +136,7 @@ class WeightedError(Metric):
         )
 
 
-def running_sums(before: NDArray[np.float64], terms: NDArray[np.float64]) -> NDArray[np.float64]:
+def running_sums(before: FloatArray, terms: FloatArray) -> FloatArray:
     """Return the sums after each row; `terms` has shape (rows, sums).
 
     Examples
@@ -149,16 +145,16 @@ def running_sums(before: NDArray[np.float64], terms: NDArray[np.float64]) -> NDA
     array([[3.],
            [6.]])
     """
-    sums: NDArray[np.float64] = np.cumsum(np.vstack([before, terms]), axis=0)[1:]
+    sums: FloatArray = np.cumsum(np.vstack([before, terms]), axis=0)[1:]
     return sums
 
 
-def mistake_terms(wrong: NDArray[np.bool_], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def mistake_terms(wrong: BoolArray, weights: FloatArray) -> FloatArray:
     """Return the weight of each row and of its mistake, shape (rows, 2)."""
     return np.column_stack([weights, np.where(wrong, weights, 0.0)])
 
 
-def rates(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+def rates(sums: FloatArray) -> FloatArray:
     """Return the share of mistakes in sums of shape (points, 2); NaN before any weight.
 
     Examples

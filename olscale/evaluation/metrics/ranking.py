@@ -1,11 +1,11 @@
 """How well scores rank rows of two classes: the ROC curve and the area under it."""
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array, FloatArray, IntArray
 from olscale.evaluation.metrics.base import StreamShape
 from olscale.evaluation.metrics.kept_rows import EveryRow
 from olscale.evaluation.protocol import Scoring
@@ -48,12 +48,10 @@ class Ranking(EveryRow):
         requested = shape.classes == 2 and cls.name in shape.scoring.measures
         return shape.task == "novelty" or (shape.task == "classification" and requested)
 
-    def _kept(
-        self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def _kept(self, y: Array, codes: Array, scores: FloatArray) -> FloatArray:
         return np.stack([scores[:, 0], y], axis=1)
 
-    def _value(self, rows: NDArray[np.float64]) -> float:
+    def _value(self, rows: FloatArray) -> float:
         if rows.shape[1] > self.width:
             return _weighted_auc(*rows.T)
         high, low = (np.sort(rows[rows[:, 1] == code, 0]) for code in (1, 0))
@@ -62,9 +60,7 @@ class Ranking(EveryRow):
         return float(sum(below)) / (2 * pairs) if pairs else np.nan
 
 
-def _weighted_auc(
-    score: NDArray[np.float64], code: NDArray[np.float64], weight: NDArray[np.float64]
-) -> float:
+def _weighted_auc(score: FloatArray, code: FloatArray, weight: FloatArray) -> float:
     """Return the weighted share of pairs whose row of class 1 has the higher score.
 
     Ties count 1/2.
@@ -113,12 +109,10 @@ class Roc(EveryRow):
         super().__init__(replace(shape, scoring=replace(shape.scoring, window=None)))
         self._sign, self._positive = (-1.0, 0) if shape.task == "novelty" else (1.0, 1)
 
-    def _kept(
-        self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def _kept(self, y: Array, codes: Array, scores: FloatArray) -> FloatArray:
         return np.stack([self._sign * scores[:, 0], y == self._positive], axis=1)
 
-    def _value(self, rows: NDArray[np.float64]) -> float:
+    def _value(self, rows: FloatArray) -> float:
         return np.nan  # a curve is not a number
 
     def series(self) -> list[Series]:
@@ -131,7 +125,7 @@ class Roc(EveryRow):
         ]
 
 
-def _curve(rows: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _curve(rows: FloatArray) -> tuple[IntArray, FloatArray]:
     """Return false positives and true positive rates; `rows` has scores and whether positive."""
     scores, positive = rows[np.argsort(-rows[:, 0], kind="stable")].T
     # Rows of equal scores cannot be distinguished, so points lie between different scores.

@@ -1,10 +1,10 @@
 """How far predicted targets are from the true ones: sums of residuals, and their measures."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import Array, FloatArray, IntArray
 from olscale.compiled.tallies import (
     RESIDUAL_MEASURES,
     add_residuals,
@@ -32,7 +32,7 @@ class ResidualSums(RowSums):
         self._epsilon = shape.scoring.epsilon
         self.base = np.zeros(2)
 
-    def events(self, y: NDArray[Any], predicted: NDArray[Any], dull: bool) -> Events:
+    def events(self, y: Array, predicted: Array, dull: bool) -> Events:
         """Return targets and predictions, with space for the mean so far."""
         room = np.empty(len(y) if dull else 0)
         return Events(
@@ -41,9 +41,7 @@ class ResidualSums(RowSums):
             room,
         )
 
-    def dull_before(
-        self, labels: NDArray[Any], asked: NDArray[np.int64], base: NDArray[Any]
-    ) -> NDArray[np.float64]:
+    def dull_before(self, labels: Array, asked: IntArray, base: Array) -> FloatArray:
         """Return the mean of the targets so far, shape (asked,)."""
         dull = np.empty(len(asked))
         follow_targets(np.require(labels, np.float64, ("C", "W")), asked, base, dull)
@@ -52,11 +50,11 @@ class ResidualSums(RowSums):
     def follow(
         self,
         events: Events,
-        base: NDArray[Any],
+        base: Array,
         frozen: bool,
-        sums: NDArray[np.float64],
-        marks: NDArray[np.int64],
-        found: NDArray[np.float64],
+        sums: FloatArray,
+        marks: IntArray,
+        found: FloatArray,
     ) -> None:
         """Add new rows."""
         add_residuals(*events, False, base, frozen, sums, 1.0, self._epsilon, marks, found)
@@ -64,15 +62,15 @@ class ResidualSums(RowSums):
     def add(
         self,
         events: Events,
-        sums: NDArray[np.float64],
+        sums: FloatArray,
         alpha: float,
-        marks: NDArray[np.int64],
-        found: NDArray[np.float64],
+        marks: IntArray,
+        found: FloatArray,
     ) -> None:
         """Add rows a second time."""
         add_residuals(*events, True, self.base, True, sums, alpha, self._epsilon, marks, found)
 
-    def values(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    def values(self, sums: FloatArray) -> FloatArray:
         """Return the measures."""
         measures = np.empty((len(sums), len(self.names)))
         measure_residuals(sums, measures)

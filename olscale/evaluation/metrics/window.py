@@ -1,8 +1,8 @@
 """The error of the latest rows: over a sliding window, or with earlier rows fading."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from olscale.arrays import FloatArray, IntArray
 from olscale.evaluation.metrics.base import Metric, StreamShape
 from olscale.evaluation.metrics.prequential import mistake_terms, rates, running_sums
 from olscale.evaluation.protocol import Scoring
@@ -44,9 +44,7 @@ class WindowError(Metric):
             "curve": np.zeros(len(self._points), dtype=np.int64),
         }
 
-    def see(
-        self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]
-    ) -> None:
+    def see(self, y: IntArray, codes: IntArray, scores: FloatArray) -> None:
         """Count the mistakes in the windows that end at positions of the curve among these rows."""
         first = int(self.sums["rows"][0])
         last = self.sums["last"]
@@ -91,9 +89,7 @@ class WeightedWindowError(Metric):
             "curve": np.full(len(self._points), np.nan),
         }
 
-    def see(
-        self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]
-    ) -> None:
+    def see(self, y: IntArray, codes: IntArray, scores: FloatArray) -> None:
         """Sum the windows that end at positions of the curve among these rows."""
         first = int(self.sums["rows"][0])
         before = len(self.sums["last"])
@@ -152,9 +148,7 @@ class FadingError(Metric):
             "curve": np.full(len(self._points), np.nan),
         }
 
-    def see(
-        self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]
-    ) -> None:
+    def see(self, y: IntArray, codes: IntArray, scores: FloatArray) -> None:
         """Continue both sums row by row.
 
         Any other order of the additions would give bits that depend on the chunks.

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.arrays import BoolArray, FloatArray, IntArray
 from olscale.evaluation.metrics.base import Metric, StreamShape
 from olscale.evaluation.protocol import Scoring
 from olscale.results.record import Series
@@ -38,21 +39,17 @@ class WrongRows(Metric):
             "test": _words(0),
         }
 
-    def see(
-        self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]
-    ) -> None:
+    def see(self, y: IntArray, codes: IntArray, scores: FloatArray) -> None:
         """Keep the bits of rows of the stream."""
         self._keep("stream", 0, codes != y)
 
-    def test(
-        self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]
-    ) -> None:
+    def test(self, y: IntArray, codes: IntArray, scores: FloatArray) -> None:
         """Keep the bits of rows of the test split, whose number is not known in advance."""
         more = len(_words(int(self.sums["rows"][1]) + len(y))) - len(self.sums["test"])
         self.sums["test"] = np.append(self.sums["test"], np.zeros(more, dtype=np.uint8))
         self._keep("test", 1, codes != y)
 
-    def _keep(self, split: str, place: int, wrong: NDArray[np.bool_]) -> None:
+    def _keep(self, split: str, place: int, wrong: BoolArray) -> None:
         first, before = divmod(int(self.sums["rows"][place]), 8)
         packed = np.packbits(np.append(np.zeros(before, dtype=bool), wrong), bitorder="little")
         self.sums[split][first : first + len(packed)] |= packed
