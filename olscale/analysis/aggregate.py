@@ -196,7 +196,9 @@ def codes_of(column: pa.ChunkedArray) -> tuple[IntArray, list[Any]]:
 
 
 def _columns_of(
-    maps: pa.ChunkedArray, places: IntArray | None, rows: int
+    maps: pa.ChunkedArray,
+    places: IntArray | None,
+    rows: int,
 ) -> Iterator[MetricColumns]:
     """Yield the columns of a column of maps; `places` are their rows, if not all rows in order."""
     keys = []

@@ -56,7 +56,9 @@ class PairCounts:
 
 
 def wrong_rows(
-    store: Store, name: str, on_damage: OnDamage = "raise"
+    store: Store,
+    name: str,
+    on_damage: OnDamage = "raise",
 ) -> dict[SettingKey, dict[str, Any]]:
     """Return the bits of the series `name` of the runs that have it, by setting and replicate."""
     return by_replicate(store, "series", partial(_bits, name), on_damage)

@@ -357,7 +357,9 @@ def _key(selection: Selection, params: Mapping[str, Any], protocol: str) -> Sett
 
 
 def _last_versions(
-    store: Store, keys: Collection[SettingKey], on_damage: OnDamage
+    store: Store,
+    keys: Collection[SettingKey],
+    on_damage: OnDamage,
 ) -> Mapping[str, str]:
     """Return, of learners that have several versions, the one whose run finished last.
 

@@ -152,5 +152,7 @@ def forecast(groups: Sequence[Load], workers: int, costs: Costs, ahead: int = 2)
     }
     efficiency = sum(group.seconds for group in groups) / (clock * workers) if clock else 1.0
     return Forecast(
-        clock, efficiency, {part: time / clock for part, time in busy.items()} if clock else {}
+        clock,
+        efficiency,
+        {part: time / clock for part, time in busy.items()} if clock else {},
     )

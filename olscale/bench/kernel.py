@@ -80,7 +80,11 @@ def _rows(rows: int) -> Chunk:
 
 
 def _learner(
-    name: str, params: dict[str, Any], stream: Sequence[Chunk], peer: str, to: str = ""
+    name: str,
+    params: dict[str, Any],
+    stream: Sequence[Chunk],
+    peer: str,
+    to: str = "",
 ) -> Contestant:
     title = ", ".join([name, *(f"{key} = {value}" for key, value in params.items())]) + to
     return learner(name, params | {"gamma": _GAMMA}, stream, peer, title=title)
@@ -133,7 +137,12 @@ def _settings(stream: Sequence[Chunk], rounds: int, rows: int = 6000) -> list[Fi
     table = [
         Contestant(passes, learn_in_turn, work, begin),
         Contestant(
-            fused_title, lambda fused: feed(fused, few), work, lambda: fuse(begin()), passes, ">= 1"
+            fused_title,
+            lambda fused: feed(fused, few),
+            work,
+            lambda: fuse(begin()),
+            passes,
+            ">= 1",
         ),
     ]
     return compare(table, "M setting-rows/s", rounds)
@@ -214,7 +223,11 @@ def _kernel_rows(rounds: int, rows: int = 400) -> list[Figure]:
         table = [
             Contestant(gemv, blas, len(X) / 1e6),
             Contestant(
-                f"kernel row, d = {d}, B = {B}", ours, len(X) / 1e6, peer=gemv, target=target
+                f"kernel row, d = {d}, B = {B}",
+                ours,
+                len(X) / 1e6,
+                peer=gemv,
+                target=target,
             ),
         ]
         results += compare(table, "M rows/s", rounds)

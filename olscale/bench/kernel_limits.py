@@ -66,7 +66,13 @@ def space_of(columns: int, slots: int) -> tuple[Any, ...]:
 
 @compiled
 def kernel_rows(
-    X: Any, support: Any, kernel: Any, at: Any, value: Any, k: Any, together: Any
+    X: Any,
+    support: Any,
+    kernel: Any,
+    at: Any,
+    value: Any,
+    k: Any,
+    together: Any,
 ) -> None:
     """Set `k` to the kernel values of one row of `X` after another."""
     X = borrowed_rows(X)

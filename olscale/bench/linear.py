@@ -35,10 +35,22 @@ def figures(rows: int = 200_000, rounds: int = 5) -> list[Figure]:
             learner("pa1", {"C": 1.0}, stream, peer=_BARE, target=">= 0.9"),
         ]
         table += _more(
-            "pa1 to scikit-learn", "pa1", {"C": 1.0}, stream, results, table[1].name, ">= 2.5"
+            "pa1 to scikit-learn",
+            "pa1",
+            {"C": 1.0},
+            stream,
+            results,
+            table[1].name,
+            ">= 2.5",
         )
         table += _more(
-            "arow diagonal", "arow", {"covariance": "diagonal"}, stream, results, "pa1", ">= 0.7"
+            "arow diagonal",
+            "arow",
+            {"covariance": "diagonal"},
+            stream,
+            results,
+            "pa1",
+            ">= 0.7",
         )
         if "Vowpal Wabbit --sgd" not in absent:
             table.append(peers.vowpal_wabbit(stream, folder, "pa1"))
@@ -125,7 +137,10 @@ def _bare(stream: Sequence[Chunk]) -> Contestant:
             bare_pa1(chunk.X, step, w)
 
     return Contestant(
-        _BARE, run, sum(map(len, stream)) / 1e6, lambda: np.full(stream[0].columns, 0.0)
+        _BARE,
+        run,
+        sum(map(len, stream)) / 1e6,
+        lambda: np.full(stream[0].columns, 0.0),
     )
 
 
@@ -152,7 +167,12 @@ def _steps(stream: Sequence[Chunk], rounds: int) -> list[Figure]:
     part = stream[: max(1, len(stream) // 4)]
     settings = [{"C": 2.0**power} for power in range(-8, 8)]
     return one_pass(
-        "pa1", settings, part, ("pa1, 16 values of C in one pass", "pa1, 16 passes"), rounds, ">= 3"
+        "pa1",
+        settings,
+        part,
+        ("pa1, 16 values of C in one pass", "pa1, 16 passes"),
+        rounds,
+        ">= 3",
     )
 
 
@@ -186,7 +206,12 @@ def one_pass(
     table = [
         Contestant(titles[1], passes, rows, single),
         Contestant(
-            titles[0], lambda together: feed(together, stream), rows, fused, titles[1], target
+            titles[0],
+            lambda together: feed(together, stream),
+            rows,
+            fused,
+            titles[1],
+            target,
         ),
     ]
     return compare(table, "M setting-rows/s", rounds)

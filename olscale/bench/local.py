@@ -72,7 +72,12 @@ def _dense(features: int, rounds: int) -> list[Figure]:
         soft = f"soft-lol {dtype}, d = {features}"
         table.append(
             learner(
-                "soft-lol", {"dtype": dtype}, stream, f"lol {dtype}, d = {features}", _SOFT, soft
+                "soft-lol",
+                {"dtype": dtype},
+                stream,
+                f"lol {dtype}, d = {features}",
+                _SOFT,
+                soft,
             )
         )
     few = min(rows, 2000)
@@ -135,7 +140,12 @@ def _max_out(features: int, rounds: int) -> list[Figure]:
         learner("pamo2", params, stream, table[2].name, ">= 0.67", "pamo2, every row moves it"),
     ]
     scored = Contestant(
-        "pamo1, rows scored only", score, work, contestants[0].prepare, table[0].name, ">= 0.67"
+        "pamo1, rows scored only",
+        score,
+        work,
+        contestants[0].prepare,
+        table[0].name,
+        ">= 0.67",
     )
     return compare([*table, scored, *contestants], "M rows/s", rounds)
 
@@ -189,10 +199,18 @@ def _sparse(rows: int, rounds: int) -> list[Figure]:
         Contestant(slow, lambda _: prototype_major(part.X, P, np.ones(_K)), len(part) / 1e6),
         Contestant("lol float32, sparse", steady, work, peer="pa1", target=">= 0.0833"),
         Contestant(
-            "soft-lol float32, sparse", soft, work, peer="lol float32, sparse", target=_SOFT
+            "soft-lol float32, sparse",
+            soft,
+            work,
+            peer="lol float32, sparse",
+            target=_SOFT,
         ),
         Contestant(
-            "lol float32, sparse, to prototype-major", steady, work, peer=slow, target=">= 10"
+            "lol float32, sparse, to prototype-major",
+            steady,
+            work,
+            peer=slow,
+            target=">= 10",
         ),
     ]
     results = compare(table, "M rows/s", rounds)

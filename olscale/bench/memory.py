@@ -33,7 +33,10 @@ def figures(rows: int = 10_000_000) -> list[Figure]:
         # In a process of its own: what it gives back to this one would hide that something grows.
         with ProcessPoolExecutor(1, get_context("spawn")) as pool:
             stream = pool.submit(
-                generate, "rotating-xor", Path(folder, "stream"), rows=rows
+                generate,
+                "rotating-xor",
+                Path(folder, "stream"),
+                rows=rows,
             ).result()
         size_on_disk = stream.size()
         content = {

@@ -108,7 +108,11 @@ def _penalties(rounds: int) -> list[Figure]:
 
 
 def _one_sum(
-    name: str, settings: list[dict[str, Any]], chunk: Chunk, size: str, rounds: int
+    name: str,
+    settings: list[dict[str, Any]],
+    chunk: Chunk,
+    size: str,
+    rounds: int,
 ) -> list[Figure]:
     def begun() -> Any:
         return [untrained(name, params, chunk, 10) for params in settings]

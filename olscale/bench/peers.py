@@ -62,12 +62,20 @@ def vowpal_wabbit(chunks: Sequence[Chunk], folder: str, peer: str = "") -> Conte
         for y, indices, values in islice(rows, _VW_ROWS)
     ]
     return vowpal_wabbit_lines(
-        "Vowpal Wabbit --sgd", lines, "--loss_function hinge -b 22", Path(folder), peer
+        "Vowpal Wabbit --sgd",
+        lines,
+        "--loss_function hinge -b 22",
+        Path(folder),
+        peer,
     )
 
 
 def vowpal_wabbit_lines(
-    name: str, lines: Sequence[str], options: str, folder: Path, peer: str
+    name: str,
+    lines: Sequence[str],
+    options: str,
+    folder: Path,
+    peer: str,
 ) -> Contestant:
     """Return Vowpal Wabbit's ``--sgd`` on a cache file made of its text `lines`."""
     from vowpalwabbit import Workspace
@@ -97,7 +105,12 @@ def river_pa1(chunks: Sequence[Chunk], peer: str = "") -> Contestant:
 
     note = f"{len(rows):,} rows, dictionaries made before"
     return Contestant(
-        "River pa1", learn, len(rows) / 1e6, lambda: PAClassifier(C=1.0, mode=1), peer, note=note
+        "River pa1",
+        learn,
+        len(rows) / 1e6,
+        lambda: PAClassifier(C=1.0, mode=1),
+        peer,
+        note=note,
     )
 
 

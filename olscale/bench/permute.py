@@ -29,7 +29,11 @@ def figures(rounds: int = 5, rows: int = 300_000) -> list[Figure]:
 
 def _layout(path: str, layout: str, rows: int, rounds: int) -> list[Figure]:
     dataset = generate(
-        "url-like", path, rows=rows, layout=layout, chunk_rows=min(8_192, rows // 48)
+        "url-like",
+        path,
+        rows=rows,
+        layout=layout,
+        chunk_rows=min(8_192, rows // 48),
     )
     generate("url-like", f"{path}-few", rows=480, layout=layout, chunk_rows=10)
     limit = _limit(dataset)
@@ -55,7 +59,12 @@ def _layout(path: str, layout: str, rows: int, rounds: int) -> list[Figure]:
         target = ">= 1" if shuffle else ""
         results.append(
             Figure(
-                f"peak memory: {name}", peak / 1e6, "MB", limit / peak, "limit over peak", target
+                f"peak memory: {name}",
+                peak / 1e6,
+                "MB",
+                limit / peak,
+                "limit over peak",
+                target,
             )
         )
     return results
@@ -76,7 +85,10 @@ def _peak(path: str, limit: int, shuffle: Shuffle | None) -> int:
     """Return how many bytes a process with an untrained learner grows in its first pass (Linux)."""
     model = learner("pa1", {}, list(url_like.chunks(100))).prepare()
     _pass(
-        model, f"{path}-few", _limit(open_dataset(f"{path}-few")), shuffle
+        model,
+        f"{path}-few",
+        _limit(open_dataset(f"{path}-few")),
+        shuffle,
     )  # code is loaded, not counted
     Path("/proc/self/clear_refs").write_text("5")  # the peak so far is forgotten
     before = _resident("VmRSS")

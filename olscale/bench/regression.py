@@ -88,7 +88,10 @@ def _river_rls(chunk: Chunk, peer: str) -> Contestant:
     from river.linear_model import BayesianLinearRegression
 
     return _river_model(
-        _RIVER_RLS, chunk, peer, lambda: BayesianLinearRegression(alpha=1.0, beta=1.0)
+        _RIVER_RLS,
+        chunk,
+        peer,
+        lambda: BayesianLinearRegression(alpha=1.0, beta=1.0),
     )
 
 

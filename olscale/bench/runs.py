@@ -81,7 +81,9 @@ def _generate(here: Path) -> None:
     for name, rows in (("train", TRAINING), ("test", TEST)):
         y = rng.integers(0, 2, rows)
         np.savez(
-            here / f"{name}.npz", X=rng.normal(size=(rows, 4)) + 0.5 * (2 * y - 1)[:, None], y=y
+            here / f"{name}.npz",
+            X=rng.normal(size=(rows, 4)) + 0.5 * (2 * y - 1)[:, None],
+            y=y,
         )
     ingest([str(here / "train.npz")], str(here / "rows"), test=[str(here / "test.npz")])
 
@@ -104,7 +106,9 @@ def _beside(evaluation: Callable[[], tuple[float, float, Evaluation]], rounds: i
     for _ in range(rounds):
         wall, used, result = evaluation()
         timings = pc.map_lookup(
-            result.store.timings(columns=["timings"])["timings"], "fit_seconds", "first"
+            result.store.timings(columns=["timings"])["timings"],
+            "fit_seconds",
+            "first",
         )
         learning = pc.sum(timings).as_py()
         measured.append(

@@ -136,7 +136,12 @@ def _pa1(name: str, dataset: Dataset, peer: str = "", target: str = "") -> Conte
     fresh = partial(untrained, "pa1", {"C": 1.0}, dataset.chunk("train", 0))
     work = dataset.rows() / 1e6
     return Contestant(
-        f"PA-I from {name}", lambda model: feed(model, dataset.chunks()), work, fresh, peer, target
+        f"PA-I from {name}",
+        lambda model: feed(model, dataset.chunks()),
+        work,
+        fresh,
+        peer,
+        target,
     )
 
 
@@ -146,7 +151,9 @@ def _stream(name: str, dataset: Dataset, folder: Path) -> list[Figure]:
     content = {"name": name, "datasets": [{"path": dataset.path}], "learners": learners}
     experiment = parse_experiment(content | {"protocol": {"order": "time"}})
     few = generate(
-        name, folder / f"{name}-few", rows=200
+        name,
+        folder / f"{name}-few",
+        rows=200,
     )  # compiles the compiled loops, or loads them
     warm = experiment.model_copy(update={"datasets": (DatasetSpec(path=few.path),)})
     evaluate(warm, folder / f"{name}-warm", in_process=True)

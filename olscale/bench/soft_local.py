@@ -94,7 +94,10 @@ def _rows(rows: int, features: int, classes: int, share: float, distance: float)
 
 
 def wide_figures(
-    rows: int = 400, rounds: int = 3, features: int = 50_000, classes: int = 105
+    rows: int = 400,
+    rounds: int = 3,
+    features: int = 50_000,
+    classes: int = 105,
 ) -> list[Figure]:
     """Return the speeds of both multi-class forms of LOL and soft-lol where they cost most.
 

@@ -47,7 +47,11 @@ def figures() -> list[Figure]:
             _figure(folder, "ingest 2 MB of numbers and words", "ingest words.csv new", ">= 0.56"),
             _figure(folder, "evaluate one run in process", f"{run} --in-process", ">= 0.28"),
             _figure(
-                folder, "evaluate one run on a new cluster", f"{run} --workers 2", ">= 0.086", 3
+                folder,
+                "evaluate one run on a new cluster",
+                f"{run} --workers 2",
+                ">= 0.086",
+                3,
             ),
             _figure(folder, "report on 1,000 runs", "report thousand --out page", ">= 0.05", 3),
             *_report_figures(folder, "10,000", "ten-thousand", 4.0, 500.0),
@@ -56,7 +60,11 @@ def figures() -> list[Figure]:
 
 
 def _report_figures(
-    folder: Path, runs: str, store: str, most_seconds: float, most_megabytes: float
+    folder: Path,
+    runs: str,
+    store: str,
+    most_seconds: float,
+    most_megabytes: float,
 ) -> list[Figure]:
     """Return processor seconds and megabytes of a report; a ratio of 1 is its limit."""
     usages = []
@@ -80,7 +88,11 @@ def _report_figures(
 
 
 def _figure(
-    folder: Path, name: str, command: str, target: str = "", rounds: int = _ROUNDS
+    folder: Path,
+    name: str,
+    command: str,
+    target: str = "",
+    rounds: int = _ROUNDS,
 ) -> Figure:
     seconds: list[tuple[float, float]] = []
     for _ in range(rounds + 1):

@@ -85,6 +85,11 @@ def _contestants(source: Path, what: str, target: str) -> Sequence[Contestant]:
     return [
         Contestant(peer, by_pyarrow, megabytes, prepare),
         Contestant(
-            f"olscale ingest, a process, {what}", by_ingest, megabytes, prepare, peer, target
+            f"olscale ingest, a process, {what}",
+            by_ingest,
+            megabytes,
+            prepare,
+            peer,
+            target,
         ),
     ]

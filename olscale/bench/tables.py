@@ -98,7 +98,13 @@ def figures(rows: int | None = None) -> list[Figure]:
         ):
             with_arff = what == "9 columns"
             results += _table(
-                what, Path(folder), text, megabytes, target, arff=with_arff, pandas=with_pandas
+                what,
+                Path(folder),
+                text,
+                megabytes,
+                target,
+                arff=with_arff,
+                pandas=with_pandas,
             )
             if what != "257 columns":
                 results += whole_ingests(Path(folder), what, text, megabytes)
@@ -154,7 +160,12 @@ def _table(
         contestants += [
             contestant(_PANDAS, _by_pandas, source, parquet),
             contestant(
-                "ingest CSV beside pandas", ingest, source, dest, peer=_PANDAS, target=">= 1.0"
+                "ingest CSV beside pandas",
+                ingest,
+                source,
+                dest,
+                peer=_PANDAS,
+                target=">= 1.0",
             ),
         ]
     if arff:

@@ -429,7 +429,10 @@ _NO_SCORES = np.empty((0, 0))
 
 
 def _counted(
-    group: RunGroup, scratch: Scratch, split: str, blocks: int
+    group: RunGroup,
+    scratch: Scratch,
+    split: str,
+    blocks: int,
 ) -> Iterator[tuple[Array, ...]]:
     """Yield targets, predicted codes and changes of the model, block by block."""
     for block in range(blocks):
@@ -447,7 +450,10 @@ def _counted(
 
 
 def _joined(
-    merged: RunState, classes: int, group: RunGroup, ends: Sequence[dict[str, Array]]
+    merged: RunState,
+    classes: int,
+    group: RunGroup,
+    ends: Sequence[dict[str, Array]],
 ) -> dict[str, Array]:
     mark = "state."
     states = [

@@ -96,7 +96,9 @@ def cut_groups(
     fair = inf if groups_a_part == 1 else remaining / (2 * pieces)
     cut: list[tuple[float, RunGroup]] = []
     for (key, _), stream_runs in sorted(
-        streams.items(), key=lambda entry: max(map(cost, entry[1])), reverse=True
+        streams.items(),
+        key=lambda entry: max(map(cost, entry[1])),
+        reverse=True,
     ):
         source = sources[key.fingerprint]
         if (key.shuffle is not None or key.part is not None) and source.bytes <= held:
@@ -112,7 +114,9 @@ def cut_groups(
             # Each group reads these rows from disk anew.
             cheap = int(sum(map(cost, stream_runs)) / (READING * max(1.0, values(key))))
             shares = _dealt(
-                stream_runs, cost, min(len(stream_runs), finer_slices, max(slices, cheap))
+                stream_runs,
+                cost,
+                min(len(stream_runs), finer_slices, max(slices, cheap)),
             )
         for share in shares:
             group = RunGroup(
@@ -149,7 +153,9 @@ def _guided(
 
 
 def _dealt(
-    runs: Sequence[Run], cost: Callable[[Run], float], count: int
+    runs: Sequence[Run],
+    cost: Callable[[Run], float],
+    count: int,
 ) -> Iterator[tuple[Run, ...]]:
     """Yield `runs` in `count` shares of similar cost: the longest first, to the smallest share."""
     shares: list[list[int]] = [[] for _ in range(count)]
@@ -173,7 +179,9 @@ SHARES = 3
 
 
 def cut_bundles(
-    groups: Sequence[RunGroup], seconds: Callable[[RunGroup], float], parts: int
+    groups: Sequence[RunGroup],
+    seconds: Callable[[RunGroup], float],
+    parts: int,
 ) -> list[RunGroup]:
     """Return groups in their order; each short group carries the number of its bundle.
 

@@ -88,7 +88,11 @@ def check_weights(protocol: ProtocolSpec, dataset: Dataset) -> None:
     protocol.check()  # reports conflicting options by their names
     options = {option.name: getattr(protocol, option.name) for option in fields(ScoringOptions)}
     shape = StreamShape(
-        dataset.rows(), len(dataset.classes or ()), (), Scoring(**options), dataset.task
+        dataset.rows(),
+        len(dataset.classes or ()),
+        (),
+        Scoring(**options),
+        dataset.task,
     )
     for metric in METRICS.load_all():
         if metric.meets(shape) and not (metric.weighs_rows or metric.watches):

@@ -96,7 +96,9 @@ class Experiment(Section):
         return content
 
     def transforms_of(
-        self, dataset: DatasetSpec, learner: LearnerSpec | None = None
+        self,
+        dataset: DatasetSpec,
+        learner: LearnerSpec | None = None,
     ) -> tuple[str, ...]:
         """Return the transforms of a dataset for a learner; without one, the dataset's own."""
         of_learner = None if learner is None else learner.transforms

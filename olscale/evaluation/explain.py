@@ -22,7 +22,10 @@ _TRUE_OR_FALSE = tuple(option.name for option in fields(ProtocolSpec) if option.
 
 
 def explain(
-    error: ValidationError, source: str, root: type[BaseModel], sections: Mapping[str, type]
+    error: ValidationError,
+    source: str,
+    root: type[BaseModel],
+    sections: Mapping[str, type],
 ) -> Any:
     """Return the error to raise in place of pydantic's.
 

@@ -35,7 +35,10 @@ def final_model(run: Run, learner: Learner, dataset: Dataset, pipeline: Pipeline
     return FinalModel(
         About(
             learner=LearnerEntry(
-                name=run.learner, version=run.version, params=run.params, entropy=entropy
+                name=run.learner,
+                version=run.version,
+                params=run.params,
+                entropy=entropy,
             ),
             transforms=TransformsEntry(
                 names=key.transforms,
@@ -86,7 +89,11 @@ def run_of(record: Record) -> Run:
             protocol.get("transforms_version", 1),
         )
         run = Run(
-            stream, learner["name"], learner["version"], learner["params"], fold if online else None
+            stream,
+            learner["name"],
+            learner["version"],
+            learner["params"],
+            fold if online else None,
         )
     except (KeyError, TypeError, ValueError):
         run = None

@@ -167,7 +167,10 @@ def _factor(run: Run, source: StreamSource) -> float:
         if not cost.pilot_rows():
             return 1.0
         stream = open_streams(
-            source.path, key.transforms, projection=key.projection or 0, delay_column=dropped
+            source.path,
+            key.transforms,
+            projection=key.projection or 0,
+            delay_column=dropped,
         ).train
         rows = _rows(stream, run, cost.pilot_rows())
         dataset = stream.dataset

@@ -46,7 +46,11 @@ class FusedRuns:
             visible = self._runs[0].seen_by_learner(chunk)
             weights = visible.weights if self._weighted else None
             scores = learn_usable_together(
-                fused, self._runs[0].learner, visible.X, visible.y, weights
+                fused,
+                self._runs[0].learner,
+                visible.X,
+                visible.y,
+                weights,
             )
         share = start.elapsed() / len(self._runs)
         for run, run_scores in zip(self._runs, scores or (), strict=scores is not None):

@@ -106,7 +106,11 @@ class GroupPass:
         options = (key.projection or 0, group.memory_limit, key.scoring.delay_position)
         with self._reading():
             streams = open_streams(
-                dataset or group.path, key.transforms, key.shuffle, key.part, *options
+                dataset or group.path,
+                key.transforms,
+                key.shuffle,
+                key.part,
+                *options,
             )
         self._stream = streams.train
         self._test = streams.test

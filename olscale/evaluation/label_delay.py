@@ -215,7 +215,11 @@ class Schedule:
         ]
         if len(unusable):
             raise diverged_at(
-                learner, X, int(unusable[0]), int(rows[unusable[0]]), names=self._names
+                learner,
+                X,
+                int(unusable[0]),
+                int(rows[unusable[0]]),
+                names=self._names,
             )
 
     def _delays(self, chunk: Chunk) -> IntArray | int:

@@ -54,7 +54,9 @@ from olscale.storage.open import absolute_path
 
 
 def make_plan(
-    experiment: Experiment, left_out: tuple[LeftOut, ...] = (), selections: Iterable[Selection] = ()
+    experiment: Experiment,
+    left_out: tuple[LeftOut, ...] = (),
+    selections: Iterable[Selection] = (),
 ) -> RunPlan:
     """Expand `experiment` with the choices of tuning; see `PlannedExperiment`."""
     return PlannedExperiment(open_experiment(experiment, left_out)).chosen(selections)
@@ -145,7 +147,10 @@ class PlannedExperiment:
                 # Displayed names and parameters come from the checked learner, not from the file.
                 roster.enter(source.planned, spec, learners[-1][1])
             runs = plan.add(
-                source, source.spec.protocol or experiment.protocol, experiment.seed, learners
+                source,
+                source.spec.protocol or experiment.protocol,
+                experiment.seed,
+                learners,
             )
             plan.note_tuned(run.id for of_learner in compress(runs, tuned) for run in of_learner)
         return replace(plan.plan(experiment.name, roster), left_out=self._left_out)
@@ -200,7 +205,11 @@ class _Input:
         dataset = self.dataset
         facts = dataset_facts(self.dataset.manifest)
         return PlannedDataset(
-            dataset.name, dataset.fingerprint, self.transforms, self.spec.label or "", facts
+            dataset.name,
+            dataset.fingerprint,
+            self.transforms,
+            self.spec.label or "",
+            facts,
         )
 
     @property
@@ -220,7 +229,10 @@ class _Input:
                 yield from ((spec, settings) for settings in spec.settings())
 
     def learner(
-        self, spec: LearnerSpec, params: Mapping[str, Any], experiment: Experiment
+        self,
+        spec: LearnerSpec,
+        params: Mapping[str, Any],
+        experiment: Experiment,
     ) -> Learner:
         """Return a learner that has been checked against this dataset."""
         learner = self._informed(make_learner(spec.name, dict(params)), spec, experiment)
@@ -294,7 +306,11 @@ class _Builder:
         datasets = tuple(roster.datasets)
         learners = roster.learners()
         plan = RunPlan(
-            name, tuple(self.runs.values()), self.sources, datasets=datasets, learners=learners
+            name,
+            tuple(self.runs.values()),
+            self.sources,
+            datasets=datasets,
+            learners=learners,
         )
         plan = replace(plan, costs=self.costs, held_costs=self.held_costs)
         return replace(plan, state_bytes=self.state_bytes, kept=self.kept, ahead=self.ahead)
@@ -310,7 +326,11 @@ class _Builder:
             )
 
     def add(
-        self, source: _Input, protocol: ProtocolSpec, seed: int, learners: list[tuple[str, Learner]]
+        self,
+        source: _Input,
+        protocol: ProtocolSpec,
+        seed: int,
+        learners: list[tuple[str, Learner]],
     ) -> list[list[Run]]:
         """Add a run per learner and stream of `source`; return the runs of each learner."""
         dataset = source.dataset
@@ -351,7 +371,11 @@ class _Builder:
             lambda i, rows, held: _cost(*learners[i], (columns, classes, values), rows, held)
         )
         for key in stream_keys(
-            dataset.name, dataset.fingerprint, source.transforms, protocol, seed
+            dataset.name,
+            dataset.fingerprint,
+            source.transforms,
+            protocol,
+            seed,
         ):
             key = replace(key, transforms_version=source.transforms_version)
             length = self.sources[dataset.fingerprint].length(key)
@@ -389,7 +413,11 @@ def _is_shown_rows(name: str, learner: Learner) -> bool:
 
 
 def _cost(
-    name: str, learner: Learner, size: tuple[int, int, float], rows: int, held_out: int
+    name: str,
+    learner: Learner,
+    size: tuple[int, int, float],
+    rows: int,
+    held_out: int,
 ) -> tuple[float, float]:
     """Return the cost of `rows` rows of such columns, classes and values, and of the held-out rows.
 

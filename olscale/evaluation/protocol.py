@@ -104,7 +104,9 @@ class StreamOptions:
     # A list stands for one protocol per number. More than 1 is a diagnostic: such a run is not
     # single-pass.
     passes: Annotated[int, Ge(1)] | tuple[Annotated[int, Ge(1)], ...] = option(
-        1, "How often the rows are learned from.", flag=False
+        1,
+        "How often the rows are learned from.",
+        flag=False,
     )
     # Not part of a run's definition: no result depends on it.
     keep_model: bool = option(False, "Keep the final models in the store.")
@@ -121,35 +123,56 @@ class ScoringOptions:
 
     window: int | None = option(None, "Also the error over the last N rows.", "N", ge=1)
     fading: float | None = option(
-        None, "Also the error with this fading factor, e.g. 0.999.", "ALPHA", gt=0.0, lt=1.0
+        None,
+        "Also the error with this fading factor, e.g. 0.999.",
+        "ALPHA",
+        gt=0.0,
+        lt=1.0,
     )
     delay: Annotated[int | str, RowsOrColumn()] = option(
-        0, "Labels arrive N rows after the prediction, or as a column says.", "N|COLUMN"
+        0,
+        "Labels arrive N rows after the prediction, or as a column says.",
+        "N|COLUMN",
     )
     holdout_every: int | None = option(
-        None, "Also the error on the test split every N rows.", "N", ge=1
+        None,
+        "Also the error on the test split every N rows.",
+        "N",
+        ge=1,
     )
     holdout_rows: int | None = option(
-        None, "... on the next M rows, not learned from, instead.", "M", ge=1
+        None,
+        "... on the next M rows, not learned from, instead.",
+        "M",
+        ge=1,
     )
     drift: Literal["adwin", "ddm", "page-hinkley"] | None = option(
         None, "Also the alarms of a drift detector."
     )
     measures: Annotated[tuple[str, ...], AfterValidator(check_measures)] = option(
-        (), "Also these measures, with their curves, e.g. kappa,auc.", "NAME,..."
+        (),
+        "Also these measures, with their curves, e.g. kappa,auc.",
+        "NAME,...",
     )
     # Cost of a mistake on a row of each class, in the order of the classes; without them there is
     # no `cost`.
     costs: tuple[Annotated[float, Ge(0)], ...] = option(
-        (), "Costs of mistakes by class.", flag=False
+        (),
+        "Costs of mistakes by class.",
+        flag=False,
     )
     epsilon: float = option(
-        0.1, "Residuals up to this cost nothing in epsilon_loss.", flag=False, ge=0.0
+        0.1,
+        "Residuals up to this cost nothing in epsilon_loss.",
+        flag=False,
+        ge=0.0,
     )
     burn_in: int = option(0, "The first N rows are learned from and not counted.", "N", ge=0)
     mcnemar: bool = option(False, "Keep which rows are predicted wrongly, for McNemar's test.")
     weights: str | None = option(
-        None, "Rows count by this column: that of ingest --weights.", "COLUMN"
+        None,
+        "Rows count by this column: that of ingest --weights.",
+        "COLUMN",
     )
     weighted_measures: bool = option(False, "Rows count by their weights in measures, too.")
     test_only: bool = option(

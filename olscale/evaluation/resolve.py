@@ -132,7 +132,10 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> ResolvedExper
 
 
 def _named(
-    spec: LearnerSpec, tasks: dict[str, Task], multi_target: Set[str], weighted: Set[str]
+    spec: LearnerSpec,
+    tasks: dict[str, Task],
+    multi_target: Set[str],
+    weighted: Set[str],
 ) -> list[LearnerSpec]:
     """Return the learners that `spec` stands for, each for datasets of its task.
 
@@ -174,7 +177,10 @@ def _named(
 
 
 def _beyond(
-    name: str, of_targets: Set[str], multi_target: Set[str], weighted: Set[str]
+    name: str,
+    of_targets: Set[str],
+    multi_target: Set[str],
+    weighted: Set[str],
 ) -> set[str]:
     """Return the datasets that the learner `name` cannot use; `of_targets` have several targets."""
     beyond = set[str]()

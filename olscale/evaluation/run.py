@@ -110,7 +110,11 @@ def _protocol(stream: StreamKey) -> dict[str, Any]:
 
 
 def stream_keys(
-    dataset: str, fingerprint: str, transforms: tuple[str, ...], protocol: ProtocolSpec, seed: int
+    dataset: str,
+    fingerprint: str,
+    transforms: tuple[str, ...],
+    protocol: ProtocolSpec,
+    seed: int,
 ) -> Iterator[StreamKey]:
     """Yield each stream of a dataset; every fold has its own permutations and random projections.
 
@@ -138,7 +142,14 @@ def stream_keys(
                 shuffle = Shuffle(seed, index) if protocol.order == "permuted" else None
                 projection = index if projected else None
                 yield StreamKey(
-                    dataset, fingerprint, transforms, shuffle, part, passes, projection, scoring
+                    dataset,
+                    fingerprint,
+                    transforms,
+                    shuffle,
+                    part,
+                    passes,
+                    projection,
+                    scoring,
                 )
 
 

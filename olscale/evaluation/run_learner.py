@@ -88,7 +88,11 @@ class RunLearner:
         entropy = () if shuffle is None else (shuffle.seed, shuffle.index)
         self.random = None if is_ours(run.learner) else GlobalRandom(entropy)
         self._make = partial(
-            _begun, make or partial(make_learner, run.learner, run.params), columns, shape, entropy
+            _begun,
+            make or partial(make_learner, run.learner, run.params),
+            columns,
+            shape,
+            entropy,
         )
         self._entropy = entropy
         learner = self._guarded(self._make)
@@ -168,7 +172,10 @@ class RunLearner:
 
 
 def _begun(
-    make: Callable[[], Learner], columns: int, shape: StreamShape, entropy: Sequence[int]
+    make: Callable[[], Learner],
+    columns: int,
+    shape: StreamShape,
+    entropy: Sequence[int],
 ) -> Learner:
     """Return a new learner that knows what is known of its stream before the first row."""
     learner = make()

@@ -164,7 +164,11 @@ class Roster:
         params = ask(spec.name, "resolved_params", learner.resolved_params)
         key = (self._specs.index(spec), str(learner.version), canonical_json(params))
         planned = self._learners.get(key) or PlannedLearner(
-            spec.name, key[1], params, (), spec.label or ""
+            spec.name,
+            key[1],
+            params,
+            (),
+            spec.label or "",
         )
         met = dict.fromkeys((*planned.datasets, self.datasets.index(dataset)))
         self._learners[key] = replace(planned, datasets=tuple(met))

@@ -240,7 +240,11 @@ class RunState(RunLearner):
         if scored.arrivals is None:
             weights = None if chunk.weights is None else chunk.weights[rows]
             self.count(
-                self.position + rows, chunk.y[rows], self._predictions(scores), scores, weights
+                self.position + rows,
+                chunk.y[rows],
+                self._predictions(scores),
+                scores,
+                weights,
             )
         else:
             counted = slice(self._burned_in(self.position + rows), None)

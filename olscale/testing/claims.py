@@ -62,7 +62,12 @@ def claim_checks(learner: type[Learner]) -> list[Check]:
             of = ", ".join(filter(None, (words, text)))
             checks.append(
                 name_check(
-                    check_rows_of_unknown_class_are_only_scored, learner, params, n, kind, of=of
+                    check_rows_of_unknown_class_are_only_scored,
+                    learner,
+                    params,
+                    n,
+                    kind,
+                    of=of,
                 )
             )
         unusable = check_rows_that_cannot_be_used_end_learning
@@ -115,7 +120,10 @@ def check_a_large_offset_does_not_blind_a_distance(
 
 
 def check_rows_of_unknown_class_are_only_scored(
-    learner: type[Learner], params: dict[str, Any], classes: int, kind: str
+    learner: type[Learner],
+    params: dict[str, Any],
+    classes: int,
+    kind: str,
 ) -> None:
     """Rows of unknown class are scored among learned rows as they would be alone."""
     chunk = stream(classes, kind)[:100]
@@ -194,21 +202,29 @@ def check_class_shards_are_the_whole(learner: type[Learner], params: dict[str, A
                 learned.append(np.concatenate([scores for scores, _ in parts]))
                 moved |= np.concatenate([rows for _, rows in parts])
             np.testing.assert_array_equal(
-                np.concatenate(learned, axis=1), expected, err_msg=f"shards {cuts}"
+                np.concatenate(learned, axis=1),
+                expected,
+                err_msg=f"shards {cuts}",
             )
             scores = np.concatenate([shard.scores(chunk.X) for shard in shards], axis=1)
             np.testing.assert_array_equal(
-                scores, full.scores(chunk.X), err_msg=f"scores of shards {cuts}"
+                scores,
+                full.scores(chunk.X),
+                err_msg=f"scores of shards {cuts}",
             )
             axes = class_axes(full, CLASSES)
             parts_of = [class_axes(full, len(classes)) for classes in ranges]
             state = join_classes(
-                [shard.state() for shard in shards], axes or {}, [part or {} for part in parts_of]
+                [shard.state() for shard in shards],
+                axes or {},
+                [part or {} for part in parts_of],
             )
             state["updates"] = np.array([moved.sum()])
             for name, array in full.state().items():
                 np.testing.assert_array_equal(
-                    state[name], array, err_msg=f"state array {name} of shards {cuts}"
+                    state[name],
+                    array,
+                    err_msg=f"state array {name} of shards {cuts}",
                 )
 
 
@@ -237,7 +253,10 @@ def check_merged_sums_make_the_final_model(learner: type[Learner], params: dict[
             results.append(summing)
         assert_same_state(*results)
         np.testing.assert_allclose(
-            results[0].scores(chunk.X), along.scores(chunk.X), rtol=1e-5, atol=1e-7
+            results[0].scores(chunk.X),
+            along.scores(chunk.X),
+            rtol=1e-5,
+            atol=1e-7,
         )
         for setting in same_sums(learner, params):
             merging: Any = start_with(learner, setting, chunk.X, classes)
@@ -245,7 +264,10 @@ def check_merged_sums_make_the_final_model(learner: type[Learner], params: dict[
             merging.take_sums({part: array.copy() for part, array in sums.items()})
             by_itself.learn(chunk.X, chunk.y)
             np.testing.assert_allclose(
-                merging.scores(chunk.X), by_itself.scores(chunk.X), rtol=1e-5, atol=1e-7
+                merging.scores(chunk.X),
+                by_itself.scores(chunk.X),
+                rtol=1e-5,
+                atol=1e-7,
             )
 
 
@@ -271,13 +293,18 @@ def check_fused_settings_have_the_bits_of_settings_alone(
 
 
 def _check_fused(
-    learner: type[Learner], settings: list[dict[str, Any]], classes: int, kind: str
+    learner: type[Learner],
+    settings: list[dict[str, Any]],
+    classes: int,
+    kind: str,
 ) -> None:
     chunk = stream(classes, kind)
     broken = np.array(stream(classes, "dense").X[:9])
     broken[5, 3] = np.nan
     end = Chunk(
-        to_csr(broken) if kind == "csr" else broken, chunk.y[:9], COLUMNS
+        to_csr(broken) if kind == "csr" else broken,
+        chunk.y[:9],
+        COLUMNS,
     )  # read-only, as those of streams
     separate, grouped = (
         [start_with(learner, setting, chunk.X, classes) for setting in settings] for _ in range(2)

@@ -259,7 +259,9 @@ def check_features_and_classes_may_have_names(make: _Make, classes: int) -> None
     learner = make()
     words = [f"class {code}" for code in range(classes)]
     expect_names(
-        learner, FeatureNames(tuple(f"column {number}" for number in range(COLUMNS))), words
+        learner,
+        FeatureNames(tuple(f"column {number}" for number in range(COLUMNS))),
+        words,
     )
     learner.begin(COLUMNS, classes)
     X, y = stream(classes)

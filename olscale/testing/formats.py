@@ -115,7 +115,9 @@ def _check_rows(batch: Batch) -> None:
 
 
 def check_any_batch_size_gives_the_same_rows(
-    format: Format, source: str, options: ReadOptions
+    format: Format,
+    source: str,
+    options: ReadOptions,
 ) -> None:
     """Rows and targets do not depend on how many are read at a time."""
     X, target = _read(format, source, options)
@@ -127,7 +129,9 @@ def check_any_batch_size_gives_the_same_rows(
 
 
 def check_reading_again_gives_the_same_rows(
-    format: Format, source: str, options: ReadOptions
+    format: Format,
+    source: str,
+    options: ReadOptions,
 ) -> None:
     """A format keeps nothing between two readings, even if the first was aborted."""
     X, target = _read(format, source, options)
@@ -138,7 +142,9 @@ def check_reading_again_gives_the_same_rows(
 
 
 def check_a_source_that_is_not_there_is_refused_in_one_line(
-    format: Format, source: str, options: ReadOptions
+    format: Format,
+    source: str,
+    options: ReadOptions,
 ) -> None:
     """A source that cannot be opened raises an `OlscaleError` that names it."""
     with tempfile.TemporaryDirectory(prefix="olscale-format-") as folder:
@@ -149,7 +155,9 @@ def check_a_source_that_is_not_there_is_refused_in_one_line(
 
 
 def check_a_damaged_file_is_refused_in_one_line(
-    format: Format, source: str, options: ReadOptions
+    format: Format,
+    source: str,
+    options: ReadOptions,
 ) -> None:
     """A file that is empty, cut short or overwritten in places is read, or refused.
 

@@ -81,7 +81,11 @@ class StoredSplit:
     """A split in a separate directory, written chunk by chunk, each in `parts` parts."""
 
     def __init__(
-        self, writer: type[SplitWriter], kind: str, parts: int = 1, finish: bool = True
+        self,
+        writer: type[SplitWriter],
+        kind: str,
+        parts: int = 1,
+        finish: bool = True,
     ) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="olscale-layout-")
         self.folder = Path(self._folder.name)
@@ -217,7 +221,9 @@ def _fails(reader: SplitReader) -> bool:
 
 def _same(got: Block, expected: Block, what: str) -> None:
     np.testing.assert_array_equal(
-        _bits(got.label), _bits(expected.label), err_msg=f"labels of {what}"
+        _bits(got.label),
+        _bits(expected.label),
+        err_msg=f"labels of {what}",
     )
     if not isinstance(expected.X, CSR):
         assert not isinstance(got.X, CSR), f"{what} came back sparse"

@@ -87,7 +87,9 @@ def check_label_comes_after_the_prediction(learner: type[Learner], classes: int,
 
 
 def check_any_cut_into_chunks_gives_the_same_bits(
-    learner: type[Learner], classes: int, kind: str
+    learner: type[Learner],
+    classes: int,
+    kind: str,
 ) -> None:
     """One chunk, rows one by one and ragged chunks give equal scores and equal state."""
     chunk = stream(classes, kind)
@@ -102,7 +104,9 @@ def check_any_cut_into_chunks_gives_the_same_bits(
 
 
 def check_saving_and_restoring_in_mid_stream_is_exact(
-    learner: type[Learner], classes: int, kind: str
+    learner: type[Learner],
+    classes: int,
+    kind: str,
 ) -> None:
     """A state in a new learner continues to the same bits from any cut, and stays unchanged.
 
@@ -135,7 +139,9 @@ def check_empty_rows_break_nothing(learner: type[Learner], classes: int, kind: s
 
 
 def check_a_sample_of_no_rows_breaks_nothing(
-    learner: type[Learner], classes: int, kind: str
+    learner: type[Learner],
+    classes: int,
+    kind: str,
 ) -> None:
     """A learner that looks ahead treats a sample without usable rows as an empty one."""
     rows = slice_rows(stream(classes, kind).X, 0, 0)
@@ -177,7 +183,9 @@ def check_dense_and_csr_make_the_same_mistakes(learner: type[Learner]) -> None:
         chunks = stream(classes, "dense"), stream(classes, "csr")
         dense, csr = (start(learner, classes).learn(chunk.X, chunk.y) for chunk in chunks)
         np.testing.assert_allclose(
-            predictions_of(dense, learner.task), predictions_of(csr, learner.task), rtol=1e-6
+            predictions_of(dense, learner.task),
+            predictions_of(csr, learner.task),
+            rtol=1e-6,
         )
 
 

@@ -80,7 +80,11 @@ def begin(metric: type[Metric], scoring: Scoring) -> Metric:
 
 
 def feed(
-    counter: Metric, scoring: Scoring, first: int, last: int, cuts: tuple[int, ...] = ()
+    counter: Metric,
+    scoring: Scoring,
+    first: int,
+    last: int,
+    cuts: tuple[int, ...] = (),
 ) -> None:
     """Show `counter` rows `first` to `last`, cut at `cuts`, and held-out rows when due."""
     y, codes, scores = events(type(counter), ROWS, 0)

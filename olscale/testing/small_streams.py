@@ -107,7 +107,10 @@ def start_with(
 
 
 def continue_from(
-    learner: type[Learner], params: dict[str, Any], state: State, classes: int
+    learner: type[Learner],
+    params: dict[str, Any],
+    state: State,
+    classes: int,
 ) -> Learner:
     """Return a learner with `params` that has begun and continues from `state`."""
     fresh = learner(**params)

@@ -59,7 +59,10 @@ def write_archive(file: str, members: Iterable[tuple[str, Batch | bytes]]) -> tu
         open_output(file) as raw,
         GzipFile(filename="", fileobj=raw, mode="wb", compresslevel=_LEVEL, mtime=0) as out,
         tarfile.open(
-            fileobj=out, mode="w|", format=tarfile.USTAR_FORMAT, bufsize=_BLOCK_BYTES
+            fileobj=out,
+            mode="w|",
+            format=tarfile.USTAR_FORMAT,
+            bufsize=_BLOCK_BYTES,
         ) as tar,
         ThreadPoolExecutor(1) as packing,
     ):

@@ -210,7 +210,11 @@ class Estimates(Metric):
             for at in np.unique(numbers[numbers >= 0]).tolist():
                 self._begin_holdout(at)
                 self._summary.add(
-                    events.rows(numbers == at), sums["held"], 1.0, _NO_MARKS, self._no_rows
+                    events.rows(numbers == at),
+                    sums["held"],
+                    1.0,
+                    _NO_MARKS,
+                    self._no_rows,
                 )
                 sums["holdout_curve"][at] = self._values(sums["held"][np.newaxis])[0]
 
@@ -278,7 +282,12 @@ class Estimates(Metric):
         """Add rows that are only predicted: the baselines know what they learned before."""
         events = self._events(y, codes, dull=False)
         self._summary.follow(
-            events, self.sums[base], True, self.sums[sums], _NO_MARKS, self._no_rows
+            events,
+            self.sums[base],
+            True,
+            self.sums[sums],
+            _NO_MARKS,
+            self._no_rows,
         )
 
     def _values(self, sums: FloatArray) -> FloatArray:

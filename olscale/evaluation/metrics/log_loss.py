@@ -23,7 +23,10 @@ class LossSums(ResidualSums):
         """Return the mean."""
         rows = sums[:, :1]
         return np.divide(
-            sums[:, ABSOLUTE : ABSOLUTE + 1], rows, out=np.full_like(rows, np.nan), where=rows > 0.0
+            sums[:, ABSOLUTE : ABSOLUTE + 1],
+            rows,
+            out=np.full_like(rows, np.nan),
+            where=rows > 0.0,
         )
 
 

@@ -74,7 +74,10 @@ class Prequential(Metric):
     def segments(self) -> list[tuple[str, int, int]]:
         """Return name, rows and mistakes of each segment so far."""
         counts = zip(
-            self._names, self.sums["segment_rows"], self.sums["segment_mistakes"], strict=True
+            self._names,
+            self.sums["segment_rows"],
+            self.sums["segment_mistakes"],
+            strict=True,
         )
         return [(name, int(rows), int(mistakes)) for name, rows, mistakes in counts if rows]
 
