@@ -131,7 +131,9 @@ def cut_shards(
             cuttable = (
                 most > 1 and (asked is not None or len(group.runs) == 1) and can_shard(run, classes)
             )
-            shards = _paying_shards(run, dataset, most) if cuttable else 1
+            shards = 1
+            if cuttable:
+                shards = _paying_shards(run, dataset, most)
             # One line per learner and dataset, not one per permutation.
             if cuttable and shards < 2:
                 line = _repeated(run, most, shard_efficiency(run, dataset, most), asked is not None)
@@ -164,9 +166,9 @@ def _repeated(run: Run, shards: int, efficiency: float, requested: bool) -> str:
         f"{1 / efficiency:.1f} times the work of one"
     )
     reason = f"{work} piece: each reads all rows, and learns what classes share"
-    return (
-        reason if requested else f"{reason}; so it stays in one (--class-shards {shards} cuts it)"
-    )
+    if requested:
+        return reason
+    return f"{reason}; so it stays in one (--class-shards {shards} cuts it)"
 
 
 class _Ballots:
@@ -211,8 +213,11 @@ class _Ballots:
     def restore(self, state: Mapping[str, Array]) -> None:
         waiting = dict(state)
         self.blocks = int(waiting.pop("blocks")[0])
-        self._waiting = [waiting] if waiting else []
-        self._rows = len(waiting["score"]) if waiting else 0
+        self._waiting = []
+        self._rows = 0
+        if waiting:
+            self._waiting.append(waiting)
+            self._rows = len(waiting["score"])
         # Blocks are files of their own: a cleared scratch folder loses rows that the state counts.
         missing = [
             block for block in range(self.blocks) if not self._scratch.has(self._block(block))

@@ -52,7 +52,9 @@ def explain(
         model = next(
             (sections[str(part)] for part in reversed(first["loc"][:-1]) if part in sections), root
         )
-        inside = f" in {'.'.join(map(str, first['loc'][:-1]))}" if len(first["loc"]) > 1 else ""
+        inside = ""
+        if len(first["loc"]) > 1:
+            inside = f" in {'.'.join(map(str, first['loc'][:-1]))}"
         unknown_key = UnknownNameError(f"key{inside}", str(first["loc"][-1]), _keys(model))
         return ExperimentError(f"{source}: {unknown_key}")
     if kind == "missing":
@@ -61,7 +63,9 @@ def explain(
         choices = re.findall(r"'([^']*)'", first["ctx"]["expected"])
         nearest = str(UnknownNameError(where, got, choices)).partition("; ")[2]
         return ExperimentError(f"{source}: {where} was {got!r}; {nearest}")
-    shown = repr(got) if len(repr(got)) <= _LONGEST else f"{repr(got)[:_LONGEST]} ..."
+    shown = repr(got)
+    if len(shown) > _LONGEST:
+        shown = f"{shown[:_LONGEST]} ..."
     if place[:1] == ["notify"] and (
         "webhook" in (*place, *(got if isinstance(got, dict) else ())) or "://" in shown
     ):
@@ -97,16 +101,16 @@ def _values(value: Any, place: str) -> Iterator[tuple[str, Any]]:
 
 
 def _keys(section: Any) -> list[str]:
-    return (
-        [declared.name for declared in fields(section)]
-        if is_dataclass(section)
-        else list(section.model_fields)
-    )
+    if is_dataclass(section):
+        return [declared.name for declared in fields(section)]
+    return list(section.model_fields)
 
 
 def _cure(place: list[Any], kind: str, got: Any) -> str:
     """Return what to write for a value of the wrong shape; empty if pydantic's message suffices."""
-    key = str(place[-1]) if place else ""
+    key = ""
+    if place:
+        key = str(place[-1])
     if kind in ("tuple_type", "list_type"):
         if key in _TABLES and len(place) == 1:
             if isinstance(got, dict):

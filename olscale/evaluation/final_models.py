@@ -115,7 +115,9 @@ def run_of(record: Record) -> Run:
 
 
 def _hashable(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+    if isinstance(value, list):
+        return tuple(value)
+    return value
 
 
 def compute_model(record: Record, path: str, progress: Progress | None = None) -> FinalModel:
@@ -183,7 +185,9 @@ def differences(old: Record, new: Record) -> str:
         name = min(odd)
         return f"{name} is {new.metrics[name]!r}, was {old.metrics[name]!r}"
     curves = (old.curve_rows, new.curve_rows), (old.curve_mistakes, new.curve_mistakes)
-    return "" if all(np.array_equal(*pair) for pair in curves) else "mistakes along the stream"
+    if all(np.array_equal(*pair) for pair in curves):
+        return ""
+    return "mistakes along the stream"
 
 
 def _same(a: float, b: float) -> bool:

@@ -44,7 +44,9 @@ class FusedRuns:
         start = LearningTime.now()
         with guarded(self._runs):
             visible = self._runs[0].seen_by_learner(chunk)
-            weights = visible.weights if self._weighted else None
+            weights = None
+            if self._weighted:
+                weights = visible.weights
             scores = learn_usable_together(
                 fused,
                 self._runs[0].learner,

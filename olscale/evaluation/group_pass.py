@@ -203,11 +203,11 @@ class GroupPass:
         stop = min(len(chunk), start_row + self._piece_rows(chunk))
         passed, number = divmod(self.position, len(self._stream))
         first = passed * self._stream.rows + self._stream.first_row(number)
-        until_measurement = (
-            None
-            if self._test is None
-            else self.group.runs[0].stream.scoring.rows_to_measurement(first + start_row)
-        )
+        until_measurement = None
+        if self._test is not None:
+            until_measurement = self.group.runs[0].stream.scoring.rows_to_measurement(
+                first + start_row
+            )
         # The piece ends where a measurement is due: the test split needs the model of that row.
         if until_measurement is not None:
             stop = min(stop, start_row + until_measurement)
@@ -267,7 +267,9 @@ class GroupPass:
             state.error() for state in self.states if state.outcome == "ok" and state.position
         ]
         # No run may be left, and progress still needs a number.
-        return sum(errors) / len(errors) if errors else 0.0
+        if not errors:
+            return 0.0
+        return sum(errors) / len(errors)
 
     def errors(self) -> list[tuple[str, int, float]]:
         """Return id, rows learned and error (RMSE in a regression) so far of each run."""
@@ -339,7 +341,9 @@ class GroupPass:
         # Restored learners have seen the rows that they ask for, so `_started` must not show them.
         self._learning = self._fused()
         self.position = position
-        self.within = int(state["stream/within"][0]) if "stream/within" in state else 0
+        self.within = 0
+        if "stream/within" in state:
+            self.within = int(state["stream/within"][0])
         self._read_seconds += float(state["stream/read_seconds"][0])
         runs = {name.partition("/")[0] for name in state} - {"stream"}
         # The state may be that of a larger group: count the rows of this group's runs only.

@@ -191,7 +191,9 @@ class Schedule:
 
     def _seen(self, y: Array) -> Array:
         """Return the labels that the learner may see."""
-        return read_only(np.zeros_like(y)) if self._blind else y
+        if self._blind:
+            return read_only(np.zeros_like(y))
+        return y
 
     def _check(
         self,
@@ -279,7 +281,9 @@ class Schedule:
             rows = Chunk(X, state["y"], int(state["columns"][0]), weights=state.get("row_weights"))
             # Checkpoints of olscale 0.1 lack the numbers, which only affect the reason of a
             # failure.
-            delay = self._scoring.delay if isinstance(self._scoring.delay, int) else 0
+            delay = 0
+            if isinstance(self._scoring.delay, int):
+                delay = self._scoring.delay
             numbers = state.get("numbers", state["arrival"] - delay)
             self._waiting = _Waiting(rows, state["arrival"], state["weights"], numbers)
 
@@ -308,7 +312,9 @@ def follow(
         rows = slice_rows(X, start, stop)
         learns = bool(learning[start : start + 1].any())
         if learns:
-            counts = None if weights is None else weights[start:stop]
+            counts = None
+            if weights is not None:
+                counts = weights[start:stop]
             scores.append(learn_usable(learner, rows, y[start:stop], counts))
         else:
             scores.append(score_usable(learner, rows))

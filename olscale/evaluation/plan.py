@@ -127,7 +127,9 @@ class PlannedExperiment:
 
     def chosen(self, selections: Iterable[Selection]) -> RunPlan:
         """Return the runs of the experiment with the choice of tuning filled in for each search."""
-        return self._plan(selections) if self.tuning.searches else self._first
+        if self.tuning.searches:
+            return self._plan(selections)
+        return self._first
 
     def _plan(self, selections: Iterable[Selection]) -> RunPlan:
         experiment = self._experiment
@@ -215,9 +217,9 @@ class _Input:
     @property
     def version(self) -> dict[str, int]:
         """Version of the transforms in the definition of a search; empty for the first version."""
-        return (
-            {"transforms_version": self.transforms_version} if self.transforms_version > 1 else {}
-        )
+        if self.transforms_version > 1:
+            return {"transforms_version": self.transforms_version}
+        return {}
 
     def learners(self, experiment: Experiment) -> Iterator[tuple[LearnerSpec, dict[str, Any]]]:
         """Yield the learners for this dataset and these transforms, with each of their settings."""

@@ -234,7 +234,9 @@ class Scoring(ScoringOptions):
     @property
     def delay_column(self) -> str | None:
         """Name of the column with the delay of each row; None if the delay is a number."""
-        return self.delay if isinstance(self.delay, str) else None
+        if isinstance(self.delay, str):
+            return self.delay
+        return None
 
     def rows_to_measurement(self, row: int) -> int | None:
         """Return the rows from number `row` on before the next test error; None if none is due."""
@@ -295,7 +297,9 @@ def conflicts(p: ProtocolSpec) -> Iterator[str]:
     if p.online and p.holdout_every is not None:
         yield f"holdout_every does not go with split = {p.split!r}; leave one of them out"
     if p.passes not in (1, (1,)) and (p.online or p.holdout_rows is not None):
-        rival = f"split = {p.split!r}" if p.online else "holdout_rows"
+        rival = "holdout_rows"
+        if p.online:
+            rival = f"split = {p.split!r}"
         yield f"passes does not go with {rival}: a later pass would test on rows learned before"
     if "cost" in p.measures and not p.costs:
         yield (
@@ -306,7 +310,8 @@ def conflicts(p: ProtocolSpec) -> Iterator[str]:
         along = ("window", "fading", "delay", "holdout_every", "drift", "burn_in")
         conflicting = [name for name in along if getattr(p, name) not in (None, 0)]
         conflicting += [f"measures = {name!r}" for name in p.measures if name in ALONG_THE_STREAM]
-        conflicting += [f"split = {p.split!r}"] if p.online else []
+        if p.online:
+            conflicting.append(f"split = {p.split!r}")
         yield from (
             f"test_only does not go with {name}, which needs predictions along the stream"
             for name in conflicting
@@ -319,8 +324,7 @@ def conflicts(p: ProtocolSpec) -> Iterator[str]:
     if p.weighted_measures and p.weights is None:
         yield "weighted_measures needs protocol.weights: the column by which rows count"
     if p.weighted_measures:
-        conflicting = ["drift"] if p.drift is not None else []
-        conflicting += ["mcnemar"] if p.mcnemar else []
+        conflicting = [name for name in ("drift", "mcnemar") if getattr(p, name)]
         conflicting += [f"measures = {name!r}" for name in p.measures if name in UNWEIGHTED]
         yield from (
             f"weighted_measures does not go with {name}, where all rows count alike"

@@ -80,7 +80,9 @@ class Rehearsal:
         X = read_only_rows(stack_rows([rows for rows, _, _ in parts]))
         y = read_only(np.concatenate([labels for _, labels, _ in parts]))
         weights = [counts for _, _, counts in parts if counts is not None]
-        self._weights = read_only(np.concatenate(weights)) if weights else None
+        self._weights = None
+        if weights:
+            self._weights = read_only(np.concatenate(weights))
         shared = SharedState(_model_of(self._make()))
         try:
             first = self._learned(X, y)
@@ -104,7 +106,9 @@ class Rehearsal:
             usable = usable_rows(X, learner.norm_limits())
             # The rehearsal ends at the first unusable row, as the run will.
             end = rows_of(X) if usable.all() else int(np.argmin(usable))
-            counts = None if self._weights is None else self._weights[:end]
+            counts = None
+            if self._weights is not None:
+                counts = self._weights[:end]
             scores = learn_rows(learner, slice_rows(X, 0, end), y[:end], counts)
             return {"": scores} | {
                 name: np.array(values) for name, values in numbers_of(_model_of(learner))
@@ -112,7 +116,9 @@ class Rehearsal:
 
 
 def _model_of(learner: Learner) -> Any:
-    return learner.estimator if needs_rehearsal(learner) else learner
+    if needs_rehearsal(learner):
+        return learner.estimator
+    return learner
 
 
 def _are_equal(first: dict[str, Array], second: dict[str, Array]) -> bool:

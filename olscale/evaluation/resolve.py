@@ -194,7 +194,9 @@ def _beyond(
 def _names(spec: DatasetSpec) -> set[str]:
     """Return possible names of a missing dataset, including the one with its limit of rows."""
     name = str(spec.name or spec.path).rstrip("/").rpartition("/")[2]
-    return {name} if spec.rows is None else {name, f"{name}-{spec.rows}"}
+    if spec.rows is None:
+        return {name}
+    return {name, f"{name}-{spec.rows}"}
 
 
 def _check_names(experiment: Experiment, names: set[str]) -> None:

@@ -139,8 +139,12 @@ def stream_keys(
         for number, part in enumerate(parts):
             # Each fold has its own range of permutations, so that no two folds share one.
             for index in range(number * repeats, (number + 1) * repeats):
-                shuffle = Shuffle(seed, index) if protocol.order == "permuted" else None
-                projection = index if projected else None
+                shuffle = None
+                if protocol.order == "permuted":
+                    shuffle = Shuffle(seed, index)
+                projection = None
+                if projected:
+                    projection = index
                 yield StreamKey(
                     dataset,
                     fingerprint,

@@ -45,7 +45,9 @@ class StreamSource:
 
     def held_out(self, key: StreamKey) -> int:
         """Return the number of rows that test the final models of the stream `key`."""
-        return self.test_rows if key.part is None else self.rows - self.length(key) // key.passes
+        if key.part is None:
+            return self.test_rows
+        return self.rows - self.length(key) // key.passes
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +105,9 @@ class RunGroup:
     @property
     def key(self) -> str:
         """Name of the group's checkpoints: a hash of its runs, class shard and chunk size."""
-        classes = (
-            None
-            if self.shard is None
-            else [self.shards[self.shard].start, self.shards[self.shard].stop]
-        )
+        classes = None
+        if self.shard is not None:
+            classes = [self.shards[self.shard].start, self.shards[self.shard].stop]
         return run_id(
             {
                 # Budgets and memory limits stay out: checkpoints continue under other limits.
@@ -141,8 +141,10 @@ class RunGroup:
         """Short name for progress reports and error messages."""
         key = self.runs[0].stream
         order = "time order" if key.shuffle is None else f"permutation {key.shuffle.index}"
-        order += "" if key.part is None else f", fold {key.part.fold}"
-        order += "" if key.projection is None else f", projection {key.projection}"
+        if key.part is not None:
+            order += f", fold {key.part.fold}"
+        if key.projection is not None:
+            order += f", projection {key.projection}"
         learners = ", ".join(sorted({run.learner for run in self.runs}))
         if self.shard is not None:
             classes = self.shards[self.shard]

@@ -89,7 +89,9 @@ class Search:
         for params, runs in zip(self.points, self.runs, strict=True):
             results = [errors[run.id] for run in runs]
             good = [error for error in results if error is not None]
-            mean = fmean(good) if len(good) == len(results) else None
+            mean = None
+            if len(good) == len(results):
+                mean = fmean(good)
             points.append(Point(dict(params), mean, len(results) - len(good)))
         metric = self.protocol["metric"]
         best = min(

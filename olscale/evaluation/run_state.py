@@ -199,14 +199,18 @@ class RunState(RunLearner):
             self._guarded(rehearsal.hold, counts=False)
         else:
             rows = self.seen_by_learner(chunk)
-            weights = rows.weights if self._schedule.weighs(self.learner) else None
+            weights = None
+            if self._schedule.weighs(self.learner):
+                weights = rows.weights
             self._guarded(lambda: rehearsal.see(rows.X, rows.y, weights), counts=False)
         if rehearsal.shared:
             self.fail("learner_error", shared_reason(rehearsal.shared), raised=False)
 
     def seen_by_learner(self, chunk: Chunk) -> Chunk:
         """Return `chunk` as the learner sees it: a novelty detector gets no labels."""
-        return replace(chunk, y=np.zeros_like(chunk.y)) if self._task == "novelty" else chunk
+        if self._task == "novelty":
+            return replace(chunk, y=np.zeros_like(chunk.y))
+        return chunk
 
     def _predictions(self, scores: FloatArray) -> Array:
         return predictions_of(scores[:, : self._own_columns(scores)], self._task)
@@ -238,7 +242,9 @@ class RunState(RunLearner):
             return
         # Without arrivals each label comes with its row, and metrics need no order of events.
         if scored.arrivals is None:
-            weights = None if chunk.weights is None else chunk.weights[rows]
+            weights = None
+            if chunk.weights is not None:
+                weights = chunk.weights[rows]
             self.count(
                 self.position + rows,
                 chunk.y[rows],
@@ -286,7 +292,9 @@ class RunState(RunLearner):
 
     def _counting(self) -> Sequence[Metric]:
         """Return the metrics that count rows of the stream."""
-        return () if self.run.stream.scoring.test_only else self._metrics
+        if self.run.stream.scoring.test_only:
+            return ()
+        return self._metrics
 
     def _burned_in(self, rows: IntArray) -> int:
         """Return how many of `rows`, numbers of rows of the stream, belong to the burn-in."""

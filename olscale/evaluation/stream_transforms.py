@@ -34,7 +34,9 @@ class StreamTransforms:
         folds = tuple(dict.fromkeys(run.fold for run in runs))
         self._streams = bool(pipeline.streaming)
         # Without streaming transforms all models see the same rows, so one copy serves them.
-        self.folds = [(fold,) for fold in folds] if self._streams else [folds]
+        self.folds: list[tuple[_Fold, ...]] = [folds]
+        if self._streams:
+            self.folds = [(fold,) for fold in folds]
         scoring = runs[0].stream.scoring
         self._schedules = [Schedule(scoring, fold_group[0]) for fold_group in self.folds]
         self._steps = [pipeline.begin() for _ in self.folds]
@@ -106,4 +108,6 @@ class StreamTransforms:
 
 
 def _mark(fold_group: tuple[_Fold, ...]) -> str:
-    return "transform." if fold_group[0] is None else f"transform of fold {fold_group[0]}."
+    if fold_group[0] is None:
+        return "transform."
+    return f"transform of fold {fold_group[0]}."

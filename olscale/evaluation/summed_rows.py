@@ -93,7 +93,9 @@ class _SummedState(RunState):
         start = LearningTime.now()
         # An empty state means that a new block begins.
         sums = sums or self._guarded(learner.no_sums) or {}
-        weights = rows.weights if self._schedule.weighs(learner) else None
+        weights = None
+        if self._schedule.weighs(learner):
+            weights = rows.weights
         weighted: tuple[FloatArray, ...] = () if weights is None else (weights,)
         add_rows: Any = learner.add_rows
         self._guarded(lambda: add_rows(rows.X, rows.y, sums, *weighted))
@@ -111,7 +113,9 @@ class _SummedState(RunState):
     def solve(self, sums: State, rows: int, spent: LearningTime) -> None:
         """Become the final model of `rows` rows; this run's share of the sums took `spent`."""
         start = LearningTime.now()
-        learner = self.learner if self.outcome == "ok" else None
+        learner = None
+        if self.outcome == "ok":
+            learner = self.learner
         if isinstance(learner, MergesSums):
             # `take_sums` may change the arrays, which other runs share.
             copies = {name: array.copy() for name, array in sums.items()}

@@ -48,6 +48,13 @@ class StreamShape:
     features: FeatureNames = NAMELESS
     labels: tuple[int | float | str, ...] = ()
 
+    @property
+    def count_type(self) -> type[np.float64] | type[np.int64]:
+        """Type of counts of rows: numbers of rows are exact, and sums of weights are not whole."""
+        if self.scoring.weighted_measures:
+            return np.float64
+        return np.int64
+
     def points(self) -> IntArray:
         """Return at most `CURVE_POINTS` evenly spaced numbers of rows, ending with all rows.
 
@@ -146,7 +153,9 @@ class Metric(ABC):
 
     def weights_of(self, rows: int) -> FloatArray:
         """Return the weight of each of so many rows; an empty array if all count alike."""
-        return np.empty(0) if self._weights is None else self._weights[:rows]
+        if self._weights is None:
+            return np.empty(0)
+        return self._weights[:rows]
 
     def test(self, y: Array, codes: Array, scores: FloatArray) -> None:
         """Count test rows: targets, predictions and scores of the final model."""

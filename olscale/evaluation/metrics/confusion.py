@@ -27,8 +27,7 @@ class Confusion(Metric):
     weighs_rows = True
 
     def __init__(self, shape: StreamShape) -> None:
-        kind = np.float64 if shape.scoring.weighted_measures else np.int64
-        self.sums = {name: np.zeros((2, 0), dtype=kind) for name in ("stream", "test")}
+        self.sums = {name: np.zeros((2, 0), dtype=shape.count_type) for name in ("stream", "test")}
 
     def see(self, y: IntArray, codes: IntArray, scores: FloatArray) -> None:
         """Count rows of the stream."""

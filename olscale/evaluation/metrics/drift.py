@@ -88,7 +88,9 @@ class DriftAlarms(Metric):
         return np.array(alarms, dtype=np.int64)
 
     def values(self) -> dict[str, float]:
-        return {"drift_alarms": float(len(self.sums["alarms"]))} if self.sums["rows"][0] else {}
+        if not self.sums["rows"][0]:
+            return {}
+        return {"drift_alarms": float(len(self.sums["alarms"]))}
 
     def series(self) -> list[Series]:
         """Return the rows of the alarms, with the number of alarms at each."""

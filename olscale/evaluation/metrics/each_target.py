@@ -106,7 +106,9 @@ class EachTarget(Metric):
 
 def make_metric(kind: type[Metric], shape: StreamShape) -> Metric:
     """Return a metric of a stream, for each of several targets unless it observes the model."""
-    return EachTarget(shape, kind) if shape.targets and not kind.watches else kind(shape)
+    if shape.targets and not kind.watches:
+        return EachTarget(shape, kind)
+    return kind(shape)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -179,7 +179,10 @@ class Estimates(Metric):
         # Baselines learn all labels in order of arrival, even where no row is predicted.
         events = np.empty(0, dtype=np.int64) if asked is None else asked
         dull = self._summary.dull_before(labels, events, self.sums["base"])
-        self._dull = None if asked is None else dull
+        # Without rows to predict there is nothing to keep, and later labels come one by one.
+        self._dull = None
+        if asked is not None:
+            self._dull = dull
 
     def see(self, y: Array, codes: Array, scores: FloatArray) -> None:
         """Add rows of the stream."""
@@ -221,7 +224,9 @@ class Estimates(Metric):
     @property
     def _rows_seen(self) -> int:
         """Number of counted rows of the stream."""
-        return int(self.sums["rows"][0]) if self._weighted else int(self.sums["stream"][0])
+        if self._weighted:
+            return int(self.sums["rows"][0])
+        return int(self.sums["stream"][0])
 
     def _events(self, y: Array, codes: Array, dull: bool) -> Events:
         """Return rows in the form in which they are summed, with their weights."""

@@ -14,8 +14,10 @@ class FinalError(Metric):
     weighs_rows = True
 
     def __init__(self, shape: StreamShape) -> None:
-        kind = np.float64 if shape.scoring.weighted_measures else np.int64
-        self.sums = {"rows": np.zeros(1, dtype=kind), "mistakes": np.zeros(1, dtype=kind)}
+        self.sums = {
+            "rows": np.zeros(1, dtype=shape.count_type),
+            "mistakes": np.zeros(1, dtype=shape.count_type),
+        }
 
     def test(self, y: IntArray, codes: IntArray, scores: FloatArray) -> None:
         """Count the rows whose predicted code is not the target."""
@@ -29,7 +31,9 @@ class FinalError(Metric):
 
     def values(self) -> dict[str, float]:
         rows = self.sums["rows"].item()
-        return {"test_error": self.sums["mistakes"].item() / rows} if rows else {}
+        if not rows:
+            return {}
+        return {"test_error": self.sums["mistakes"].item() / rows}
 
 
 class TrainError(FinalError):

@@ -21,7 +21,9 @@ class HoldoutPlan:
         self._every = shape.scoring.holdout_every or 1
         self._held = shape.scoring.holdout_rows or 0
         self._period = self._every + self._held
-        measurements = shape.rows // self._period if shape.scoring.holdout_every else 0
+        measurements = 0
+        if shape.scoring.holdout_every:
+            measurements = shape.rows // self._period
         self.at = np.arange(measurements, dtype=np.int64) * self._period + self._every
 
     def numbers(self, row: IntArray) -> IntArray:
@@ -62,11 +64,10 @@ class HoldoutError(Metric):
     def __init__(self, shape: StreamShape) -> None:
         self._plan = HoldoutPlan(shape)
         measurements = len(self._plan.at)
-        kind = np.float64 if shape.scoring.weighted_measures else np.int64
         self.sums = {
             "seen": np.zeros(1, dtype=np.int64),
-            "rows": np.zeros(measurements, dtype=kind),
-            "mistakes": np.zeros(measurements, dtype=kind),
+            "rows": np.zeros(measurements, dtype=shape.count_type),
+            "mistakes": np.zeros(measurements, dtype=shape.count_type),
         }
 
     def see(self, y: IntArray, codes: IntArray, scores: FloatArray) -> None:
@@ -94,7 +95,9 @@ class HoldoutError(Metric):
     def values(self) -> dict[str, float]:
         """Return the mean of `holdout_error` over the measurements."""
         errors = self.series()[0].values
-        return {"holdout_error": float(errors.mean())} if len(errors) else {}
+        if not len(errors):
+            return {}
+        return {"holdout_error": float(errors.mean())}
 
     def series(self) -> list[Series]:
         measured = self.sums["rows"] > 0

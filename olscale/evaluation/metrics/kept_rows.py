@@ -36,7 +36,9 @@ class EveryRow(Metric):
         requested = self.name in shape.scoring.measures
         self._width = self.width + shape.scoring.weighted_measures  # the last one is the weight
         self._points = shape.points()
-        self._window = (shape.scoring.window or 0) if requested else 0
+        self._window = 0
+        if requested:
+            self._window = shape.scoring.window or 0
         self.sums = {"test": np.empty((0, self._width))}
         if requested:
             self.sums |= {
@@ -68,9 +70,9 @@ class EveryRow(Metric):
 
     def _weighed(self, rows: FloatArray) -> FloatArray:
         """Return the kept numbers of rows, with their weights if these count."""
-        return (
-            rows if self._weights is None else np.column_stack([rows, self.weights_of(len(rows))])
-        )
+        if self._weights is None:
+            return rows
+        return np.column_stack([rows, self.weights_of(len(rows))])
 
     @abstractmethod
     def _kept(self, y: Array, codes: Array, scores: FloatArray) -> FloatArray:
@@ -84,11 +86,9 @@ class EveryRow(Metric):
         """
 
     def _seen(self) -> FloatArray:
-        return (
-            self.sums["stream"][: int(self.sums["rows"][0])]
-            if "stream" in self.sums
-            else np.empty((0, self._width))
-        )
+        if "stream" in self.sums:
+            return self.sums["stream"][: int(self.sums["rows"][0])]
+        return np.empty((0, self._width))
 
     def values(self) -> dict[str, float]:
         """Return the measure of the stream, of its last window and of the test split."""
@@ -106,11 +106,9 @@ class EveryRow(Metric):
         """Return the curve of the windows."""
         curve = self.sums.get("curve", np.empty(0))
         defined = np.isfinite(curve)
-        return (
-            [Series(f"window_{self.name}", self._points[defined], curve[defined])]
-            if defined.any()
-            else []
-        )
+        if not defined.any():
+            return []
+        return [Series(f"window_{self.name}", self._points[defined], curve[defined])]
 
 
 class MedianError(EveryRow):

@@ -28,7 +28,10 @@ class ModelWatch:
         self._metrics = [metric for metric in metrics if metric.watches]
         # Sizes are only asked for on request: models of other libraries take long to measure.
         self._sized = "model_bytes" in shape.scoring.measures
-        self._points = shape.points() if self._metrics else np.empty(0, dtype=np.int64)
+        if self._metrics:
+            self._points = shape.points()
+        else:
+            self._points = np.empty(0, dtype=np.int64)
 
     def __bool__(self) -> bool:
         return bool(self._metrics)
@@ -51,7 +54,9 @@ class ModelWatch:
 
         `seconds` holds the time to predict and the time to learn the last of them.
         """
-        size = learner.measures().get("model_bytes") if self._sized else None
+        size = None
+        if self._sized:
+            size = learner.measures().get("model_bytes")
         for metric in self._metrics:
             metric.look(rows, size, seconds)
 
@@ -92,11 +97,9 @@ class ModelSize(Metric):
 
     def series(self) -> list[Series]:
         """Return the curve."""
-        return (
-            [Series("model_bytes", self.sums["rows"], self.sums["bytes"])]
-            if len(self.sums["rows"])
-            else []
-        )
+        if not len(self.sums["rows"]):
+            return []
+        return [Series("model_bytes", self.sums["rows"], self.sums["bytes"])]
 
 
 _SHARES = {"p50": 50.0, "p99": 99.0}

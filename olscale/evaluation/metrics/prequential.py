@@ -64,7 +64,9 @@ class Prequential(Metric):
     def values(self) -> dict[str, float]:
         rows = int(self.sums["rows"][0])
         mistakes = int(self.sums["mistakes"][0])
-        return {"mistakes": float(mistakes), "cumulative_error": mistakes / rows} if rows else {}
+        if not rows:
+            return {}
+        return {"mistakes": float(mistakes), "cumulative_error": mistakes / rows}
 
     def curve(self) -> tuple[IntArray, IntArray]:
         """Return numbers of rows and the mistakes after each."""
@@ -127,16 +129,16 @@ class WeightedError(Metric):
 
     def values(self) -> dict[str, float]:
         total, wrong = self.sums["weights"].tolist()
-        return {"cumulative_error": wrong / total} if total > 0.0 else {}
+        if total > 0.0:
+            return {"cumulative_error": wrong / total}
+        return {}
 
     def series(self) -> list[Series]:
         """Return the curve from the first row with a weight on."""
         defined = np.isfinite(self.sums["curve"])
-        return (
-            [Series("cumulative_error", self._points[defined], self.sums["curve"][defined])]
-            if defined.any()
-            else []
-        )
+        if not defined.any():
+            return []
+        return [Series("cumulative_error", self._points[defined], self.sums["curve"][defined])]
 
 
 def running_sums(before: FloatArray, terms: FloatArray) -> FloatArray:

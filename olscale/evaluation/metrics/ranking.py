@@ -57,7 +57,9 @@ class Ranking(EveryRow):
         high, low = (np.sort(rows[rows[:, 1] == code, 0]) for code in (1, 0))
         pairs = len(high) * len(low)
         below = (np.searchsorted(low, high, side).sum() for side in ("left", "right"))
-        return float(sum(below)) / (2 * pairs) if pairs else np.nan
+        if pairs:
+            return float(sum(below)) / (2 * pairs)
+        return np.nan
 
 
 def _weighted_auc(score: FloatArray, code: FloatArray, weight: FloatArray) -> float:
@@ -73,7 +75,9 @@ def _weighted_auc(score: FloatArray, code: FloatArray, weight: FloatArray) -> fl
     sides = (below[np.searchsorted(score[low], score[high], side)] for side in ("left", "right"))
     # Sums without BLAS, whose bits depend on the number of threads.
     won = sum(float((weight[high] * of_side).sum()) for of_side in sides)
-    return won / (2.0 * float(pairs)) if pairs > 0.0 else np.nan
+    if pairs > 0.0:
+        return won / (2.0 * float(pairs))
+    return np.nan
 
 
 POINTS = 200
@@ -141,4 +145,6 @@ def _curve(rows: FloatArray) -> tuple[IntArray, FloatArray]:
             max=len(arc_length) - 1
         )
     )
-    return (false, share) if len(false) <= POINTS else (false[picked], share[picked])
+    if len(false) <= POINTS:
+        return false, share
+    return false[picked], share[picked]

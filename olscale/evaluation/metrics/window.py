@@ -59,7 +59,9 @@ class WindowError(Metric):
 
     def values(self) -> dict[str, float]:
         last = self.sums["last"]
-        return {"window_error": int(last.sum()) / len(last)} if len(last) else {}
+        if not len(last):
+            return {}
+        return {"window_error": int(last.sum()) / len(last)}
 
     def series(self) -> list[Series]:
         at = self._points[self._points <= self.sums["rows"][0]]
@@ -107,7 +109,9 @@ class WeightedWindowError(Metric):
         if not len(last):
             return {}
         error = float(rates(running_sums(np.zeros(2), last)[-1:])[0])
-        return {"window_error": error} if np.isfinite(error) else {}
+        if not np.isfinite(error):
+            return {}
+        return {"window_error": error}
 
     def series(self) -> list[Series]:
         defined = np.isfinite(self.sums["curve"])
@@ -168,7 +172,9 @@ class FadingError(Metric):
 
     def values(self) -> dict[str, float]:
         errors = self.series()[0].values
-        return {"fading_error": float(errors[-1])} if len(errors) else {}
+        if not len(errors):
+            return {}
+        return {"fading_error": float(errors[-1])}
 
     def series(self) -> list[Series]:
         reached = np.isfinite(self.sums["curve"]) & (self._points <= self.sums["rows"][0])
