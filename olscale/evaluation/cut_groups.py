@@ -6,7 +6,7 @@ bundles changes no result and no byte of a compacted store.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import accumulate, groupby
@@ -15,7 +15,6 @@ from types import MappingProxyType
 
 from olscale.evaluation.run import Run, StreamKey
 from olscale.evaluation.run_group import RunGroup, StreamSource
-from olscale.learners.registry import is_restorable
 from olscale.system.memory import default_limit
 
 GROUP_NUMBERS = 2e8
@@ -43,6 +42,7 @@ def cut_groups(
     memory_limit: int | None = None,
     costs: Mapping[str, float] = MappingProxyType({}),
     groups_a_part: int = 1,
+    restarting: Collection[str] = (),
 ) -> list[RunGroup]:
     """Return groups, longest first; with fewer streams than `parts`, several groups per stream.
 
@@ -68,13 +68,15 @@ def cut_groups(
         Least number of groups per part, where there are enough runs. A stream that is read from
         disk has more than one group per part only as long as they spend at most a twentieth of
         their time on reading.
+    restarting : collection of str
+        Learners whose runs cannot be continued from a checkpoint.
     """
     held = default_limit() // parts if memory_limit is None else memory_limit
     streams: dict[tuple[StreamKey, bool], list[Run]] = defaultdict(list)
     for run in runs:
         # Runs that cannot be saved in mid-stream get groups of their own: others would restart with
         # them.
-        streams[run.stream, is_restorable(run.learner)].append(run)
+        streams[run.stream, run.learner not in restarting].append(run)
     # With fewer streams than workers, cut each into slices of its learners; each slice reads the
     # stream once.
     slices = max(1, -(-parts // max(1, len(streams))))
@@ -95,7 +97,7 @@ def cut_groups(
     # On a cluster each worker gets something, however little work there is.
     fair = inf if groups_a_part == 1 else remaining / (2 * pieces)
     cut: list[tuple[float, RunGroup]] = []
-    for (key, _), stream_runs in sorted(
+    for (key, restorable), stream_runs in sorted(
         streams.items(),
         key=lambda entry: max(map(cost, entry[1])),
         reverse=True,
@@ -125,6 +127,7 @@ def cut_groups(
                 share,
                 memory_limit=memory_limit,
                 chunk_rows=source.chunk_rows,
+                restorable=restorable,
             )
             cut.append((sum(map(cost, share)), group))
             remaining -= cut[-1][0]

@@ -46,7 +46,7 @@ from olscale.learners.foresight import (
     passes_ahead,
     transforms_ahead,
 )
-from olscale.learners.registry import ask, make_learner
+from olscale.learners.registry import LearnersByName, ask
 from olscale.measures import ranking_measures
 from olscale.results.plans import TUNING, LeftOut, PlannedDataset
 from olscale.results.selections import Selection
@@ -199,7 +199,8 @@ class _Input:
     spec: DatasetSpec
     dataset: Dataset
     transforms: tuple[str, ...]
-    transforms_version: int = 1
+    transforms_version: int
+    by_name: LearnersByName
 
     @property
     def planned(self) -> PlannedDataset:
@@ -237,7 +238,7 @@ class _Input:
         experiment: Experiment,
     ) -> Learner:
         """Return a learner that has been checked against this dataset."""
-        learner = self._informed(make_learner(spec.name, dict(params)), spec, experiment)
+        learner = self._informed(self.by_name[spec.name].make(dict(params)), spec, experiment)
         check_learner(spec.name, learner.task, self.dataset)
         check_targets(spec.name, learner, self.dataset)
         columns, _ = size_after(self.transforms, self.dataset.columns, self.dataset.columns)
@@ -275,7 +276,7 @@ class _Input:
         # The version of a candidate depends on names, so each is prepared like the learner that
         # runs.
         points = [
-            self._informed(make_learner(spec.name, settings | point), spec, experiment)
+            self._informed(self.by_name[spec.name].make(settings | point), spec, experiment)
             for point in spec.points()
         ]
         return Search(
@@ -302,20 +303,23 @@ class _Builder:
     state_bytes: dict[str, int] = field(default_factory=dict)
     kept: set[str] = field(default_factory=set)
     ahead: dict[str, tuple[Foresight, ...]] = field(default_factory=dict)
+    restarting: set[str] = field(default_factory=set)
 
     def plan(self, name: str, roster: Roster) -> RunPlan:
         """Return the plan of all runs added."""
-        datasets = tuple(roster.datasets)
-        learners = roster.learners()
-        plan = RunPlan(
+        return RunPlan(
             name,
             tuple(self.runs.values()),
             self.sources,
-            datasets=datasets,
-            learners=learners,
+            datasets=tuple(roster.datasets),
+            learners=roster.learners(),
+            costs=self.costs,
+            held_costs=self.held_costs,
+            state_bytes=self.state_bytes,
+            kept=self.kept,
+            ahead=self.ahead,
+            restarting=self.restarting,
         )
-        plan = replace(plan, costs=self.costs, held_costs=self.held_costs)
-        return replace(plan, state_bytes=self.state_bytes, kept=self.kept, ahead=self.ahead)
 
     def note_tuned(self, runs: Iterable[str]) -> None:
         """Note that the parameters of runs are chosen by tuning."""
@@ -340,6 +344,8 @@ class _Builder:
         check_weights(protocol, dataset)
         for name, learner in learners:
             check_takes_weights(name, learner, protocol.weights)
+            if not learner.restorable:
+                self.restarting.add(name)
         rows = dataset.rows("train")
         numbers = dataset.nonzeros("train") if dataset.kind == "sparse" else rows * dataset.columns
         self.sources[dataset.fingerprint] = StreamSource(
@@ -449,4 +455,5 @@ def _inputs(resolved: ResolvedExperiment) -> Iterator[_Input]:
             experiment.transforms_of(spec, learner) for learner in (None, *learners)
         )
         for transforms in pipelines:
-            yield _Input(spec, dataset, transforms, transforms_version(dataset, transforms))
+            version = transforms_version(dataset, transforms)
+            yield _Input(spec, dataset, transforms, version, resolved.learners)

@@ -6,7 +6,7 @@ Planning itself opens existing datasets and fetches nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.errors import ExperimentError, OlscaleError, UnknownNameError
@@ -15,7 +15,7 @@ from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.experiment_sections import EVERY, DatasetSpec, LearnerSpec
 from olscale.learners.contract.many_targets import LearnsTargets
 from olscale.learners.contract.ranked_rows import ranks_by_class
-from olscale.learners.registry import learner_class, learner_names, make_learner
+from olscale.learners.registry import LearnersByName, NamedLearner, learner_names
 from olscale.measures import ranking_measures
 from olscale.results.plans import LeftOut
 from olscale.task import TASKS, Task
@@ -33,11 +33,14 @@ class ResolvedExperiment:
         In the order of the experiment.
     left_out : tuple of LeftOut
         The optional parts that are unavailable.
+    learners : LearnersByName
+        What is behind the names of learners.
     """
 
     experiment: Experiment
     datasets: tuple[Dataset, ...]
     left_out: tuple[LeftOut, ...] = ()
+    learners: LearnersByName = field(default_factory=LearnersByName)
 
 
 def open_experiment(
@@ -112,9 +115,10 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> ResolvedExper
         if (spec.protocol or experiment.protocol).weights is not None
     }
     learners: list[LearnerSpec] = []
+    by_name = LearnersByName()
     for learner in experiment.learners:
         try:
-            learners += _named(learner, tasks, multi_target, weighted)
+            learners += _named(learner, by_name, tasks, multi_target, weighted)
         except OlscaleError as error:
             if not learner.optional:
                 raise
@@ -128,19 +132,20 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> ResolvedExper
     resolved = experiment.model_copy(
         update={"datasets": tuple(datasets), "learners": tuple(learners)}
     )
-    return ResolvedExperiment(resolved, tuple(opened), tuple(left_out))
+    return ResolvedExperiment(resolved, tuple(opened), tuple(left_out), by_name)
 
 
 def _named(
     spec: LearnerSpec,
+    by_name: LearnersByName,
     tasks: dict[str, Task],
     multi_target: Set[str],
     weighted: Set[str],
 ) -> list[LearnerSpec]:
     """Return the learners that `spec` stands for, each for datasets of its task.
 
-    With ``*`` they are all registered learners. Datasets with `several` targets are for learners
-    that support them, `weighted` datasets for learners that take weights.
+    With ``*`` they are all registered learners. The datasets `multi_target` are for learners of
+    several targets, `weighted` datasets for learners that take weights.
     """
     among = {
         task: tuple(name for name in tasks if tasks[name] == task and spec.meets(name))
@@ -150,7 +155,7 @@ def _named(
         target_learners = {
             name
             for name in learner_names("regression")
-            if issubclass(learner_class(name), LearnsTargets)
+            if issubclass(by_name[name].target, LearnsTargets)
         }
         meetings = [
             (
@@ -158,7 +163,8 @@ def _named(
                 tuple(
                     dataset
                     for dataset in among[task]
-                    if dataset not in _beyond(name, target_learners, multi_target, weighted)
+                    if dataset
+                    not in _beyond(by_name[name], target_learners, multi_target, weighted)
                 ),
             )
             for task in TASKS
@@ -169,7 +175,7 @@ def _named(
             for name, datasets in meetings
             if datasets
         ]
-    task = getattr(learner_class(spec.name), "task", None)
+    task = getattr(by_name[spec.name].target, "task", None)
     # A learner of one task skips datasets of others without naming its own in the file.
     if spec.datasets is None and task in TASKS and among[task] and len(among[task]) < len(tasks):
         return [spec.model_copy(update={"datasets": among[task]})]
@@ -177,16 +183,16 @@ def _named(
 
 
 def _beyond(
-    name: str,
+    learner: NamedLearner,
     of_targets: Set[str],
     multi_target: Set[str],
     weighted: Set[str],
 ) -> set[str]:
-    """Return the datasets that the learner `name` cannot use; `of_targets` have several targets."""
+    """Return the datasets that a learner cannot use; the learners `of_targets` learn several."""
     beyond = set[str]()
-    if name not in of_targets:
+    if learner.name not in of_targets:
         beyond |= multi_target
-    if weighted and not takes_or_ignores_weights(learner_class(name)):
+    if weighted and not takes_or_ignores_weights(learner.target):
         beyond |= weighted
     return beyond
 
@@ -221,11 +227,12 @@ def _with_path(spec: DatasetSpec, say: Callable[[str], None]) -> DatasetSpec:
     return spec.model_copy(update={"path": path, "name": None})
 
 
-def unweighted_notes(experiment: Experiment) -> list[str]:
+def unweighted_notes(resolved: ResolvedExperiment) -> list[str]:
     """Return a line that names the learners that ignore the weights of a protocol.
 
     These are baselines, which look at labels only; other learners without weights are refused.
     """
+    experiment = resolved.experiment
     protocols = [dataset.protocol or experiment.protocol for dataset in experiment.datasets]
     if all(protocol.weights is None for protocol in protocols):
         return []
@@ -233,7 +240,7 @@ def unweighted_notes(experiment: Experiment) -> list[str]:
     baselines = [
         name
         for name in names
-        if ":" not in name and getattr(learner_class(name), "baseline", False)
+        if ":" not in name and getattr(resolved.learners[name].target, "baseline", False)
     ]
     if not baselines:
         return []
@@ -254,7 +261,7 @@ def coarse_score_notes(resolved: ResolvedExperiment) -> list[str]:
         words = set(ranking_measures((section.protocol or experiment.protocol).measures))
         if words and dataset.task == "classification" and len(dataset.classes or ()) == 2:
             for spec in experiment.learners:
-                if spec.meets(dataset.name) and _is_coarse(spec):
+                if spec.meets(dataset.name) and _is_coarse(spec, resolved.learners):
                     measures_of.setdefault(spec.name, set()).update(words)
     return [
         f"{' and '.join(sorted(words))} of {name}: of the classes that it predicts, -1 or 1, and "
@@ -264,7 +271,8 @@ def coarse_score_notes(resolved: ResolvedExperiment) -> list[str]:
     ]
 
 
-def _is_coarse(spec: LearnerSpec) -> bool:
+def _is_coarse(spec: LearnerSpec, by_name: LearnersByName) -> bool:
     if ":" not in spec.name:
         return False
-    return ranks_by_class(make_learner(spec.name, spec.settings()[0] | spec.points()[0]))
+    params = spec.settings()[0] | spec.points()[0]
+    return ranks_by_class(by_name[spec.name].make(params))

@@ -83,6 +83,8 @@ class RunGroup:
         Whether the records share one file, as in an evaluation of many runs.
     keeps_models : bool
         Whether the store keeps the final models.
+    restorable : bool
+        Whether the group can be continued from a checkpoint.
     bundle : int, optional
         Number of its bundle (`olscale.evaluation.cut_groups`); None for a group with a task of its
         own.
@@ -100,6 +102,7 @@ class RunGroup:
     replaces: bool = False
     together: bool = False
     keeps_models: bool = False
+    restorable: bool = True
     bundle: int | None = None
 
     @property

@@ -135,6 +135,8 @@ class RunPlan:
         Ids of the runs whose final models are kept.
     ahead : dict of str to tuple of Foresight
         Parts of a run that see rows before their turn, by its id; only runs with such parts.
+    restarting : set of str
+        Learners whose runs start again after an interruption: no checkpoint can hold them.
     """
 
     name: str
@@ -149,6 +151,7 @@ class RunPlan:
     state_bytes: Mapping[str, int] = field(default_factory=dict)
     kept: AbstractSet[str] = frozenset()
     ahead: Mapping[str, tuple[Foresight, ...]] = field(default_factory=dict)
+    restarting: AbstractSet[str] = frozenset()
 
 
 class Roster:

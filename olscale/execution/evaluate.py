@@ -155,7 +155,7 @@ def evaluate(
     planned = PlannedExperiment(resolved)
     if strict_online:
         planned.check_strictly_online()
-    for line in (*coarse_score_notes(resolved), *unweighted_notes(resolved.experiment)):
+    for line in (*coarse_score_notes(resolved), *unweighted_notes(resolved)):
         progress.note(line)
     where = ClusterOptions(
         workers, scheduler, None if tls is None else path_text(tls, "tls"), dashboard

@@ -25,7 +25,6 @@ from olscale.evaluation.summed_rows import cut_sums
 from olscale.execution.checkpoints import resumable_groups
 from olscale.execution.expected import Measured, measured, work_of
 from olscale.execution.progress import Progress
-from olscale.learners.registry import is_restorable
 from olscale.results.compact import compact_many, set_damaged_aside
 from olscale.results.forget import forget, forget_checkpoints, result_digests, take_out_of_compacted
 from olscale.results.plans import write_plan
@@ -143,7 +142,7 @@ class Job:
     def _note_models(self, plan: RunPlan, missing: list[Run]) -> None:
         """Report which of the requested models cannot be saved."""
         learners = sorted({run.learner for run in missing if run.id in plan.kept})
-        for learner in (name for name in learners if not is_restorable(name)):
+        for learner in (name for name in learners if name in plan.restarting):
             self.progress.note(
                 f"models of {learner} are not kept: an estimator from elsewhere is no plain arrays"
             )
@@ -207,7 +206,15 @@ class Job:
         left_over = [run for run in missing if run in fresh]
         parts = 1 if self.short else self.parts
         a_part = 1 if self.own_workers else GROUPS_A_THREAD
-        groups = cut_groups(left_over, plan.sources, parts, self.memory_limit, plan.costs, a_part)
+        groups = cut_groups(
+            left_over,
+            plan.sources,
+            parts,
+            self.memory_limit,
+            plan.costs,
+            a_part,
+            plan.restarting,
+        )
         shards = list(
             cut_shards(groups, parts, self.class_shards, self.progress.note, self._datasets)
         )
