@@ -15,8 +15,14 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from olscale.analysis.bayesian import Posterior, signed_rank
-from olscale.analysis.paired_tests import differences_of, holm, sign_test, wilcoxon
+from olscale.analysis.paired_tests import (
+    Posterior,
+    differences_of,
+    holm,
+    sign_test,
+    signed_rank,
+    wilcoxon,
+)
 from olscale.analysis.rank_tests import (
     ALPHA,
     Friedman,

@@ -1,12 +1,12 @@
 """Small runs: what an evaluation of many costs besides learning, in process and on workers.
 
 The data are as large as svmguide1, and the learners the four that the LOL paper compares on it
-first, each in many settings.
+first, each in many settings. Groups from small to large show the gain of two workers.
 """
 
 import statistics
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import count
@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from olscale.bench import group_sizes
 from olscale.bench.base import Figure
 from olscale.bench.store import records, write_loose
 from olscale.bench.workers import running_cluster
@@ -70,7 +69,7 @@ def figures(permutations: int = PERMUTATIONS, loose: int = LOOSE, rounds: int = 
         results.append(
             Figure("two workers", statistics.median(two_workers), "s", ratio, "one", ">= 1.5")
         )
-        results += group_sizes.figures(root, clusters[2].address, rounds)
+        results += group_size_figures(root, clusters[2].address, rounds)
         return results + _nothing_to_compute(
             _experiment(root, max(1, loose // (4 * SETTINGS)), SETTINGS), root / "loose"
         )
@@ -148,3 +147,91 @@ def _nothing_to_compute(experiment: Experiment, path: Path) -> list[Figure]:
         Figure(f"{what} in loose files, which are compacted", seconds[0], "s"),
         Figure(f"{what}, from then on", seconds[-1], "s", 1.0 / seconds[-1], "1 s", ">= 1.0"),
     ]
+
+
+SIZES = ((1, 1000), (3, 260), (10, 100), (100, 10))
+"""Learners, the runs of a group, and permutations, each a stream of its own."""
+
+MOST_MILLISECONDS = 1.2
+"""Of processor time that a run may take, on data as small as breast cancer."""
+
+_LEARNERS = ("pa1", "pa", "pa2", "perceptron", "ogd", "arow", "scw1", "lol", "cw", "scw2")
+
+
+def group_size_figures(here: Path, two_workers: str, rounds: int) -> Iterator[Figure]:
+    """Yield milliseconds a run in process, and how many times as fast two workers are.
+
+    Parameters
+    ----------
+    here : Path
+        Folder for data and stores.
+    two_workers : str
+        Address of a scheduler that has them.
+    rounds : int
+        Over which medians are taken.
+    """
+    stores = count()
+    for name in ("breast_cancer", "digits"):
+        ingest([f"sklearn:{name}"], str(here / name))
+
+    def seconds(experiment: Experiment, **where: Any) -> tuple[float, float]:
+        """Return the wall time and the processor time of an evaluation in a new store."""
+        start = perf_counter()
+        used = process_time()
+        evaluate(experiment, here / f"sizes-{next(stores)}", **where)
+        return perf_counter() - start, process_time() - used
+
+    for learners, permutations in SIZES:
+        single = _sized_experiment(here / "breast_cancer", 1, 1)
+        many = _sized_experiment(here / "breast_cancer", learners, permutations)
+        seconds(_sized_experiment(here / "breast_cancer", learners, 1), in_process=True)
+        used = statistics.median(
+            seconds(many, in_process=True)[1] - seconds(single, in_process=True)[1]
+            for _ in range(rounds)
+        )
+        share = 1e3 * used / (learners * permutations - 1)
+        yield Figure(
+            f"{_words(learners, permutations)}: a run in process, processor time",
+            share,
+            "ms",
+            MOST_MILLISECONDS / share,
+            f"{MOST_MILLISECONDS} ms",
+            ">= 1.0",
+        )
+    for learners, permutations in SIZES:
+        many = _sized_experiment(here / "digits", learners, permutations)
+        for where in ({"in_process": True}, {"scheduler": two_workers}):
+            seconds(_sized_experiment(here / "digits", learners, 2), **where)
+        pairs = [
+            (seconds(many, in_process=True)[0], seconds(many, scheduler=two_workers)[0])
+            for _ in range(rounds)
+        ]
+        gain = statistics.median(in_process / on_workers for in_process, on_workers in pairs)
+        walls = statistics.median(on_workers for _, on_workers in pairs)
+        yield Figure(
+            f"{_words(learners, permutations)} of digits: two workers",
+            walls,
+            "s",
+            gain,
+            "in process",
+            ">= 1.5",
+        )
+
+
+def _words(learners: int, permutations: int) -> str:
+    return (
+        f"{learners} {'learner' if learners == 1 else 'learners'} on {permutations:,} permutations"
+    )
+
+
+def _sized_experiment(dataset: Path, learners: int, permutations: int) -> Experiment:
+    chosen: list[dict[str, Any]] = [{"name": name} for name in _LEARNERS[:learners]]
+    if learners > len(_LEARNERS):
+        values = [2.0 ** (i / 8 - 6) for i in range(learners // 2)]
+        chosen = [{"name": name, "params": {"C": values}} for name in ("pa1", "pa2")]
+    content = {
+        "datasets": [{"path": str(dataset)}],
+        "learners": chosen,
+        "protocol": {"permutations": permutations},
+    }
+    return parse_experiment(content, "bench")

@@ -15,8 +15,7 @@ from pathlib import Path
 from olscale.bench.base import Figure
 from olscale.bench.processes import children_seconds, python_usage, run_python
 from olscale.bench.store import fill_compacted, fill_loose
-from olscale.bench.table_processes import write_text
-from olscale.bench.tables import text_like_kdd99, text_of_numbers
+from olscale.bench.tables import text_like_kdd99, text_of_numbers, write_text
 
 _PEER = 'python -c "import pyarrow, duckdb"'
 _ROUNDS = 5

@@ -1,12 +1,13 @@
 """Tables: whole ingests, from text files to datasets, against pyarrow and pandas with Parquet.
 
 An ingest parses, hashes the source and the rows, and writes chunks with checksums; the peers parse
-and write. Processes of their own, start included, read text of several sizes.
+and write. Processes of their own, start included, read text of several sizes: small text without
+compiled loops, which take longer to import than the text takes to read, larger text by them.
 """
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
@@ -18,7 +19,7 @@ import pyarrow as pa
 
 from olscale.bench.base import Contestant, Figure, compare
 from olscale.bench.peers import missing
-from olscale.bench.table_processes import whole_ingests
+from olscale.bench.processes import children_seconds, run_python
 from olscale.data.ingest.ingest import ingest
 
 MEGABYTES = 500
@@ -228,3 +229,87 @@ def _write(path: Path, head: str, rows: str, megabytes: float) -> None:
 
 def _lines(lines: list[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
+
+
+_SIZES = ((2, ">= 0.5"), (36, ">= 1.0"), (360, ">= 1.5"))
+"""Megabytes of text, and what the speed should be in those of the peer."""
+_PROCESS_ROUNDS = 5
+_PROCESS_PEER = "pyarrow.csv on one thread + write_table, a process"
+_SCRIPT = """
+import sys
+import pyarrow
+pyarrow.set_cpu_count(1)
+from pyarrow.csv import ReadOptions, read_csv
+from pyarrow.parquet import write_table
+write_table(read_csv(sys.argv[1], ReadOptions(use_threads=False)), sys.argv[2])
+"""
+
+
+def whole_ingests(folder: Path, what: str, text: tuple[str, str], megabytes: float) -> list[Figure]:
+    """Return megabytes per processor second of ingests up to so many `megabytes` of text.
+
+    Parameters
+    ----------
+    folder : Path
+        For what is read and written.
+    what : str
+        What the columns are.
+    text : tuple of str
+        Header, and rows that are repeated or cut as needed.
+    megabytes : float
+    """
+    figures: list[Figure] = []
+    for size, target in _SIZES:
+        if size <= megabytes:
+            source = folder / f"{size}.csv"
+            write_text(source, text, size)
+            figures += compare(
+                _process_contestants(source, f"{what}, {size} MB", target),
+                "MB/s",
+                _PROCESS_ROUNDS,
+                children_seconds,
+            )
+            source.unlink()
+    return figures
+
+
+def write_text(path: Path, text: tuple[str, str], megabytes: float) -> None:
+    """Write a header and whole rows, `megabytes` of them."""
+    head, rows = text
+    remaining = round(megabytes * 1e6) - len(head)
+    with path.open("w") as file:
+        file.write(head)
+        for _ in range(remaining // len(rows)):
+            file.write(rows)
+        file.write(
+            rows[: rows.rindex("\n", 0, max(remaining % len(rows), rows.index("\n") + 1)) + 1]
+        )
+
+
+def _process_contestants(source: Path, what: str, target: str) -> Sequence[Contestant]:
+    folder = source.parent
+    megabytes = source.stat().st_size / 1e6
+    dest = folder / "whole"
+    parquet = folder / "whole.parquet"
+    peer = f"{_PROCESS_PEER}, {what}"
+
+    def prepare() -> None:
+        shutil.rmtree(dest, ignore_errors=True)
+
+    def by_pyarrow(_: object) -> None:
+        run_python(folder, ["-c", _SCRIPT, str(source), str(parquet)])
+
+    def by_ingest(_: object) -> None:
+        run_python(folder, ["-m", "olscale", "ingest", str(source), str(dest)])
+
+    return [
+        Contestant(peer, by_pyarrow, megabytes, prepare),
+        Contestant(
+            f"olscale ingest, a process, {what}",
+            by_ingest,
+            megabytes,
+            prepare,
+            peer,
+            target,
+        ),
+    ]

@@ -48,8 +48,7 @@ from olscale.learners.foresight import (
 )
 from olscale.learners.registry import LearnersByName, ask
 from olscale.measures import ranking_measures
-from olscale.results.plans import TUNING, LeftOut, PlannedDataset
-from olscale.results.selections import Selection
+from olscale.results.plans import TUNING, LeftOut, PlannedDataset, Selection
 from olscale.storage.open import absolute_path
 
 

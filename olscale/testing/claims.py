@@ -1,4 +1,8 @@
-"""Checks of a learner's claims beyond the contract: its capabilities and its odd rows."""
+"""Checks of a learner's claims beyond the contract: its capabilities and its odd rows.
+
+Where a learner claims sums over rows, these are all of its state between two rows: a checkpoint of
+the sums suffices.
+"""
 
 from itertools import pairwise, product
 from typing import Any
@@ -14,19 +18,19 @@ from olscale.learners.contract.class_shards import ClassShard
 from olscale.learners.contract.compilation import CompilesLoops
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.fused_settings import FusesSettings, fuse, grid_key
-from olscale.learners.contract.learner import Learner, hide_labels
+from olscale.learners.contract.learner import Learner, State, hide_labels
 from olscale.learners.contract.look_ahead import LooksAhead
-from olscale.learners.contract.merged_sums import MergesSums, mergeable
+from olscale.learners.contract.merged_sums import MergesSums, mergeable, sums_key
 from olscale.learners.contract.no_score import ExplainsNoScore
 from olscale.learners.contract.shift_free import ShiftFree, shift_free
 from olscale.learners.contract.usable_rows import learn_usable, learn_usable_together, score_usable
-from olscale.testing.check_list import Check, name_check
+from olscale.testing.check_list import Check, check_plain_arrays, name_check
 from olscale.testing.other_values import goes_together
-from olscale.testing.saved_sums import check_sums_go_on_from_copies, same_sums
 from olscale.testing.small_streams import (
     CLASSES,
     COLUMNS,
     ROWS,
+    assert_same_arrays,
     assert_same_state,
     choices,
     class_counts,
@@ -341,3 +345,52 @@ def check_capabilities_are_declared(learner: type[Learner]) -> None:
                 f"{learner.__name__}(..., "
                 f"{capability.__name__}), from {capability.__module__}"
             )
+
+
+_CUTS = [0, 1, 100, 300, 512, 720]
+
+
+def same_sums(learner: type[Learner], params: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return settings that claim the sums of `params`, each with one number changed."""
+    key = sums_key(learner(**params))
+    settings = [{**params, name: 0.5} for name in real_names(learner, params)]
+    candidates = [(setting, learner(**setting)) for setting in settings]
+    return [
+        setting
+        for setting, candidate in candidates
+        if key and mergeable(candidate) and sums_key(candidate) == key
+    ]
+
+
+def check_sums_go_on_from_copies(learner: type[Learner], params: dict[str, Any]) -> None:
+    """Another learner continues from the sums between any two rows to the same bits.
+
+    The summing learner keeps nothing of the rows, and any setting that claims the same sums may
+    sum: the first one in a group depends on what else is evaluated.
+    """
+    for classes in class_counts(learner):
+        parts = [stream(classes, "dense", seed) for seed in range(3)]
+        X, y = (
+            read_only(np.concatenate([getattr(part, name) for part in parts]))
+            for name in ("X", "y")
+        )
+        chunk = Chunk(X, y, COLUMNS)
+        summing: Any = start_with(learner, params, chunk.X, classes)
+        before = _copies(summing.state())
+        sums = summing.no_sums()
+        summing.add_rows(chunk.X, chunk.y, sums)
+        assert_same_arrays(summing.state(), before, "state")
+        expected = _copies(summing.end_sums(sums))
+        for setting in (params, *same_sums(learner, params)):
+            running_sums: State = {}
+            for rows, labels in cut(chunk, _CUTS):
+                continuing: Any = start_with(learner, setting, chunk.X, classes)
+                running_sums = _copies(running_sums or continuing.no_sums())
+                check_plain_arrays("sum", running_sums)
+                continuing.add_rows(rows, labels, running_sums)
+            continuing = start_with(learner, setting, chunk.X, classes)
+            assert_same_arrays(continuing.end_sums(_copies(running_sums)), expected, "sum")
+
+
+def _copies(arrays: State) -> State:
+    return {name: array.copy() for name, array in arrays.items()}

@@ -1,14 +1,24 @@
 """The learner contract: each function checks one idea and raises `AssertionError`."""
 
 import json
+import mmap
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from olscale.arrays import Array
 from olscale.compiled.csr import CSR, Rows, read_only, slice_rows, to_csr
 from olscale.data.chunk import Chunk
 from olscale.errors import ParameterError
-from olscale.learners.contract.learner import Learner, codes_of, predictions_of, score_columns
+from olscale.learners.contract.estimator import OnePass
+from olscale.learners.contract.learner import (
+    Learner,
+    codes_of,
+    no_labels,
+    predictions_of,
+    score_columns,
+)
 from olscale.learners.contract.parameters import Choice, Flag, Real, Whole
 from olscale.testing.check_list import Check, check_list, check_plain_arrays, name_check
 from olscale.testing.claims import claim_checks
@@ -30,7 +40,6 @@ from olscale.testing.small_streams import (
     stream,
     variants,
 )
-from olscale.testing.unread_labels import check_scoring_reads_no_label
 from olscale.testing.weights import weight_checks
 
 
@@ -257,3 +266,34 @@ def check_rows_far_from_all_others_are_novelties(learner: type[Learner]) -> None
     fresh = start_with(learner, {}, familiar, 2)
     fresh.learn(familiar, read_only(np.zeros(len(familiar), dtype=np.int64)))
     assert_apart(fresh.scores(alike)[:, 0], fresh.scores(far)[:, 0])
+
+
+_PAGEMAP = Path("/proc/self/pagemap")
+_PRESENT = 1 << 63
+"""Bit of an entry in the page map that says the page was touched."""
+
+
+def check_scoring_reads_no_label(learner: type[Learner], classes: int, kind: str) -> None:
+    """A loop that scores without learning reads no label, as none exists (Linux only)."""
+    chunk = stream(classes, kind)
+    fresh = start(learner, classes)
+    fresh.learn(chunk.X, chunk.y)
+    if not isinstance(fresh, OnePass) or not _PAGEMAP.exists():
+        return
+    with mmap.mmap(-1, 2 * mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as pages:
+        labels = _none_before_the_second_page(pages, no_labels(fresh.task))
+        fresh._run(chunk.X, labels, learning=False)
+        touched = _is_touched(labels.ctypes.data)
+        del labels  # otherwise the pages could not be released
+    assert not touched, "it reads a label although it does not learn: labels have no rows then"
+
+
+def _none_before_the_second_page(pages: mmap.mmap, none: Array) -> Array:
+    """Return an array like `none`, followed by an untouched page."""
+    return read_only(np.ndarray(none.shape, none.dtype, pages, mmap.PAGESIZE))
+
+
+def _is_touched(address: int) -> bool:
+    with _PAGEMAP.open("rb") as file:
+        file.seek(address // mmap.PAGESIZE * 8)
+        return bool(int.from_bytes(file.read(8), "little") & _PRESENT)
