@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from olscale.arrays import Array, FloatArray, IntArray
+from olscale.arrays import Array, FloatArray, IntArray, part_of
 from olscale.data.chunk import Chunk
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.transforms.pipeline import size_after
@@ -22,7 +22,7 @@ from olscale.evaluation.group_pass import GroupPass, stream_shape
 from olscale.evaluation.learning_time import LearningTime
 from olscale.evaluation.metrics import METRICS, StreamShape
 from olscale.evaluation.run import Run
-from olscale.evaluation.run_group import RunGroup
+from olscale.evaluation.run_group import RunGroup, stored_values
 from olscale.evaluation.run_state import RunState
 from olscale.learners.contract.class_axes import class_axes, join_classes
 from olscale.learners.contract.class_shards import ClassShard, cut_ranges
@@ -79,7 +79,7 @@ def shard_efficiency(run: Run, dataset: Dataset, shards: int) -> float:
     """
     learner = make_learner(run.learner, run.params)
     rows = max(1, dataset.rows("train"))
-    numbers = dataset.nonzeros("train") if dataset.kind == "sparse" else rows * dataset.columns
+    numbers = stored_values(dataset)
     columns, values = size_after(run.stream.transforms, dataset.columns, numbers / rows)
     classes = len(dataset.classes or ())
     scale = NUMBERS_A_SECOND / learner.numbers_per_second
@@ -123,14 +123,16 @@ def cut_shards(
     noted: set[str] = set()
     for group in groups:
         # Many groups are on one dataset, which is expensive to open from an object store.
-        dataset = opened.setdefault(group.path, opened.get(group.path) or open_dataset(group.path))
+        if group.path not in opened:
+            opened[group.path] = open_dataset(group.path)
+        dataset = opened[group.path]
         classes = len(dataset.classes or ())
         most = min(classes, workers // len(groups) if asked is None else asked)
         in_one_piece: list[Run] = []
         for run in group.runs:
-            cuttable = (
-                most > 1 and (asked is not None or len(group.runs) == 1) and can_shard(run, classes)
-            )
+            # Runs of one group share its reading, which shards would repeat for each of them.
+            may_cut = asked is not None or len(group.runs) == 1
+            cuttable = most > 1 and may_cut and can_shard(run, classes)
             shards = 1
             if cuttable:
                 shards = _paying_shards(run, dataset, most)
@@ -153,10 +155,10 @@ def cut_shards(
 
 def _paying_shards(run: Run, dataset: Dataset, most: int) -> int:
     """Return the largest number of shards, up to `most`, that repeat little; else 1."""
-    paying = (
-        shards for shards in range(most, 1, -1) if shard_efficiency(run, dataset, shards) >= PAYS
-    )
-    return next(paying, 1)
+    for shards in range(most, 1, -1):
+        if shard_efficiency(run, dataset, shards) >= PAYS:
+            return shards
+    return 1
 
 
 def _repeated(run: Run, shards: int, efficiency: float, requested: bool) -> str:
@@ -208,7 +210,10 @@ class _Ballots:
 
     def state(self) -> dict[str, Array]:
         """Return the rows that are not yet written, and the number of blocks that are."""
-        return {"blocks": np.array([self.blocks]), **(self._joined() if self._waiting else {})}
+        state = {"blocks": np.array([self.blocks])}
+        if self._waiting:
+            state |= self._joined()
+        return state
 
     def restore(self, state: Mapping[str, Array]) -> None:
         waiting = dict(state)
@@ -254,7 +259,8 @@ class _ShardState(RunState):
 
         super().__init__(run, shape, columns, make, (), meter, exceeded, names)
         self._outputs = (len(classes), len(classes))
-        self._train, self._test = (_Ballots(scratch, classes, split) for split in ("train", "test"))
+        self._train = _Ballots(scratch, classes, "train")
+        self._test = _Ballots(scratch, classes, "test")
 
     def count(
         self,
@@ -278,11 +284,7 @@ class _ShardState(RunState):
     def restore(self, state: Mapping[str, Array]) -> None:
         """Continue from a `state`; the blocks of ballots written before must still exist."""
         super().restore(state)
-        waiting = {
-            name.removeprefix("train."): array
-            for name, array in state.items()
-            if name.startswith("train.")
-        }
+        waiting = part_of(state, "train.")
         if waiting:
             self._train.restore(waiting)
 
@@ -326,8 +328,16 @@ class ShardPass(GroupPass):
         self._shape = shape
         self._columns = columns
         run = self.group.runs[0]
-        options = self._scratch, self._meter, self._exceeded.get(run.id), self._stream.names
-        self._shard = _ShardState(run, shape, columns, self._classes, *options)
+        self._shard = _ShardState(
+            run,
+            shape,
+            columns,
+            self._classes,
+            self._scratch,
+            self._meter,
+            self._exceeded.get(run.id),
+            self._stream.names,
+        )
         return [self._shard]
 
     def _count_rows(self, chunk: Chunk) -> None:
@@ -410,23 +420,21 @@ def merge_shards(
         merged.fail(str(outcome), str(reason))
     else:
         first = updates = 0
-        for y, codes, moved in _counted(group, scratch, "train", int(ends[0]["blocks"][0])):
+        train_blocks, test_blocks = ends[0]["blocks"].tolist()
+        for y, codes, moved in _counted(group, scratch, "train", train_blocks):
             # Metrics here never read scores (`can_shard`), which shards do not share.
             merged.count(np.arange(first, first + len(y)), y, codes, _NO_SCORES)
             first += len(y)
             updates += int(moved.sum())
-        for y, codes, _ in _counted(group, scratch, "test", int(ends[0]["blocks"][1])):
+        for y, codes, _ in _counted(group, scratch, "test", test_blocks):
             merged.count_test(y, codes, _NO_SCORES)
-        merged.learner.restore(
-            _joined(merged, shape.classes, group, ends) | {"updates": np.array([updates])}
-        )
+        model = _joined(merged, shape.classes, group, ends)
+        # A row that changes two shards is one update of the model.
+        merged.learner.restore(model | {"updates": np.array([updates])})
     learning = sum((LearningTime.from_array(end["seconds"]) for end in ends), LearningTime())
     read = sum(float(end["read_seconds"][0]) for end in ends)
-    mark = "transforms."
-    see(
-        merged,
-        {name.removeprefix(mark): ends[0][name] for name in ends[0] if name.startswith(mark)},
-    )
+    # Transforms have seen the same rows in every shard.
+    see(merged, part_of(ends[0], "transforms."))
     return merged.record(learning.timings(rows) | {"read_seconds": read})
 
 
@@ -446,12 +454,16 @@ def _counted(
         ]
         y = ballots[0]["y"].astype(np.int64)
         # Shards are in order of classes, so the first of equal scores is that of the first class.
-        shard = np.argmax(np.stack([ballot["score"] for ballot in ballots], axis=1), axis=1)
-        codes = np.stack([ballot["code"] for ballot in ballots], axis=1)[
-            np.arange(len(y)), shard
-        ].astype(np.int64)
-        moved = [ballot["moved"] for ballot in ballots if "moved" in ballot]
-        yield y, codes, np.any(moved, axis=0) if moved else np.zeros(len(y), dtype=bool)
+        best_scores = np.stack([ballot["score"] for ballot in ballots], axis=1)
+        best_codes = np.stack([ballot["code"] for ballot in ballots], axis=1)
+        shard = np.argmax(best_scores, axis=1)
+        codes = best_codes[np.arange(len(y)), shard].astype(np.int64)
+        moved = np.zeros(len(y), dtype=bool)
+        for ballot in ballots:
+            # Test rows move no model, so their ballots do not have it.
+            if "moved" in ballot:
+                moved |= ballot["moved"]
+        yield y, codes, moved
 
 
 def _joined(
@@ -460,11 +472,7 @@ def _joined(
     group: RunGroup,
     ends: Sequence[dict[str, Array]],
 ) -> dict[str, Array]:
-    mark = "state."
-    states = [
-        {name.removeprefix(mark): end[name] for name in end if name.startswith(mark)}
-        for end in ends
-    ]
+    states = [part_of(end, "state.") for end in ends]
     axes = [
         class_axes(merged.learner, count) or {}
         for count in (classes, *(len(shard) for shard in group.shards))

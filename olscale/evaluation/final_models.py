@@ -31,14 +31,13 @@ from olscale.results.record import Record
 def final_model(run: Run, learner: Learner, dataset: Dataset, pipeline: Pipeline) -> FinalModel:
     """Return the final model of `run`: `learner`, with the transforms applied to `dataset`."""
     key = run.stream
-    entropy = () if key.shuffle is None else (key.shuffle.seed, key.shuffle.index)
     return FinalModel(
         About(
             learner=LearnerEntry(
                 name=run.learner,
                 version=run.version,
                 params=run.params,
-                entropy=entropy,
+                entropy=key.entropy,
             ),
             transforms=TransformsEntry(
                 names=key.transforms,

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from olscale.arrays import Array
+from olscale.arrays import Array, part_of
 from olscale.compiled.csr import values_of
 from olscale.compiled.machine_code import machine_code_seconds
 from olscale.data.chunk import Chunk
@@ -238,7 +238,8 @@ class GroupPass:
         )
         # Runs that have failed cost nothing, and a broken estimate must not stop the stream.
         cost = sum(cost for cost in costs if isfinite(cost))
-        return min(pipeline.block_rows(chunk), max(1, int(PIECE_NUMBERS / max(1.0, cost))))
+        affordable = int(PIECE_NUMBERS / max(1.0, cost))
+        return min(pipeline.block_rows(chunk), max(1, affordable))
 
     def _measure(self) -> None:
         """Predict the test split with the current models."""
@@ -327,17 +328,8 @@ class GroupPass:
         if chunks != self.chunks:
             raise ValueError(f"the stream had {chunks} chunks, now it has {self.chunks}")
         for run_state in self.states:
-            mark = f"{run_state.run.id}/"
-            run_state.restore(
-                {
-                    name.removeprefix(mark): array
-                    for name, array in state.items()
-                    if name.startswith(mark)
-                }
-            )
-        self._transforms.restore(
-            {name.removeprefix("stream/"): array for name, array in state.items()}
-        )
+            run_state.restore(part_of(state, f"{run_state.run.id}/"))
+        self._transforms.restore(part_of(state, "stream/"))
         # Restored learners have seen the rows that they ask for, so `_started` must not show them.
         self._learning = self._fused()
         self.position = position
@@ -347,7 +339,8 @@ class GroupPass:
         self._read_seconds += float(state["stream/read_seconds"][0])
         runs = {name.partition("/")[0] for name in state} - {"stream"}
         # The state may be that of a larger group: count the rows of this group's runs only.
-        self.rows = int(state["stream/rows"][0]) * len(self.states) // len(runs)
+        fed = int(state["stream/rows"][0])
+        self.rows = fed * len(self.states) // len(runs)
 
     def _close(self) -> None:
         for learning in self._started():
@@ -357,7 +350,8 @@ class GroupPass:
             predictions.append((self._stream, RunState.predict_again))
         if not predictions:
             return
-        self.scoring = 0, sum(stream.rows for stream, _ in predictions) * len(self.states)
+        total = sum(stream.rows for stream, _ in predictions)
+        self.scoring = (0, total * len(self.states))
         # Predictions abandoned halfway must not count, or the next attempt counts them twice.
         before = [state.counted() for state in self.states]
         try:

@@ -30,7 +30,7 @@ from olscale.evaluation.forecast import NUMBERS_A_SECOND, ROW_NUMBERS
 from olscale.evaluation.protocol import ProtocolSpec, check_stream, check_task, weighing_of
 from olscale.evaluation.resolve import ResolvedExperiment, open_experiment
 from olscale.evaluation.run import Run, stream_keys
-from olscale.evaluation.run_group import StreamSource
+from olscale.evaluation.run_group import StreamSource, stored_values
 from olscale.evaluation.run_plan import Roster, RunPlan, Search
 from olscale.learners.contract.class_weights import name_classes, weighs_classes
 from olscale.learners.contract.cost import check_row_numbers, cost_of
@@ -346,7 +346,7 @@ class _Builder:
             if not learner.restorable:
                 self.restarting.add(name)
         rows = dataset.rows("train")
-        numbers = dataset.nonzeros("train") if dataset.kind == "sparse" else rows * dataset.columns
+        numbers = stored_values(dataset)
         self.sources[dataset.fingerprint] = StreamSource(
             absolute_path(str(source.spec.path)),
             rows,
@@ -436,7 +436,8 @@ def _cost(
         estimates = cost_of(learner)
         before = rows // 2
         learned = float(estimates.stream_numbers(*size, rows))
-        last = (learned - float(estimates.stream_numbers(*size, before))) / max(1, rows - before)
+        first_half = float(estimates.stream_numbers(*size, before))
+        last = (learned - first_half) / max(1, rows - before)
         held = held_out * min(last, float(estimates.score_numbers(*size)))
         scale = NUMBERS_A_SECOND / float(learner.numbers_per_second)
         return scale * learned, scale * held

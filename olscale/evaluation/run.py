@@ -42,6 +42,13 @@ class StreamKey:
     scoring: Scoring = PLAIN
     transforms_version: int = 1
 
+    @property
+    def entropy(self) -> tuple[int, ...]:
+        """What distinguishes the random numbers of learners on this permutation; empty without."""
+        if self.shuffle is None:
+            return ()
+        return (self.shuffle.seed, self.shuffle.index)
+
 
 @dataclass(frozen=True)
 class Run:

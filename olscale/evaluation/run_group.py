@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from olscale.data.dataset import Dataset
 from olscale.evaluation.budget import NO_BUDGET, Budget
 from olscale.evaluation.run import Run, StreamKey
 from olscale.results.record import run_id
@@ -48,6 +49,13 @@ class StreamSource:
         if key.part is None:
             return self.test_rows
         return self.rows - self.length(key) // key.passes
+
+
+def stored_values(dataset: Dataset) -> int:
+    """Return how many values the rows of a training split store; sparse rows store no zeros."""
+    if dataset.kind == "sparse":
+        return dataset.nonzeros("train")
+    return dataset.rows("train") * dataset.columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +118,8 @@ class RunGroup:
         """Name of the group's checkpoints: a hash of its runs, class shard and chunk size."""
         classes = None
         if self.shard is not None:
-            classes = [self.shards[self.shard].start, self.shards[self.shard].stop]
+            shard = self.shards[self.shard]
+            classes = [shard.start, shard.stop]
         return run_id(
             {
                 # Budgets and memory limits stay out: checkpoints continue under other limits.
@@ -132,12 +141,15 @@ class RunGroup:
 
     def parts(self) -> list[RunGroup]:
         """Return the groups that make up this one: its shards, or itself."""
-        return [replace(self, shard=number) for number in range(len(self.shards))] or [self]
+        if not self.shards:
+            return [self]
+        return [replace(self, shard=number) for number in range(len(self.shards))]
 
     @property
     def shuffled(self) -> bool:
         """Whether the stream is a permutation or a fold, instead of all rows in time order."""
-        return self.runs[0].stream.shuffle is not None or self.runs[0].stream.part is not None
+        key = self.runs[0].stream
+        return key.shuffle is not None or key.part is not None
 
     @property
     def name(self) -> str:

@@ -84,8 +84,7 @@ class RunLearner:
         self._prepared: dict[str, float] = {}
         if exceeded is not None:
             self.fail(exceeded.outcome, exceeded.reason)
-        shuffle = run.stream.shuffle
-        entropy = () if shuffle is None else (shuffle.seed, shuffle.index)
+        entropy = run.stream.entropy
         if is_ours(run.learner):
             self.random = None
         else:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from olscale.arrays import Array
+from olscale.arrays import Array, part_of
 from olscale.data.chunk import Chunk
 from olscale.data.transforms.pipeline import Pipeline
 from olscale.evaluation.label_delay import Schedule
@@ -97,14 +97,7 @@ class StreamTransforms:
             If the state belongs to other transforms.
         """
         for fold_group, step in zip(self.folds, self._steps, strict=True):
-            mark = _mark(fold_group)
-            step.restore(
-                {
-                    name.removeprefix(mark): array
-                    for name, array in state.items()
-                    if name.startswith(mark)
-                }
-            )
+            step.restore(part_of(state, _mark(fold_group)))
 
 
 def _mark(fold_group: tuple[_Fold, ...]) -> str:

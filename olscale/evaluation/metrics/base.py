@@ -64,7 +64,21 @@ class StreamShape:
         array([1, 2, 3])
         """
         points = min(CURVE_POINTS, self.rows)
-        return -(-np.arange(1, points + 1, dtype=np.int64) * self.rows // max(points, 1))
+        numbers = np.arange(1, points + 1, dtype=np.int64)
+        # Rounded up, in whole numbers: a float would be off by one in long streams.
+        return -(-numbers * self.rows // max(points, 1))
+
+
+def points_among(points: IntArray, first: int, rows: int) -> slice:
+    """Return which points of a curve are reached in `rows` rows after the first `first` ones.
+
+    Examples
+    --------
+    >>> points_among(np.array([2, 4, 6]), first=2, rows=3)
+    slice(1, 2, None)
+    """
+    low, high = np.searchsorted(points, [first, first + rows], side="right").tolist()
+    return slice(low, high)
 
 
 class Metric(ABC):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from olscale.arrays import Array, FloatArray, IntArray
+from olscale.arrays import Array, FloatArray, IntArray, part_of
 from olscale.evaluation.metrics.base import Metric, StreamShape
 from olscale.results.record import Series
 
@@ -50,12 +50,7 @@ class EachTarget(Metric):
     @sums.setter
     def sums(self, sums: dict[str, Array]) -> None:
         for i, target_metric in enumerate(self._metrics):
-            mark = f"{i}/"
-            target_metric.sums = {
-                name.removeprefix(mark): array
-                for name, array in sums.items()
-                if name.startswith(mark)
-            }
+            target_metric.sums = part_of(sums, f"{i}/")
 
     def see(self, y: Array, codes: Array, scores: FloatArray) -> None:
         for i, target_metric in enumerate(self._metrics):

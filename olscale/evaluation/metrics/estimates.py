@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from olscale.arrays import Array, BoolArray, FloatArray, IntArray
-from olscale.evaluation.metrics.base import Metric, StreamShape
+from olscale.evaluation.metrics.base import Metric, StreamShape, points_among
 from olscale.evaluation.metrics.holdout import HoldoutPlan
 from olscale.measures import ALONG_THE_STREAM, MEASURES
 from olscale.results.record import Series
@@ -145,8 +145,12 @@ class Estimates(Metric):
         self._no_rows = np.empty((0, size))
         self._dull: Array | None = None
         self._weighted = scoring.weighted_measures
-        self.sums = {"stream": np.zeros(size), "base": self._summary.base.copy()}
-        self.sums |= {"test": np.zeros(size), "test_base": self._summary.base.copy()}
+        self.sums = {
+            "stream": np.zeros(size),
+            "base": self._summary.base.copy(),
+            "test": np.zeros(size),
+            "test_base": self._summary.base.copy(),
+        }
         if self._weighted:  # otherwise the first sum is their number
             self.sums["rows"] = np.zeros(1, dtype=np.int64)
         if not self._names:
@@ -159,8 +163,8 @@ class Estimates(Metric):
         self.sums["curve"] = np.full((points, width), np.nan)
         if self._window:
             self.sums["window_curve"] = np.full((points, width), np.nan)
-            nothing = self._summary.events(self._no_rows[:, 0], self._no_rows[:, 0], dull=True)
-            self.sums |= self._kept(nothing)
+            no_labels = self._no_rows[:, 0]
+            self.sums |= self._kept(self._summary.events(no_labels, no_labels, dull=True))
         if scoring.fading is not None:
             self.sums |= {
                 "fading": np.zeros(size),
@@ -197,9 +201,8 @@ class Estimates(Metric):
         # them.
         needs_rows = any(name in sums for name in ("window_curve", "fading", "held"))
         events = self._events(y, codes, dull=needs_rows)
-        low, high = np.searchsorted(self._points, [first, first + len(y)], side="right")
-        reached = slice(low, high)
-        marks = self._points[low:high] - first
+        reached = points_among(self._points, first, len(y))
+        marks = self._points[reached] - first
         sums_at_marks = np.empty((len(marks), self._summary.size))
         events = self._follow(events, marks, sums_at_marks)
         sums["curve"][reached] = self._values(sums_at_marks)
@@ -230,7 +233,8 @@ class Estimates(Metric):
 
     def _events(self, y: Array, codes: Array, dull: bool) -> Events:
         """Return rows in the form in which they are summed, with their weights."""
-        return self._summary.events(y, codes, dull)._replace(weights=self.weights_of(len(y)))
+        events = self._summary.events(y, codes, dull)
+        return events._replace(weights=self.weights_of(len(y)))
 
     def _kept(self, events: Events) -> dict[str, Array]:
         """Return the rows of a window as plain arrays."""
@@ -253,12 +257,14 @@ class Estimates(Metric):
         last = Events(*(self.sums.get(f"last_{name}", NO_WEIGHTS) for name in Events._fields))
         rows = last.followed_by(events)
         sums_at_marks = np.zeros((len(marks), self._summary.size))
-        for sums, stop in zip(sums_at_marks, (marks + len(last.y)).tolist(), strict=True):
+        stops = (marks + len(last.y)).tolist()
+        for sums, stop in zip(sums_at_marks, stops, strict=True):
             window = rows.rows(slice(max(0, stop - self._window), stop))
             self._summary.add(window, sums, 1.0, _NO_MARKS, self._no_rows)
         self.sums["window_curve"][reached] = self._values(sums_at_marks)
         # Slices would keep all earlier rows in memory: copy.
-        self.sums |= self._kept(rows.rows(slice(max(0, len(rows.y) - self._window), None)))
+        oldest = max(0, len(rows.y) - self._window)
+        self.sums |= self._kept(rows.rows(slice(oldest, None)))
 
     def held_out(self, y: Array, codes: Array) -> None:
         """Add held-out rows of the test split."""
@@ -274,7 +280,8 @@ class Estimates(Metric):
 
     def _begin_holdout(self, at: int) -> None:
         if at != self.sums["held_at"][0]:
-            self.sums["held"], self.sums["held_at"] = np.zeros(self._summary.size), np.array([at])
+            self.sums["held"] = np.zeros(self._summary.size)
+            self.sums["held_at"] = np.array([at])
 
     def test(self, y: Array, codes: Array, scores: FloatArray) -> None:
         """Add rows of the test split."""
@@ -302,7 +309,8 @@ class Estimates(Metric):
     def values(self) -> dict[str, float]:
         """Return the measures, without undefined ones such as a quotient of zeros."""
         measures: dict[str, float] = {}
-        ends = self._summary.values(np.stack([self.sums["stream"], self.sums["test"]])).tolist()
+        sums = np.stack([self.sums["stream"], self.sums["test"]])
+        ends = self._summary.values(sums).tolist()
         for form, values in zip(("", "test_"), ends, strict=True):
             measures |= {form + name: values[i] for i, name in self._ends}
         if not self._names:

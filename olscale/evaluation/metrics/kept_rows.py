@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from olscale.arrays import Array, FloatArray
-from olscale.evaluation.metrics.base import Metric, StreamShape
+from olscale.evaluation.metrics.base import Metric, StreamShape, points_among
 from olscale.evaluation.protocol import Scoring
 from olscale.results.record import Series
 from olscale.task import Task
@@ -53,20 +53,20 @@ class EveryRow(Metric):
         if "stream" not in self.sums:
             return
         first = int(self.sums["rows"][0])
-        self.sums["stream"][first : first + len(y)] = self._weighed(self._kept(y, codes, scores))
+        new_rows = self._weighed(self._kept(y, codes, scores))
+        self.sums["stream"][first : first + len(y)] = new_rows
         self.sums["rows"] += len(y)
         if self._window:
-            low, high = np.searchsorted(self._points, [first, first + len(y)], side="right")
-            for i, stop in enumerate(self._points[low:high].tolist(), low):
-                self.sums["curve"][i] = self._value(
-                    self.sums["stream"][max(0, stop - self._window) : stop]
-                )
+            reached = points_among(self._points, first, len(y))
+            for i in range(reached.start, reached.stop):
+                stop = int(self._points[i])
+                window = self.sums["stream"][max(0, stop - self._window) : stop]
+                self.sums["curve"][i] = self._value(window)
 
     def test(self, y: Array, codes: Array, scores: FloatArray) -> None:
         """Keep rows of the test split."""
-        self.sums["test"] = np.concatenate(
-            [self.sums["test"], self._weighed(self._kept(y, codes, scores))]
-        )
+        new_rows = self._weighed(self._kept(y, codes, scores))
+        self.sums["test"] = np.concatenate([self.sums["test"], new_rows])
 
     def _weighed(self, rows: FloatArray) -> FloatArray:
         """Return the kept numbers of rows, with their weights if these count."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from olscale.arrays import Array
 from olscale.data.chunk import Chunk
-from olscale.evaluation.metrics.base import Metric, StreamShape
+from olscale.evaluation.metrics.base import Metric, StreamShape, points_among
 from olscale.learners.contract.learner import Learner
 from olscale.results.record import Series
 from olscale.task import TASKS, Task
@@ -40,10 +40,10 @@ class ModelWatch:
         """Return `chunk`, which begins at row `first`, cut so that each watched row is a piece."""
         if not self:
             return [chunk]
-        low, high = np.searchsorted(self._points, [first, first + len(chunk)], side="right")
-        ends = self._points[low:high] - first
-        cuts = np.unique(np.concatenate([[0, len(chunk)], ends - 1, ends])).tolist()
-        return [chunk[start:stop] for start, stop in pairwise(cuts)]
+        ends = self._points[points_among(self._points, first, len(chunk))] - first
+        # A watched row is the last one before its point, so a cut precedes and follows it.
+        cuts = np.unique(np.concatenate([[0, len(chunk)], ends - 1, ends]))
+        return [chunk[start:stop] for start, stop in pairwise(cuts.tolist())]
 
     def is_due(self, piece: Chunk, first: int) -> bool:
         """Return whether a piece is a watched row."""

@@ -3,7 +3,7 @@
 import numpy as np
 
 from olscale.arrays import BoolArray, FloatArray, IntArray
-from olscale.evaluation.metrics.base import Metric, StreamShape
+from olscale.evaluation.metrics.base import Metric, StreamShape, points_among
 from olscale.evaluation.protocol import Scoring
 from olscale.results.record import Series
 
@@ -48,16 +48,15 @@ class Prequential(Metric):
         wrong = codes != y
         first = int(self.sums["rows"][0])
         mistakes = int(self.sums["mistakes"][0])
-        low, high = np.searchsorted(self._points, [first, first + len(y)], side="right")
-        self.sums["curve"][low:high] = (
-            mistakes + np.cumsum(wrong)[self._points[low:high] - first - 1]
-        )
+        reached = points_among(self._points, first, len(y))
+        at = self._points[reached] - first - 1
+        self.sums["curve"][reached] = mistakes + np.cumsum(wrong)[at]
         if len(self._names):
-            segment = (
-                np.searchsorted(self._starts, np.arange(first, first + len(y)), side="right") - 1
-            )
-            self.sums["segment_rows"] += np.bincount(segment, minlength=len(self._names))
-            self.sums["segment_mistakes"] += np.bincount(segment[wrong], minlength=len(self._names))
+            numbers = np.arange(first, first + len(y))
+            segment = np.searchsorted(self._starts, numbers, side="right") - 1
+            count = len(self._names)
+            self.sums["segment_rows"] += np.bincount(segment, minlength=count)
+            self.sums["segment_mistakes"] += np.bincount(segment[wrong], minlength=count)
         self.sums["rows"] += len(y)
         self.sums["mistakes"] += int(wrong.sum())
 
@@ -117,12 +116,11 @@ class WeightedError(Metric):
     def see(self, y: IntArray, codes: IntArray, scores: FloatArray) -> None:
         """Add rows of the stream."""
         first = int(self.sums["rows"][0])
-        sums = running_sums(
-            self.sums["weights"], mistake_terms(codes != y, self.weights_of(len(y)))
-        )
-        low, high = np.searchsorted(self._points, [first, first + len(y)], side="right")
-        reached = sums[self._points[low:high] - first - 1]
-        self.sums["curve"][low:high] = rates(reached)
+        terms = mistake_terms(codes != y, self.weights_of(len(y)))
+        sums = running_sums(self.sums["weights"], terms)
+        reached = points_among(self._points, first, len(y))
+        at = self._points[reached] - first - 1
+        self.sums["curve"][reached] = rates(sums[at])
         self.sums["rows"] += len(y)
         if len(sums):
             self.sums["weights"] = sums[-1].copy()

@@ -3,7 +3,7 @@
 import numpy as np
 
 from olscale.arrays import FloatArray, IntArray
-from olscale.evaluation.metrics.base import Metric, StreamShape
+from olscale.evaluation.metrics.base import Metric, StreamShape, points_among
 from olscale.evaluation.metrics.prequential import mistake_terms, rates, running_sums
 from olscale.evaluation.protocol import Scoring
 from olscale.results.record import Series
@@ -51,9 +51,10 @@ class WindowError(Metric):
         wrong = np.concatenate([last, (codes != y).astype(np.uint8)])
         # Sums of mistakes before each row give any window as a difference.
         before = np.concatenate([[0], np.cumsum(wrong, dtype=np.int64)])
-        low, high = np.searchsorted(self._points, [first, first + len(y)], side="right")
-        stop = self._points[low:high] - first + len(last)
-        self.sums["curve"][low:high] = before[stop] - before[np.maximum(0, stop - self._window)]
+        reached = points_among(self._points, first, len(y))
+        stop = self._points[reached] - first + len(last)
+        start = np.maximum(0, stop - self._window)
+        self.sums["curve"][reached] = before[stop] - before[start]
         self.sums["last"] = wrong[max(0, len(wrong) - self._window) :]
         self.sums["rows"] += len(y)
 
@@ -65,9 +66,9 @@ class WindowError(Metric):
 
     def series(self) -> list[Series]:
         at = self._points[self._points <= self.sums["rows"][0]]
-        return [
-            Series("window_error", at, self.sums["curve"][: len(at)] / np.minimum(at, self._window))
-        ]
+        mistakes = self.sums["curve"][: len(at)]
+        # The first windows are shorter.
+        return [Series("window_error", at, mistakes / np.minimum(at, self._window))]
 
 
 class WeightedWindowError(Metric):
@@ -95,12 +96,15 @@ class WeightedWindowError(Metric):
         """Sum the windows that end at positions of the curve among these rows."""
         first = int(self.sums["rows"][0])
         before = len(self.sums["last"])
-        terms = np.vstack([self.sums["last"], mistake_terms(codes != y, self.weights_of(len(y)))])
-        low, high = np.searchsorted(self._points, [first, first + len(y)], side="right")
-        for i in range(low, high):
+        new_terms = mistake_terms(codes != y, self.weights_of(len(y)))
+        terms = np.vstack([self.sums["last"], new_terms])
+        reached = points_among(self._points, first, len(y))
+        for i in range(reached.start, reached.stop):
             stop = int(self._points[i]) - first + before
-            window = running_sums(np.zeros(2), terms[max(0, stop - self._window) : stop])
-            self.sums["curve"][i] = rates(window[-1:])[0]
+            window = terms[max(0, stop - self._window) : stop]
+            # Summed anew: subtracting old rows from a running sum would leave rounding behind.
+            self.sums["curve"][i] = rates(running_sums(np.zeros(2), window)[-1:])[0]
+        # A view of the terms would keep all of them in memory.
         self.sums["last"] = terms[max(0, len(terms) - self._window) :].copy()
         self.sums["rows"] += len(y)
 
@@ -108,7 +112,8 @@ class WeightedWindowError(Metric):
         last = self.sums["last"]
         if not len(last):
             return {}
-        error = float(rates(running_sums(np.zeros(2), last)[-1:])[0])
+        total = running_sums(np.zeros(2), last)[-1:]
+        error = float(rates(total)[0])
         if not np.isfinite(error):
             return {}
         return {"window_error": error}
@@ -164,10 +169,11 @@ class FadingError(Metric):
         first = int(self.sums["rows"][0])
         weights = np.ones(len(y)) if self._weights is None else self.weights_of(len(y))
         terms = mistake_terms(codes != y, weights).T[::-1]
-        sums, self.sums["faded"] = lfilter([1.0], [1.0, -self._alpha], terms, zi=self.sums["faded"])
-        low, high = np.searchsorted(self._points, [first, first + len(y)], side="right")
-        at = self._points[low:high] - first - 1
-        self.sums["curve"][low:high] = rates(sums[::-1, at].T)
+        sums, faded = lfilter([1.0], [1.0, -self._alpha], terms, zi=self.sums["faded"])
+        self.sums["faded"] = faded
+        reached = points_among(self._points, first, len(y))
+        at = self._points[reached] - first - 1
+        self.sums["curve"][reached] = rates(sums[::-1, at].T)
         self.sums["rows"] += len(y)
 
     def values(self) -> dict[str, float]:
