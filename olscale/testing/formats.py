@@ -168,8 +168,10 @@ def check_a_damaged_file_is_refused_in_one_line(
     with tempfile.TemporaryDirectory(prefix="olscale-format-") as folder:
         damaged = Path(folder) / Path(source).name
         for number in range(24):
-            changed = bytearray(content[: len(content) * number // 12] if number < 12 else content)
-            if number >= 12:
+            changed = bytearray(content)
+            if number < 12:
+                del changed[len(content) * number // 12 :]
+            else:
                 at = int(rng.integers(0, len(content)))
                 changed[at : at + 4] = rng.bytes(4)
             damaged.write_bytes(changed)
@@ -199,9 +201,14 @@ def _read(format: Format, source: str, options: ReadOptions) -> tuple[FloatArray
     """Return all rows, as wide as the widest, and their targets, with weights if they exist."""
     batches = list(format.read(source, options))
     columns = max(batch.columns for batch in batches)
-    rows = [to_dense(batch.X, batch.columns) for batch in batches]
-    X = np.concatenate([np.pad(part, ((0, 0), (0, columns - part.shape[1]))) for part in rows])
-    labels: list[object] = [label for batch in batches for label in batch.target]
-    return X.astype(np.float64), labels + [
-        w for batch in batches if batch.weights is not None for w in batch.weights
-    ]
+    rows = []
+    labels: list[object] = []
+    weights: list[object] = []
+    for batch in batches:
+        # Sparse sources show their width only at their end, so early batches may be narrower.
+        missing = columns - batch.columns
+        rows.append(np.pad(to_dense(batch.X, batch.columns), ((0, 0), (0, missing))))
+        labels += list(batch.target)
+        if batch.weights is not None:
+            weights += list(batch.weights)
+    return np.concatenate(rows).astype(np.float64), labels + weights

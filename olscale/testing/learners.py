@@ -2,6 +2,7 @@
 
 import json
 import mmap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -91,8 +92,11 @@ def check_label_comes_after_the_prediction(learner: type[Learner], classes: int,
         X = slice_rows(chunk.X, 0, row + 1)
         expected = start(learner, classes).learn(X, read_only(y))[row]
         # Only the last label changes, so earlier learning is the same.
-        y[row] = (y[row] + 1) % classes if classes else y[row] + 1.0
-        np.testing.assert_array_equal(start(learner, classes).learn(X, read_only(y))[row], expected)
+        y[row] += 1
+        if classes:
+            y[row] %= classes
+        scores = start(learner, classes).learn(X, read_only(y))
+        np.testing.assert_array_equal(scores[row], expected)
 
 
 def check_any_cut_into_chunks_gives_the_same_bits(
@@ -138,11 +142,12 @@ def check_empty_rows_break_nothing(learner: type[Learner], classes: int, kind: s
     chunk = stream(classes, "dense")
     assert not isinstance(chunk.X, CSR)
     # Zero rows first, before any state exists, and last, when the state is trained.
-    X: Any = np.concatenate([np.zeros((3, COLUMNS)), chunk.X, np.zeros((3, COLUMNS))])
+    zeros = np.zeros((3, COLUMNS))
+    X: Any = np.concatenate([zeros, chunk.X, zeros])
     y = np.concatenate([[0, 1, 1], chunk.y, [1, 0, 1]])
-    rows = Chunk(X if kind == "dense" else to_csr(X), y, COLUMNS)
     fresh = start(learner, classes)
-    assert np.isfinite(fresh.learn(rows.X, rows.y)).all(), "a score is not finite"
+    scores = fresh.learn(X if kind == "dense" else to_csr(X), y)
+    assert np.isfinite(scores).all(), "a score is not finite"
     for name, array in fresh.state().items():
         assert np.isfinite(array).all(), f"state array {name} is not finite"
 
@@ -157,19 +162,23 @@ def check_a_sample_of_no_rows_breaks_nothing(
     for params in choices(learner):
         # Each choice, since each may look ahead in a different way.
         fresh = start_with(learner, params, rows, classes)
-        assert np.isfinite(
-            np.concatenate([array.ravel() for array in fresh.state().values()])
-        ).all(), f"{params}"
+        for name, array in fresh.state().items():
+            assert np.isfinite(array).all(), f"state array {name} is not finite with {params}"
 
 
 def check_the_stream_is_left_as_it_was(learner: type[Learner], classes: int, kind: str) -> None:
     """Learning from rows does not change them, even where they could be written to."""
     chunk = stream(classes, "dense")
     X: Any = np.array(chunk.X)
-    rows: Rows = X if kind == "dense" else to_csr(X)
-    before = [array.copy() for array in (rows if isinstance(rows, CSR) else [rows])]
+    # Writable, unlike rows of streams: a write into those would fail and hide the fault.
+    rows: Rows = X
+    arrays: Sequence[Array] = [X]
+    if kind == "csr":
+        rows = to_csr(X)
+        arrays = rows
+    before = [array.copy() for array in arrays]
     start(learner, classes).learn(rows, chunk.y)
-    for array, expected in zip(rows if isinstance(rows, CSR) else [rows], before, strict=True):
+    for array, expected in zip(arrays, before, strict=True):
         np.testing.assert_array_equal(array, expected)
 
 
@@ -189,8 +198,11 @@ def check_scoring_learns_nothing(learner: type[Learner], classes: int, kind: str
 def check_dense_and_csr_make_the_same_mistakes(learner: type[Learner]) -> None:
     """The layout of the rows does not change a prediction."""
     for classes in class_counts(learner):
-        chunks = stream(classes, "dense"), stream(classes, "csr")
-        dense, csr = (start(learner, classes).learn(chunk.X, chunk.y) for chunk in chunks)
+        dense_rows = stream(classes, "dense")
+        sparse_rows = stream(classes, "csr")
+        dense = start(learner, classes).learn(dense_rows.X, dense_rows.y)
+        csr = start(learner, classes).learn(sparse_rows.X, sparse_rows.y)
+        # Not to the bit: loops over both layouts may add in another order.
         np.testing.assert_allclose(
             predictions_of(dense, learner.task),
             predictions_of(csr, learner.task),
@@ -204,11 +216,21 @@ def check_state_is_plain_arrays(learner: type[Learner]) -> None:
     state = fresh.state()
     check_plain_arrays("state", state)
     measures = fresh.measures()
+    # Budgets, forecasts and tables of models read this size.
     size = sum(array.nbytes for array in state.values())
     assert measures["model_bytes"] == size, "model_bytes is not the state's size"
     assert "updates" in measures, "measures() has no 'updates'"
     # Records of runs are JSON, which has no NaN.
     json.dumps(fresh.resolved_params(), allow_nan=False)
+
+
+_WRONG: dict[type, Any] = {
+    Real: "many",
+    Whole: -1,
+    Choice: "no such word",
+    Flag: "perhaps",
+}
+"""A value outside each kind of domain."""
 
 
 def check_parameters_are_checked(learner: type[Learner]) -> None:
@@ -217,9 +239,8 @@ def check_parameters_are_checked(learner: type[Learner]) -> None:
         domain = learner.domains.get(name)
         assert domain is not None, f"parameter {name} has no domain"
         domain.accept(name, default)
-        wrong: Any = {Real: "many", Whole: -1, Choice: "no such word", Flag: "perhaps"}.get(
-            type(domain), object()
-        )
+        # A kind of domain that is not listed takes no bare object either.
+        wrong = _WRONG.get(type(domain), object())
         try:
             learner(**{name: wrong}).begin(COLUMNS, class_counts(learner)[0])
         except ParameterError as error:
@@ -234,7 +255,8 @@ def check_a_separable_stream_is_learned(learner: type[Learner]) -> None:
     rng = np.random.default_rng(1)
     for classes in class_counts(learner):
         y = rng.integers(0, classes, 600)
-        X = 4.0 * np.eye(COLUMNS)[y] + 0.3 * rng.normal(size=(600, COLUMNS))
+        noise = 0.3 * rng.normal(size=(600, COLUMNS))
+        X = 4.0 * np.eye(COLUMNS)[y] + noise
         fresh = start(learner, classes)
         chunk = Chunk(X, y, COLUMNS)
         fresh.learn(chunk.X, chunk.y)
@@ -256,7 +278,8 @@ def check_labels_do_not_matter(learner: type[Learner]) -> None:
     with_labels = start(learner, 2)
     without = start(learner, 2)
     scores = with_labels.learn(chunk.X, chunk.y)
-    np.testing.assert_array_equal(scores, without.learn(chunk.X, read_only(np.zeros_like(chunk.y))))
+    no_novelty = read_only(np.zeros_like(chunk.y))
+    np.testing.assert_array_equal(scores, without.learn(chunk.X, no_novelty))
     assert_same_state(with_labels, without)
 
 
@@ -264,7 +287,8 @@ def check_rows_far_from_all_others_are_novelties(learner: type[Learner]) -> None
     """Rows on the other side of the origin score lower than rows like those seen, nearly always."""
     familiar, alike, far = rows_and_novelties(COLUMNS)
     fresh = start_with(learner, {}, familiar, 2)
-    fresh.learn(familiar, read_only(np.zeros(len(familiar), dtype=np.int64)))
+    labels = read_only(np.zeros(len(familiar), dtype=np.int64))
+    fresh.learn(familiar, labels)
     assert_apart(fresh.scores(alike)[:, 0], fresh.scores(far)[:, 0])
 
 
@@ -280,7 +304,9 @@ def check_scoring_reads_no_label(learner: type[Learner], classes: int, kind: str
     fresh.learn(chunk.X, chunk.y)
     if not isinstance(fresh, OnePass) or not _PAGEMAP.exists():
         return
-    with mmap.mmap(-1, 2 * mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as pages:
+    private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    # The system lists a page as present once it is touched, so a read of a label shows.
+    with mmap.mmap(-1, 2 * mmap.PAGESIZE, flags=private) as pages:
         labels = _none_before_the_second_page(pages, no_labels(fresh.task))
         fresh._run(chunk.X, labels, learning=False)
         touched = _is_touched(labels.ctypes.data)

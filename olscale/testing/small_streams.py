@@ -22,7 +22,12 @@ CLASSES = 4
 
 def class_counts(learner: type[Learner]) -> tuple[int, ...]:
     """Return the class counts of a learner's streams: none for regression, two for novelties."""
-    return {"regression": (0,), "novelty": (2,)}.get(learner.task, (2, CLASSES))
+    if learner.task == "regression":
+        return (0,)
+    if learner.task == "novelty":
+        return (2,)
+    # Two classes have one score column, more have one each: both ways need a check.
+    return (2, CLASSES)
 
 
 def variants(learner: type[Learner]) -> list[tuple[str, int, str]]:
@@ -44,31 +49,44 @@ def stream(classes: int, kind: str, seed: int = 0) -> Chunk:
     more for writable rows.
     """
     rng = np.random.default_rng(seed)
-    y: Array = rng.integers(0, classes or 3, ROWS)
-    X = rng.normal(size=(classes or 3, COLUMNS))[y] + 0.7 * rng.normal(size=(ROWS, COLUMNS))
+    clusters = classes or 3
+    y: Array = rng.integers(0, clusters, ROWS)
+    centres = rng.normal(size=(clusters, COLUMNS))
+    # Noisy enough that learners of all kinds keep making mistakes, and so keep updating.
+    X = centres[y] + 0.7 * rng.normal(size=(ROWS, COLUMNS))
     X[rng.random(X.shape) < 0.3] = 0.0
     X[rng.random(ROWS) < 0.03] = 0.0
     if not classes:
-        y = np.sin(X[:, 0]) + X[:, 1] - 0.5 * X[:, 2] + 0.1 * rng.normal(size=ROWS)
-    return Chunk(read_only(X) if kind == "dense" else to_csr(X), read_only(y), COLUMNS)
+        noise = 0.1 * rng.normal(size=ROWS)
+        y = np.sin(X[:, 0]) + X[:, 1] - 0.5 * X[:, 2] + noise
+    return Chunk(in_layout(X, kind), read_only(y), COLUMNS)
+
+
+def in_layout(X: FloatArray, kind: str) -> Rows:
+    """Return dense rows read-only, or in the layout ``"csr"``."""
+    if kind == "csr":
+        return to_csr(X)
+    return read_only(X)
 
 
 def rows_on_a_line(columns: int) -> tuple[FloatArray, FloatArray]:
     """Return rows near a line, and their places on it from -1 to 1 as easy targets."""
     rng = np.random.default_rng(1)
     y = rng.uniform(-1.0, 1.0, 600)
-    return read_only(
-        np.outer(y, np.linspace(-1.0, 1.0, columns)) + 0.05 * rng.normal(size=(600, columns))
-    ), read_only(y)
+    direction = np.linspace(-1.0, 1.0, columns)
+    X = np.outer(y, direction) + 0.05 * rng.normal(size=(600, columns))
+    return read_only(X), read_only(y)
 
 
 def rows_and_novelties(columns: int) -> tuple[FloatArray, ...]:
     """Return rows around a point, similar ones, and rows on the other side of the origin."""
     rng = np.random.default_rng(1)
     centre = np.where(np.arange(columns) < 2, 2.0, 0.0)
-    return tuple(
-        read_only(sign * centre + 0.3 * rng.normal(size=(300, columns))) for sign in (1, 1, -1)
-    )
+    groups = []
+    for sign in (1, 1, -1):
+        noise = 0.3 * rng.normal(size=(300, columns))
+        groups.append(read_only(sign * centre + noise))
+    return tuple(groups)
 
 
 def assert_known(predicted: FloatArray, y: FloatArray) -> None:
@@ -135,22 +153,16 @@ def choices(learner: type[Learner]) -> Iterator[dict[str, Any]]:
             words[name] = (default,)
             in_place += [(name, word) for word in domain.words if word != default]
     combinations = [dict(zip(words, chosen, strict=True)) for chosen in product(*words.values())]
-    defaults = {
-        name: value for name, value in learner().get_params(deep=False).items() if name in words
-    }
-    bases = [
-        defaults,
-        *(
-            defaults | {name: word}
-            for name in words
-            for word in words[name]
-            if word != defaults[name]
-        ),
-    ]
-    for params in [
-        *combinations,
-        *(base | {name: word} for name, word in in_place for base in bases),
-    ]:
+    of_defaults = learner().get_params(deep=False)
+    defaults = {name: of_defaults[name] for name in of_defaults if name in words}
+    # One choice at a time: all combinations with every rule would be hundreds of loops to compile.
+    bases = [defaults]
+    for name in words:
+        others = [word for word in words[name] if word != defaults[name]]
+        bases += [defaults | {name: word} for word in others]
+    with_rules = [base | {name: word} for name, word in in_place for base in bases]
+    for params in [*combinations, *with_rules]:
+        # Some words exclude each other; a learner refuses these itself.
         with suppress(ParameterError):
             learner(**params).resolved_params()
             yield params

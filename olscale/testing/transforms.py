@@ -15,7 +15,12 @@ from olscale.testing.check_list import Check, check_list
 Make: TypeAlias = Callable[[], Transform]
 ROWS = 60
 COLUMNS = 5
-CUTS = ((0, ROWS), tuple(range(ROWS + 1)), (0, 1, 1, 17, 40, ROWS))
+CUTS = (
+    (0, ROWS),
+    tuple(range(ROWS + 1)),
+    (0, 1, 1, 17, 40, ROWS),
+)
+"""Bounds of chunks: one chunk, single rows, and ragged chunks, one of them empty."""
 
 
 def transform_checks(make: Make) -> list[Check]:
@@ -64,7 +69,9 @@ def table(seed: int = 0) -> FloatArray:
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(ROWS, COLUMNS))
     X[rng.random(X.shape) < 0.3] = 0.0
-    X[:, 1], X[:, 2] = 0.1, 1e6 * X[:, 2]
+    # A spread of zero, and one that swallows the digits of small numbers.
+    X[:, 1] = 0.1
+    X[:, 2] *= 1e6
     X[7] = 0.0
     return read_only(X)
 
@@ -101,7 +108,8 @@ def check_rows_are_transformed_one_by_one_as_together(make: Make) -> None:
     expected = step.apply(X, COLUMNS)
     for cuts in CUTS:
         for start, stop in pairwise(cuts):
-            _same(step.apply(X[start:stop], COLUMNS), slice_rows(expected, start, stop))
+            result = step.apply(X[start:stop], COLUMNS)
+            _same(result, slice_rows(expected, start, stop))
 
 
 def check_the_width_is_that_of_the_rows(make: Make) -> None:
@@ -138,8 +146,9 @@ def check_features_have_a_name_each(make: Make) -> None:
         assert kept_names, f"values are kept, but no name is: {names}"
         result = to_dense(fit(make).apply(rows, COLUMNS), width)
         for name in kept_names:
-            is_equal = np.array_equal(result[:, names.index(name)], rows[:, before.index(name)])
-            assert is_equal, f"{name} has other values than before"
+            kept_values = result[:, names.index(name)]
+            values = rows[:, before.index(name)]
+            assert np.array_equal(kept_values, values), f"{name} has other values than before"
 
 
 def check_rows_are_left_as_they_were(make: Make) -> None:
@@ -156,7 +165,8 @@ def check_no_rows_give_no_rows(make: Make) -> None:
 
 def check_usable_rows_stay_usable(make: Make) -> None:
     """Finite numbers stay finite, including constant features and rows of zeros."""
-    assert np.isfinite(_values(fit(make).apply(table(), COLUMNS))).all(), "a number is not finite"
+    result = fit(make).apply(table(), COLUMNS)
+    assert np.isfinite(_values(result)).all(), "a number is not finite"
 
 
 def check_rows_too_long_to_square_are_not_made_alike(make: Make) -> None:
@@ -169,10 +179,10 @@ def check_rows_too_long_to_square_are_not_made_alike(make: Make) -> None:
     result = to_dense(step.apply(X, COLUMNS), step.width(COLUMNS))
     length = np.abs(result).max(axis=1)
     # Squares of lengths from 1e154 on overflow, so such rows end a run anyway.
-    usable = result[length < 1e154]
-    assert len(np.unique(usable, axis=0)) >= len(np.unique(X[length < 1e154], axis=0)), (
-        "different rows are made alike"
-    )
+    is_usable = length < 1e154
+    before = np.unique(X[is_usable], axis=0)
+    after = np.unique(result[is_usable], axis=0)
+    assert len(after) >= len(before), "different rows are made alike"
 
 
 def check_sparse_rows_give_the_same_bits(make: Make) -> None:
@@ -269,7 +279,8 @@ def check_rows_to_come_are_not_known(make: Make) -> None:
     expected = slice_rows(begin(make).learn(X, COLUMNS, trains), 0, 40)
     # Extreme values would show in earlier rows if a transform looked ahead.
     X[40:] = 1e9 * X[40:][::-1]
-    _same(slice_rows(begin(make).learn(X, COLUMNS, trains), 0, 40), expected)
+    result = begin(make).learn(X, COLUMNS, trains)
+    _same(slice_rows(result, 0, 40), expected)
 
 
 def check_missing_values_stay_where_they_are(make: Make) -> None:
@@ -277,8 +288,10 @@ def check_missing_values_stay_where_they_are(make: Make) -> None:
     X = holed(1)
     step = fit(make)
     transformed = to_dense(step.apply(X, COLUMNS), step.width(COLUMNS))
-    filled = to_dense(step.apply(np.where(np.isnan(X), 0.0, X), COLUMNS), step.width(COLUMNS))
-    spread = np.isnan(transformed).sum(axis=1) > np.isnan(X).sum(axis=1)
+    without_gaps = np.where(np.isnan(X), 0.0, X)
+    filled = to_dense(step.apply(without_gaps, COLUMNS), step.width(COLUMNS))
+    gaps_before = np.isnan(X).sum(axis=1)
+    spread = np.isnan(transformed).sum(axis=1) > gaps_before
     assert not spread.any(), f"row {int(np.argmax(spread))} has more missing values than before"
     assert np.isfinite(filled).all(), "a value is missing where none was"
 

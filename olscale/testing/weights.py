@@ -102,9 +102,8 @@ def check_weights_of_one_are_no_weights(learner: type[Learner], classes: int) ->
     plain = start(learner, classes)
     weighted = start(learner, classes)
     expected = plain.learn(chunk.X, chunk.y)
-    np.testing.assert_array_equal(
-        learn_rows(weighted, chunk.X, chunk.y, read_only(np.ones(ROWS))), expected
-    )
+    scores = learn_rows(weighted, chunk.X, chunk.y, read_only(np.ones(ROWS)))
+    np.testing.assert_array_equal(scores, expected)
     assert_same_state(weighted, plain)
 
 
@@ -208,7 +207,8 @@ def check_fused_settings_take_weights(learner: type[Learner], params: dict[str, 
     ]
     # The last one, as lam: with forget = 0.1 there would be nothing to compare behind the first
     # rows.
-    settings = [{**params, **dict.fromkeys(names[-1:], value)} for value in (0.1, 0.5)]
+    varied = names[-1:]
+    settings = [{**params, **dict.fromkeys(varied, value)} for value in (0.1, 0.5)]
     settings = [setting for setting in settings if goes_together(learner(**setting))]
     for classes in class_counts(learner):
         chunk = stream(classes, "dense")
@@ -245,7 +245,8 @@ def check_class_shards_take_weights(learner: type[Learner], params: dict[str, An
 def _weights() -> FloatArray:
     """Return weights of the rows of `stream`, some of which are 0."""
     random = np.random.default_rng(3)
-    return read_only(np.where(random.random(ROWS) < 0.2, 0.0, random.uniform(0.2, 3.0, ROWS)))
+    is_zero = random.random(ROWS) < 0.2
+    return read_only(np.where(is_zero, 0.0, random.uniform(0.2, 3.0, ROWS)))
 
 
 def _balanced(y: IntArray) -> FloatArray:
@@ -253,7 +254,9 @@ def _balanced(y: IntArray) -> FloatArray:
     weights = np.empty(len(y))
     for i, label in enumerate(y):
         so_far = y[: i + 1]
-        weights[i] = (i + 1) / (len(np.unique(so_far)) * np.count_nonzero(so_far == label))
+        classes = len(np.unique(so_far))
+        own_rows = np.count_nonzero(so_far == label)
+        weights[i] = (i + 1) / (classes * own_rows)
     return weights
 
 
